@@ -21,9 +21,7 @@ def file_now(workspace: Workspace, path: str) -> FileNow:
     text = Text.of(image.data)
     proof = astuple(seen) if image.settled else ()
     size = len(image.data)
-    return FileNow(
-        path, "file", text, mode=seen.mode & 0o7777, inode=seen.ino, size=size, links=seen.nlink, proof=proof
-    )
+    return FileNow(path, "file", text, mode=seen.mode & 0o7777, inode=seen.ino, size=size, proof=proof)
 
 
 def put(

@@ -104,7 +104,6 @@ class FilesNow:
             size=signature.size,
             uncaptured=head.uncaptured if head is not None else "",
             resolved_from=journal_path(place.resolved_from),
-            links=signature.nlink,
             proof=msgspec.structs.astuple(signature) if text is not None and sighting.settled else (),
         )
 

@@ -113,4 +113,4 @@ def as_read(path: str, image: Image, version: Version | None = None) -> FileNow:
     """The file at `path`, whose bytes were read."""
     s = image.signature
     text = Text.of(image.data)
-    return FileNow(path, "file", text, version, s.mode & 0o7777, s.ino, len(image.data), links=s.nlink)
+    return FileNow(path, "file", text, version, s.mode & 0o7777, s.ino, len(image.data))

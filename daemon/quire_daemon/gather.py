@@ -38,7 +38,7 @@ from quire_journal.events import (
     OutsideWritten,
 )
 from quire_journal.evidence import CAPTURED
-from quire_journal.ids import OUTSIDE, BlobId, blob_id, journal_path
+from quire_journal.ids import BlobId, blob_id, journal_path
 from quire_journal.refusals import Refused
 from quire_journal.uncaptured import TOO_LARGE, UNREADABLE
 from quire_journal.views.files import Version, standing
@@ -205,17 +205,8 @@ class Gather:
         at_ns = signature.ctime_ns if signature is not None else self._gone_ns(observation)
         if not at_ns or event.evidence == CAPTURED:
             return event
-        hint = self.hint(observation.path, at_ns, signature is not None) or self._through_another(observation)
+        hint = self.hint(observation.path, at_ns, signature is not None)
         return msgspec.structs.replace(event, hint=hint) if hint else event
-
-    def _through_another(self, seen: Observation) -> str:
-        """The other name of the file through which a tool wrote what is seen; "": there is none."""
-        since, blob = seen.head.seq if seen.head is not None else 0, seen.sighting.disk.blob
-        for other in map(journal_path, self.names.others(seen.path)):
-            head = standing(self.head(other))
-            if head is not None and head.writer != OUTSIDE and head.seq > since and head.blob == blob:
-                return f"hard link of {other}"
-        return ""
 
     def _gone_ns(self, observation: Observation) -> int:
         """The latest moment at which a file can have gone: nothing in its folder has changed since its stamp.

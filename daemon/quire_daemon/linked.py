@@ -1,4 +1,4 @@
-"""Files with several names (hard links): what is written through one of them stands at all of them.
+"""Files with several names (hard links): what another program writes through one name stands at all of them.
 
 The kernel tells of the name alone that was used. So each name of such a file that is told of stands for the others,
 too, which a crawl of the whole tree finds: each comparison is one, and where a name turns up that the last one did not

@@ -66,7 +66,7 @@ WAIT_S: Final = 0.05
 
 HARD_LINK_BROKEN: Final = {
     "type": "hard_link_broken",
-    "message": "The file had other names (hard links); they still hold the old bytes.",
+    "message": "The file had other names (hard links). They keep the old bytes; write them by their own names.",
 }
 
 
@@ -319,7 +319,7 @@ class Performing:
         if isinstance(write, Put):
             text = write.text or Text.of(write.data)
             self._recorder.texts.keep(text.blob, text)
-            exchanged = write.over.kind == "file" and not result.in_place
+            exchanged = write.over.kind == "file"
             self._outside.landed(disk_path(write.path), signature, text.blob, exchanged)
         elif isinstance(write, Move):
             self._outside.landed(disk_path(write.path), None, b"")

@@ -165,8 +165,8 @@ def _are_small(writes: Sequence[Write]) -> bool:
 
 
 def _is_small(write: Write) -> bool:
-    """Is it written at once? A file with several names may have them anywhere in the tree."""
-    return not isinstance(write, Put) or (len(write.data) <= SMALL_BYTES and write.over.links <= 1)
+    """Is it written at once?"""
+    return not isinstance(write, Put) or len(write.data) <= SMALL_BYTES
 
 
 def on_disk(write: Write) -> Write:

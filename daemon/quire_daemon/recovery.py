@@ -57,7 +57,6 @@ def recover(start: Finishing) -> int:
     """Settle every unsettled write; how many were rolled forward."""
     recorder, workspace, log = start.recorder, start.workspace, start.log
     left = workspace.leftovers(start.limit)
-    torn = {kept.seq for kept in left if kept.in_place}
     with recorder.history() as history:
         taken_back = [one for batch in history.unsettled() if (one := _rest_taken_back(batch, history)) is not None]
     for one in taken_back:
@@ -69,7 +68,7 @@ def recover(start: Finishing) -> int:
     in_journal = _keep(start, left)
     promised = {record.seq for record in records}
     for kept in left:
-        if kept.seq in promised and not kept.in_place:
+        if kept.seq in promised:
             with _unless_closed(log, kept.seq):
                 _put_back(start, kept)
     workspace.discard(in_journal)
@@ -87,7 +86,7 @@ def recover(start: Finishing) -> int:
             if not seen:
                 _make_room(start, record, emptied)
                 with recorder.history() as history:
-                    writes = _planned(start, record, history, torn)
+                    writes = _planned(start, record, history)
         if not writes:
             continue
         # None after one that could not be made.
@@ -181,15 +180,9 @@ def _finish_folders_above(start: Finishing, event: Event | None) -> None:
                 start.workspace.finish_made(folder)
 
 
-def _planned(start: Finishing, record: Record, history: History, torn: set[int]) -> Sequence[Write]:
-    """What is left of the write that `record` promised, when the path still holds the base that it was planned on.
-
-    `torn` are writes into the file itself (hard links) that the end of the process cut off: what is there is a
-    mixture of old and new, so the path holds nothing of anybody's, and the new bytes go in.
-    """
+def _planned(start: Finishing, record: Record, history: History) -> Sequence[Write]:
+    """What is left of the write that `record` promised, when the path still holds the base that it was planned on."""
     event = record.event()
-    if isinstance(event, FileWritten) and record.seq in torn:
-        return _at_most(_finish_torn(start, record.seq, event, history))
     if isinstance(event, FileWritten) and event.entry != REGULAR:
         return _at_most(_make(start, record.seq, event, history))
     if isinstance(event, FileWritten | ModeChanged):
@@ -261,36 +254,6 @@ def _put(start: Finishing, seq: int, event: FileWritten | ModeChanged, history: 
     if over.text is not None and over.text.data == data and over.mode == event.mode:
         return None
     return Put(seq, event.path, data, event.mode, over)
-
-
-def _finish_torn(start: Finishing, seq: int, event: FileWritten, history: History) -> Put | None:
-    """The rest of a write into the file itself, when what is there is a mixture of ours and of the base.
-
-    Anything else was written by somebody after us and stays. What is replaced goes into the journal all the same.
-    """
-    image = start.read(event.path)
-    if image is None:
-        return None
-    base = history.version(event.path, event.base)
-    new, old = history.bytes_held(event.blob), b"" if base is None else history.bytes_held(base.blob)
-    if new is None or old is None:
-        return None
-    data, path = image.data, disk_path(event.path)
-    if (event.inode and image.signature.ino != event.inode) or not is_mixture(data, old, new):
-        return None
-    note_displaced(start.recorder, start.workspace, event.path, data, "swap", start.withheld(path, data))
-    return Put(seq, event.path, new, event.mode, as_read(event.path, image))
-
-
-def is_mixture(data: bytes, old: bytes, new: bytes) -> bool:
-    """Could a write of `new` over `old`, or of `old` over that, have been cut off at `data`?
-
-    A kill leaves a beginning, a power cut any of the pages. Where a file grows it was made so long first, with NULs.
-    """
-    size = len(data)
-    if size not in (len(old), len(new)):
-        return new.startswith(data)
-    return all(byte in of for byte, *of in zip(data, old.ljust(size, b"\0"), new.ljust(size, b"\0"), strict=False))
 
 
 def _keep(start: Finishing, left: Sequence[Kept]) -> Sequence[Kept]:

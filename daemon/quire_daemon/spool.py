@@ -125,16 +125,28 @@ class Spool:
             self._folder = -1
 
     def _take_lock(self, epoch: str) -> int:
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        self._drop_old_lock()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         fd = os.open(LOCK, flags, 0o600, dir_fd=self._folder)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.ftruncate(fd, 0)
             os.pwrite(fd, json.dumps(Running(os.getpid(), epoch, "")._asdict()).encode(), 0)
         except BaseException:
             os.close(fd)
             raise
         return fd
+
+    def _drop_old_lock(self) -> None:
+        """Remove the file of a daemon that is gone. It is never written: it may be another name of any file."""
+        try:
+            fd = os.open(LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._folder)
+        except FileNotFoundError:
+            return
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(LOCK, dir_fd=self._folder)
+        finally:
+            os.close(fd)
 
     def _read(self, name: str) -> bytes | str | None:
         """The request's bytes; a sentence when they are not to be taken; None: it was taken back. It is gone then."""

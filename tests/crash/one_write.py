@@ -95,11 +95,6 @@ def clear(workspace: Workspace, fuse: Fuse) -> None:
     write(workspace, Clear(7, "empty", file_now(workspace, "empty")))
 
 
-def in_place(workspace: Workspace, fuse: Fuse) -> None:
-    os.link(workspace.root / "f", workspace.root / "f2")
-    write(workspace, put(workspace, "f", NEW, seq=7))
-
-
 def race(workspace: Workspace, fuse: Fuse) -> None:
     """Somebody saves between our check and our exchange."""
     fuse.others["perform.base_held"] = replaced(workspace.root, THEIRS, "theirs")
@@ -137,7 +132,6 @@ STORIES = {
         make_link,
         make_folder,
         clear,
-        in_place,
         race,
         race_of_three,
         raced_removal,

@@ -37,7 +37,6 @@ PASSED = {
     "make_link": "perform.folders_made perform.made",
     "make_folder": "perform.folders_made perform.made",
     "clear": "perform.cleared",
-    "in_place": "stage.named in_place.marked in_place.half in_place.written in_place.synced",
     "race": "perform.exchanged perform.conflict perform.put_back",
     "race_of_three": "perform.conflict perform.put_back discard.unlinked",
     "raced_removal": "perform.removed perform.conflict perform.put_back",
@@ -181,15 +180,6 @@ def check_clear(root: Path, after: After, step: str) -> None:
     assert not (root / "empty").exists()
 
 
-def check_in_place(root: Path, after: After, step: str) -> None:
-    """A mixture only where the mark says so, and then the new bytes are beside it."""
-    assert read_if_there(root / "f2") == after.path
-    marked = [kept for kept in after.left if kept.in_place]
-    if after.path not in (OLD, NEW):
-        assert [kept.data for kept in marked] == [NEW]
-    assert bool(marked) == step.startswith("in_place.")
-
-
 def check_race(root: Path, after: After, step: str) -> None:
     """What somebody saved is there, at the path or beside it; put back, it is at the path."""
     assert THEIRS in after.everything
@@ -219,7 +209,6 @@ CHECKS = {
     "make_link": check_make_link,
     "make_folder": check_make_folder,
     "clear": check_clear,
-    "in_place": check_in_place,
     "race": check_race,
     "race_of_three": check_race_of_three,
     "raced_removal": check_race,

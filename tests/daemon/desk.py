@@ -56,7 +56,6 @@ class OnDesk(msgspec.Struct, frozen=True):
 
     data: bytes
     mode: int = 0o644
-    links: int = 1
 
 
 class Desk:
@@ -193,10 +192,8 @@ class Desk:
             inside = tuple(sorted(self._inside(path)))
             return FileNow(path, "folder" if inside else "missing", version=head, inside=inside)
         why = head.uncaptured if head is not None else ""
-        size, links = len(lying.data), lying.links
-        return FileNow(
-            path, "file", Text.of(lying.data), head, lying.mode, inode=7, size=size, uncaptured=why, links=links
-        )
+        size = len(lying.data)
+        return FileNow(path, "file", Text.of(lying.data), head, lying.mode, inode=7, size=size, uncaptured=why)
 
     def _inside(self, folder: str) -> list[str]:
         """Files in it. Folders are there as long as something is in them."""

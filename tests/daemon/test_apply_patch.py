@@ -8,14 +8,12 @@ import msgspec
 from desk import Desk
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 from patches import envelope, update
 
 from cases import every
 from playbook import Playbook
 from quire_daemon.config import Settings
 from quire_daemon.handlers.apply_patch import PATCH_TOOL
-from quire_daemon.handlers.base import FileNow
 from quire_daemon.handlers.undo import UNDO_TOOL
 from quire_journal.events import EditRefused, FileWritten
 from quire_journal.ids import blob_id
@@ -218,24 +216,6 @@ def test_sections_of_one_file_do_not_see_each_other() -> None:
     twice = "--- f.txt\n+++ f.txt\n@@ -1 +1 @@\n-a\n+x\n" + "--- f.txt\n+++ f.txt\n@@ -2 +2 @@\n-b\n+y\n"
     assert book.call("apply_patch", {"patch": twice})["reason"] == "duplicate_path"
     assert book.files == {"f.txt": b"a\nb\n"}
-
-
-class Linked(Playbook):
-    """The files of a checkout whose names are hard links to one file."""
-
-    def _gather(self, given: str) -> FileNow:
-        return replace(super()._gather(given), links=2)
-
-
-def test_a_file_with_several_names_has_one_place_in_a_patch() -> None:
-    book = Linked({"f.txt": "a\nb\n", "g.txt": "a\nb\n"})
-    twice = envelope("*** Update File: f.txt", "-a", "+A", "*** Update File: g.txt", "-b", "+B")
-    reply = book.call("apply_patch", {"patch": twice})
-    assert (reply["error"], reply["reason"], reply["path"]) == ("patch_apply_error", "duplicate_path", "g.txt")
-    assert "f.txt" in reply["message"]
-    assert book.files == {"f.txt": b"a\nb\n", "g.txt": b"a\nb\n"}
-    once = envelope("*** Update File: f.txt", "-a", "+A", "*** Add File: h.txt", "+x")
-    assert book.call("apply_patch", {"patch": once})["ok"]
 
 
 def test_a_dry_run_tells_everything_and_changes_nothing() -> None:

@@ -8,8 +8,6 @@ from outside_turns import Turns
 
 from quire_daemon.linked import REST
 from quire_daemon.noticed import Batch
-from quire_journal.events import FileWritten, OutsideWritten
-from quire_journal.ids import WriterId, blob_id
 
 
 def saved(turns: Turns, path: str, text: str) -> None:
@@ -33,19 +31,6 @@ def test_what_is_written_through_one_name_of_a_file_is_journaled_at_all_of_them(
     saved(turns, "b", "two\n")
     saved(turns, "a", "three\n")
     assert turns.texts("a") == turns.texts("b") == ["one\n", "two\n", "three\n"]
-
-
-def test_what_a_tool_writes_through_one_name_is_told_so_at_the_others(turns: Turns) -> None:
-    turns.write("a", "one\n")
-    os.link(turns.root / "a", turns.root / "b")
-    turns.opened()
-    turns.recorder.note(FileWritten("a", blob_id(b"two\n"), 4, 0o644), WriterId(1))
-    turns.recorder.note_blob(b"two\n", "a")
-    turns.recorder.commit()
-    saved(turns, "a", "two\n")
-    saved(turns, "a", "three\n")
-    seen = [e.hint for e in turns.events() if isinstance(e, OutsideWritten) and e.path == "b"]
-    assert (turns.texts("b"), seen) == (["one\n", "two\n", "three\n"], ["", "hard link of a", ""])
 
 
 def test_the_names_of_a_file_that_gets_another_one_are_looked_for(turns: Turns) -> None:

@@ -6,20 +6,13 @@ import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from recovering import BASE, LIMIT, NEW, THEIRS, Scene, written
-from swapping import Steps
 
-from cases import every
-from checkout import file_now
 from quire_daemon.finishing import Finishing
-from quire_daemon.handlers.base import Put
 from quire_daemon.logfile import Log
-from quire_daemon.recovery import is_mixture, recover
-from quire_daemon.workspace import Swapped, Workspace
+from quire_daemon.recovery import recover
+from quire_daemon.workspace import Workspace
 from quire_journal.events import (
     FOLDER,
     FileDeleted,
@@ -300,55 +293,6 @@ def test_what_a_late_writer_put_into_the_replaced_file_never_takes_an_edit_back(
     assert (scene.root / "f.txt").read_bytes() == NEW
     with scene.recorder.history() as history:
         assert history.bytes_of(blob_id(THEIRS)) == THEIRS
-
-
-@every(
-    ("data", "is_one"),
-    [(b"oldold", True), (b"newold", True), (b"ne", True), (b"new", True), (b"newer", False), (b"theirs", False)],
-)
-def test_only_a_mixture_of_ours_and_the_base_is_a_torn_write(data: bytes, is_one: bool) -> None:
-    assert is_mixture(data, b"oldold", b"new") is is_one
-
-
-@given(st.data())
-def test_whichever_pages_a_power_cut_keeps_it_is_a_torn_write(data: st.DataObject) -> None:
-    old, new = data.draw(st.binary(max_size=12)), data.draw(st.binary(max_size=12))
-    size = max(len(old), len(new)) if data.draw(st.booleans()) else len(new)
-    before, after = old.ljust(size, b"\0")[:size], (new + old[len(new) :]).ljust(size, b"\0")[:size]
-    kept = data.draw(st.lists(st.booleans(), min_size=6, max_size=6))
-    pages = [(after if is_kept else before)[2 * n : 2 * n + 2] for n, is_kept in enumerate(kept)]
-    assert is_mixture(b"".join(pages), old, new)
-
-
-class Killed(BaseException):
-    """In the place of a kill: nothing handles it."""
-
-
-@pytest.mark.parametrize("new", [b"new\n", b"a longer one\n", b"base"], ids=["shorter", "longer", "cut"])
-@pytest.mark.parametrize("taken_back", [False, True])
-def test_a_kill_in_a_write_into_the_file_itself_leaves_no_mixture(scene: Scene, new: bytes, taken_back: bool) -> None:
-    """It has two names. Taken back it is where another program was faster at another file of the same request."""
-    os.link(scene.root / "f.txt", scene.root / "g.txt")
-    scene.promise(msgspec.structs.replace(written(scene), blob=blob_id(new), size=len(new)), new)
-    steps = Steps()
-    dying = Workspace(scene.root, steps=steps)
-    staged = dying.stage(Put(scene.recorder.journal.head, "f.txt", new, 0o644, file_now(dying, "f.txt")))
-
-    def kill() -> None:
-        raise Killed
-
-    if taken_back:
-        result = dying.perform(staged, pinned=True)
-        assert isinstance(result, Swapped)
-        assert result.in_place
-    steps.at("in_place.half", kill)
-    with pytest.raises(Killed):
-        dying.revert(staged) if taken_back else dying.perform(staged)
-    dying.close()
-    scene.recover()
-    assert (scene.root / "g.txt").read_bytes() == new
-    assert scene.unsettled() == []
-    assert os.listdir(scene.root / ".quire/tmp") == []
 
 
 def test_bytes_that_only_a_temporary_file_holds_are_journaled_before_it_goes(scene: Scene) -> None:

@@ -18,7 +18,6 @@ from quire_journal.events import (
     FileDeleted,
     FileMoved,
     FileWritten,
-    OutsideWritten,
 )
 from quire_journal.ids import blob_id
 
@@ -139,20 +138,6 @@ def test_a_secret_that_came_out_of_a_removal_is_put_back_and_not_journaled(scene
         assert head is not None
         assert (head.blob, head.uncaptured) == (blob_id(b"KEY=theirs\n"), "secret")
         assert not history.holds(head.blob)
-
-
-def test_a_mixture_that_holds_a_secret_is_put_aside_and_not_journaled(scene: Scene) -> None:
-    """Of two versions that hold none: `AK` of the one, `IA` of the other."""
-    old, new = b"xxIA\n", b"AKyy\n"
-    scene.recorder.note_blob(old, "g")
-    base = scene.recorder.note(OutsideWritten("g", blob_id(old), 5, 0o644, "captured"))
-    (scene.root / "g").write_bytes(b"AKIA\n")
-    inode = (scene.root / "g").stat().st_ino
-    scene.promise(FileWritten("g", blob_id(new), 5, 0o644, base, inode=inode), new)
-    scene.left(".inplace").write_bytes(new)
-    scene.recover()
-    assert (scene.root / "g").read_bytes() == new
-    assert kept_aside(scene) == [("g", "holds_secret", b"AKIA\n")]
 
 
 def test_what_the_journal_was_not_to_hold_is_not_journaled_because_a_kill_left_it_in_a_temporary_file(

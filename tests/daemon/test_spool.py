@@ -13,7 +13,7 @@ import pytest
 
 from quire_daemon import spool
 from quire_daemon.spool import PREFIX, Spool
-from quire_journal.spooled import FOLDER, MAX_BYTES
+from quire_journal.spooled import FOLDER, LOCK, MAX_BYTES
 
 CLIENT = "0123456789abcdef"
 WHO = PREFIX + CLIENT.encode()
@@ -127,6 +127,19 @@ def test_links_pipes_and_second_names_are_not_read(door: Spool, folder: Path, tm
     assert secret.read_bytes() == b"secret"
     door.ring()
     assert door.take() == []  # the folder cannot be removed, and is not looked at again
+
+
+def test_a_file_outside_that_has_the_name_of_the_lock_too_keeps_its_bytes(tmp_path: Path) -> None:
+    """The lock of a daemon that was killed stays; anybody may have put another file in its place."""
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    outside.write_bytes(b"not ours")
+    folder = root.joinpath(*FOLDER)
+    folder.mkdir(parents=True, mode=0o700)
+    os.link(outside, folder / LOCK)
+    made = Spool(root, "e1", time.time_ns)
+    assert b"e1" in (folder / LOCK).read_bytes()
+    assert outside.read_bytes() == b"not ours"
+    made.close()
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away")

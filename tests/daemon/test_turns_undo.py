@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from daemon_turns import KEY, Daemon, write
 
@@ -22,23 +20,6 @@ def test_a_file_comes_back_into_a_folder_of_which_another_file_took_the_name(dae
     undone = daemon.turn(ann=("undo", {"last": 2}))["ann"]
     assert undone["ok"], undone
     assert (daemon.text("d/x"), daemon.text("e")) == ("new\n", "new\n")
-
-
-@pytest.mark.parametrize(("one", "other"), ["ab", "ba"])
-def test_a_file_is_written_when_its_other_name_has_gone_back(daemon: Daemon, one: str, other: str) -> None:
-    """Written first, it was not there any more as it had been seen under the other name: that one was left alone."""
-    assert daemon.turn(ann=write(one))["ann"]["ok"]
-    os.link(daemon.root / one, daemon.root / other)
-    patch = f"*** Begin Patch\n*** Update File: {one}\n-new\n+newer\n*** End Patch\n"
-    assert daemon.turn(ann=("apply_patch", {"patch": patch}))["ann"]["ok"]
-    assert daemon.turn(ann=("move_file", {"path": other, "to": "c"}))["ann"]["ok"]
-    tries: list[str] = []
-    daemon.at_step = lambda step: tries.append(step) if step == "after_stage" else None
-    undone = daemon.turn(ann=("undo", {"last": 2}))["ann"]
-    assert [(f["path"], f["action"]) for f in undone["files"]] == [("c", "move"), (one, "write")]
-    assert (daemon.text("a"), daemon.text("b"), daemon.text("c"), len(tries)) == ("new\n", "new\n", None, 1)
-    assert daemon.turn(ann=("redo", {}))["ann"]["ok"]
-    assert (daemon.text(one), daemon.text(other), daemon.text("c")) == ("newer\n", None, "newer\n")
 
 
 def edited(daemon: Daemon, files: int) -> list[str]:

@@ -113,18 +113,26 @@ def test_a_link_that_was_to_go_when_the_daemon_was_killed_goes(daemon: Daemon, s
     assert os.path.lexists(daemon.root / "link") == (not same)
 
 
-def test_of_two_names_of_a_file_one_goes_and_the_other_is_written(daemon: Daemon) -> None:
-    """Both in one undo: what was removed is held for a while, and must not keep the write from being alone."""
+def test_two_names_of_one_file_are_undone_each_for_itself(daemon: Daemon) -> None:
+    """A write through one of them parts it from the other, and so does the undo."""
     one = ok(call(daemon, "write_file", path="a", content="one\n"))
-    ok(call(daemon, "write_file", path="b", content="one\n"))
-    (daemon.root / "b").unlink()
     (daemon.root / "b").hardlink_to(daemon.root / "a")
-    ok(call(daemon, "write_file", path="a", content="two\n", expectedSha256=one["sha256"]))
-    assert daemon.text("b") == "two\n"
     daemon.seen("b")
-    undone = ok(call(daemon, "undo", **{"writer": "*", "from": one["version"]}))
-    assert {f["path"]: f["action"] for f in undone["files"]} == {"a": "write", "b": "delete"}
-    assert (daemon.text("a"), daemon.text("b")) == ("one\n", None)
-    ok(call(daemon, "redo"))
-    assert (daemon.text("a"), daemon.text("b")) == ("two\n", "two\n")
+    written = ok(call(daemon, "write_file", path="a", content="two\n", expectedSha256=one["sha256"]))
+    assert [warning["type"] for warning in written["warnings"]] == ["hard_link_broken"]
+    assert (daemon.text("a"), daemon.text("b")) == ("two\n", "one\n")
+    undone = ok(call(daemon, "undo"))
+    assert {f["path"]: f["action"] for f in undone["files"]} == {"a": "write"}
+    assert (daemon.text("a"), daemon.text("b")) == ("one\n", "one\n")
     assert list(check(daemon.store)) == []
+
+
+def test_one_patch_changes_two_names_of_one_file_each_for_itself(daemon: Daemon) -> None:
+    ok(call(daemon, "write_file", path="a", content="one\ntwo\n"))
+    (daemon.root / "b").hardlink_to(daemon.root / "a")
+    daemon.seen("b")
+    patch = "*** Begin Patch\n*** Update File: a\n-one\n+ONE\n*** Update File: b\n-two\n+TWO\n*** End Patch\n"
+    ok(call(daemon, "apply_patch", patch=patch))
+    assert (daemon.text("a"), daemon.text("b")) == ("ONE\ntwo\n", "one\nTWO\n")
+    ok(call(daemon, "undo"))
+    assert (daemon.text("a"), daemon.text("b")) == ("one\ntwo\n", "one\ntwo\n")

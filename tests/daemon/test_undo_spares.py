@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from desk import Desk, OnDesk, lines
 from msgspec.structs import replace
 from undoings import START, desk_with, only_file
@@ -121,55 +120,6 @@ def test_abort_names_who_built_on_it_and_not_how_the_file_was_found() -> None:
     refused = desk.call(UNDO_TOOL, desk.ann, writer="ann", conflicts="abort")
     assert refused["error"] == "conflict"
     assert "ben/s2 built on it" in refused["message"]
-
-
-@pytest.mark.parametrize(("links", "skipped"), [(2, "linked"), (3, None)])
-def test_a_file_with_two_names_is_undone_once_unless_it_has_another_elsewhere(links: int, skipped: str | None) -> None:
-    desk = Desk()
-    for path in ("a", "b"):
-        desk.outside(path, START)
-    since = desk.write("a", b"new\n", desk.ann)
-    desk.outside("b", b"new\n")
-    desk.files |= dict.fromkeys(("a", "b"), OnDesk(b"new\n", links=links))
-    asked: dict[str, Any] = {"writer": "*", "from": f"v{since - 1}", "conflicts": "abort", "plan": True}
-    reply = desk.call(UNDO_TOOL, desk.ann, **asked)
-    assert {f["path"]: f["skipped"] for f in reply["files"]} == {"a": None, "b": skipped}, reply
-
-
-def linked(desk: Desk, data: bytes) -> None:
-    """`a` and `b` are two names of one file, which holds this."""
-    for path in ("a", "b"):
-        if desk.text(path) != data:
-            desk.outside(path, data)
-    desk.files |= dict.fromkeys(("a", "b"), OnDesk(data, links=2))
-
-
-def test_what_was_done_under_one_of_two_names_is_undone_under_the_other_and_does_not_stay() -> None:
-    desk = Desk()
-    linked(desk, START)
-    since = desk.write("a", START.replace(b"one", b"ONE"), desk.ann)
-    linked(desk, START.replace(b"one", b"ONE"))
-    last = desk.write("b", START.replace(b"one", b"ONE").replace(b"six", b"SIX"), desk.ben)
-    linked(desk, START.replace(b"one", b"ONE").replace(b"six", b"SIX"))
-    reply = desk.call(UNDO_TOOL, desk.ann, **{"writer": "*", "from": f"v{since - 1}"})
-    assert desk.text("a") == START
-    assert reply["message"] == "Undone in 1 file."
-    assert "stayed" not in reply
-    assert {since, last} <= {*reply["batches"]}
-    linked(desk, START)
-    assert desk.call(UNDO_TOOL, desk.ben)["error"] == "not_found"
-
-
-def test_of_two_names_of_a_file_that_had_other_bytes_before_only_the_first_is_called_undone() -> None:
-    desk = Desk()
-    desk.outside("a", lines("of a"))
-    desk.outside("b", lines("of b"))
-    batch = desk.write("a", START, desk.ann)
-    kept = desk.write("b", START, desk.ann)
-    linked(desk, START)
-    reply = desk.call(UNDO_TOOL, desk.ann, last=2)
-    assert {f["path"]: f["skipped"] for f in reply["files"]} == {"a": None, "b": "occupied"}
-    assert (reply["batches"], reply["stayed"]) == ([batch], [kept])
 
 
 def test_a_file_that_cannot_be_looked_at_now_is_busy_and_worth_another_try() -> None:

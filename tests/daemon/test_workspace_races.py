@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import resource
+import stat
 import subprocess
 import sys
 import time
@@ -16,11 +17,12 @@ from swapping import Steps, in_tmp, settle
 
 from checkout import do, file_now, put
 from quire_daemon.handlers.base import FileNow, Move, Remove
-from quire_daemon.workspace import HeldOpen, Kept, Lost, Signature, Swapped, Workspace, kernel
+from quire_daemon.workspace import HeldOpen, Kept, Lost, Signature, Swapped, Workspace, aside
 from quire_daemon.workspace.blanks import FOLDERS
 from quire_daemon.workspace.lingering import AT_ONCE, GRACE_S, MOST, Displaced, Lingering
 from quire_daemon.workspace.reading import Held
 from quire_journal.ids import blob_id
+from quire_journal.refusals import Refused
 
 
 def test_nothing_is_created_over_what_exists(workspace: Workspace) -> None:
@@ -222,8 +224,6 @@ def test_a_removed_name_leaves_the_file_to_its_other_names_and_tells_what_is_wri
     path.write_bytes(b"old")
     other.hardlink_to(path)
     assert isinstance(do(workspace, Remove(1, "f", file_now(workspace, "f"))), Swapped)
-    with other.open("rb+") as theirs:
-        assert kernel.take_lease(theirs.fileno(), write=True) in (True, None), "nobody else has it open"
     other.write_bytes(b"more")
     other.unlink()
     workspace.sweep(0.0)
@@ -399,3 +399,33 @@ def test_lingering_is_bounded(workspace: Workspace) -> None:
         assert workspace.lingering() <= MOST
     settle(workspace)
     assert in_tmp(workspace) == []
+
+
+def test_another_file_in_place_of_the_temporary_one_stays_as_it_is(workspace: Workspace, tmp_path: Path) -> None:
+    """Its owner and mode would have become those of the path, and the journal would have told other bytes."""
+    outside = tmp_path.parent / f"{tmp_path.name}-outside"
+    outside.write_bytes(b"not ours")
+    outside.chmod(0o600)
+    (workspace.root / "f").write_bytes(b"old")
+    (workspace.root / "f").chmod(0o644)
+    staged = workspace.stage(put(workspace, "f", b"new"))
+    temporary = workspace.root / ".quire/tmp" / staged.name
+    temporary.unlink()
+    temporary.hardlink_to(outside)
+    (workspace.root / "f").chmod(0o640)
+    with pytest.raises(Refused) as caught:
+        workspace.perform(staged)
+    assert caught.value.code == "busy"
+    assert (workspace.root / "f").read_bytes() == b"old"
+    assert (outside.read_bytes(), stat.S_IMODE(outside.stat().st_mode)) == (b"not ours", 0o600)
+
+
+def test_bytes_are_put_aside_into_a_new_file(workspace: Workspace, tmp_path: Path) -> None:
+    """A file that stands in its place already may be another name of one outside."""
+    outside = tmp_path.parent / f"{tmp_path.name}-outside"
+    outside.write_bytes(b"not ours")
+    folder = os.open(workspace.root, os.O_RDONLY)
+    os.link(outside, workspace.root / "f.part")
+    assert aside.put(folder, "f", "f.part", b"kept") == "f"
+    os.close(folder)
+    assert (outside.read_bytes(), (workspace.root / "f").read_bytes()) == (b"not ours", b"kept")

@@ -136,18 +136,12 @@ def _require_meant(params: PatchParams, files: Sequence[FilePatch]) -> None:
 def _require_apart(files: Sequence[FilePatch], world: World) -> None:
     """Refuse a patch that names a file twice, under whatever spelling, or needs a name as a file and as a folder."""
     named: dict[str, FilePatch] = {}
-    linked: dict[int, str] = {}  # by inode, those that have more than one name
     for file in files:
         for given in file.paths:
             now = world.files[given]
             path = now.path
             if path in named:
                 _refuse(file, "duplicate_path", f"{path} {_twice(named[path], file)}", path)
-            if now.kind == "file" and now.links > 1:
-                if now.inode in linked:
-                    message = f"{path} and {linked[now.inode]} are hard links to one file; name it once in the patch."
-                    _refuse(file, "duplicate_path", message, path)
-                linked[now.inode] = path
             named[path] = file
     for path, file in named.items():
         folder = path

@@ -59,7 +59,6 @@ class FileNow(msgspec.Struct, frozen=True, gc=False):
     size: int = 0
     uncaptured: str = ""
     resolved_from: str = ""  # the link that the caller named, when `path` is its target
-    links: int = 1
     proof: tuple[int, ...] = ()  # the inode's signature, where `text` is proved and any later change would move it
     as_folder: bool = False  # the caller's name for it ends with a "/"
     inside: tuple[str, ...] = ()  # of a folder, for who shows it (`crawl.names_in`), or needs its place (`all_in`)

@@ -29,7 +29,7 @@ from quire_daemon.handlers.choosing import (
     read_token,
     require_as_planned,
 )
-from quire_daemon.handlers.undoing import AS_THEN, LINKED, UNSEEN, Action, Planning, in_order
+from quire_daemon.handlers.undoing import AS_THEN, UNSEEN, Action, Planning, in_order
 from quire_daemon.handlers.undoing_done import CarryingOut
 from quire_daemon.handlers.undoing_told import (
     SKIPPED,
@@ -120,7 +120,7 @@ def _pointless(
     """
     doing = [a for a in actions if a.do != "none" and (not staying or {*staying} != {*choice.batches})]
     # As it was first seen is as far back as a file goes: that is in nobody's way, but alone it is nothing to do.
-    harmless = (AS_THEN, LINKED, UNSEEN) if doing else (AS_THEN,)
+    harmless = (AS_THEN, UNSEEN) if doing else (AS_THEN,)
     blocked = [a for a in actions if a.built_on or (a.skipped and a.skipped not in harmless)]
     files = [file_json(a, choice, history) for a in blocked]
     # Of a plan that is carried out, its own word counts, and the caller may still be stricter.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -26,10 +25,6 @@ AS_THEN: Final = "as_then"
 
 UNSEEN: Final = "creation_not_seen"
 """Why the first known version of a file stays: nobody is in the way, but nothing shows that it was made then."""
-
-
-LINKED: Final = "linked"
-"""Why nothing is done under one of the names of a file (hard links): it is done under another."""
 
 
 class Action(msgspec.Struct, frozen=True, gc=False):
@@ -57,8 +52,8 @@ class Action(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def left_alone(self) -> bool:
-        """Does the file stay as it is? One that is changed under another of its names does not."""
-        return bool(self.skipped) and self.skipped != LINKED
+        """Does the file stay as it is?"""
+        return bool(self.skipped)
 
     @property
     def built_on(self) -> tuple[Conflict, ...]:
@@ -109,14 +104,7 @@ def in_order(actions: Sequence[Action]) -> list[tuple[Action, bool]]:
                     todo.append(first)
                 elif id(first) not in done:  # it waits for this one
                     aside[first.path] = first
-    ordered.sort(key=lambda one: _linked(one) != (0, 0))  # then the other names would not be as they were seen
     return [*((one, True) for one in aside.values()), *((one, False) for one in ordered)]
-
-
-def _linked(action: Action) -> tuple[int, int]:
-    """The inode that is changed, and how many names it has; zeros where none is, or there is one."""
-    now = action.now
-    return (now.inode, now.links) if now is not None and now.links > 1 and action.do in ("write", "mode") else (0, 0)
 
 
 def _go_first(action: Action, goes_from: Mapping[str, Action]) -> Iterator[Action]:
@@ -170,28 +158,9 @@ class Planning(msgspec.Struct):
         while True:  # what needs a name that stays in use keeps its own, and others may need that
             free = {a.path for a in actions if a.do in ("move", "delete")}
             if free == self.leaving:
-                return self._once_for_each_file(actions)
+                return actions
             self.leaving = free
             actions = [self._unless_stuck(action) for action in actions]
-
-    def _once_for_each_file(self, actions: Sequence[Action]) -> list[Action]:
-        """A file that would be changed under each of its names is changed under the first, and they all show it.
-
-        One that has a name elsewhere, too, is parted from that: then each of these needs its own change. Names of what
-        were different files once may come to different bytes: then it is the first that is heard.
-        """
-        names = Counter(map(_linked, actions))
-        changed: dict[int, Action] = {}
-        done: list[Action] = []
-        for action in actions:
-            inode, links = _linked(action)
-            one = changed.setdefault(inode, action) if links > 1 and names[inode, links] == links else action
-            if one is action:
-                done.append(action)
-                continue
-            alike = (one.after.blob, one.unwound.mode) == (action.after.blob, action.unwound.mode)
-            done.append(self._skip(action.unwound, LINKED if alike else "occupied"))
-        return done
 
     def _unless_stuck(self, action: Action) -> Action:
         """The action, if it can be done with only those files gone that do go."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from quire_daemon.handlers.choosing import Choice
 from quire_daemon.handlers.log import writer_type
-from quire_daemon.handlers.undoing import AS_THEN, LINKED, UNSEEN, Action
+from quire_daemon.handlers.undoing import AS_THEN, UNSEEN, Action
 from quire_journal.diff import changed_ranges, diff
 from quire_journal.history import History
 from quire_journal.ids import version_token
@@ -30,7 +30,6 @@ SKIPPED: Final = {
     "changed_meanwhile": "it is being changed at this moment",
     UNSEEN: "it was there when it was first looked at; nothing shows that it was made then",
     "not_there_then": "it was not there at that point",
-    LINKED: "it is another name of a file of these (a hard link), which is changed under that one",
     AS_THEN: "it is as it was at that point; without the change that brought it there it would not be",
 }
 

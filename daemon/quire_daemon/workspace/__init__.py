@@ -30,7 +30,7 @@ from quire_daemon.workspace.means import Means
 from quire_daemon.workspace.new_folders import finish_made, own_folder
 from quire_daemon.workspace.places import Places
 from quire_daemon.workspace.reading import Reading, read_all
-from quire_daemon.workspace.staging import IN_PLACE, PART, WITHHELD, Staged, Staging, Written
+from quire_daemon.workspace.staging import PART, WITHHELD, Staged, Staging, Written
 from quire_daemon.workspace.swap import STEPS, Swapping
 from quire_daemon.workspace.values import (
     HeldOpen,
@@ -470,8 +470,7 @@ class Workspace:
         look = self.look(path)
         if look.kind == "link":
             return [Kept(name, "", self.read_link(path), seq)]
-        in_place = name.endswith("." + IN_PLACE)
-        if look.kind != "file" or look.signature is None or (look.signature.size > limit and not in_place):
+        if look.kind != "file" or look.signature is None or look.signature.size > limit:
             return []  # a folder that a race put there stays, too
         try:
             held = self._swapping.hold_temporary(name)
@@ -482,7 +481,7 @@ class Workspace:
             self._lingering.add(Displaced("", name, held, None, owned=False, broken=True))
             return []
         held.drop()
-        return [Kept(name, "", data, seq, in_place, name.endswith("." + WITHHELD))]
+        return [Kept(name, "", data, seq, name.endswith("." + WITHHELD))]
 
     def close(self) -> None:
         """Give everything back. Idempotent."""

@@ -25,7 +25,8 @@ def put(folder: int, name: str, part: str, data: bytes) -> str:
 
     A file with these bytes that is called so is the one. Raises OSError; nothing remains then.
     """
-    flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+    unlink(folder, part)  # never written into: it may be another name of any file
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(part, flags, 0o600, dir_fd=folder)
     try:
         with os.fdopen(fd, "wb") as file:

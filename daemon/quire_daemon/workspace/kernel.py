@@ -172,8 +172,8 @@ def reopen(fd: int, flags: int) -> int:
         raise OSError(errno.ENOSYS, "there is no /proc any more, which was there at the start") from None
 
 
-def take_lease(fd: int, write: bool = False) -> bool | None:
-    """Take a lease: a read lease, or a write lease (nobody else has the file open at all).
+def take_lease(fd: int) -> bool | None:
+    """Take a read lease.
 
     True: held. False: somebody has it open in a way that forbids it. None: no leases here (not our file and no
     CAP_LEASE, or the file system has none).
@@ -186,7 +186,7 @@ def take_lease(fd: int, write: bool = False) -> bool | None:
         return None
     try:
         fcntl.fcntl(fd, fcntl.F_SETSIG, _RING)
-        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK if write else fcntl.F_RDLCK)
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
     except OSError as error:
         if error.errno == errno.EAGAIN:
             return False

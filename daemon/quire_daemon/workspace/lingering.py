@@ -50,7 +50,6 @@ class Displaced(msgspec.Struct, eq=False, gc=False):
     pinned: bool = False  # a batch may still want it back
     since: float | None = None  # monotonic seconds of the first sweep that saw it
     broken: bool = False  # a program opened it for writing; the lease was given back
-    opened: bool = True  # False: its descriptor stands for the inode, and does not keep others from being alone with it
 
 
 class Lingering(msgspec.Struct, eq=False):
@@ -205,12 +204,7 @@ class Lingering(msgspec.Struct, eq=False):
         if now.size > self.most_bytes:
             was = item.held.signature
             return not item.owned or (now.size, now.mtime_ns) != (was.size, was.mtime_ns), b"", now.size
-        fd = item.held.fd if item.opened else kernel.reopen(item.held.fd, os.O_RDONLY)
-        try:
-            data = read_all(fd, now.size)
-        finally:
-            if not item.opened:
-                os.close(fd)
+        data = read_all(item.held.fd, now.size)
         return data != item.expected, data, 0
 
 

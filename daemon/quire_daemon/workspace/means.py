@@ -1,4 +1,4 @@
-"""What the steps of a write work with: the same for those that perform, trade, write in place and revert."""
+"""What the steps of a write work with: the same for those that perform, trade and revert."""
 
 from __future__ import annotations
 

@@ -44,15 +44,20 @@ def find_protection(tmp: int, prefix: str, has_openat2: bool) -> Protection:
     """Try everything in `tmp`, with names that begin with `prefix`. Raises OSError if nothing can be written."""
     one, two = f"{prefix}a", f"{prefix}b"
     try:
-        for name in (one, two):
-            os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600, dir_fd=tmp))
+        made = _made(tmp, one)  # written through this descriptor only: the name may be another file by now
+        try:
+            stamps = _where_there_is_room(_stamps_stores, made)
+            fine_stamps = _where_there_is_room(_stamps_finely, made)
+        finally:
+            os.close(made)
+        os.close(_made(tmp, two))
         return Protection(
             lease=_can_lease(tmp, one),
             exchange=_can_exchange(tmp, one, two),
             openat2=has_openat2,
             tmpfile=_can_tmpfile(tmp, f"{prefix}c"),
-            stamps=_where_there_is_room(_stamps_stores, tmp, one),
-            fine_stamps=_where_there_is_room(_stamps_finely, tmp, one),
+            stamps=stamps,
+            fine_stamps=fine_stamps,
             sync_many=_can_sync_many(tmp),
             folds_case=_folds_case(tmp, one),
         )
@@ -64,6 +69,10 @@ def find_protection(tmp: int, prefix: str, has_openat2: bool) -> Protection:
 def none_but(has_openat2: bool) -> Protection:
     """Where nothing can be tried, nothing is relied upon. Names that differ in case may be one file, or not."""
     return Protection(lease=False, exchange=False, openat2=has_openat2, tmpfile=False, stamps=False, fine_stamps=False)
+
+
+def _made(tmp: int, name: str) -> int:
+    return os.open(name, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600, dir_fd=tmp)
 
 
 def _unlink_if_there(tmp: int, name: str) -> None:
@@ -115,41 +124,33 @@ def _can_tmpfile(tmp: int, name: str) -> bool:
     return True
 
 
-def _where_there_is_room(holds: Callable[[int, str], bool], tmp: int, name: str) -> bool:
+def _where_there_is_room(holds: Callable[[int], bool], fd: int) -> bool:
     """What a store into the file tells. On a full disk nothing, and it is not relied upon until the next start."""
     try:
-        return holds(tmp, name)
+        return holds(fd)
     except OSError as error:
         if error.errno in _FULL:
             return False
         raise
 
 
-def _stamps_stores(tmp: int, name: str) -> bool:
+def _stamps_stores(fd: int) -> bool:
     """Whether a store into a mapping that was read before moves mtime. tmpfs maps such a page writable at once."""
-    fd = os.open(name, os.O_RDWR | os.O_CLOEXEC, dir_fd=tmp)
-    try:
+    os.pwrite(fd, b"x", 0)
+    with mmap.mmap(fd, 1) as mapped:
+        read = mapped[0]
+        os.utime(fd, ns=(0, 0))
+        mapped[0] = read ^ 1
+    return os.fstat(fd).st_mtime_ns != 0
+
+
+def _stamps_finely(fd: int) -> bool:
+    seen = set()
+    rounds = 16  # within one tick of the coarse clock
+    for _ in range(rounds):
         os.pwrite(fd, b"x", 0)
-        with mmap.mmap(fd, 1) as mapped:
-            read = mapped[0]
-            os.utime(fd, ns=(0, 0))
-            mapped[0] = read ^ 1
-        return os.fstat(fd).st_mtime_ns != 0
-    finally:
-        os.close(fd)
-
-
-def _stamps_finely(tmp: int, name: str) -> bool:
-    fd = os.open(name, os.O_RDWR | os.O_CLOEXEC, dir_fd=tmp)
-    try:
-        seen = set()
-        rounds = 16  # within one tick of the coarse clock
-        for _ in range(rounds):
-            os.pwrite(fd, b"x", 0)
-            seen.add(os.fstat(fd).st_ctime_ns)
-        return len(seen) == rounds
-    finally:
-        os.close(fd)
+        seen.add(os.fstat(fd).st_ctime_ns)
+    return len(seen) == rounds
 
 
 def _folds_case(tmp: int, name: str) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from quire_daemon.handlers.base import FileNow, Make, Move, Put
 from quire_daemon.workspace import kernel
 from quire_daemon.workspace.confine import refusal
-from quire_daemon.workspace.in_place import InPlace
 from quire_daemon.workspace.making import make, unmake
 from quire_daemon.workspace.means import Means
 from quire_daemon.workspace.new_folders import NewFolders
@@ -22,17 +21,16 @@ from quire_journal.events import FOLDER
 class Reverting:
     """Undoes performed writes. For the loop's thread only."""
 
-    def __init__(self, means: Means, parts: tuple[Trading, InPlace, NewFolders]) -> None:
+    def __init__(self, means: Means, parts: tuple[Trading, NewFolders]) -> None:
         """`parts`: those that the writes were performed with."""
         self._beneath, self._reading, self._tmp, _, self._lingering, self._step = means
-        self._trading, self._in_place, self._folders = parts
+        self._trading, self._folders = parts
 
     def revert(self, staged: Staged) -> Swapped | Lost:
         """Undo a performed and pinned write, if the path still is as it left it. Raises as `perform`."""
         ways = {
             "create": self._uncreate,
             "swap": self._unswap,
-            "in_place": self._in_place.unwrite,
             "remove": self._unremove,
             "move": self._unmove,
             "make": self._unmake,

@@ -51,9 +51,6 @@ PART: Final = "part"
 WITHHELD: Final = "withheld"
 """The last word in the name of a new file that the journal is not to have: a kill may leave it without a record."""
 
-IN_PLACE: Final = "inplace"
-"""The last word in the name of the marker of a write in place that is under way."""
-
 TOGETHER: Final = 16
 """From so many files on they are synced together: what others left to write on that disk is then waited for, too."""
 
@@ -66,7 +63,7 @@ SIDE_BY_SIDE: Final = 8
 _ACCESS_ACL: Final = "system.posix_acl_access"
 _DEFAULT_ACL: Final = "system.posix_acl_default"
 _ABOUT_CONTENT: Final = ("security.capability", "security.ima", "security.evm")
-"""Attributes that vouch for the old bytes; a write in place drops or invalidates them too."""
+"""Attributes that vouch for the old bytes; a write into the file drops or invalidates them too."""
 
 
 _HOW: Final[dict[type[Write], str]] = {Remove: "remove", Move: "move", Make: "make", Clear: "clear"}
@@ -78,7 +75,7 @@ class Staged(msgspec.Struct, gc=False):
 
     write: Write
     name: str  # in `.quire/tmp`: the new file, and after the swap the displaced one
-    how: str  # "create", "swap", "in_place", "remove", "move", "make", "clear"
+    how: str  # "create", "swap", "remove", "move", "make", "clear"
     inode: tuple[int, int] = (0, 0)  # (dev, ino) of the new file
     base: Signature | None = None  # of the file whose owner, mode and attributes were copied
     proven: bool = False  # `base` proves the bytes that the decision saw
@@ -218,8 +215,6 @@ class Staging:
         self._check_writable(base, write.path)
         staged.base = base.signature
         staged.proven = staged.proven or self._proves(base, write)
-        if base.signature.nlink > 1 and self._all_names_inside(base.signature):
-            staged.how = "in_place"
 
     def _base(self, write: Put, staged: Staged) -> Held:
         """What is replaced. A look that proved its bytes is not made again while nothing has moved the signature."""
@@ -252,27 +247,6 @@ class Staging:
             return False
         same = read_all(base.fd, base.signature.size) == write.over.text.data
         return same and base.stands() and self._reading.settles(base.signature)
-
-    def _all_names_inside(self, wanted: Signature) -> bool:
-        """Whether every name of the inode is in the workspace, outside of `.git`.
-
-        A package store that links its files into the workspace must not be written through. The walk looks at
-        every name, but only for files that have several.
-        """
-        found = 0
-        folders = [os.fspath(self._root)]
-        while folders and found < wanted.nlink:
-            try:
-                with os.scandir(folders.pop()) as entries:
-                    for entry in entries:
-                        if entry.is_dir(follow_symlinks=False):
-                            if entry.name not in (".git", ".quire"):
-                                folders.append(entry.path)
-                        elif entry.inode() == wanted.ino:
-                            found += entry.stat(follow_symlinks=False).st_dev == wanted.dev
-            except OSError:
-                continue
-        return found == wanted.nlink
 
     def _fill(self, write: Put, base: Held | None, staged: Staged) -> _Unnamed:
         part = staged.name.rpartition(".")[0] + "." + PART

@@ -16,6 +16,7 @@ Readers never see a torn, empty or missing file; when a race is lost they may se
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from typing import Final
 
@@ -23,7 +24,6 @@ from quire_daemon.handlers.base import Make, Move, Put
 from quire_daemon.workspace import kernel
 from quire_daemon.workspace.bases import Bases
 from quire_daemon.workspace.confine import refusal, temporary_removed
-from quire_daemon.workspace.in_place import InPlace
 from quire_daemon.workspace.lingering import unlink
 from quire_daemon.workspace.making import clear, make
 from quire_daemon.workspace.means import Means
@@ -50,10 +50,6 @@ STEPS: Final = (
     "perform.removed",  # the path is empty, what was there has a name in .quire/tmp
     "perform.moved",  # the file has its new path, nothing is checked yet
     "perform.cleared",  # the empty folder is gone
-    "in_place.marked",  # the temporary file carries the mark
-    "in_place.half",  # the file holds a mixture
-    "in_place.written",
-    "in_place.synced",
     "revert.base_held",  # our own file at the path is leased and compared; what follows are the steps of a perform
     "discard.unlinked",
 )
@@ -67,9 +63,8 @@ class Swapping:
         self._beneath, reading, self._tmp, _, self._lingering, self._step = means
         self._bases = Bases(means.beneath, reading)
         self._folders = NewFolders(means.beneath, means.step)
-        self._in_place = InPlace(means)
         self._trading = Trading(means)
-        self._reverting = Reverting(means, (self._trading, self._in_place, self._folders))
+        self._reverting = Reverting(means, (self._trading, self._folders))
 
     def perform(self, staged: Staged, pinned: bool) -> Swapped | Lost:
         """Do it. Raises HeldOpen (do it again later, or `abandon`), Refused (nothing changed), OSError (unknown)."""
@@ -192,15 +187,19 @@ class Swapping:
         self._step("perform.cleared")
         return Swapped(None)
 
-    def _write_in_place(self, staged: Staged, pinned: bool) -> Swapped | Lost:
-        written = self._in_place.write(staged)
-        return self._swap(staged, pinned) if written is None else written
-
     def _hold_new(self, staged: Staged) -> Held:
+        """The new file. Raises Refused where somebody has removed it, or put another file in its place."""
+        path = staged.write.path
         try:
-            return self._trading.hold_temporary(staged.name)
-        except FileNotFoundError as error:
-            raise temporary_removed(staged.write.path) from error
+            held = self._trading.hold_temporary(staged.name)
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENXIO):
+                raise temporary_removed(path) from error
+            raise
+        if (held.signature.dev, held.signature.ino) != staged.inode:
+            held.drop()
+            raise temporary_removed(path)
+        return held
 
     def hold_temporary(self, name: str) -> Held:
         """Our own temporary file, leased."""
@@ -210,7 +209,6 @@ class Swapping:
 _WAYS: Final[dict[str, Callable[[Swapping, Staged, bool], Swapped | Lost]]] = {
     "create": Swapping._create,
     "swap": Swapping._swap,
-    "in_place": Swapping._write_in_place,
     "remove": Swapping._remove,
     "move": Swapping._move,
     "make": Swapping._make,

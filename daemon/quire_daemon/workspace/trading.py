@@ -67,10 +67,7 @@ class Trading:
             self._step("perform.removed")
             came = Signature.of(os.stat(tmp_name, dir_fd=self._tmp, follow_symlinks=False))
             if came.same_inode(base.signature) and self._still(base, before):
-                held, opened = base.hand_over(), True
-                if came.nlink > 1 and kernel.HAS_PATH_FDS:  # the next write may be through one of its other names
-                    held, opened = self._let_alone(held, tmp_name), False
-                self._lingering.add(Displaced(path, tmp_name, held, before, pinned=pinned, opened=opened), came.nlink)
+                self._lingering.add(Displaced(path, tmp_name, base.hand_over(), before, pinned=pinned), came.nlink)
                 return Swapped(None)
             self._step("perform.conflict")
             return self._give_back(folder, name, tmp_name, path)
@@ -209,12 +206,6 @@ class Trading:
             return ()
         self._lingering.add(Displaced(path, tmp_name, held, data, owned=False))
         return (Kept(tmp_name, path, data),)
-
-    def _let_alone(self, held: Held, tmp_name: str) -> Held:
-        """The same file, not opened: who writes in place has to be alone with it."""
-        seen = held.signature
-        held.drop()
-        return Held(self._open_in_tmp(tmp_name), seen, leased=False)
 
     def _open_in_tmp(self, name: str) -> int:
         return os.open(name, kernel.O_PATH | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._tmp)

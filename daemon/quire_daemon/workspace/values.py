@@ -81,7 +81,6 @@ class Kept(msgspec.Struct, frozen=True):
     """Bytes that a swap brought out and that belong to somebody else; they stay in `.quire/tmp/<name>` until `discard`.
 
     From `leftovers` (temporary files of a dead run) `path` is "" and `seq` leads to the intent in the journal.
-    `in_place`: the run died while it wrote into the file itself; the path may hold a mixture of old and new.
     `withheld`: the journal was not to have what was to be written. `large`: how many bytes it has, where those are more
     than may be read; `data` is empty then.
     """
@@ -90,7 +89,6 @@ class Kept(msgspec.Struct, frozen=True):
     path: str
     data: bytes
     seq: int = 0
-    in_place: bool = False
     withheld: bool = False
     large: int = 0
 
@@ -119,7 +117,6 @@ class Swapped(msgspec.Struct, frozen=True, gc=False):
 
     signature: Signature | None
     settled: bool = False  # as in `Image`: an equal signature proves the bytes that were put there
-    in_place: bool = False  # written into the inode, so that its other names show it too
     hard_link_broken: bool = False  # the other names of the displaced inode still hold the old bytes
 
 
