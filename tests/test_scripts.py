@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,34 @@ def test_the_tests_add_what_development_needs_and_that_serves_the_command_too(ch
     assert out.endswith("-x\n")
     assert checkout.run("scripts/quire")[0] == 0
     assert checkout.done() == ["venv", "install dev"]
+
+
+def test_the_sdk_of_mcp_comes_with_the_first_set_up_of_an_agent(checkout: Checkout) -> None:
+    checkout.put("python3", PYTHON)
+    checkout.run("scripts/quire", "up", ".")
+    assert checkout.run("scripts/quire", "setup", "codex")[:2] == (0, "quire setup codex\n")
+    checkout.run("scripts/quire", "-C", "a b", "mcp")
+    assert checkout.done() == ["venv", "install", "install mcp"]
+
+
+def test_a_slow_installation_says_at_least_every_two_seconds_how_far_it_is(checkout: Checkout) -> None:
+    checkout.put("python3", PYTHON.replace("sleep 0.1", "echo Collecting lmdb; sleep 3"))
+    process = checkout.start("scripts/quire", "up")
+    assert process.stderr is not None
+    told, last = [], time.monotonic()
+    for line in process.stderr:
+        told.append((line, time.monotonic() - last))
+        last = time.monotonic()
+    process.communicate()
+    assert max(waited for _, waited in told) < 2.5, told
+    assert any("Collecting lmdb" in line for line, _ in told)
+
+
+def test_an_installation_that_fails_shows_what_was_printed(checkout: Checkout) -> None:
+    checkout.put("python3", PYTHON.replace("    sleep 0.1\n", "    echo no such package; exit 1\n"))
+    status, out, err = checkout.run("scripts/quire", "up")
+    assert (status, out) == (1, "")
+    assert "no such package" in err
 
 
 def test_where_the_grammars_cannot_be_had_it_is_set_up_without_them(checkout: Checkout) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +15,11 @@ from quire_client.hooks import AGENTS
 
 if TYPE_CHECKING:
     from quire_client.setup.agents import File, Scope
+
+SDK_MISSING: Final = (
+    f"The hooks work now. Quire's own tools need the MCP SDK: run `{sys.executable} -m pip install 'mcp>=2.3,<3'`."
+)
+"""What `setup` says where the extra `mcp` is not installed."""
 
 
 def run(call: Invocation) -> int:
@@ -46,6 +52,8 @@ def change(call: Invocation, act: Callable[[File], Callable[[str], str]], done: 
     tied = [os.path.relpath(file.path, call.folder) for file in files if file.tied and str(file.path) in news]
     if tied and done == "set up":
         message = f"{message} {_ties(tied, agent)}"
+    if done == "set up" and not dry and find_spec("mcp") is None:
+        message = f"{message} {SDK_MISSING}"
     reply = {"ok": True, "message": message, "agent": agent, "dry_run": dry, "files": told}
     return call.answer(reply, lambda reply: _show(reply, call.colours))
 
