@@ -20,6 +20,18 @@ _NETWORK_FILE_SYSTEMS: Final = frozenset(
     ("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "glusterfs", "lustre", "fuse.sshfs", "fuse.glusterfs")
 )
 
+_SYSTEM_TREE: Final = re.compile(
+    r"/(bin|boot|etc|lib(32|64|x32)?|proc|sbin|sys|usr/(bin|include|lib(32|64|exec)?|sbin|share)|"
+    r"System|Library|Applications|private/etc)(?=/|$)"
+)
+"""A folder that belongs to the system with all that is below it (FHS 3.0, hier(7); the last names are of macOS)."""
+
+_SYSTEM_FOLDER: Final = re.compile(
+    r"/(dev|dev/shm|home|media|mnt|opt|root|run|srv|tmp|usr|usr/local|usr/src|var|var/lib|var/log|var/tmp|"
+    r"Users|Volumes|private|private/tmp|private/var)"
+)
+"""A folder that belongs to the system, below which projects may lie."""
+
 
 def find_workspace(folder: Path | str, state_dir: Path | str | None = None, *, given: bool = False) -> Place:
     """The workspace that holds `folder`: the nearest one with a journal, else a new one.
@@ -125,6 +137,9 @@ def _check_root(root: Path) -> None:
         raise NoFolder(f"{root} is not a folder.")
     if root == Path("/"):
         raise WorkspaceRefused("/ is the whole machine; a workspace is one project's folder.")
+    tree = _SYSTEM_TREE.match(os.fspath(root))
+    if tree is not None or (_SYSTEM_FOLDER.fullmatch(os.fspath(root)) and not (root / ".git").exists()):
+        raise WorkspaceRefused(f"{tree[0] if tree else root} is a folder of the system; a workspace is a project's.")
     try:
         os.fspath(root).encode()
     except UnicodeEncodeError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from command_line import WRITER, Quire
 
+from quire_client.commands.up import NEXT, files_of
 from quire_client.failures import NoDaemon
 from quire_journal import VERSION
 from quire_journal.locks import Running, hold_lock
@@ -29,17 +31,72 @@ def test_up_waits_for_the_first_capture(quire: Quire, site: Path, monkeypatch: p
         return {"ok": True, "message": "", "pid": 7, "workspace": str(site), "capture": capture}
 
     ran = quire("up", status=status)
-    assert (ran.status, ran.out, ran.err) == (0, f"The daemon (pid 7) runs for {site}.\n", "")
+    first, *rest = ran.out.splitlines()
+    assert (ran.status, first, ran.err) == (0, f"The daemon (pid 7) runs for {site} and records every change.", "")
+    assert rest == ["Not recorded: what .gitignore and .quireignore name.", *NEXT.splitlines()]
     assert not left
+
+
+def test_up_says_how_far_it_is_where_no_person_watches(
+    quire: Quire, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quire_client.commands.up.PAUSE_S", 0.0)
+    monkeypatch.setattr("quire_client.commands.up.TOLD_S", 0.0)
+    left = [1, 0]
+
+    def status(args: dict[str, Any]) -> dict[str, Any]:
+        capture = {"done": 1200, "total": 20_000, "finished": not left.pop(0)}
+        return {"ok": True, "pid": 7, "workspace": str(site), "capture": capture}
+
+    assert quire("up", status=status).err == "Recording files: 1,200 of 20,000.\n"
+
+
+def test_up_names_what_is_not_recorded_and_why(quire: Quire, site: Path) -> None:
+    status = {"ok": True, "pid": 7, "workspace": str(site), "journal": {"versions": 9, "uncaptured": 5}}
+    names = [".env", "a.bin", "b.bin", "c.bin", "d.bin"]
+    entries = [{"path": name, "uncaptured": "secret" if name == ".env" else "too_large"} for name in names]
+    tree = {"ok": True, "at": "seq:9", "entries": entries, "complete": True}
+    told = quire("up", status=status, tree=tree).out.splitlines()[1]
+    assert told == (
+        "Not recorded: what .gitignore and .quireignore name; .env (secret), a.bin (too large), b.bin (too large), "
+        "2 more files (`quire ls` marks each with the reason)."
+    )
+    many = {**status, "journal": {"versions": 10**6, "uncaptured": 5}}
+    told = quire("up", status=many).out.splitlines()[1]
+    assert told.endswith("; the bytes of 5 files (`quire ls` marks each with the reason).")
+
+
+def test_up_asks_before_it_records_a_folder_of_very_many_files(
+    quire: Quire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quire_client.commands.up.MANY_FILES", 2)
+    new = tmp_path / "new"
+    new.mkdir()
+    for name in "abc":
+        (new / name).touch()
+    refused = quire("up", "../new")
+    assert (refused.status, refused.asked) == (1, [])
+    assert "holds more than 2 files. Nothing was started. `quire up --yes` records them all" in refused.err
+    status = {"ok": True, "pid": 7, "workspace": str(new)}
+    assert quire("up", "../new", "--yes", status=status).status == 0
+    (new / "c").unlink()
+    assert quire("up", "../new", status=status).status == 0
+
+
+def test_files_that_git_ignores_do_not_count_for_the_question(tmp_path: Path) -> None:
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "made").touch()
+    (tmp_path / ".gitignore").write_text("*\n!.gitignore\n")
+    assert {*files_of(tmp_path)} >= {".gitignore", "made"}, "no checkout of git yet"
+    subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
+    assert [*files_of(tmp_path)] == [".gitignore"]
 
 
 def test_up_without_waiting_says_that_the_capture_goes_on(quire: Quire, tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     status = {"ok": True, "pid": 7, "workspace": "/x", "capture": {"done": 0, "total": 9, "finished": False}}
     ran = quire("up", "../new", "--no-wait", status=status)
-    assert ran.out == "The daemon (pid 7) runs for /x; it captures the files.\n"
-    told = quire("up", "../new", "--no-wait", status={**status, "journal": {"uncaptured": 2}}).out.splitlines()
-    assert told[1:] == ["The bytes of 2 files are not in the journal: `quire ls` says which."]
+    assert ran.out.startswith("The daemon (pid 7) runs for /x; it is still recording the files.\n")
     assert ran.opener.wanted[0].place.root == tmp_path / "new"
 
 
@@ -47,8 +104,8 @@ def test_up_waits_for_no_capture_that_waits_for_something_itself(quire: Quire) -
     """It did so for good where a disk was not mounted, or the system had no descriptors left."""
     capture = {"done": 0, "total": 0, "finished": False, "waits_for": "Too many open files"}
     status = {"ok": True, "pid": 7, "workspace": "/x", "capture": capture}
-    told = "The daemon (pid 7) runs for /x; its files are not captured yet: Too many open files.\n"
-    assert quire("up", status=status).out == told
+    told = "The daemon (pid 7) runs for /x; its files are not recorded yet: Too many open files."
+    assert quire("up", status=status).out.splitlines() == [told, "Not recorded: what .gitignore and .quireignore name."]
     assert "waits: Too many open files" in quire("status", status=status).out
 
 

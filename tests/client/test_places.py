@@ -215,6 +215,14 @@ def test_the_home_folder_and_what_holds_it_are_no_workspaces(tmp_path: Path) -> 
         checked(place_of("/", state))
 
 
+@pytest.mark.parametrize("folder", ["/etc", "/usr", "/usr/lib", "/usr/bin", "/tmp", "/var"])
+def test_a_folder_of_the_system_is_no_workspace(folder: str) -> None:
+    if not Path(folder).is_dir():
+        pytest.skip(f"{folder} is not there")
+    with pytest.raises(WorkspaceRefused, match="is a folder of the system"):
+        find_workspace(folder, given=True)
+
+
 def test_a_folder_in_the_home_folder_is_fine(tmp_path: Path) -> None:
     root = project(tmp_path / "home" / "site")
     assert checked(place_of(root)).root == root

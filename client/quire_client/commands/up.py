@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client import render
 from quire_client.commands.base import Command, Invocation, Option
-from quire_client.commands.status import uncaptured
 from quire_client.progress import Progress
 
 if TYPE_CHECKING:
     from quire_client.api import Client
 
 PAUSE_S: Final = 0.1
-"""Between two looks at the capture."""
+"""Time between two looks at the capture."""
+
+TOLD_S: Final = 1.5
+"""Time between two lines of progress where no person watches: a log, or an agent's terminal."""
+
+MANY_FILES: Final = 200_000
+"""Files of a folder above which `up` asks first: that is more often a wrong folder than a project."""
+
+FEW_VERSIONS: Final = 20_000
+"""Versions up to which `up` lists the tree to name the files whose bytes are not recorded."""
+
+NAMED: Final = 3
+"""Files named in one sentence."""
 
 
 def run(call: Invocation) -> int:
@@ -23,62 +37,153 @@ def run(call: Invocation) -> int:
     call.at_most(1)
     if call.arguments:
         call.options = {**call.options, "workspace": str(call.folder / call.arguments[0])}
+    refused = None if "yes" in call.options or call.place.identity_file.exists() else _unasked(call)
+    if refused is not None:
+        return refused
     try:
         with call.connect(told=_Told(call)) as client:
-            reply = client.status() if "no-wait" in call.options else _captured(client, call.person_watches)
-            return call.answer(reply, _show)
+            reply = client.status() if "no-wait" in call.options else _captured(client, call)
+            lacking = _lacking(client, reply) if reply.get("ok") and not call.json else ""
+            return call.answer(reply, lambda reply: _show(reply, lacking))
     except KeyboardInterrupt:
         call.say("The daemon goes on by itself; `quire status` tells how far it is, `quire down` ends it.")
         raise
 
 
-class _Told:
-    """Says once what the daemon does before it answers, and then when it does something else."""
+def _unasked(call: Invocation) -> int | None:
+    """The exit status where a folder has too many files and nobody agreed to record them; None: go on."""
+    from quire_journal.refusals import Refused
 
-    def __init__(self, call: Invocation) -> None:
+    root = call.place.root
+    if sum(1 for _ in zip(files_of(root), range(MANY_FILES + 1), strict=False)) <= MANY_FILES:
+        return None
+    many = f"{root} holds more than {MANY_FILES:,} files"
+    if not call.can_ask:
+        message = (
+            f"{many}. Nothing was started. `quire up --yes` records them all; .quireignore names what to leave out."
+        )
+        return call.answer(Refused("not_confirmed", message, "confirm").reply(), lambda reply: "")
+    if call.agreed(f"{many}. Record them all?"):
+        return None
+    return call.declined("Nothing was started.")
+
+
+def files_of(root: Path) -> Iterator[str]:
+    """Files below `root`; of a git checkout those that git does not ignore. A closed folder counts as empty."""
+    if (root / ".git").exists():
+        # A repository's own configuration must not make us run its programs.
+        asked = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", os.fspath(root), "ls-files", "-z"]
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        try:
+            listed = subprocess.run(
+                [*asked, "--cached", "--others", "--exclude-standard"],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+            )
+        except OSError:
+            pass  # no git on this machine
+        else:
+            if listed.returncode == 0:
+                yield from os.fsdecode(listed.stdout).split("\0")[:-1]
+                return
+    for _, folders, names in os.walk(root):
+        if ".git" in folders:
+            folders.remove(".git")
+        yield from names
+
+
+class _Told:
+    """Tells what a starting daemon does: once, when it does something else, and every `TOLD_S`."""
+
+    def __init__(self, call: Invocation, now: Callable[[], float] = time.monotonic) -> None:
         self._call = call
+        self._now = now
         self._said = ""
+        self._at = 0.0
 
     def __call__(self, doing: str) -> None:
         what = doing if self._call.person_watches else doing.partition(" (")[0]
-        if what != self._said:
-            self._said = what
-            self._call.say(f"The daemon is {render.one_line(what)}.")
+        if what != self._said or self._now() - self._at >= TOLD_S:
+            self._said, self._at = what, self._now()
+            self._call.say(f"The daemon is {render.one_line(doing)}.")
 
 
-def _captured(client: Client, shown: bool) -> dict[str, Any]:
+def _captured(client: Client, call: Invocation) -> dict[str, Any]:
     """The status when the first capture is over, or waits for something that may never come."""
-    with Progress("Capturing", shown) as bar:
+    told = time.monotonic()
+    with Progress("Recording files", call.person_watches) as bar:
         while True:
             reply = client.status()
             capture = reply.get("capture") or {}
             if not reply.get("ok") or capture.get("finished", True) or capture.get("waits_for"):
                 return reply
-            bar.update(int(capture.get("done") or 0), int(capture.get("total") or 0))
+            done, total = int(capture.get("done") or 0), int(capture.get("total") or 0)
+            bar.update(done, total)
+            if not call.person_watches and time.monotonic() - told >= TOLD_S:
+                told = time.monotonic()
+                call.say(f"Recording files: {done:,} of {total:,}." if total else "Recording files.")
             time.sleep(PAUSE_S)
 
 
-def _show(reply: Mapping[str, Any]) -> str:
-    left_out = uncaptured(reply)
-    said = [_runs(reply), f"{left_out.capitalize()}." if left_out else "", reply.get("salvaged") or ""]
+def _lacking(client: Client, reply: Mapping[str, Any]) -> str:
+    """Which files are not recorded, and why; "" for none."""
+    journal = reply.get("journal")
+    journal = journal if isinstance(journal, Mapping) else {}
+    count = int(journal.get("uncaptured") or 0)
+    if not count:
+        return ""
+    told = [f"the bytes of {render.counted(count, 'file')} (`quire ls` marks each with the reason)"]
+    if int(journal.get("versions") or 0) <= FEW_VERSIONS:
+        from quire_client.trees import Stopped, fetch
+
+        try:
+            found = fetch(client).uncaptured
+        except Stopped:
+            found = []
+        told = [f"{render.one_line(one['path'])} ({str(one['uncaptured']).replace('_', ' ')})" for one in found[:NAMED]]
+        if len(found) > NAMED:
+            told.append(f"{len(found) - NAMED} more files (`quire ls` marks each with the reason)")
+    return ", ".join(told)
+
+
+def _show(reply: Mapping[str, Any], lacking: str) -> str:
+    waits = (reply.get("capture") or {}).get("waits_for")
+    said = [_runs(reply), _left_out(lacking), reply.get("salvaged") or "", "" if waits else NEXT]
     return "\n".join(render.clean_text(one) for one in said if one)
+
+
+NEXT: Final = (
+    "Next: `quire setup claude-code` connects an agent (or codex, cursor, gemini,\n"
+    "opencode); `quire watch` shows what happens now, `quire log` what happened."
+)
+"""What to type after `up`."""
+
+
+def _left_out(lacking: str) -> str:
+    ignored = "Not recorded: what .gitignore and .quireignore name"
+    return f"{ignored}; {lacking}." if lacking else f"{ignored}."
 
 
 def _runs(reply: Mapping[str, Any]) -> str:
     root, pid = render.clean(reply.get("workspace", "")), reply.get("pid")
     capture = reply.get("capture") or {}
     if capture.get("waits_for"):
-        return f"The daemon (pid {pid}) runs for {root}; its files are not captured yet: {capture['waits_for']}."
+        return f"The daemon (pid {pid}) runs for {root}; its files are not recorded yet: {capture['waits_for']}."
     if not capture.get("finished", True):
-        return f"The daemon (pid {pid}) runs for {root}; it captures the files."
-    return f"The daemon (pid {pid}) runs for {root}."
+        return f"The daemon (pid {pid}) runs for {root}; it is still recording the files."
+    return f"The daemon (pid {pid}) runs for {root} and records every change."
 
 
 COMMAND = Command(
     arguments="[PATH]",
     about="Starts the daemon for the workspace that holds the current folder, or for PATH, which becomes a workspace\n"
-    "if it is none, and waits until every file is in the journal. Other commands start it as well.",
+    "if it is none, and waits until every file is in the journal. Other commands start it as well. A system folder\n"
+    f"is refused; a folder with more than {MANY_FILES:,} files is recorded only when you agree.",
     example="quire up ~/projects/site",
     run=run,
-    options=(Option("no-wait", "", "return when the daemon answers, before everything is captured"),),
+    options=(
+        Option("no-wait", "", "return when the daemon answers, before everything is recorded"),
+        Option("yes", "", "do not ask, however many files there are", "y"),
+    ),
 )
