@@ -62,21 +62,35 @@ class Tree(msgspec.Struct):
     time: str | None
     complete: bool  # had the whole tree been looked at by then?
     entries: list[dict[str, Any]] = []
+    gaps: list[dict[str, Any]] = []  # records that are lost, so that it is open what there was
+    warnings: list[dict[str, Any]] = []  # of the pages, each once
+
+    @property
+    def told_beside(self) -> dict[str, Any]:
+        """What a reply of a command has beside the entries."""
+        said = {"gaps": self.gaps, "warnings": self.warnings}
+        return {name: listed for name, listed in said.items() if listed}
 
     @property
     def uncaptured(self) -> list[dict[str, Any]]:
         """The entries whose bytes the journal does not hold."""
         return [entry for entry in self.entries if entry.get("uncaptured")]
 
+    def take(self, page: Mapping[str, Any]) -> None:
+        """Add what a page tells."""
+        self.entries += page["entries"]
+        self.warnings += (one for one in page.get("warnings") or () if one not in self.warnings)
+
 
 def fetch(client: Asks, at: str = "", path: str = "") -> Tree:
     """The tree at a point, "" for now, sorted by path. Raises Stopped."""
     asked: dict[str, Any] = {name: value for name, value in (("at", at), ("path", path)) if value}
     page = _ok(client.call("tree", asked))
-    tree = Tree(page["at"], page.get("time"), bool(page.get("complete")), [*page["entries"]])
+    tree = Tree(page["at"], page.get("time"), bool(page.get("complete")), gaps=page.get("gaps", []))
+    tree.take(page)
     while page.get("next"):
         page = _ok(client.call("tree", {**asked, "at": tree.at, "cursor": page["next"]}))
-        tree.entries += page["entries"]
+        tree.take(page)
     tree.entries.sort(key=lambda entry: str(entry["path"]))
     return tree
 

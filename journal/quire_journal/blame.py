@@ -20,6 +20,7 @@ What counts:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -27,6 +28,7 @@ import msgspec
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import blocks, breaks_between, common_bytes
 from quire_journal.events import REGULAR
+from quire_journal.gaps import RECORD_LOST, gaps_before, lost_version
 from quire_journal.history import History
 from quire_journal.log import Damaged
 from quire_journal.missing import missing
@@ -40,8 +42,9 @@ MOST_BYTES: Final = 512 << 20
 class Gap(msgspec.Struct, frozen=True):
     """Where the past of a file ends before it began.
 
-    `why`: why the bytes of version `seq` are not there ("too_large", "secret", "unreadable", "not_held"), or
-    "too_long": there are too many versions to go through all of them.
+    `why`: why the bytes of version `seq` are not there ("too_large", "secret", "unreadable", "not_held"),
+    "record_lost": record `seq` is lost, which may have made a version, or "too_long": there are too many versions to go
+    through all of them.
     """
 
     seq: int
@@ -80,8 +83,12 @@ def _past(history: History, path: str, seq: int, most_bytes: int) -> tuple[list[
     found: list[Version] = []
     names: dict[str, None] = {}
     gap, size = None, 0
-    for name, version in backwards(history, path, seq):
-        if version.gone or version.entry != REGULAR:
+    for name, version in chain(backwards(history, path, seq), (("", None),)):
+        lost = gaps_before(history, found[-1], version) if found and history.lost() else ()
+        if lost:
+            gap = Gap(lost_version(lost, found[-1].base).seq or lost[-1].last, RECORD_LOST, found[-1].seq)
+            break
+        if version is None or version.gone or version.entry != REGULAR:
             break
         size += version.size
         why = _missing(history, version) or ("too_long" if found and size > most_bytes else "")

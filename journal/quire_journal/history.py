@@ -43,7 +43,7 @@ from quire_journal.views.callers import Caller
 from quire_journal.views.checkpoints import Checkpoint, EditCheckpoint
 from quire_journal.views.files import OUTSIDE_TYPE, Version
 from quire_journal.views.leases import Lease
-from quire_journal.views.losses import Gone
+from quire_journal.views.losses import Gone, Stretch
 from quire_journal.views.reads import Shown as Shown
 
 _NEAR_VERSIONS: Final = 40
@@ -71,6 +71,7 @@ class History:
         self._recent: Mapping[tuple[bytes, str], Shown] = {} if recent is None else recent
         self._names = PathNames() if names is None else names
         self._undoings: dict[int, BatchUndone | None] = {}
+        self._lost: Sequence[Stretch] | None = None
 
     # ── records ──
 
@@ -313,6 +314,12 @@ class History:
     def salvage(self) -> Record | None:
         """The newest record that says that the journal was salvaged; None when it never was."""
         return self.record(losses.last_salvage(self._reading))
+
+    def lost(self) -> Sequence[Stretch]:
+        """The records that damage took, oldest first; see `gaps`."""
+        if self._lost is None:
+            self._lost = losses.stretches(self._reading)
+        return self._lost
 
     # ── who ──
 

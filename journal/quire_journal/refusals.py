@@ -29,6 +29,10 @@ CODES: Final[dict[str, Code]] = {
     "outside_workspace": Code("The path leads out of the workspace.", "choose_another_path"),
     "permission_denied": Code("The path is protected, or the disk does not allow the write.", "choose_another_path"),
     "uncaptured": Code("The bytes that would be lost are not in the journal.", "log"),
+    "record_lost": Code(
+        "The record that would tell it is lost to damage of the journal; `gaps` has the numbers.",
+        "choose_another_point",
+    ),
     "already_exists": Code("The destination exists; nothing is overwritten.", "choose_another_path"),
     "stale_base": Code("Another writer changed the file since the caller's base.", "re-read_file"),
     "lease_held": Code("Another agent session holds a lease there.", "wait"),

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from quire_journal.blobs import NotHeld
 from quire_journal.events import FOLDER, LINK, REGULAR
 from quire_journal.evidence import WATCHED
+from quire_journal.gaps import RECORD_LOST, gaps_before
 from quire_journal.history import History
 from quire_journal.lives import Life, State, Step
 from quire_journal.merging import Conflict, Merging, NotARegularFile, Rest
@@ -28,7 +29,8 @@ class Unwound(msgspec.Struct, frozen=True, gc=False):
     """What a life comes to without its undone steps.
 
     `made` is a text that no version holds yet; otherwise the bytes are those of `blob`. `present` False: there
-    would be no file. `missing` says why the answer is not known: "uncaptured", "not_a_file", "creation_not_seen".
+    would be no file. `missing` says why the answer is not known: "uncaptured", "not_a_file", "creation_not_seen",
+    "record_lost".
     """
 
     now: State
@@ -63,6 +65,8 @@ def unwind(history: History, life: Life) -> Unwound:
     As it was first seen is as far back as a file goes, when nothing shows that it was made then.
     """
     first = life.steps[0]
+    if _begins_with_lost(history, life):
+        return Unwound.left_alone(life.now, RECORD_LOST)
     if first.before.folder:
         return _unwind_folder(life)
     if first.undone and any(s.undone for s in life.steps[1:]) and not _made_then(history, first):
@@ -70,6 +74,14 @@ def unwind(history: History, life: Life) -> Unwound:
         if not found.is_now and not found.missing:
             return replace(found, conflicts=(Conflict(first.seq, "creation_not_seen"), *found.conflicts))
     return _unwind(history, life)
+
+
+def _begins_with_lost(history: History, life: Life) -> bool:
+    """May an undone step have been made from a version that is lost? What that one did would go with it."""
+    if not history.lost():
+        return False
+    steps = ((step.before.version, step.after.version) for step in life.steps if step.undone)
+    return any(after is not None and bool(gaps_before(history, after, before)) for before, after in steps)
 
 
 def _unwind_folder(life: Life) -> Unwound:

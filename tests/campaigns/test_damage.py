@@ -30,6 +30,7 @@ from quire_daemon.examining import Forked
 from quire_journal import blobs
 from quire_journal.check import check
 from quire_journal.events import FileWritten, WriterIntroduced
+from quire_journal.gaps import is_lost, version_then
 from quire_journal.history import History
 from quire_journal.ids import BatchId, WriterId, blob_id
 from quire_journal.journal import Entry, Journal
@@ -92,7 +93,8 @@ def written(folder: Path, chance: random.Random, records: int, journal: Journal 
         lines[chance.randrange(len(lines))] = f"{chance.random()} {'x' * chance.randrange(200)}\n".encode()
         data = b"".join(lines) if path != "big.bin" else chance.randbytes(chance.randrange(12_000))
         seq = journal.head + 1
-        event = FileWritten(path, blob_id(data), len(data), 0o644, 0)
+        base = max((s for p, s in oracle.version if p == path), default=0)
+        event = FileWritten(path, blob_id(data), len(data), 0o644, base)
         journal.append([Entry(event, WriterId(1), seq, BatchId(seq))], [(data, path)])
         oracle.version[path, seq] = data
         if seq == records // 2:
@@ -121,6 +123,9 @@ def wrong_or_lost(folder: Path, oracle: Oracle) -> tuple[list[str], int]:
             version = history.version(path, seq)
             if version is None:
                 lost += 1
+                then = version_then(history, path, seq)
+                if seq <= history.head() and not is_lost(then):
+                    wrong.append(f"{path} at {seq} is answered with {then and then.seq}")
                 continue
             try:
                 if history.bytes_of(version.blob) != data:

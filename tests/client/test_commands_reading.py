@@ -78,6 +78,22 @@ def test_a_tree_of_a_time_before_the_journal_is_no_empty_tree(quire: Quire, tmp_
     assert written.err.startswith("The journal begins later: it knows nothing of that time. [not_found]\n")
 
 
+def test_a_tree_at_a_point_where_records_are_lost_names_them_and_what_is_left_out(quire: Quire, tmp_path: Path) -> None:
+    lost = {"path": "a.py", "kind": "file", "version": None, "sha256": None, "sizeBytes": 0, "mode": "0644"}
+    warned = {"type": "record_lost", "message": "Records 5 to 6 lost to damage of the journal: some files are missing."}
+    tree = {"ok": True, "at": "seq:6", "time": "2026-01-01T00:00:00Z", "next": None, "complete": False}
+    tree |= {"entries": [{**lost, "uncaptured": "record_lost"}], "warnings": [warned]}
+    tree |= {"gaps": [{"first": 5, "last": 6}], "message": "1 entry."}
+    listed = quire("ls", "--at", "seq:6", tree=tree)
+    assert "a.py  [not captured: record lost]" in listed.out
+    assert "Records 5 to 6 lost" in listed.err
+    assert "had not been looked at" not in listed.err
+    written = quire("export-tree", "seq:6", str(tmp_path / "then"), tree=tree)
+    assert "Records 5 to 6 lost" in written.err
+    assert "a.py: record lost" in written.err
+    assert list((tmp_path / "then").iterdir()) == []
+
+
 def test_read_with_anchors_prints_the_lines_as_shown(quire: Quire) -> None:
     reply = {"ok": True, "lines": ["3#abc123 [high]|x", "4#def456 [low]|}"], "truncated": True, "next_line": 5}
     ran = quire("read", "a", "--hashes", "--lines", "3:", read_file=reply)

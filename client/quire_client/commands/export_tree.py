@@ -54,9 +54,10 @@ def run(call: Invocation) -> int:
         "folder": str(target),
         "entries": len(tree.entries),
         "uncaptured": missing,
+        **tree.told_beside,
     }
     left_out = sum(entry["uncaptured"] == RESERVED for entry in missing)
-    for sentence in beside(tree.complete, len(missing) - left_out):
+    for sentence in beside(tree, len(missing) - left_out):
         call.say(sentence)
     if left_out:
         call.say(f"Left out, because there they would be git's or Quire's own: {render.counted(left_out, 'path')}.")

@@ -34,10 +34,11 @@ def run(call: Invocation) -> int:
         "time": tree.time,
         "complete": tree.complete,
         "entries": tree.entries,
+        **tree.told_beside,
     }
     if began_later(tree):
         call.say(BEFORE_IT)
-    for sentence in beside(tree.complete, len(tree.uncaptured), [entry["path"] for entry in tree.uncaptured]):
+    for sentence in beside(tree, len(tree.uncaptured), [entry["path"] for entry in tree.uncaptured]):
         call.say(sentence)
     return call.answer(reply, lambda reply: "\n".join(_rows(reply)), exact=not tree.entries)
 
@@ -54,9 +55,11 @@ FEW: Final = 3
 """How many files whose bytes are not there are named; the list marks all of them."""
 
 
-def beside(complete: bool, uncaptured: int, paths: Sequence[str] = ()) -> list[str]:
+def beside(tree: Tree, uncaptured: int, paths: Sequence[str] = ()) -> list[str]:
     """What a tree of the journal does not tell; `paths` of the uncaptured files, where no list of them follows."""
-    said = [] if complete else ["The whole tree had not been looked at by then; there may have been more."]
+    said: list[str] = []
+    if not tree.complete and not tree.gaps:
+        said.append("The whole tree had not been looked at by then; there may have been more.")
     if uncaptured:
         names = ", ".join(render.one_line(path) for path in paths[:FEW])
         more = f" and {len(paths) - FEW} more" if len(paths) > FEW else ""
@@ -80,7 +83,7 @@ def _row(entry: Mapping[str, Any]) -> tuple[str, ...]:
         path += f"  [not captured: {render.one_line(entry['uncaptured']).replace('_', ' ')}]"
     sort = {"folder": "d", "link": "l"}.get(str(entry.get("kind")), "-")
     size = render.one_line(entry.get("sizeBytes", 0))
-    return (f"{sort}{render.one_line(entry.get('mode', ''))}", f"{size:>8}", str(entry.get("version", "")), path)
+    return (f"{sort}{render.one_line(entry.get('mode', ''))}", f"{size:>8}", str(entry.get("version") or ""), path)
 
 
 COMMAND = Command(

@@ -16,6 +16,7 @@ from quire_daemon.arguments import require_in_bounds
 from quire_daemon.handlers.base import Decision, Tool, World, no_paths
 from quire_daemon.handlers.show import DiffParams, decide_diff
 from quire_journal.events import CheckpointDropped, CheckpointNamed
+from quire_journal.gaps import gaps_at, gaps_json, require_not_lost, warning
 from quire_journal.history import History
 from quire_journal.points import MAX_NAME, is_name, no_checkpoint, parse_point, rfc3339, time_of
 from quire_journal.refusals import Refused
@@ -55,7 +56,8 @@ def decide(params: CheckpointParams, world: World) -> Decision:
 
     A checkpoint in replies is `{name, seq, at, named_at, note, writer, not_captured}`: `seq` is the point, `at` its
     time; `not_captured` is `{count, never, blind}`, and of a single one with `files`, a list of `{path, why}`, and
-    `more`: as things stood when it was named; in `show`, at the point itself.
+    `more`: as things stood when it was named; in `show`, at the point itself. `gaps` are records that are lost, where
+    these leave it open what there was.
     """
     if params.action == "list":
         listed = [_checkpoint_json(named, world.history) for named in world.history.checkpoints()]
@@ -97,6 +99,8 @@ def _create(params: CheckpointParams, world: World) -> Decision:
         )
     # Records that are noted but not committed yet belong to the state of now.
     cursor = int(parse_point(params.at, history, "at")) if params.at else world.next_seq - 1
+    if params.at:
+        require_not_lost(history, cursor, params.at)
     at = history.record(cursor)
     note = "".join(c for c in params.note if c.isprintable() or c == "\n")
     count, blind = history.uncaptured_count(), _blind(world)
@@ -117,6 +121,8 @@ def _create(params: CheckpointParams, world: World) -> Decision:
             "note": note,
             "writer": history.writer_json(world.who.writer),
             "not_captured": {"count": count, "never": NEVER_CAPTURED, "blind": blind or None, **lost},
+            **_gaps(cursor, history),
+            **_gaps_warned(cursor, history),
         },
         [CheckpointNamed(params.name, cursor, note, count, blind)],
     )
@@ -128,6 +134,18 @@ def _blind(world: World) -> str:
     if not isinstance(coverage, dict) or coverage.get("state", "full") == "full":
         return ""
     return "; ".join(str(reason) for reason in coverage.get("reasons", ())) or "degraded"
+
+
+def _gaps(cursor: int, history: History) -> dict[str, Any]:
+    """The lost records that leave it open what there was at a point."""
+    gaps = gaps_at(history, cursor)
+    return {"gaps": gaps_json(gaps)} if gaps else {}
+
+
+def _gaps_warned(cursor: int, history: History) -> dict[str, Any]:
+    gaps = gaps_at(history, cursor)
+    so = "of files that they may have changed nobody knows what they were at that point"
+    return {"warnings": [warning(gaps, so)]} if gaps else {}
 
 
 def _files(lost: Iterator[tuple[str, str]], count: int, limit: int) -> dict[str, Any]:
@@ -143,7 +161,7 @@ def _show(named: Checkpoint, params: CheckpointParams, world: World) -> Decision
     shown["not_captured"] |= {"count": len(lost), **_files(iter(lost), len(lost), params.limit)}
     many = f"{counted(len(lost), 'file was', 'files were')} not captured then"
     message = f"Checkpoint {named.name!r} is at seq:{named.cursor}; {many}."
-    return Decision({"ok": True, "message": message, **shown})
+    return Decision({"ok": True, "message": message, **shown, **_gaps_warned(named.cursor, world.history)})
 
 
 def _diff(named: Checkpoint, params: CheckpointParams, world: World) -> Decision:
@@ -169,6 +187,7 @@ def _checkpoint_json(named: Checkpoint, history: History) -> dict[str, Any]:
         "note": named.note,
         "writer": history.writer_json(named.writer),
         "not_captured": _not_captured(named),
+        **_gaps(named.cursor, history),
     }
 
 

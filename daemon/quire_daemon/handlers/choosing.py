@@ -24,6 +24,7 @@ from quire_daemon.handlers.log_filter import (
     nobody,
     writer_filter,
 )
+from quire_journal.gaps import require_not_lost
 from quire_journal.history import History
 from quire_journal.ids import parse_version_token
 from quire_journal.points import parse_point
@@ -127,6 +128,7 @@ def choose(params: Params, known: Batches, who: Who) -> Choice:
     if isinstance(params, RollbackParams):
         undo = _rollback_as_undo(params)
         point = parse_point(params.to, history, "to")
+        require_not_lost(history, point, params.to)
         batches = _matching(undo, known, who, paths, _everything_standing)
         return Choice("rollback", batches, paths, point, params.conflicts)
     if isinstance(params, RedoParams):

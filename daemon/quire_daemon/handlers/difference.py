@@ -9,6 +9,7 @@ import msgspec
 
 from quire_journal.diff import diff
 from quire_journal.events import FOLDER, LINK, REGULAR
+from quire_journal.gaps import RECORD_LOST, gaps_before, is_lost, lost_version
 from quire_journal.git_names import quoted
 from quire_journal.history import History
 from quire_journal.ids import is_escaped, version_token
@@ -148,14 +149,20 @@ class Room(msgspec.Struct):
 
 
 def before(history: History, path: str, version: Version) -> tuple[str, Version | None]:
-    """What a version took the place of, and under which name that was: the file's own past, across a rename."""
-    if version.moved_from:
-        return version.moved_from, history.version_at(version.moved_from, version.seq - 1)
-    return path, history.version_at(path, version.seq - 1)
+    """What a version took the place of, and under which name that was: the file's own past, across a rename.
+
+    Where lost records leave that open it is what stands for a lost version (`gaps`).
+    """
+    name = version.moved_from or path
+    found = history.version_at(name, version.seq - 1)
+    gaps = gaps_before(history, version, found)
+    return name, lost_version(gaps, version.base) if gaps else found
 
 
 def same(old: Version | None, new: Version | None) -> bool:
     """Is there no difference to show?"""
+    if is_lost(old) or is_lost(new):
+        return False
     old, new = standing(old), standing(new)
     if old is None or new is None:
         return old is new
@@ -173,12 +180,12 @@ def difference(
 ) -> dict[str, Any]:
     """One entry of `files`: `{path, status, from, to, mode?, entry?, hunks?, patch?, binary?, truncated?}`.
 
-    `status`: "added", "removed", "changed", "mode", "replaced" (binary or not held: no hunks), "same". `entry` where
-    one of the two is a link, whose text is its target, or an empty folder. `near`: only what is around this line of
-    the new version, from 1; `partial` where that is not all of it.
+    `status`: "added", "removed", "changed", "mode", "replaced" (binary or not held: no hunks), "same", "record_lost"
+    (the record that tells of one of the two). `entry` where one of the two is a link, whose text is its target, or an
+    empty folder. `near`: only what is around this line of the new version, from 1; `partial` where that is not all.
     """
     found = _about(path_b, old, new)
-    if found["status"] in ("mode", "same") or not any(_has_text(version) for version in (old, new)):
+    if found["status"] in ("mode", "same", RECORD_LOST) or not any(_has_text(version) for version in (old, new)):
         return {**found, "hunks": []}
     a, b = text_of(old, history), text_of(new, history)
     if a is None or b is None or a.binary or b.binary:
@@ -209,7 +216,9 @@ def _about(path: str, old: Version | None, new: Version | None) -> dict[str, Any
     """What can be told of a difference without a look at the bytes."""
     old, new = standing(old), standing(new)
     found: dict[str, Any] = {"path": path, "status": "changed"}
-    found |= {name: None if v is None else version_token(v.seq) for name, v in (("from", old), ("to", new))}
+    found |= {"from": _token(old), "to": _token(new)}
+    if is_lost(old) or is_lost(new):
+        return {**found, "status": RECORD_LOST}
     kinds = [ENTRIES[v.entry] for v in (old, new) if v is not None and v.entry != REGULAR]
     if kinds:
         found["entry"] = kinds[-1]
@@ -220,6 +229,11 @@ def _about(path: str, old: Version | None, new: Version | None) -> dict[str, Any
     if (old.blob, old.entry) == (new.blob, new.entry) and (new.blob or new.entry == FOLDER):
         found["status"] = "mode" if old.mode != new.mode else "same"
     return found
+
+
+def _token(version: Version | None) -> str | None:
+    """The version as a reply names it; None where there is none, or where its number is not known."""
+    return version_token(version.seq) if version is not None and version.seq else None
 
 
 def _has_text(version: Version | None) -> bool:

@@ -16,6 +16,7 @@ from quire_daemon.handlers.preconditions import require_lines, require_readable,
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import diff
 from quire_journal.events import FOLDER, LINK, ReadServed
+from quire_journal.gaps import require_known
 from quire_journal.history import History
 from quire_journal.ids import disk_path, journal_path, version_token
 from quire_journal.line_hash import LineHashes
@@ -260,10 +261,11 @@ def file_then(now: FileNow, seq: int, point: str, history: History) -> tuple[str
     """The file that the path named then, and its version: a link is followed to where it led then, not now.
 
     Raises `Refused` where there was none, a folder, or a link that led to no file of the workspace, or whose target is
-    not held.
+    not held; and where a lost record leaves it open.
     """
     path = named = now.resolved_from if now.resolved_from and history.file(now.resolved_from) else now.path
     for _ in range(MOST_LINKS):
+        require_known(history, path, seq, point)
         version = standing(history.version_at(path, seq))
         if version is None:
             led = "" if path == named else f", where it led to {path}"

@@ -16,6 +16,15 @@ from quire_daemon.handlers.log_filter import VERSION_KINDS, known_path, named_pa
 from quire_daemon.handlers.read import fitting
 from quire_journal.blobs import NotHeld
 from quire_journal.events import FOLDER, path_after, paths_of
+from quire_journal.gaps import (
+    gaps_after,
+    gaps_at,
+    gaps_json,
+    require_known,
+    require_not_lost,
+    version_then,
+    warning,
+)
 from quire_journal.history import History
 from quire_journal.ids import parse_version_token, version_token
 from quire_journal.missing import missing
@@ -79,11 +88,15 @@ def _found(params: ShowParams, history: History) -> tuple[Record, Version | None
     seq = int(parse_point(params.version, history, "version"))
     if params.path:
         asked = known_path(params.path, history)
-        version = history.version(asked, seq) or history.version_at(asked, seq)
+        version = history.version(asked, seq)
+        if version is None:
+            require_known(history, asked, seq, params.version)
+            version = history.version_at(asked, seq)
         record = history.record(version.seq) if version is not None else None
         if record is None:
             raise Refused("not_found", f"{params.path!r} had no version at {params.version}.", "log", path=params.path)
         return record, version, asked
+    require_not_lost(history, seq, params.version)
     record = history.record(seq)
     if record is None:
         raise Refused("not_found", f"There is no record {params.version}.", "log")
@@ -139,11 +152,11 @@ def _against_base(path: str, version: Version, world: World) -> dict[str, Any]:
     """How the version differs from the one that it was made from, or else from the one before it."""
     history = world.history
     base_path, base = path, history.version(path, version.base) if version.base else None
-    if base is None:
+    if base is None:  # or its record is lost
         base_path, base = before(history, path, version)
     found = difference(base_path, base, path, version, history, Room(world.settings.limits.reply_bytes))
     found.pop("path", None)
-    return {"against": version_token(base.seq) if base is not None else None, "diff": found}
+    return {"against": version_token(base.seq) if base is not None and base.seq else None, "diff": found}
 
 
 # ── diff ─────────────────────────────────────────────────────────────────────
@@ -165,7 +178,7 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
     unseen = False  # of a file there was no version yet
     paths = _changed_paths(params, start, end, history)
     for path in paths[bisect_right(paths, params.cursor) :]:
-        then, now = history.version_at(path, start), history.version_at(path, end)
+        then, now = version_then(history, path, start), version_then(history, path, end)
         if same(then, now):
             continue
         if len(files) == MAX_FILES:
@@ -175,7 +188,7 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
         unseen = unseen or then is None or now is None
         last = path
     many = counted(len(files), "file differs", "files differ")
-    reply = {
+    reply: dict[str, Any] = {
         "ok": True,
         "message": f"{many}; `next` leads on." if following else f"{many}.",
         "from": f"seq:{start}",
@@ -187,6 +200,11 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
     if unknown and unseen:
         message = f"{unknown} Files that were there all the time are shown as if they were new."
         reply["warnings"] = [{"type": "before_the_journal", "message": message}]
+    gaps = {*gaps_at(history, start), *gaps_at(history, end), *gaps_after(history, min(start, end), max(start, end))}
+    if gaps:
+        reply["gaps"] = gaps_json(sorted(gaps))
+        so = "files that only these tell of are not shown"
+        reply["warnings"] = [*reply.get("warnings", ()), warning(sorted(gaps), so)]
     if following:
         reply["next"] = following
     if following or any("truncated" in f for f in files):
@@ -198,12 +216,17 @@ def _changed_paths(params: DiffParams, start: int, end: int, history: History) -
     """The paths to compare, sorted."""
     asked = named_paths(params.path, params.paths)
     if not asked:
+        for seq, point in ((start, params.from_), (end, params.to)):
+            if parse_version_token(point) is not None:
+                require_not_lost(history, seq, point)
         one = _common_path(params, history)
         return [one] if one is not None else sorted(_between(start, end, history))
     found: set[str] = set()
     for given in asked:
         single = single_path(given, history)
         if single is not None:
+            require_known(history, single, start, params.from_)
+            require_known(history, single, end, params.to)
             found.add(single)
             continue
         fits = path_filter(given, history)

@@ -15,6 +15,7 @@ from quire_daemon.handlers.difference import ENTRIES
 from quire_daemon.handlers.log_filter import common_part, path_filter
 from quire_journal.blobs import NotHeld
 from quire_journal.events import FOLDER, LINK
+from quire_journal.gaps import RECORD_LOST, gaps_at, gaps_json, gaps_of, warning
 from quire_journal.history import History
 from quire_journal.ids import version_token
 from quire_journal.points import parse_point, time_of
@@ -61,12 +62,14 @@ def decide_tree(params: TreeParams, world: World) -> Decision:
     `kind`: "file", "link" (`target` is where it leads) or "folder" (once found empty; others are told by what is in
     them). A page holds the paths of one stretch of the journal's list, in its order; with `at` of the first page and
     `cursor` from `next`, the pages together are one state. `uncaptured` says why the bytes are not in the journal.
-    `complete` is false where the whole tree had not been looked at by then.
+    `complete` is false where the whole tree had not been looked at by then, or where records of before are lost:
+    `gaps` are these, and an entry for which they leave open what stood there has the reason `record_lost`.
     """
     if not 0 <= params.cursor < MOST_NUMBERS:
         raise Refused("schema_invalid", "cursor: it must be `next` of an earlier reply.", argument="cursor")
     history = world.history
     at = int(parse_point(params.at, history, "at")) if params.at else int(history.head())
+    gaps = gaps_at(history, at)
     entries: list[dict[str, Any]] = []
     last = params.cursor
     for looked, (number, path) in enumerate(_paths(params, history)):
@@ -74,12 +77,16 @@ def decide_tree(params: TreeParams, world: World) -> Decision:
             break
         last = number
         version = standing(history.version_at(path, at))
-        if version is not None:
+        if version is not None and gaps and gaps_of(history, path, at):
+            entries.append(_entry_lost(path, version))
+        elif version is not None:
             entries.append(entry_json(path, version, history))
     else:
         last = 0
     first_scan = history.first_scan()
     many = counted(len(entries), "entry", "entries")
+    so = "files that only these tell of are missing here, and of others nobody knows what they were"
+    lost = {"gaps": gaps_json(gaps), "warnings": [warning(gaps, so)]} if gaps else {}
     return Decision(
         {
             "ok": True,
@@ -88,7 +95,8 @@ def decide_tree(params: TreeParams, world: World) -> Decision:
             "time": time_of(at, history),
             "entries": entries,
             "next": last or None,
-            "complete": first_scan is not None and first_scan <= at,
+            "complete": first_scan is not None and first_scan <= at and not gaps,
+            **lost,
         }
     )
 
@@ -124,6 +132,12 @@ def entry_json(path: str, version: Version, history: History) -> dict[str, Any]:
     elif version.entry == LINK:
         told["target"] = history.bytes_of(version.blob).decode("utf-8", "backslashreplace")
     return told
+
+
+def _entry_lost(path: str, known: Version) -> dict[str, Any]:
+    """A path at which something stood before records that are lost; nobody knows what came of it."""
+    told = {"path": path, "kind": ENTRIES.get(known.entry, "file"), "version": None, "sha256": None}
+    return told | {"sizeBytes": 0, "mode": f"{known.mode:04o}", "uncaptured": RECORD_LOST}
 
 
 # ── blobs ────────────────────────────────────────────────────────────────────

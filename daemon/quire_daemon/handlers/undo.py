@@ -39,6 +39,7 @@ from quire_daemon.handlers.undoing_told import (
     lacking_sentence,
 )
 from quire_daemon.handlers.unwinding import Foreseen, foresee, implied_by, left_alone, stayed
+from quire_journal.gaps import RECORD_LOST, gaps_after, gaps_json, named, warning
 from quire_journal.history import History
 from quire_journal.ids import version_token
 from quire_journal.refusals import Refused
@@ -99,8 +100,20 @@ def decide(params: Params, world: World) -> Decision:
     if refused is not None and not (params.plan and refused.code in TOLD_BY_A_PLAN):
         raise refused
     if params.plan or params.dry_run:
-        return Decision(_plan_reply(choice, actions, staying, history, refused))
-    return CarryingOut(world, choice, staying, left_alone(seen, alone)).decision(actions)
+        decision = Decision(_plan_reply(choice, actions, staying, history, refused))
+    else:
+        decision = CarryingOut(world, choice, staying, left_alone(seen, alone)).decision(actions)
+    return msgspec.structs.replace(decision, reply=decision.reply | _lost_json(choice, actions, history))
+
+
+def _lost_json(choice: Choice, actions: Sequence[Action], history: History) -> dict[str, Any]:
+    """The lost records that a rollback cannot take back, or for which files are left alone: `gaps`, and a warning."""
+    gaps = gaps_after(history, choice.at) if choice.how == "rollback" else ()
+    so = "what they did is not taken back"
+    if not gaps and any(action.skipped == RECORD_LOST for action in actions):
+        gaps = tuple(history.lost())
+        so = "files that they may have changed are left alone"
+    return {"gaps": gaps_json(gaps), "warnings": [warning(gaps, so)]} if gaps else {}
 
 
 def _foreseen(params: Params, known: Batches, world: World) -> Foreseen:
@@ -130,6 +143,10 @@ def _pointless(
             files_told = lacking_sentence(blocked, history)
             message = f"The journal does not hold the bytes that {choice.how} needs; nothing was changed: {files_told}."
             return Refused("uncaptured", message, "log", files=files)
+        if all(a.skipped == RECORD_LOST for a in blocked):
+            gaps = tuple(history.lost())
+            message = f"{_conflict_sentence(blocked, history)[:-1]}: {named(gaps)}."
+            return Refused(RECORD_LOST, message, files=files, gaps=gaps_json(gaps))
         if all(a.skipped == "not_there_then" for a in blocked):
             message = f"None of these files was there at that point.{and_before_it(choice.at, history)}"
             return Refused("not_found", message, "log", files=files)

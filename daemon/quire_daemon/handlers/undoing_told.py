@@ -9,6 +9,7 @@ from quire_daemon.handlers.choosing import Choice
 from quire_daemon.handlers.log import writer_type
 from quire_daemon.handlers.undoing import AS_THEN, UNSEEN, Action
 from quire_journal.diff import changed_ranges, diff
+from quire_journal.gaps import RECORD_LOST
 from quire_journal.history import History
 from quire_journal.ids import version_token
 from quire_journal.merging import Conflict
@@ -30,6 +31,7 @@ SKIPPED: Final = {
     "changed_meanwhile": "it is being changed at this moment",
     UNSEEN: "it was there when it was first looked at; nothing shows that it was made then",
     "not_there_then": "it was not there at that point",
+    RECORD_LOST: "records are lost to damage of the journal, and with them what it was, or what was built on",
     AS_THEN: "it is as it was at that point; without the change that brought it there it would not be",
 }
 

@@ -39,6 +39,7 @@ from quire_journal.events import (
     WriterIntroduced,
     WritesSettled,
 )
+from quire_journal.gaps import RECORD_LOST, is_lost, version_then
 from quire_journal.history import History
 from quire_journal.ids import above, caller_name, version_token
 from quire_journal.lives import Life, State, Step
@@ -90,11 +91,13 @@ def _restored(history: History, choice: Choice) -> list[Unwound]:
     found: list[Unwound] = []
     paths = _restore_paths(history, choice)
     states = {
-        path: (State(path, history.file(path)), State(path, history.version_at(path, choice.at))) for path in paths
+        path: (State(path, history.file(path)), State(path, version_then(history, path, choice.at))) for path in paths
     }
     inhabited = {folder for path, (_, then) in states.items() if standing(then.version) for folder in above(path)}
     for path, (now, then) in states.items():
-        if then.version is None or then.version.gone:
+        if is_lost(then.version):
+            found.append(Unwound.left_alone(now, RECORD_LOST))
+        elif then.version is None or then.version.gone:
             found.append(Unwound.left_alone(now, "not_there_then"))
         elif then.version.entry == FOLDER and path in inhabited:
             continue  # it was empty once, and at the point no more: it comes with what is in it

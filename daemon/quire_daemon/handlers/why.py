@@ -26,6 +26,7 @@ from quire_journal.blobs import NotHeld
 from quire_journal.diff import diff
 from quire_journal.events import REGULAR, BatchUndone, paths_of
 from quire_journal.evidence import CAPTURED
+from quire_journal.gaps import is_lost, require_known
 from quire_journal.history import History
 from quire_journal.ids import version_token
 from quire_journal.points import parse_point, rfc3339, to_the_second
@@ -84,7 +85,7 @@ def decide(params: WhyParams, world: World) -> Decision:
         "operation": getattr(record.event(), "dialect", "") or getattr(record.event(), "tool", "") or record.kind,
         **told,
         "diff": change,
-        "previous": None if old is None else _brief(old, history),
+        "previous": None if old is None or is_lost(old) else _brief(old, history),
         "next": _next(path, version, history),
         "batch_files": batch_files,
         "undone_by": history.undone_by(record.batch) if version.type != "outside" else None,
@@ -102,7 +103,9 @@ def _asked(params: WhyParams, now: FileNow, world: World) -> tuple[str, Version]
     if params.at is None:
         version = history.file(path)
     else:
-        version = history.version_at(path, parse_point(params.at, history, "at"))
+        seq = parse_point(params.at, history, "at")
+        require_known(history, path, seq, params.at)
+        version = history.version_at(path, seq)
     if version is None:
         if params.at is None:
             require_file(now, world)

@@ -88,6 +88,13 @@ class Missing(Shape, frozen=True, kw_only=True):
     why: str
 
 
+class LostRecords(Shape, frozen=True, kw_only=True):
+    """Records that are lost to damage of the journal."""
+
+    first: int
+    last: int
+
+
 class Span(Shape, frozen=True, kw_only=True):
     """Lines, 1-based and inclusive."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET
 
-from quire_daemon.replies.base import Change, Maybe, Missing, Reply, Shape, Span, Writer
+from quire_daemon.replies.base import Change, LostRecords, Maybe, Missing, Reply, Shape, Span, Writer
 from quire_daemon.replies.edits import LastWriter, Written, WrittenFile
 from quire_daemon.replies.history import Difference
 
@@ -60,6 +60,7 @@ class UnwoundReply(Written, frozen=True, kw_only=True):
     action: Maybe[str] = UNSET
     plan: Maybe[bool] = UNSET
     token: Maybe[str] = UNSET  # carries the plan out
+    gaps: Maybe[list[LostRecords]] = UNSET  # records that are lost, which it leaves out
 
 
 class TextEditorReply(Written, frozen=True, kw_only=True):
@@ -83,6 +84,7 @@ class TextEditorReply(Written, frozen=True, kw_only=True):
     action: Maybe[str] = UNSET
     plan: Maybe[bool] = UNSET
     token: Maybe[str] = UNSET
+    gaps: Maybe[list[LostRecords]] = UNSET
 
 
 class NotCaptured(Shape, frozen=True, kw_only=True):
@@ -105,6 +107,7 @@ class Named(Shape, frozen=True, kw_only=True):
     note: str
     writer: Writer
     not_captured: NotCaptured
+    gaps: Maybe[list[LostRecords]] = UNSET  # records that are lost, so that it is open what there was
 
 
 class CheckpointReply(Reply, frozen=True, kw_only=True):
@@ -118,6 +121,7 @@ class CheckpointReply(Reply, frozen=True, kw_only=True):
     note: Maybe[str] = UNSET
     writer: Maybe[Writer] = UNSET
     not_captured: Maybe[NotCaptured] = UNSET
+    gaps: Maybe[list[LostRecords]] = UNSET
     from_: Maybe[str] = msgspec.field(name="from", default=UNSET)
     to: Maybe[str] = UNSET
     files: Maybe[list[Difference]] = UNSET

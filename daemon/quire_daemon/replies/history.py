@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from quire_daemon.replies.base import Maybe, Reply, Shape, Span, Writer
+from quire_daemon.replies.base import LostRecords, Maybe, Reply, Shape, Span, Writer
 
 
 class Stat(Shape, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class Difference(Shape, frozen=True, kw_only=True):
 
     path: str | UnsetType = UNSET
     path_encoding: str | UnsetType = UNSET  # "percent" for a name that is not UTF-8
-    status: str  # added, removed, changed, mode, replaced, same
+    status: str  # added, removed, changed, mode, replaced, same, record_lost
     from_: str | None = msgspec.field(name="from")
     to: str | None
     mode: list[str] | UnsetType = UNSET  # of both, in octal digits
@@ -144,6 +144,7 @@ class DiffReply(Reply, frozen=True, kw_only=True):
     to: str
     files: list[Difference]
     patch: str
+    gaps: Maybe[list[LostRecords]] = UNSET  # records that are lost
     truncated: bool | UnsetType = UNSET
     next: str | UnsetType = UNSET  # the `cursor` of the files that are not listed
 
@@ -253,7 +254,7 @@ class Entry(Shape, frozen=True, kw_only=True):
     path: str
     path_encoding: Maybe[str] = UNSET
     kind: str  # file, link, folder
-    version: str
+    version: str | None  # None where the record of it is lost
     sha256: str | None
     sizeBytes: int
     mode: str  # octal digits
@@ -268,7 +269,8 @@ class TreeReply(Reply, frozen=True, kw_only=True):
     time: str | None
     entries: list[Entry]
     next: int | None
-    complete: bool  # the whole tree had been looked at by then
+    complete: bool  # the whole tree had been looked at by then, and no record of before is lost
+    gaps: Maybe[list[LostRecords]] = UNSET  # those that are
 
 
 class Blob(Shape, frozen=True, kw_only=True):

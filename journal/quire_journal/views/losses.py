@@ -15,7 +15,7 @@ import msgspec
 
 from quire_journal.events import BytesGone, Event, JournalSalvaged, Purged
 from quire_journal.log import Damaged, Reading, Writing, last_number, u64
-from quire_journal.records import Record, decode_record
+from quire_journal.records import Record, decode_record, read_record
 
 TABLES = ("gone", "replaced", "salvages")
 KINDS: Final = (BytesGone, JournalSalvaged, Purged)
@@ -27,6 +27,14 @@ LOST, PURGED, DROPPED = "lost", "purged", "dropped"
 
 GONE_KEY_BYTES: Final = 32
 """Length of a key of `gone`."""
+
+
+class Stretch(NamedTuple):
+    """Records first..last that damage took; record `salvaged` says so."""
+
+    first: int
+    last: int
+    salvaged: int
 
 
 class Gone(NamedTuple):
@@ -103,3 +111,15 @@ def links_since(event: Event | None) -> Iterator[tuple[int, bytes]]:
 def last_salvage(r: Reading) -> int:
     """The seq of the newest record that says that the journal was salvaged; 0 for none."""
     return last_number(r, "salvages")
+
+
+def stretches(r: Reading) -> list[Stretch]:
+    """The records that damage took, oldest first. Where the end of the log was lost nobody knows how many they are."""
+    found: list[Stretch] = []
+    for key, _ in r.scan("salvages"):
+        seq = int.from_bytes(key, "big")
+        stored = r.get("records", key)
+        event = None if stored is None else read_record(seq, stored).event()
+        if isinstance(event, JournalSalvaged):
+            found += (Stretch(first, last, seq) for first, last in event.lost if last)
+    return sorted(found)
