@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -112,6 +113,7 @@ def test_a_write_lease_of_another_program_is_respected(workspace: Workspace) -> 
     if not workspace.protection.lease:
         pytest.skip("no leases here")
     with path.open("r+b") as holder:
+        fcntl.fcntl(holder.fileno(), fcntl.F_SETSIG, signal.SIGURG)  # the default would end this process
         fcntl.fcntl(holder.fileno(), fcntl.F_SETLEASE, fcntl.F_WRLCK)
         for unfinished_ok in (False, True):
             with pytest.raises(HeldOpen):
