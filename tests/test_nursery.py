@@ -58,7 +58,6 @@ def test_session_folder_descriptors_limits_and_signals_are_those_of_a_program(tm
         at = Live(state_dir=tmp_path / f"forked-{forked}", forked=forked)  # a journal in memory has a thread less
         try:
             status = at.connect().status
-            eventually("what is mounted has been written down", (at.state_dir / "mounts").exists)
             eventually("no folder is looked into any more", lambda status=status: ok(status())["capture"]["finished"])
             views.append(seen(at, at.daemon_pid()))
         finally:

@@ -115,8 +115,8 @@ class App:
         self.bursting = Bursting(server, recorder, clock)
         self.presence = Presence(server, clock)
         self.git = GitWriter(recorder, clock, GitHead(os.fspath(root)), Commands(os.fspath(root)))
-        mounts = Mounts.below(root, state_dir / "mounts")
-        self.gather = Gather(workspace, recorder, ignore, in_force, mounts, self._hint)
+        self.gather = Gather(workspace, recorder, ignore, in_force, self._hint)
+        self._mounts = Mounts.below(root)
         self.exporting = Exporting()
         self.collecting = Collecting(self, state_dir)
         self.trouble = Trouble(recorder, reserve, log, self.stop)
@@ -125,7 +125,7 @@ class App:
         self.jobs, self.crawls = Jobs(server.wake, self._guarded), Jobs(server.wake, self._guarded)
         self.asides = Jobs(server.wake, self._guarded, workers=1)  # for what callers wait for
         self.watcher = Watcher(root, ignore.ignored, server.wake, log, cookies=not workspace.read_only)
-        self.outside = Outside(self.gather, self.watcher, self.crawls.start, self._reload)
+        self.outside = Outside(self.gather, self.watcher, self.crawls.start, self._reload, self._mounts)
         self._under_way = self.gather.under_way
         withheld = self.gather.withholding.of_anybody
         self.performing = Performing(
@@ -234,7 +234,7 @@ class App:
             self.trouble.mistrust()
             self.log.fault("close", error)
         self.workspace.close()
-        self.gather.mounts.close()
+        self._mounts.close()
         self.recorder.journal.close()
         self.server.close()
         self.log.info("closed")

@@ -1,8 +1,8 @@
 """The crawl: what stands in the workspace, by stat alone. No file is opened, no link is followed.
 
-Folders are opened one below the other (`openat` with O_NOFOLLOW from the folder above), so that a folder which
-becomes a link while the crawl runs cannot lead it outside. Entries that vanish meanwhile are left out: their
-events, or the next crawl, tell.
+Folders are opened one below the other, from the folder above, so that a folder which becomes a link or a mount while
+the crawl runs cannot lead it outside. Entries that vanish meanwhile are left out: their events, or
+the next crawl, tell.
 """
 
 from __future__ import annotations
@@ -18,8 +18,12 @@ from typing import Final, Literal, Protocol
 
 import msgspec
 
+from quire_daemon.workspace.confine import Beneath
+from quire_daemon.workspace.probe import can_openat2
+
 Kind = Literal["file", "link", "folder", "special", "unreadable"]
-"""`special`: FIFO, socket, device. `unreadable`: it exists, but what it is, or what is below it, cannot be told."""
+"""`special`: FIFO, socket, device. `unreadable`: it exists, but what it is, or what is below it, cannot be told: a
+closed folder, or one at which something is mounted."""
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _VANISHED: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})  # gone, or replaced by a file or a link
@@ -82,13 +86,13 @@ def crawl(
     want of descriptors (nor must a folder look like a closed one); `CrawlCancelled` as soon as `cancelled`, asked once
     a folder, says so.
     """
-    root_fd = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
+    top = _open_root(root)
     pending: list[_Folder] = []  # the folders being walked, from the top
     try:
         if not start:
-            pending.append(_Folder(os.dup(root_fd), ""))
+            pending.append(_Folder(os.dup(top.fd), ""))
         else:
-            yield from _enter(root_fd, start, ignore.ignored, pending)
+            yield from _enter(top, start, ignore.ignored, pending)
         while pending:
             if cancelled():
                 raise CrawlCancelled
@@ -96,11 +100,11 @@ def crawl(
             if not folder.listed:
                 yield from folder.list(ignore.ignored)
             elif folder.inside:
-                yield from _descend(folder, pending)
+                yield from _descend(top, folder, pending)
             else:
                 os.close(pending.pop().fd)
     finally:
-        os.close(root_fd)
+        os.close(top.fd)
         for folder in pending:
             os.close(folder.fd)
 
@@ -112,9 +116,9 @@ def is_bare(root: Path, ignore: Rules, path: str) -> bool:
     """
     if not path or ignore.ignored(path, True):
         return False
-    root_fd = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
+    top = _open_root(root)
     try:
-        folder = _open_below(root_fd, path)
+        folder = _open_below(top, path)
         if folder is None:
             return False
         try:
@@ -127,7 +131,7 @@ def is_bare(root: Path, ignore: Rules, path: str) -> bool:
             raise
         return False
     finally:
-        os.close(root_fd)
+        os.close(top.fd)
 
 
 def all_in(root: Path, path: str, most: int) -> tuple[list[str], bool]:
@@ -149,28 +153,28 @@ def names_in(root: Path, ignore: Rules, path: str, most: int) -> tuple[list[str]
     of which each is shown whole or closed. Names that begin with a dot are left out, and so is what is in ignored
     folders and in those that cannot be listed. Raises `OSError` when the root cannot be opened.
     """
-    root_fd = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
+    top = _open_root(root)
     try:
-        first, cut = _names(root_fd, path, most)
+        first, cut = _names(top, path, most)
         left = most - len(first)
         shown: list[str] = []
         for name in first:
             shown.append(name)
             if name.endswith("/") and not ignore.ignored(name[:-1], True):
-                inside, more = _names(root_fd, name[:-1], left)
+                inside, more = _names(top, name[:-1], left)
                 cut = cut or more
                 if not more:
                     shown += inside
                     left -= len(inside)
         return shown, cut
     finally:
-        os.close(root_fd)
+        os.close(top.fd)
 
 
-def _names(root_fd: int, path: str, most: int) -> tuple[list[str], bool]:
+def _names(top: Beneath, path: str, most: int) -> tuple[list[str], bool]:
     """The names in one folder, as `names_in` tells them, and whether there are more than `most`."""
     try:
-        folder = _open_below(root_fd, path)
+        folder = _open_below(top, path)
         if folder is None:
             return [], False
         try:
@@ -229,16 +233,16 @@ def _name(at: os.DirEntry[str]) -> str:
     return at.name
 
 
-def _descend(folder: _Folder, pending: list[_Folder]) -> Iterator[Entry]:
+def _descend(top: Beneath, folder: _Folder, pending: list[_Folder]) -> Iterator[Entry]:
     """Enter the next folder inside `folder`."""
     entry = folder.inside.pop()
-    yield from _open_entry(folder.fd, entry.path.rpartition("/")[2], entry, pending)
+    yield from _open_entry(top, folder.fd, entry.path.rpartition("/")[2], entry, pending)
 
 
-def _enter(root_fd: int, start: str, ignored: Callable[[str, bool], bool], pending: list[_Folder]) -> Iterator[Entry]:
+def _enter(top: Beneath, start: str, ignored: Callable[[str, bool], bool], pending: list[_Folder]) -> Iterator[Entry]:
     """Begin in the middle: the entry `start`, and its folder if it is one."""
     try:
-        parent = _open_below(root_fd, start.rpartition("/")[0])
+        parent = _open_below(top, start.rpartition("/")[0])
     except OSError as error:
         yield _unreadable(error, Entry(start, "unreadable"))
         return
@@ -250,17 +254,17 @@ def _enter(root_fd: int, start: str, ignored: Callable[[str, bool], bool], pendi
         if entry is None or ignored(start, entry.kind == "folder"):
             return
         if entry.kind == "folder":
-            yield from _open_entry(parent, name, entry, pending)
+            yield from _open_entry(top, parent, name, entry, pending)
         else:
             yield entry
     finally:
         os.close(parent)
 
 
-def _open_entry(parent: int, name: str, entry: Entry, pending: list[_Folder]) -> Iterator[Entry]:
+def _open_entry(top: Beneath, parent: int, name: str, entry: Entry, pending: list[_Folder]) -> Iterator[Entry]:
     """The folder `entry`, opened and put on `pending`; as "unreadable" when it cannot be listed."""
     try:
-        pending.append(_Folder(os.open(name, _FOLDER, dir_fd=parent), entry.path))
+        pending.append(_Folder(top.open_in(parent, name, _FOLDER), entry.path))
     except OSError as error:
         if error.errno in _VANISHED:
             return
@@ -268,20 +272,19 @@ def _open_entry(parent: int, name: str, entry: Entry, pending: list[_Folder]) ->
     yield entry
 
 
-def _open_below(root_fd: int, folder: str) -> int | None:
-    """A descriptor of `folder`, links refused at each step; None when it is not there."""
-    fd = os.dup(root_fd)
-    for name in folder.split("/") if folder else ():
-        try:
-            below = os.open(name, _FOLDER, dir_fd=fd)
-        except OSError as error:
-            if error.errno in _VANISHED:
-                return None
-            raise
-        finally:
-            os.close(fd)
-        fd = below
-    return fd
+def _open_below(top: Beneath, folder: str) -> int | None:
+    """A descriptor of `folder`, links and mounts refused at each step; None when it is not there."""
+    try:
+        return top.open(folder, _FOLDER) if folder else os.dup(top.fd)
+    except OSError as error:
+        if error.errno in _VANISHED:
+            return None
+        raise
+
+
+def _open_root(root: Path) -> Beneath:
+    fd = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
+    return Beneath(fd, can_openat2(fd))
 
 
 def _look(parent: int, name: str, path: str) -> Entry | None:

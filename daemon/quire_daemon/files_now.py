@@ -68,8 +68,6 @@ class FilesNow:
             if not _came_or_went(observation.event) or not self._look_first():
                 break
             observation = self._gather.observe(place.path, READ, unfinished_ok, now_ns)
-        if observation.hidden and writing:  # whoever makes a file there goes on without what was there
-            observation = self._gather.as_gone(observation, READ)
         self._gather.note(observation, observation.event)
         sighting, head = observation.sighting, observation.head
         if observation.event is not None:

@@ -20,7 +20,6 @@ from quire_daemon.crawl import is_bare
 from quire_daemon.ignore import Ignore
 from quire_daemon.in_force import InForce
 from quire_daemon.linked import Names
-from quire_daemon.mounts import Mounts
 from quire_daemon.reconcile import OnDisk, Seen, difference
 from quire_daemon.recorder import Recorder
 from quire_daemon.under_way import UnderWay
@@ -80,7 +79,6 @@ class Observation(msgspec.Struct, frozen=True, gc=False):
     event: Event | None
     sighting: Sighting
     named_ns: int = 0  # when something told that it had changed; 0: nobody knows
-    hidden: str = ""  # the folder whose mount hides the head, or took it along: nothing is at the path, it is not gone
 
 
 Hint = Callable[[str, int, bool], str]
@@ -102,7 +100,6 @@ class Gather:
         recorder: Recorder,
         ignore: Ignore,
         settings: InForce,
-        mounts: Mounts | None = None,
         hint: Hint = no_hint,
     ) -> None:
         self.workspace = workspace
@@ -111,7 +108,6 @@ class Gather:
         self.withholding = Withholding(recorder, ignore, settings)
         self._settings = settings
         self.under_way = UnderWay(recorder)
-        self.mounts = mounts or Mounts()
         self.hint = hint
         self.names = Names()  # of files that have several
 
@@ -132,32 +128,9 @@ class Gather:
         if self.under_way.writes(name):
             raise BeingWritten(name)
         self.under_way.tell_before_look(name)
-        self._look_at_mounts()
         head = self.head(name)
         sighting = self._look(path, look or self.workspace.look(path), head, unfinished_ok)
-        seen = Observation(path, head, difference(name, head, sighting.disk, evidence), sighting, named_ns)
-        hidden = self._hiding(path, head) if isinstance(seen.event, OutsideDeleted) else ""
-        return msgspec.structs.replace(seen, event=None, hidden=hidden) if hidden else seen
-
-    def _look_at_mounts(self) -> None:
-        self.mounts.look(self.recorder.next_seq - 1)
-
-    def _hiding(self, path: str, head: Version | None) -> str:
-        """The folder whose mount hides `head`, at which nothing was seen just now, or took it along; "": it is gone.
-
-        Where a disk went, and its folder went too or somebody works in it, it is: else nobody could ever say so.
-        """
-        self._look_at_mounts()  # it came or went before what was seen
-        folder = self.mounts.hiding(path, head.seq) if head is not None else ""
-        if not folder or self.mounts.mounted(folder) or is_bare(self.workspace.root, self.ignore, folder):
-            return folder
-        self.mounts.forget(folder)
-        return ""
-
-    def as_gone(self, seen: Observation, evidence: str) -> Observation:
-        """`seen` without regard to what may be hidden."""
-        event = difference(journal_path(seen.path), seen.head, seen.sighting.disk, evidence)
-        return msgspec.structs.replace(seen, event=event, hidden="")
+        return Observation(path, head, difference(name, head, sighting.disk, evidence), sighting, named_ns)
 
     def note(self, observation: Observation, event: Event | None) -> None:
         """Note `event` (the observation's own, or the move that it is an end of), its bytes, and the signature."""
@@ -305,7 +278,7 @@ class Gather:
             return OnDisk("folder")
         known = standing(head)
         told = known is not None and known.entry == FOLDER
-        if not told and not self.mounts.changed(path):
+        if not told:
             told = is_bare(self.workspace.root, self.ignore, path)
         return OnDisk("folder", mode=signature.mode & 0o7777, entry=FOLDER if told else REGULAR)
 

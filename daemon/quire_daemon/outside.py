@@ -18,6 +18,7 @@ from quire_daemon.crawl import crawl
 from quire_daemon.gather import RETRY_S, BeingWritten, Gather, HeldOpen, Observation
 from quire_daemon.jobs import StartJob
 from quire_daemon.linked import Linked, several_names
+from quire_daemon.mounts import Mounts
 from quire_daemon.named import Named
 from quire_daemon.noticed import Batch, below
 from quire_daemon.reading_ahead import ReadingAhead
@@ -27,7 +28,7 @@ from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Signature
 from quire_journal.events import FOLDER, OutsideDeleted, OutsideWritten, WatchLost, path_after
 from quire_journal.evidence import SCANNED, WATCHED
-from quire_journal.ids import above, disk_path, journal_path
+from quire_journal.ids import disk_path, journal_path
 from quire_journal.refusals import Refused
 from quire_journal.sentences import counted
 from quire_journal.views.files import standing
@@ -47,14 +48,16 @@ BRIEF_S = 0.015  # before it is recorded that a file is gone, or a folder empty:
 class Outside:
     """Paths to look at, in the order in which they are due."""
 
-    def __init__(self, gather: Gather, watcher: Watcher, start_job: StartJob, reload: Callable[[], None]) -> None:
+    def __init__(
+        self, gather: Gather, watcher: Watcher, start_job: StartJob, reload: Callable[[], None], mounts: Mounts
+    ) -> None:
         self._gather, self._recorder, self._ignore = gather, gather.recorder, gather.ignore
         self._root, self._watcher, self._start_job = gather.workspace.root, watcher, start_job
         self._reload = reload  # the settings file changed
+        self._mounts = mounts
         self._named = Named()
         self.scanning = Scanning(gather, watcher, start_job, self._take_compared)
         self._unseen: dict[str, str] = {}  # path that could not be looked at, and is tried again → why
-        self._hidden: dict[str, set[str]] = {}  # folder → files that its mount hides, or that went with its disk
         self._stopped = False
         self._moves = Renames()  # whose ends are not both looked at
         self._crawling: set[object] = set()  # crawls of folders that have not come back
@@ -86,7 +89,6 @@ class Outside:
         if exchanged and self._ignore.governs(path) is None and path != WORKSPACE_FILE:  # what these say is news
             self._watcher.exchanged(path, signature)
         self._recorder.seen.tell({path: Seen.of(signature, blob, self._recorder.clock.now_ns())})
-        self._look_behind(path, self._now())
 
     def idle(self) -> bool:
         """Has everything been looked at that the watcher told of, or that happened while nobody watched?
@@ -128,8 +130,9 @@ class Outside:
 
     def _look_at_told(self, now: float, slice_s: float) -> None:
         self._take_hints(now)
-        self._gather.mounts.look(self._recorder.next_seq - 1)
-        if self._gather.mounts.take_news():
+        if self._mounts.take_news():
+            for path in self._unseen:  # what a mount hid may be seen again
+                self.name(path, SCANNED, now)
             self.scanning.scan(MOUNTS)
         observed: list[Observation] = []
         try:
@@ -213,10 +216,6 @@ class Outside:
             return []
         self._looked(path, observation.event is not None)
         self._linked.looked(path, observation.sighting.signature)
-        if observation.hidden:
-            self._hidden.setdefault(observation.hidden, set()).add(path)
-        elif observation.event is not None:
-            self._look_behind(path, now)
         parent = path.rpartition("/")[0]
         if observation.sighting.disk.kind == "missing" and parent:
             self.name(parent, evidence, now)  # it may be empty now, or gone as well
@@ -233,18 +232,6 @@ class Outside:
             name = journal_path(one.path)
             return one.sighting.disk.kind == "missing" and self._moves.followed(name) == name
         return isinstance(one.event, OutsideWritten) and one.event.entry == FOLDER
-
-    def _look_behind(self, path: str, now: float) -> None:
-        """Something came about at `path`, and where a disk went from above it, what went along is looked at again.
-
-        Behind one that is mounted nothing is to be seen.
-        """
-        for folder in above(path) if self._hidden else ():
-            if not self._gather.mounts.mounted(folder):
-                for other in self._hidden.pop(folder, ()):
-                    self.name(other, SCANNED, now)
-            elif folder in self._hidden:
-                self._hidden[folder].discard(path)
 
     def _not_read_ahead(self, path: str) -> None:
         self.name(path, self.scanning.evidence, self._now())
@@ -371,7 +358,6 @@ class Outside:
     def _take_compared(self, compared: Compared) -> None:
         """A scan came back: look at what it names. Of the first one most files may be new, and are read ahead."""
         evidence = self.scanning.evidence
-        self._hidden.clear()  # all that is missing is looked at again
         self._gather.names.know(compared.linked)
         look_at, new, now = compared.look_at, compared.new, self._now()
         ahead: dict[str, int] = {}
@@ -392,7 +378,6 @@ class Outside:
         if self._unseen:
             first = next(iter(self._unseen.values()))
             found.append(f"{counted(len(self._unseen), 'path')} cannot be looked at; the first: {first}")
-        found += [self._gather.mounts.told(folder, len(paths)) for folder, paths in self._hidden.items() if paths]
         return found
 
     def _now(self) -> float:

@@ -21,6 +21,8 @@ from quire_daemon.logfile import Log
 from quire_daemon.noticed import Batch, Coverage, outermost
 from quire_daemon.watches import UNMOUNTED, Event, Exchanged, Inotify, Tree, of_a_folder
 from quire_daemon.workspace import COOKIES, Signature
+from quire_daemon.workspace.confine import Beneath
+from quire_daemon.workspace.probe import can_openat2
 
 _MOST_PATHS: Final = 100_000  # in one batch; beyond it a scan is cheaper than looking at each
 
@@ -77,7 +79,8 @@ class Watcher:
             self._fault(f"no inotify instance: {error.strerror or error}")
             return
         self._inotify = inotify
-        self._tree = Tree(self._root, inotify, self._ignored, self._on_event, self._on_overflow)
+        beneath = Beneath(self._root_fd, can_openat2(self._root_fd))
+        self._tree = Tree(self._root, beneath, inotify, self._ignored, self._on_event, self._on_overflow)
         inotify.start()
         if self._has_cookies:
             self._prepare_cookies()  # first: near the watch limit it is worth more than any other folder

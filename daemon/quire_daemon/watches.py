@@ -35,7 +35,8 @@ from watchdog.observers.inotify_c import (
     WatchDescriptor,
 )
 
-from quire_daemon.workspace import Signature
+from quire_daemon.workspace import Signature, kernel
+from quire_daemon.workspace.confine import Beneath
 
 _MASK: Final = Mask(
     # Only what changes something: OPEN and CLOSE_NOWRITE would report every `grep -r`, and our own reads.
@@ -187,12 +188,13 @@ class Tree:
     def __init__(
         self,
         root: str,
+        beneath: Beneath,
         inotify: Inotify,
         ignored: Callable[[str, bool], bool],
         on_event: Callable[[str, Event], None],
         on_overflow: Callable[[], None],
     ) -> None:
-        self._root = root
+        self._root, self._beneath = root, beneath
         self._inotify = inotify
         self._ignored = ignored
         self._event = on_event
@@ -234,7 +236,7 @@ class Tree:
         pending = [folder]
         while pending and self._inotify.should_keep_running():
             folder = pending.pop()
-            if self._watch(folder):
+            if not self._is_elsewhere(folder) and self._watch(folder):
                 pending.extend(self._folders_in(folder))
 
     def add_single(self, folder: str) -> None:
@@ -342,12 +344,20 @@ class Tree:
         """Whether a folder should not be watched any more. It is asked without the lock, for it takes a while."""
         if path in self._single or not path:
             return False
-        if self._ignored(path, True):
+        if self._ignored(path, True) or self._is_elsewhere(path):
             return True
         try:
             return not stat.S_ISDIR(os.lstat(self._absolute(path)).st_mode)
         except OSError:
             return True
+
+    def _is_elsewhere(self, folder: str) -> bool:
+        """Is it behind a mount, or a link? What is there is not the workspace's."""
+        try:
+            os.close(self._beneath.open(folder or ".", kernel.O_PATH | os.O_DIRECTORY))
+        except OSError as error:
+            return error.errno in (errno.EXDEV, errno.ELOOP)
+        return False
 
     def _absolute(self, folder: str) -> bytes:
         return os.fsencode(f"{self._root}/{folder}" if folder else self._root)

@@ -17,7 +17,6 @@ import pytest
 import rights
 from cases import every
 from quire_daemon.logfile import Log
-from quire_daemon.mounts import KernelTable, Mounts
 from quire_daemon.reserve import Reserve
 from quire_journal.identities import read_identity, settle, workspace_id
 from quire_journal.locks import Running, hold_lock, running, take_lock
@@ -120,7 +119,7 @@ def test_what_is_no_file_where_one_of_ours_must_be_keeps_nobody_waiting_and_is_n
 
 
 @pytest.mark.parametrize("put", [os.mkfifo, os.mkdir, lambda path: os.symlink("/nowhere/x", path), as_socket])
-@every("name", ["reserve", "gc.begun", "mounts", "journal", "journal/clean", "journal/db", "journal/db/data.mdb"])
+@every("name", ["reserve", "gc.begun", "journal", "journal/clean", "journal/db", "journal/db/data.mdb"])
 def test_whatever_stands_in_place_of_what_a_daemon_keeps_its_start_says_so(
     name: str, put: Callable[[Path], None]
 ) -> None:
@@ -308,11 +307,10 @@ def test_a_state_folder_on_a_network_file_system_is_refused(tmp_path: Path, monk
 
 def test_a_fifo_in_place_of_what_is_kept_in_the_state_folder_keeps_nobody_waiting(tmp_path: Path) -> None:
     place = place_of(project(tmp_path / "project"), tmp_path)
-    for name in ("workspace.json", "mounts", "reserve"):
+    for name in ("workspace.json", "reserve"):
         os.mkfifo(tmp_path / name)
     with pytest.raises(WorkspaceRefused, match=r"workspace\.json is damaged"):
         read_identity(place)
-    assert Mounts("/", KernelTable(), tmp_path / "mounts").hiding("a/b", 1) == ""
     Reserve(tmp_path / "reserve", 4096).take()
     assert not (tmp_path / "reserve").exists(), "the next start takes it"
 

@@ -17,6 +17,7 @@ from quire_daemon.files_now import FilesNow
 from quire_daemon.gather import Gather, Observation
 from quire_daemon.ignore import Ignore
 from quire_daemon.in_force import InForce
+from quire_daemon.mounts import Mounts
 from quire_daemon.noticed import Batch
 from quire_daemon.outside import Outside
 from quire_daemon.recorder import Recorder
@@ -97,8 +98,8 @@ class Turns:
         self.errors: list[Exception] = []
         self.reloads: list[Exception] = []  # with which the settings cannot be read again
         self.jobs = JobsInTurn(self.guarded)
-        self.watcher = Telling(root, ignore)
-        self.outside = Outside(self.gather, self.watcher, self.jobs.start, self._reload)
+        self.watcher, self.mounts = Telling(root, ignore), Mounts.below(root)
+        self.outside = Outside(self.gather, self.watcher, self.jobs.start, self._reload, self.mounts)
         self.files = FilesNow(self.gather, self.outside.look_first)
 
     def _reload(self) -> None:

@@ -1,18 +1,16 @@
-"""Disks that come to folders of the checkout, and go from there: what they hide, or take along, is not deleted."""
+"""Disks that come to folders of the checkout, and go from there: what they hide stays, and theirs is not captured."""
 
 from __future__ import annotations
-
-import os
 
 import msgspec
 import pytest
 from outside_turns import Turns
 
-from quire_daemon.mounts import Mounts
+from disks import mounted
 from quire_daemon.noticed import Batch
 from quire_daemon.scanning import FIRST_S
-from quire_journal.events import OutsideDeleted, OutsideWritten
-from quire_journal.ids import blob_id
+from quire_journal.events import OutsideDeleted
+from quire_journal.refusals import Refused
 
 
 def emptied(turns: Turns, disks: int) -> Turns:
@@ -59,134 +57,71 @@ def test_a_folder_that_somebody_has_emptied_is(turns: Turns, disks: int, left: s
     later.workspace.close()
 
 
-class Disk:
-    """A folder of the checkout at which another disk can be mounted, as far as a table of mounts tells of that."""
-
-    def __init__(self, turns: Turns, folder: str) -> None:
-        self.turns, self.at, self.other = turns, turns.root / folder, turns.root / ".quire" / folder
-        self.at.mkdir()
-        self.other.mkdir()
-        self.mounted, self.news = False, True
-        turns.gather.mounts = Mounts(os.fspath(turns.root), self)
-
-    def changed(self) -> bool:
-        return self.news
-
-    def read(self) -> bytes:
-        self.news = False
-        return f"1 1 0:1 / {self.at} rw - ext4 disk rw\n".encode() if self.mounted else b""
-
-    def close(self) -> None:
-        """As the kernel's."""
-
-    def holds(self, *names: str) -> None:
-        """It is mounted with these files when the daemon begins."""
-        for name in names:
-            (self.other / name).write_text(f"{name}\n")
-        self.comes_or_goes()
-        self.turns.opened()
-
-    def comes_or_goes(self) -> None:
-        """What was seen is elsewhere, and what was elsewhere is seen; the watcher tells of the folder."""
-        between = self.other.with_name("between")
-        self.at.rename(between)
-        self.other.rename(self.at)
-        between.rename(self.other)
-        self.mounted, self.news = not self.mounted, True
-        self.turns.watcher.batches.append(Batch(folders={self.at.name}, unseen={self.at.name}))
-        self.turns.turns()
+def unseen(turns: Turns) -> list[str]:
+    """What `status` says of paths that cannot be looked at."""
+    return [reason for reason in turns.outside.reasons() if "cannot be looked at" in reason]
 
 
-def hidden(turns: Turns) -> list[str]:
-    """What `status` says of files that are hidden."""
-    return [reason for reason in turns.outside.reasons() if "not taken for deleted" in reason]
-
-
-def test_files_of_a_disk_that_is_unmounted_are_not_taken_for_deleted(turns: Turns) -> None:
-    """Each was journaled as deleted, and as written anew when the disk came back."""
-    disk = Disk(turns, "sub")
-    disk.holds("a", "b", "gone")
+@pytest.mark.parametrize("bind", [False, True])
+def test_files_that_a_mount_hides_are_not_taken_for_deleted_and_its_own_are_not_captured(
+    turns: Turns, tmp_path_factory: pytest.TempPathFactory, bind: bool
+) -> None:
+    """A bind mount has the device of the checkout: only the number of the mount tells them apart."""
+    other = tmp_path_factory.mktemp("other")
+    (other / "own").write_text("own\n")
+    (turns.root / "sub").mkdir()
+    turns.write("sub/a", "a\n")
+    turns.write("sub/b", "b\n")
+    turns.opened()
     rewatched = turns.watcher.rewatched
-    disk.comes_or_goes()
-    (disk.other / "gone").unlink()
-    assert deletions(turns) == set()
-    assert [event for event in turns.events() if isinstance(event, OutsideWritten) and event.path == "sub"] == []
-    assert hidden(turns) == [
-        "3 files went with what was mounted at sub: not taken for deleted until it is mounted again, something is made "
-        "there, or the folder is removed"
-    ]
-    assert turns.outside.idle(), "nobody waits for a disk"
-    assert turns.files.file("sub/a", writing=False).kind == "missing"
-    assert deletions(turns) == set(), "who looks for it changes nothing"
-    disk.comes_or_goes()
-    assert (deletions(turns), hidden(turns)) == ({"sub/gone"}, [])
-    assert turns.watcher.rewatched == rewatched + 2, "other folders stand there"
-    assert [turns.texts(f"sub/{name}") for name in ("a", "b")] == [["a\n"], ["b\n"]]
-
-
-def test_who_works_in_the_folder_of_a_disk_that_went_goes_on_without_it(turns: Turns) -> None:
-    disk = Disk(turns, "sub")
-    disk.holds("a", "b", "c")
-    disk.comes_or_goes()
-    assert turns.files.file("sub/c", writing=True).kind == "missing"
-    assert deletions(turns) == {"sub/c"}, "a tool is about to make it"
-    turns.told("sub/new", "new\n")
+    what = ("--bind", other) if bind else ("-t", "tmpfs", "tmpfs")
+    with mounted(turns.root / "sub", *what):
+        (turns.root / "sub/own").write_text("changed\n")
+        turns.watcher.batches.append(Batch(dirty={"sub/own"}, touched={"sub/own"}))
+        turns.turns()
+        assert (deletions(turns), turns.texts("sub/own")) == (set(), [])
+        assert turns.watcher.rewatched == rewatched + 1, "other folders stand there"
+        (told,) = unseen(turns)
+        assert "sub" in told
+        assert "neither reads, writes nor records what is mounted below it" in told
+        assert turns.outside.idle(), "nobody waits for a disk"
+        for path in ("sub/a", "sub/own", "sub"):
+            with pytest.raises(Refused, match="another file system or mount"):
+                turns.files.file(path, writing=False)
+    turns.write("sub/a", "A\n")
     turns.turns()
-    assert (deletions(turns), hidden(turns)) == ({"sub/a", "sub/b", "sub/c"}, [])
+    assert (deletions(turns), unseen(turns)) == (set(), [])
+    assert [turns.texts(f"sub/{name}") for name in ("a", "b")] == [["a\n", "A\n"], ["b\n"]]
 
 
-def test_a_tool_that_makes_a_file_in_the_folder_of_a_disk_that_went_goes_on_without_it(turns: Turns) -> None:
-    """The watcher tells of what a tool wrote, but that is known, and nobody looks at it again."""
-    disk = Disk(turns, "sub")
-    disk.holds("a", "b")
-    disk.comes_or_goes()
-    turns.write("sub/new", "new\n")
-    signature = turns.workspace.look("sub/new").signature
-    turns.outside.landed("sub/new", signature, blob_id(b"new\n"))
-    turns.turns()
-    assert (deletions(turns), hidden(turns)) == ({"sub/a", "sub/b"}, [])
+def test_a_disk_that_is_mounted_from_the_start_is_told_as_not_captured(turns: Turns) -> None:
+    (turns.root / "sub").mkdir()
+    with mounted(turns.root / "sub", "-t", "tmpfs", "tmpfs"):
+        (turns.root / "sub/own").write_text("own\n")
+        turns.opened()
+        assert turns.texts("sub/own") == []
+        assert unseen(turns)[0].startswith("1 path cannot be looked at; the first: sub is on another file system")
+        assert deletions(turns) == set()
 
 
-def test_behind_what_is_mounted_nothing_is_looked_for_whatever_is_written_there(turns: Turns) -> None:
-    disk = Disk(turns, "sub")
-    for name in ("a", "b", "c"):
-        (disk.at / name).write_text(f"{name}\n")
+def test_a_file_at_which_another_is_mounted_is_not_read(turns: Turns, tmp_path_factory: pytest.TempPathFactory) -> None:
+    other = tmp_path_factory.mktemp("other") / "secret"
+    other.write_text("secret\n")
+    turns.write("a", "one\n")
     turns.opened()
-    disk.comes_or_goes()
-    looks = turns.gather.looks
-    turns.told("sub/a", "another\n")
+    with mounted(turns.root / "a", "--bind", other):
+        turns.outside.scanning.scan("overflow")
+        turns.turns()
+        with pytest.raises(Refused, match="another file system or mount"):
+            turns.files.file("a", writing=True)
     turns.turns()
-    assert turns.gather.looks == looks + 1
-    assert hidden(turns) == [
-        "what is mounted at sub hides 2 files of before: not taken for deleted until it is unmounted"
-    ]
+    assert turns.texts("a") == ["one\n"]
 
 
-def test_files_that_a_mount_hides_are_not_taken_for_deleted_and_its_own_are(turns: Turns) -> None:
-    disk = Disk(turns, "sub")
-    for name in ("a", "b"):
-        (disk.at / name).write_text(f"{name}\n")
-    turns.opened()
-    (disk.other / "own").write_text("own\n")
-    disk.comes_or_goes()
-    assert turns.texts("sub/own") == ["own\n"]
-    (disk.at / "own").unlink()
-    turns.outside.scanning.scan("overflow")
-    turns.turns()
-    assert deletions(turns) == {"sub/own"}
-    assert hidden(turns) == [
-        "what is mounted at sub hides 2 files of before: not taken for deleted until it is unmounted"
-    ]
-    (disk.other / "b").unlink()
-    disk.comes_or_goes()
-    assert (deletions(turns), hidden(turns)) == ({"sub/own", "sub/b"}, [])
-
-
-def test_a_disk_that_went_together_with_its_folder_took_its_files_for_good(turns: Turns) -> None:
-    disk = Disk(turns, "sub")
-    disk.holds("a")
-    disk.at.rename(disk.other.with_name("away"))
-    disk.mounted, disk.news = False, True
-    turns.turns()
-    turns.turns()
-    assert (deletions(turns), hidden(turns)) == ({"sub/a"}, [])
+def test_a_mount_in_an_ignored_folder_is_of_no_interest(turns: Turns) -> None:
+    turns.write(".gitignore", "build/\n")
+    (turns.root / "build").mkdir()
+    with mounted(turns.root / "build", "-t", "tmpfs", "tmpfs"):
+        (turns.root / "build/own").write_text("own\n")
+        turns.opened()
+        assert unseen(turns) == []

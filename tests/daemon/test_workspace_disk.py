@@ -17,9 +17,11 @@ from swapping import Steps, in_tmp, settle
 import rights
 from checkout import do, file_now, put
 from disks import mounted, small_disk
-from quire_daemon.handlers.base import FileNow, Move, Remove
+from quire_daemon.config import Policy
+from quire_daemon.handlers.base import FileNow, Move, Put, Remove
 from quire_daemon.workspace import Lost, Swapped, Workspace
 from quire_journal.refusals import Refused
+from quire_journal.text import Text
 
 # --- the disk says no -------------------------------------------------------------------------------------------------
 
@@ -89,10 +91,9 @@ def _unread(path: str) -> FileNow:
     return FileNow(path, "file", None, mode=0o644, size=3)
 
 
-def test_a_move_to_another_mount_is_refused_by_both_names(tmp_path: Path) -> None:
-    """The disk does not tell which of the two is elsewhere, and the name of the file was said to be."""
+def test_a_move_to_another_mount_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"a")
-    elsewhere = pytest.raises(Refused, match="a and src/a are on different mounts")
+    elsewhere = pytest.raises(Refused, match="src is on another file system or mount")
     with small_disk(tmp_path / "src", 1), elsewhere as refused:
         do(Workspace(tmp_path), Move(1, "a", "src/a", file_now(Workspace(tmp_path), "a")))
     assert refused.value.code == "permission_denied"
@@ -104,11 +105,12 @@ def test_a_file_at_which_another_is_mounted_is_not_replaced_moved_or_removed(tmp
     at, other = tmp_path / "a", tmp_path / "other"
     for file in (at, other):
         file.write_bytes(b"old")
-    with mounted(at, "--bind", other), closing(Workspace(tmp_path)) as workspace:
-        over = file_now(workspace, "a")
-        for write in (put(workspace, "a", b"new"), Remove(2, "a", over), Move(3, "a", "b", over)):
-            with pytest.raises(Refused, match="a is in use by the system, as where a file is mounted") as refused:
-                do(workspace, write)
+    with closing(Workspace(tmp_path)) as workspace:
+        over, new = file_now(workspace, "a"), put(workspace, "a", b"new")
+        with mounted(at, "--bind", other):
+            for write in (new, Remove(2, "a", over), Move(3, "a", "b", over)):
+                with pytest.raises(Refused, match="a is on another file system or mount") as refused:
+                    do(workspace, write)
             assert refused.value.code == "permission_denied"
         assert in_tmp(workspace) == []
     assert (at.read_bytes(), other.read_bytes()) == (b"old", b"old")
@@ -181,6 +183,40 @@ def test_a_full_disk_is_refused(workspace: Workspace, monkeypatch: pytest.Monkey
     assert caught.value.code == "disk_full"
     assert in_tmp(workspace) == []
     assert (workspace.root / "f").read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("openat2", [True, False])
+@pytest.mark.parametrize("bind", [True, False])
+def test_nothing_is_read_or_written_behind_a_mount(tmp_path: Path, openat2: bool, bind: bool) -> None:
+    """Also where it shows a folder of the checkout itself, as git's hooks under another name."""
+    root = tmp_path / "root"
+    (root / "sub").mkdir(parents=True)
+    (root / "hooks").mkdir()
+    (root / "hooks/a").write_bytes(b"old")
+    probed = Workspace(root)
+    probed.close()
+    if openat2 and not probed.protection.openat2:
+        pytest.skip("no openat2 here")
+    protection = replace(probed.protection, openat2=openat2)
+    what: tuple[str | Path, ...] = ("--bind", root / "hooks") if bind else ("-t", "tmpfs", "tmpfs")
+    with mounted(root / "sub", *what), closing(Workspace(root, protection=protection)) as workspace:
+        (root / "sub/a").write_bytes(b"old")
+        missing = FileNow("sub/new", "missing")
+        for act in (
+            lambda: workspace.look("sub"),
+            lambda: workspace.look("sub/a"),
+            lambda: workspace.read("sub/a", 10),
+            lambda: workspace.place("sub/a", writing=True, policy=Policy()),
+            lambda: do(workspace, Put(1, "sub/new", b"new", 0o644, missing)),
+            lambda: do(workspace, Put(1, "sub/deep/new", b"new", 0o644, FileNow("sub/deep/new", "missing"))),
+            lambda: do(workspace, Put(1, "sub/a", b"new", 0o644, FileNow("sub/a", "file", Text.of(b"old")))),
+            lambda: do(workspace, Remove(1, "sub/a", FileNow("sub/a", "file", Text.of(b"old")))),
+        ):
+            with pytest.raises(Refused, match="another file system or mount") as refused:
+                act()
+            assert refused.value.code == "permission_denied"
+        assert (root / "sub/a").read_bytes() == b"old"
+        assert not (root / "sub/new").exists()
 
 
 # --- fallbacks --------------------------------------------------------------------------------------------------------

@@ -8,6 +8,11 @@ from quire_daemon.call import Call
 from quire_daemon.services.base import Host, NoArguments, Service
 from quire_journal.sentences import size
 
+_INSTEAD: Final = {
+    "openat2": "each folder on the way is opened and compared by itself, and without /proc a bind mount is not noticed",
+}
+_DOCUMENTED: Final = "the documented fallback is used"
+
 
 def run(call: Call, host: Host) -> None:
     """Answer `healthy`, and `checks` of `{name, ok, detail}`."""
@@ -16,7 +21,7 @@ def run(call: Call, host: Host) -> None:
         {
             "name": f"protection: {name}",
             "ok": bool(on),
-            "detail": "active" if on else "not available here; the documented fallback is used",
+            "detail": "active" if on else f"not available here; {_INSTEAD.get(name, _DOCUMENTED)}",
         }
         for name, on in health["protection"].items()
         if not health.get("checkout_read_only")  # nothing is written that they would protect

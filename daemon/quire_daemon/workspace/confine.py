@@ -1,8 +1,9 @@
-"""Opening beneath the workspace: no path, link or race of links leads a descriptor out of it.
+"""Opening beneath the workspace: no path, link, mount or race of these leads a descriptor out of it.
 
-The kernel does it (openat2 with BENEATH, NO_SYMLINKS and NO_MAGICLINKS) in one step; `realpath` and then open,
-which is the usual way, lost one race of links in four. Where openat2 is missing, the path is walked from folder
-to folder without following links: as tight against links, only slower.
+The kernel does it (openat2 with BENEATH, NO_XDEV, NO_SYMLINKS and NO_MAGICLINKS) in one step; `realpath` and then
+open, which is the usual way, lost one race of links in four. A mount below the workspace is out of it: also a bind
+mount of the same device. Where openat2 is missing, the path is walked from folder to folder without following links,
+and each is compared by its mount: as tight against links, slower, and blind to bind mounts where /proc is missing too.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from quire_daemon.workspace import kernel
 from quire_daemon.workspace.values import HeldOpen, Look, NotRegular, Signature, Vanished
 from quire_journal.refusals import Refused
 
-_RULES = kernel.BENEATH | kernel.NO_SYMLINKS | kernel.NO_MAGICLINKS
+RULES = kernel.BENEATH | kernel.NO_XDEV | kernel.NO_SYMLINKS | kernel.NO_MAGICLINKS
 _ENCODING = sys.getfilesystemencoding()  # as `os.fsencode`, in one call where that takes four
-_GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV)
+_GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ETXTBSY)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -27,6 +28,15 @@ def temporary_removed(path: str) -> Refused:
     """What to raise where somebody has removed a temporary file of ours before anything was changed."""
     message = f"{path} was not written: its temporary file was removed from .quire/tmp; call again."
     return Refused("busy", message, "retry", path=path, retry_after_ms=500)
+
+
+def on_another_mount(path: str) -> Refused:
+    """What to raise for what lies behind a mount below the workspace."""
+    message = (
+        f"{path} is on another file system or mount than the workspace: Quire keeps to one, and neither reads, writes "
+        "nor records what is mounted below it."
+    )
+    return Refused("permission_denied", message, path=path)
 
 
 def refusal(error: OSError, path: str, to: str = "") -> Refused | OSError:
@@ -41,9 +51,9 @@ def refusal(error: OSError, path: str, to: str = "") -> Refused | OSError:
     if error.errno in _FULL:
         return Refused("disk_full", f"There is no room to write {path}: {reason}.", path=path)
     if error.errno == errno.EXDEV and to:
-        return Refused("permission_denied", f"{path} and {to} are on different mounts.", path=path)
+        return Refused("permission_denied", f"{path} and {to} are on different file systems or mounts.", path=path)
     if error.errno == errno.EXDEV:
-        return Refused("permission_denied", f"{path} is on another mount than the workspace.", path=path)
+        return on_another_mount(path)
     if error.errno == errno.EBUSY:
         message = f"{path} is in use by the system, as where a file is mounted: it stays as it is."
         return Refused("permission_denied", message, path=path)
@@ -81,30 +91,40 @@ class Beneath:
         """Take over the folder descriptor `fd`."""
         self.fd = fd
         self._use_openat2 = use_openat2
+        self._mount: tuple[int, int] | None = None  # of the folder, where openat2 does not compare it
 
     def open(self, path: str, flags: int) -> int:
-        """A descriptor for `path`, following no link at all. Raises OSError."""
-        if self._use_openat2:
-            return kernel.openat2(self.fd, path.encode(_ENCODING, "surrogateescape"), flags | os.O_NOFOLLOW, _RULES)
-        return self._walk(path, flags | os.O_NOFOLLOW)
+        """A descriptor for `path`, following no link and crossing no mount. Raises OSError (EXDEV: a mount)."""
+        return self.open_in(self.fd, path, flags)
 
-    def _walk(self, path: str, flags: int) -> int:
+    def open_in(self, folder: int, path: str, flags: int) -> int:
+        """The same from `folder`, the descriptor of a folder that was opened here."""
+        if self._use_openat2:
+            return kernel.openat2(folder, path.encode(_ENCODING, "surrogateescape"), flags | os.O_NOFOLLOW, RULES)
+        return self._walk(folder, path, flags | os.O_NOFOLLOW)
+
+    def _walk(self, folder: int, path: str, flags: int) -> int:
         *folders, last = path.split("/")
-        here = os.dup(self.fd)
+        here = os.dup(folder)
         try:
             for name in folders:
-                self._refuse_parent(name)
-                below = os.open(name, kernel.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+                below = self._step(here, name, kernel.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
                 os.close(here)
                 here = below
-            self._refuse_parent(last)
-            return os.open(last, flags | os.O_CLOEXEC, dir_fd=here)
+            return self._step(here, last, flags)
         finally:
             os.close(here)
 
-    def _refuse_parent(self, name: str) -> None:
+    def _step(self, folder: int, name: str, flags: int) -> int:
         if name == "..":
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        fd = os.open(name, flags | os.O_CLOEXEC, dir_fd=folder)
+        if self._mount is None:
+            self._mount = kernel.mount_of(self.fd)
+        if kernel.mount_of(fd) != self._mount:
+            os.close(fd)
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        return fd
 
     def parent(self, path: str) -> Parent:
         """The folder of `path` as a descriptor, and the last name, for a block. Raises Vanished, Refused."""
@@ -146,11 +166,14 @@ class Beneath:
     def _stat(self, path: str) -> Signature:
         with self.parent(path) as (folder, name):
             try:
-                return Signature.of(os.stat(name, dir_fd=folder, follow_symlinks=False))
+                seen = Signature.of(os.stat(name, dir_fd=folder, follow_symlinks=False))
             except FileNotFoundError as error:
                 raise Vanished(path) from error
             except OSError as error:
                 raise refusal(error, path) from error
+        if seen.dev != os.fstat(self.fd).st_dev:
+            raise on_another_mount(path)
+        return seen
 
     def open_file(self, path: str, flags: int = os.O_RDONLY) -> int:
         """A descriptor for the regular file `path`. Raises Vanished, NotRegular, Refused, HeldOpen (a lease).

@@ -22,6 +22,7 @@ EXCHANGE: Final = 2
 _SWAP_DARWIN: Final = 2  # RENAME_SWAP of renameatx_np
 _EXCL_DARWIN: Final = 4  # RENAME_EXCL
 
+NO_XDEV: Final = 0x01
 NO_MAGICLINKS: Final = 0x02
 NO_SYMLINKS: Final = 0x04
 BENEATH: Final = 0x08
@@ -170,6 +171,20 @@ def reopen(fd: int, flags: int) -> int:
         return os.open(magic_link(fd), flags | os.O_CLOEXEC)
     except FileNotFoundError:
         raise OSError(errno.ENOSYS, "there is no /proc any more, which was there at the start") from None
+
+
+def mount_of(fd: int) -> tuple[int, int]:
+    """What is mounted where `fd` is: the device and, where /proc says it, the number of the mount (else 0).
+
+    Two bind mounts of one device differ in that number alone.
+    """
+    device = os.fstat(fd).st_dev
+    try:
+        with open(f"/proc/self/fdinfo/{fd}", "rb") as told:
+            numbers = [int(line.split()[1]) for line in told if line.startswith(b"mnt_id:")]
+    except OSError:
+        numbers = []
+    return device if not numbers else 0, numbers[0] if numbers else 0
 
 
 def take_lease(fd: int) -> bool | None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from quire_daemon.workspace import kernel
+from quire_daemon.workspace.confine import RULES
 from quire_daemon.workspace.values import Protection
 
 _ABSENT: Final = (
@@ -31,7 +32,7 @@ _SYNCED_WHOLE: Final = ("ext4", "xfs", "tmpfs")
 def can_openat2(folder: int) -> bool:
     """Whether the kernel confines opens."""
     try:
-        fd = kernel.openat2(folder, b".", kernel.O_PATH, kernel.BENEATH | kernel.NO_SYMLINKS | kernel.NO_MAGICLINKS)
+        fd = kernel.openat2(folder, b".", kernel.O_PATH, RULES)
     except OSError as error:
         if error.errno in _ABSENT:
             return False

@@ -136,7 +136,7 @@ class Protection(msgspec.Struct, frozen=True):
 
     lease: bool  # F_SETLEASE: writers are seen; else a quiet time of `reading.RACY_NS` has to do
     exchange: bool  # renameat2 EXCHANGE (renamex_np SWAP); else backup link, check, rename: a window of microseconds
-    openat2: bool  # RESOLVE_BENEATH in the kernel; else a walk from folder to folder that follows no link
+    openat2: bool  # RESOLVE_BENEATH and NO_XDEV in the kernel; else a walk from folder to folder that checks each
     tmpfile: bool  # O_TMPFILE; else named temporary files, swept at the next start
     stamps: bool  # the first store into a mapping moves mtime (tmpfs: not always); else no signature proves anything
     fine_stamps: bool  # every change has a stamp of its own (multigrain stamps, Linux 6.13); else see `Image.settled`
