@@ -178,6 +178,7 @@ class App:
     def open(self) -> None:
         """Say in the log that we are here, watch the tree, and begin to compare it with the journal."""
         self.recorder.note(WorkspaceOpened(os.fspath(self.root), self.server.epoch, VERSION))
+        self._under_way.open()
         self.leasing.open()
         self.bursting.open()
         self.recorder.commit()

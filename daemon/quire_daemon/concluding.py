@@ -12,12 +12,12 @@ from typing import Any, Final
 from quire_daemon.answering import Answering
 from quire_daemon.call import Going
 from quire_daemon.in_force import InForce
-from quire_daemon.performing import MANY, Done, Failed, Outcome, Overtaken, Performing
+from quire_daemon.performing import MANY, Done, Failed, InPart, Outcome, Overtaken, Performing
 from quire_daemon.recorder import Recorder
 from quire_daemon.trouble import Trouble
 from quire_daemon.waiting import Waiting
 from quire_daemon.watcher import Watcher
-from quire_journal.log import JournalGone, StoreFailed
+from quire_journal.log import StoreFailed
 from quire_journal.refusals import Refused
 
 FEW_WRITES: Final = 64
@@ -47,7 +47,7 @@ class Concluding:
         except Exception as error:  # noqa: BLE001  nothing was written; also where no thread can begin
             # The next start, should that come first, makes one of which an earlier commit told; and of which this one
             # did, where it was made and could not be synced.
-            nothing_told = isinstance(error, StoreFailed) and (isinstance(error, JournalGone) or not error.for_good)
+            nothing_told = isinstance(error, StoreFailed) and not error.unsure
             for one in going:
                 untold = nothing_told and self._recorder.failure(one.commit) is not None
                 told = self._trouble.told if untold else self._trouble.left_open
@@ -77,10 +77,16 @@ class Concluding:
             if outcome.warnings:
                 reply["warnings"] = [*reply.get("warnings", ()), *outcome.warnings]
             self._answering.answer(call, reply)
+        elif isinstance(outcome, Failed) and isinstance(outcome.error, Refused):
+            self._answering.refuse(call, outcome.error)
         elif isinstance(outcome, Failed):
-            self._answering.refuse(call, outcome.refused)
+            self._answering.answer(call, self._trouble.told(call.tool.name, outcome.error))
         elif isinstance(outcome, Overtaken):
             self._try_again(one, outcome.paths)
+        elif isinstance(outcome, InPart):
+            self._answering.answer(call, self._trouble.in_part(call.tool.name, outcome.error, outcome.paths))
+        elif outcome.in_doubt:
+            self._answering.answer(call, self._trouble.in_doubt(call.tool.name, outcome.error))
         else:
             self._answering.answer(call, self._trouble.left_open(call.tool.name, outcome.error))
 

@@ -138,6 +138,7 @@ class Deciding:
             implied=looks.implied,
             landed=self._gather.under_way.landed,
             being_written=self._gather.under_way.batches,
+            unsure=self._trouble.unsure,
             origins=call.origins,
         )
 

@@ -31,7 +31,7 @@ from quire_daemon.outside import Outside
 from quire_daemon.preparing import AT_ONCE, Preparing, Slices, Staging, only_syncs, to_end
 from quire_daemon.recorder import Recorder
 from quire_daemon.under_way import UnderWay
-from quire_daemon.workspace import HeldOpen, Kept, Lost, Staged, Swapped, Workspace
+from quire_daemon.workspace import HeldOpen, InDoubt, Kept, Lost, Staged, Swapped, Workspace
 from quire_journal.events import BytesGone, WritesSettled
 from quire_journal.evidence import DISPLACED
 from quire_journal.ids import disk_path
@@ -64,6 +64,9 @@ LONGER_SLICE_S: Final = 0.04
 WAIT_S: Final = 0.05
 """The longest time between two looks whether the disk has synced what such a request waits for."""
 
+IN_PART: Final = "in_part"
+"""Why writes were taken back, where others of their batch could not be."""
+
 HARD_LINK_BROKEN: Final = {
     "type": "hard_link_broken",
     "message": "The file had other names (hard links). They keep the old bytes; write them by their own names.",
@@ -86,18 +89,31 @@ class Overtaken(msgspec.Struct, frozen=True):
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """The disk refused. Nothing has changed; the log has taken the records back."""
-
-    refused: Refused
-
-
-class Unknown(msgspec.Struct, frozen=True):
-    """A fault in the middle. What can be is taken back; the disk will be looked at, and what is there is journaled."""
+    """The disk refused, or failed. Nothing has changed; the log has taken the records back."""
 
     error: Exception
 
 
-Outcome = Done | Overtaken | Failed | Unknown
+class InPart(msgspec.Struct, frozen=True):
+    """It failed, and what stands at `paths`, as in the log, could not be taken back: the log says so of all others.
+
+    `error`: why it was to be taken back; None: an outside program was faster.
+    """
+
+    error: Exception | None
+    paths: tuple[str, ...]
+
+
+class Unknown(msgspec.Struct, frozen=True):
+    """A fault in the middle. It stands, or was taken back and the log will be told so; or it is `in_doubt`: then this
+    daemon has to end, and the next start finds out.
+    """
+
+    error: Exception
+    in_doubt: bool = False
+
+
+Outcome = Done | Overtaken | Failed | InPart | Unknown
 
 
 class Rider(Protocol):
@@ -120,6 +136,7 @@ class _Progress(msgspec.Struct):
     staging: list[Staging]  # in portions, in order
     landed: list[Staged] = msgspec.field(default_factory=list)
     warnings: list[dict[str, str]] = msgspec.field(default_factory=list)
+    concluded: bool = False  # it is on disk, or the log is told that it is not
     rest: Slices[Outcome] | None = None  # what is to be done, of a request that is written in slices
 
 
@@ -215,8 +232,11 @@ class Performing:
             return (yield from self._try(one, sync_folders))
         except Exception as error:  # noqa: BLE001  told as a value: the caller must hear "unknown", never "ok"
             self._workspace.release(one.landed)
-            self._look_again(one)
-            return Unknown(error)
+            if one.concluded:
+                self._look_again(one)
+            else:
+                self._under_way.doubt(one.going)
+            return Unknown(error, not one.concluded)
 
     def _try(self, one: _Progress, sync_folders: bool) -> Slices[Outcome]:
         """Perform one request; whatever goes wrong while it is taken back is the caller's to turn into `Unknown`."""
@@ -224,22 +244,25 @@ class Performing:
             if not one.staging:
                 yield from self._stage(one)
             lost = yield from self._swap_all(one)
-        except Refused as refused:
-            yield from self._take_back(one, refused.code)
-            return Failed(refused)
-        except Exception:
-            yield from self._take_back(one, "fault")
+        except InDoubt:
             raise
+        except Exception as error:  # noqa: BLE001  nothing is known of it but that it is to be told
+            stays = yield from self._take_back(one, error.code if isinstance(error, Refused) else "fault")
+            return InPart(error, stays) if stays else Failed(error)
         if lost is not None:
             changed = yield from self._changed(one)  # before: what is taken back has other signatures
-            yield from self._take_back(one, lost.why, lost.kept)
-            return Overtaken(changed)
+            stays = yield from self._take_back(one, lost.why, lost.kept)
+            return InPart(None, stays) if stays else Overtaken(changed)
+        self._land(one)  # whatever a sync of its folders says: everybody sees it
         for path in _one_a_folder(one.going.decision.writes) if sync_folders else ():
             self._workspace.sync_folder(disk_path(path))
             yield False
-        self._under_way.land(one.going.seqs[-1])
         self._step("before_reply")
         return Done(tuple(one.warnings))
+
+    def _land(self, one: _Progress) -> None:
+        self._under_way.land(one.going.seqs[-1])
+        one.concluded = True
 
     def _stage(self, one: _Progress) -> Slices[None]:
         """Write the temporary files of a long request: the disk syncs one portion while the next is written.
@@ -306,7 +329,7 @@ class Performing:
         """Is what was seen at its path there still? A cheap look; in doubt it is."""
         try:
             look = self._workspace.look(disk_path(write.path))
-        except Refused:
+        except (Refused, OSError):
             return True
         over = write.over
         if not over.proof or look.signature is None:
@@ -327,14 +350,20 @@ class Performing:
         else:
             self._outside.landed(disk_path(write.path), None, b"")
 
-    def _take_back(self, one: _Progress, why: str, displaced: Iterable[Kept] = ()) -> Slices[None]:
+    def _take_back(self, one: _Progress, why: str, displaced: Iterable[Kept] = ()) -> Slices[tuple[str, ...]]:
         """Undo what has landed, drop what has not, and say so in the log before anything else is said.
 
-        `displaced` of others is journaled with it, and let go when the log has it.
+        The answer is where something stays that cannot be undone: of that the log goes on telling. `displaced` of
+        others is journaled with it, and let go when the log has it.
         """
-        kept = [*displaced]
-        for at, step in enumerate(reversed(one.landed), 1):
-            kept += self._revert(step)
+        kept, stays = [*displaced], dict[str, int]()
+        landed = zip(one.going.decision.writes, one.landed, strict=False)
+        for at, (write, step) in enumerate(reversed([*landed]), 1):
+            theirs = None if any(path in stays for path in names(write)) else self._revert(step)
+            if theirs is None:
+                stays.update(dict.fromkeys(names(write), write.seq))
+            else:
+                kept += theirs
             if not at % AT_ONCE:
                 yield False
         self._workspace.release(one.landed)  # what those of them displaced that stay
@@ -342,21 +371,28 @@ class Performing:
         for staging in one.staging:
             yield from self._until_synced(staging)
         self._abandon_temporary(one)
-        for _ in self._under_way.telling(one.going, why):
+        if stays:
+            self._under_way.land(one.going.seqs[-1])
+        one.concluded = True
+        for _ in self._under_way.telling(one.going, IN_PART if stays else why, {*stays.values()}):
             self._step("after_abandon")
             yield False
         self._workspace.discard(noted)
         self._look_again(one)
+        return tuple(stays)
 
-    def _revert(self, step: Staged) -> Sequence[Kept]:
-        """Undo a write, if nobody has written on top of it, or means to: theirs stays, the next look journals it.
+    def _revert(self, step: Staged) -> Sequence[Kept] | None:
+        """Undo a write, if nobody has written on top of it: theirs stays, the next look journals it.
 
-        What came into our hands of theirs. One that cannot be undone keeps no other from it.
+        What came into our hands of theirs; None where ours stays, for somebody has it open for writing, or the disk
+        fails. One that cannot be undone keeps no other from it.
         """
         try:
             reverted = self._workspace.revert(step)
-        except (HeldOpen, Refused):
-            return ()
+        except InDoubt:
+            raise
+        except (HeldOpen, Refused, OSError):
+            return None
         return reverted.kept if isinstance(reverted, Lost) else ()
 
     def _abandon_temporary(self, one: _Progress) -> None:

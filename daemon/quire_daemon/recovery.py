@@ -11,6 +11,9 @@ For each batch that is not known to be on disk, judged by what the path holds, n
 * anything else: the write happened and somebody wrote after it, or somebody wrote before it could happen. What
   is there stays, and becomes an outside version on top (the scan at start notes it).
 
+One that cannot be rolled forward is taken back in the log. Of one whose path is closed, or whose disk fails, nobody
+knows: it stays unsettled, for a start that finds out.
+
 Running it twice is the same as running it once.
 """
 
@@ -18,13 +21,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence, Set
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Final
 
 from quire_daemon.displaced import Withheld, meant_for, note_displaced, note_theirs
 from quire_daemon.finishing import Finishing, as_read
 from quire_daemon.handlers.base import Clear, FileNow, Make, Move, Put, Remove, Write, names
 from quire_daemon.logfile import Log
+from quire_daemon.performing import IN_PART
 from quire_daemon.workspace import TMP, Kept, NotRegular, Unread, Vanished, Workspace
 from quire_journal.events import (
     FOLDER,
@@ -52,6 +56,12 @@ from quire_journal.views.files import OUTSIDE_TYPE, TOOL_WRITES, standing
 OVERTAKEN: Final = "overtaken"
 """Why a single write was taken back by a start: of others of its batch that says nothing."""
 
+NOT_MADE: Final = "not_made"
+"""The same of one that could not be made."""
+
+OF_ONE: Final = (OVERTAKEN, NOT_MADE, IN_PART)
+"""These say nothing of the others of a batch."""
+
 
 def recover(start: Finishing) -> int:
     """Settle every unsettled write; how many were rolled forward."""
@@ -64,7 +74,7 @@ def recover(start: Finishing) -> int:
     recorder.commit()
     with recorder.history() as history:
         batches = history.unsettled()
-        records = [record for batch in batches for record in history.batch(batch)]
+        records = [record for batch in batches for record in _standing(batch, history)]
     in_journal = _keep(start, left)
     promised = {record.seq for record in records}
     for kept in left:
@@ -77,30 +87,41 @@ def recover(start: Finishing) -> int:
     for record in records:
         _finish_folders_above(start, record.event())
     emptied = {(record.batch, path) for record in records for path in _taken_from(record.event())}
-    rolled, changed = 0, list[str]()
+    rolled, changed, doubtful = 0, list[str](), set[int]()
     for record in records:  # one after the other: a file may go to where another goes from
         writes: Sequence[Write] = ()
         with recorder.history() as history:
             seen = _was_seen_since(record, history)
+        made = -1
         with _unless_closed(log, record.seq):
             if not seen:
                 _make_room(start, record, emptied)
                 with recorder.history() as history:
                     writes = _planned(start, record, history)
+            made = sum(1 for _ in takewhile(start.perform, writes))  # none after one that could not be made
+        if made < 0:
+            doubtful.add(record.batch)
         if not writes:
             continue
-        # None after one that could not be made.
-        done = all(map(start.perform, writes))
-        rolled += done
+        if not made:
+            recorder.note(WritesAbandoned((record.seq,), NOT_MADE))
+        rolled += made == len(writes)
         changed += [path for write in writes for path in names(write)]
-        log.info("recovered", seq=record.seq, path=writes[-1].path, rolled_forward=done)
+        log.info("recovered", seq=record.seq, path=writes[-1].path, rolled_forward=made == len(writes))
     for record in records:
         _finish_folder(workspace, record.event())
     start.write_down(changed)
-    if records:
-        recorder.note(WritesSettled(max(r.seq for r in records)))
+    settled = takewhile(lambda record: record.batch not in doubtful, records)
+    if through := max((record.seq for record in settled), default=0):
+        recorder.note(WritesSettled(through))
     recorder.commit()
     return rolled
+
+
+def _standing(batch: int, history: History) -> Iterator[Record]:
+    """The records of a batch, without the writes of it that were taken back."""
+    stands = {*history.batch_writes(batch)}
+    return (one for one in history.batch(batch) if one.seq in stands or not isinstance(one.event(), TOOL_WRITES))
 
 
 def _was_seen_since(record: Record, history: History) -> bool:
@@ -148,7 +169,7 @@ def _unless_closed(log: Log, seq: int) -> Iterator[None]:
 def _rest_taken_back(batch: int, history: History) -> WritesAbandoned | None:
     """What is left to say of a batch that was taken back, when only a part of that was said. On disk all of it was."""
     events = (r.event() for r in history.records(after=batch) if r.kind == WritesAbandoned.kind)
-    said = [event for event in events if isinstance(event, WritesAbandoned) and event.why != OVERTAKEN]
+    said = [event for event in events if isinstance(event, WritesAbandoned) and event.why not in OF_ONE]
     if not said:
         return None
     whole, stand = {record.seq for record in history.batch(batch)}, history.batch_writes(batch)

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.reserve import Reserve
-from quire_journal.log import Damaged, JournalGone, StoreFailed
+from quire_journal.log import Damaged, JournalGone, JournalUnseen, StoreFailed
 from quire_journal.refusals import Refused
-from quire_journal.sentences import capitalised
+from quire_journal.sentences import capitalised, counted
 
 
 class Trouble:
@@ -27,6 +27,7 @@ class Trouble:
         self._recorder, self._reserve, self._log, self._stop = recorder, reserve, log, stop
         self.read_only = ""  # why the journal takes no more records
         self.sound = True  # as far as it is known: the next start need not check the journal
+        self.unsure = False  # may the journal hold a record that nobody here can see?
 
     def require_edits_taken(self) -> None:
         """Raises `Refused` where the journal takes none."""
@@ -45,10 +46,11 @@ class Trouble:
 
         That is said from now on.
         """
-        if isinstance(error, JournalGone):
+        self.unsure = self.unsure or error.unsure
+        if isinstance(error, JournalGone | JournalUnseen):
             return self._journal_gone(error)
         self._log.fault("store_failed", error)
-        if error.disk_full:
+        if error.disk_full and not error.unsure:
             self._reserve.give_back()
             message = f"The journal's disk is full: {error}. Nothing was written."
             return Refused("disk_full", message, "free_space").reply()
@@ -58,17 +60,30 @@ class Trouble:
         self.mistrust()
         self.read_only = str(error)
         message = f"The journal could not be synced and is read-only now: {error}"
-        return Refused("journal_damaged", message, "run_doctor").reply()
+        told = Refused("journal_damaged", message, "run_doctor").reply()
+        return told | {"outcome": "unknown"} if error.unsure else told
 
-    def _journal_gone(self, error: JournalGone) -> dict[str, Any]:
+    def _journal_gone(self, error: JournalGone | JournalUnseen) -> dict[str, Any]:
         """The journal was removed while this daemon had it open, which ends; what is at its path now is another's."""
         self.sound, self.read_only = False, str(error)
         self._log.warning("journal_gone", why=self.read_only)
         # The log has probably gone, too; systemd keeps this.
         print(f"quired: {self.read_only}; this daemon ends.", file=sys.stderr)
         self._stop()
-        message = f"{capitalised(self.read_only)} while its daemon ran. Nothing was written."
-        return Refused("journal_damaged", f"{message} The next daemon begins a new journal.", "retry").reply()
+        if isinstance(error, JournalUnseen):
+            message = f"{capitalised(self.read_only)}. This daemon ends; the next one may make what was asked for."
+        elif error.unsure:
+            message = (
+                f"{capitalised(self.read_only)} while its daemon wrote to it. The files are as they were; where that "
+                "journal is put back, its next daemon makes what was asked for."
+            )
+        else:
+            message = (
+                f"{capitalised(self.read_only)} while its daemon ran. Nothing was written. The next daemon begins a "
+                "new journal."
+            )
+        told = Refused("journal_damaged", message, "retry").reply()
+        return told | {"outcome": "unknown"} if error.unsure else told
 
     def mistrust(self) -> None:
         """The next start is to check the journal, however this daemon ends."""
@@ -101,11 +116,33 @@ class Trouble:
     def left_open(self, what: str, error: Exception) -> dict[str, Any]:
         """The same where the log tells of writes that do not stand, and not that they do not: a start may make them."""
         told = self.told(what, error) | {"outcome": "unknown"}
-        if isinstance(error, StoreFailed) and not isinstance(error, JournalGone):
+        if isinstance(error, StoreFailed) and not isinstance(error, JournalGone | JournalUnseen):
             told["message"] = (
                 f"{what}: this was not made, or was taken back, and the journal could not be told so: {error}. A start "
                 "of the daemon may make it; `op_status` settles it, or the same call with its `idempotency_key`."
             )
+        return told
+
+    def in_part(self, what: str, error: Exception | None, stays: Sequence[str]) -> dict[str, Any]:
+        """Writes of a call were taken back, but for those at `stays`. `error`: None where others were faster."""
+        overtaken = Refused("busy", f"{what}: another program was faster at one of its files.", "retry")
+        told = self.told(what, overtaken if error is None else error)
+        more = f" and {counted(len(stays) - 1, 'more file')}" if len(stays) > 1 else ""
+        told["message"] = (
+            f"{told['message']} It was taken back, but for {stays[0]}{more}, where it stands: another program has that "
+            "open, or the disk fails. `op_status` tells of it, and `undo` takes the rest back."
+        )
+        return told | {"outcome": "unknown"}
+
+    def in_doubt(self, what: str, error: Exception) -> dict[str, Any]:
+        """The disk failed in the middle of a write, and does not say what stands: a start of the daemon finds out."""
+        told = self.told(what, error) | {"outcome": "unknown"}
+        self._log.warning("in_doubt", tool=what, why=str(error))
+        told["message"] = (
+            f"{what}: the disk failed in the middle of it ({error}), and does not say what stands there. This daemon "
+            "ends; the next one makes the rest of it, or finds what others made of it. `op_status` settles it."
+        )
+        self._stop()
         return told
 
     def fault(self, what: str, error: Exception) -> dict[str, Any]:

@@ -9,7 +9,7 @@ disk (`landed`, until a commit says so), or were not made or taken back, which t
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import Final
 
 from quire_daemon.call import Call, Going
@@ -30,7 +30,11 @@ class UnderWay:
         self._going: list[Going] = []  # written over several turns, in the order in which they were decided
         self._paths: set[str] = set()  # of those, as in the log
         self._decided: set[str] = set()  # paths of this turn, until it has performed what it decided
+        self._doubtful: list[Going] = []  # of which a start has to find out what became of them
+        self._doubtful_paths: set[str] = set()  # of those, as in the log
+        self._of_before: tuple[int, ...] = ()  # batches that the start could not find out about
         self._abandoned: list[tuple[WritesAbandoned, WriterId]] = []  # of which the log does not tell yet
+        self._untold_batches: set[int] = set()
         self._untold: set[str] = set()  # their paths: the log has to be told before anybody looks at them
         self._untold_marks: set[tuple[bytes, bytes]] = set()  # and before one of their calls comes a second time
         self._landed = Seq(0)
@@ -57,7 +61,7 @@ class UnderWay:
 
     def writes(self, path: str) -> bool:
         """Is `path`, as in the log, still to be written?"""
-        return path in self._decided or path in self._paths
+        return path in self._decided or path in self._paths or path in self._doubtful_paths
 
     def writes_now(self, path: str) -> bool:
         """Is it written by a request that this turn has decided?"""
@@ -65,8 +69,13 @@ class UnderWay:
 
     @property
     def batches(self) -> tuple[int, ...]:
-        """What the log calls the requests that are written over several turns."""
-        return tuple(one.batch for one in self._going)
+        """What the log calls the requests of which it does not say yet what became of them, however others landed."""
+        return (*self._open_ended, *self._untold_batches)
+
+    @property
+    def _open_ended(self) -> Iterator[int]:
+        yield from (one.batch for one in (*self._going, *self._doubtful))
+        yield from self._of_before
 
     @property
     def callers(self) -> set[bytes]:
@@ -77,6 +86,18 @@ class UnderWay:
     def operations(self) -> set[tuple[bytes, bytes]]:
         """The marks by which these calls would be known if they came a second time."""
         return {mark for one in self._going for mark in one.call.marks}
+
+    # ── in doubt ──
+
+    def open(self) -> None:
+        """The writes that the start found unsettled, and left so: none of them is called settled in this run."""
+        with self._recorder.history() as history:
+            self._of_before = tuple(history.unsettled())
+
+    def doubt(self, one: Going) -> None:
+        """The disk failed, and does not say what of it stands. Nobody looks at its paths before a start found out."""
+        self._doubtful.append(one)
+        self._doubtful_paths.update(paths_of(one))
 
     # ── on disk ──
 
@@ -104,7 +125,7 @@ class UnderWay:
         return upto
 
     def _settled(self) -> Seq:
-        return Seq(0) if any(one.batch <= self._landed for one in self._going) else self._landed
+        return Seq(0) if any(batch <= self._landed for batch in self._open_ended) else self._landed
 
     @property
     def unsettled(self) -> bool:
@@ -118,13 +139,14 @@ class UnderWay:
         self._abandoned += [(part, one.call.who.writer) for part in _abandoned(one, why)]
         self._have_told_first(one)
 
-    def telling(self, one: Going, why: str) -> Iterator[None]:
-        """Say in the log that none of its writes stands any more, of thousands in parts; stops after each.
+    def telling(self, one: Going, why: str, standing: Set[int] = frozenset()) -> Iterator[None]:
+        """Say in the log that its writes do not stand any more, but for those that are `standing`. Of thousands it is
+        said in parts; stops after each.
 
         A start that finds only a part of it said says the rest (`recovery`). Raises as `commit`; what is not said then
         is kept for later.
         """
-        parts = deque((part, one.call.who.writer) for part in _abandoned(one, why))
+        parts = deque((part, one.call.who.writer) for part in _abandoned(one, why, standing))
         while parts:
             self._abandoned.append(parts.popleft())
             try:
@@ -136,6 +158,7 @@ class UnderWay:
             yield
 
     def _have_told_first(self, one: Going) -> None:
+        self._untold_batches.add(one.batch)
         self._untold.update(paths_of(one))
         self._untold_marks |= one.call.marks
 
@@ -168,6 +191,7 @@ class UnderWay:
     def all_told(self) -> None:
         """The log has it."""
         self._abandoned.clear()
+        self._untold_batches.clear()
         self._untold.clear()
         self._untold_marks.clear()
 
@@ -177,8 +201,8 @@ def paths_of(one: Going) -> Iterable[str]:
     return (path for write in one.decision.writes for path in names(write))
 
 
-def _abandoned(one: Going, why: str) -> list[WritesAbandoned]:
-    """None of its writes stands: the newest first, so that a file that was moved twice goes back as it came."""
-    seqs = sorted({write.seq for write in one.decision.writes})
+def _abandoned(one: Going, why: str, standing: Set[int] = frozenset()) -> list[WritesAbandoned]:
+    """Its writes do not stand: the newest first, so that a file that was moved twice goes back as it came."""
+    seqs = sorted({write.seq for write in one.decision.writes} - standing)
     starts = range(0, len(seqs), ABANDONED_AT_ONCE)
     return [WritesAbandoned(tuple(seqs[start : start + ABANDONED_AT_ONCE]), why) for start in reversed(starts)]

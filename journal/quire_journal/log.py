@@ -207,16 +207,19 @@ class OutOfOrder(Exception):
 
 
 class StoreFailed(Exception):
-    """The store could not commit (disk full, I/O error). Nothing of the transaction is stored.
+    """The store could not commit (disk full, I/O error). Nothing of the transaction is stored, unless it is `unsure`.
 
-    `for_good`: nor will anything else be, until it is opened again. Then it shows whether this transaction is: one that
-    could not be synced may be.
+    `for_good`: nor will anything else be, until it is opened again. `unsure`: only then it shows whether this
+    transaction is; one that could not be synced may be. What fails for good is unsure where nothing else is said.
     """
 
-    def __init__(self, message: str, disk_full: bool = False, for_good: bool = False) -> None:
+    def __init__(
+        self, message: str, disk_full: bool = False, for_good: bool = False, unsure: bool | None = None
+    ) -> None:
         super().__init__(message)
         self.disk_full = disk_full
         self.for_good = for_good
+        self.unsure = for_good if unsure is None else unsure
 
 
 class Outrun(StoreFailed):
@@ -224,7 +227,17 @@ class Outrun(StoreFailed):
 
 
 class JournalGone(StoreFailed):
-    """The journal's file was removed or replaced by another: what is committed now ends with this process."""
+    """The journal's file was removed, moved away or replaced by another: no start finds what is committed to it.
+
+    `unsure`: the transaction was committed all the same, and a start finds it where the file is put back.
+    """
+
+    def __init__(self, message: str, unsure: bool = False) -> None:
+        super().__init__(message, for_good=True, unsure=unsure)
+
+
+class JournalUnseen(StoreFailed):
+    """The transaction was committed, and the disk does not say whether the journal's file is still at its path."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, for_good=True)

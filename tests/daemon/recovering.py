@@ -37,12 +37,13 @@ class Scene:
     recorder: Recorder
     base_seq: int
 
-    def promise(self, event: FileWritten | FileDeleted | FileMoved, data: bytes = b"") -> None:
-        """The log promises a write that nobody has performed."""
+    def promise(self, event: FileWritten | FileDeleted | FileMoved, data: bytes = b"") -> int:
+        """The log promises a write that nobody has performed; its seq."""
         if data:
             self.recorder.note_blob(data, event.path)
-        self.recorder.note(event, WriterId(1))
+        seq = self.recorder.note(event, WriterId(1))
         self.recorder.commit()
+        return seq
 
     def left(self, ending: str = "") -> Path:
         """Where a kill leaves a temporary file of the write that was promised last."""

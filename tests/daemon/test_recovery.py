@@ -11,6 +11,7 @@ from recovering import BASE, LIMIT, NEW, THEIRS, Scene, written
 
 from quire_daemon.finishing import Finishing
 from quire_daemon.logfile import Log
+from quire_daemon.performing import IN_PART
 from quire_daemon.recovery import recover
 from quire_daemon.workspace import Workspace
 from quire_journal.events import (
@@ -21,6 +22,7 @@ from quire_journal.events import (
     OutsideDeleted,
     OutsideMoved,
     OutsideWritten,
+    WritesAbandoned,
 )
 from quire_journal.ids import WriterId, blob_id
 
@@ -329,16 +331,46 @@ def without_root(scene: Scene) -> Iterator[None]:
 
 @pytest.mark.parametrize("closed", ["f.txt", "folder"])
 def test_what_is_closed_to_the_daemon_by_now_keeps_it_from_nothing_else(scene: Scene, closed: str) -> None:
-    """Somebody ran `chmod 000` on a file, or a folder, after the kill."""
+    """Somebody ran `chmod 000` on a file, or a folder, after the kill. It was said to be on disk, which nobody knew."""
     (scene.root / "folder").mkdir()
-    scene.promise(written(scene), NEW)
-    scene.promise(FileWritten("folder/made.txt", blob_id(NEW), len(NEW), 0o640), NEW)
+    first = scene.promise(written(scene), NEW)
+    second = scene.promise(FileWritten("folder/made.txt", blob_id(NEW), len(NEW), 0o640), NEW)
     (scene.root / closed).chmod(0)
     with without_root(scene):
         assert scene.recover() == 1
-    assert scene.unsettled() == []
+    assert scene.unsettled() == ([first, second] if closed == "f.txt" else [second])
     assert (scene.root / "f.txt").read_bytes() == (BASE if closed == "f.txt" else NEW)
     assert (scene.root / "folder/made.txt").exists() == (closed == "f.txt")
+    (scene.root / closed).chmod(0o700)
+    assert scene.recover() == 1
+    assert scene.unsettled() == []
+    assert {(scene.root / name).read_bytes() for name in ("f.txt", "folder/made.txt")} == {NEW}
+
+
+def test_a_write_that_a_start_cannot_make_is_not_said_to_have_been_made(scene: Scene) -> None:
+    """Its file is read-only by now: the log called the write settled, and `op_status` said `applied`."""
+    seq = scene.promise(written(scene), NEW)
+    (scene.root / "f.txt").chmod(0o400)
+    with without_root(scene):
+        assert scene.recover() == 0
+    assert (scene.root / "f.txt").read_bytes() == BASE
+    with scene.recorder.history() as history:
+        assert (history.batch_state(seq), history.unsettled()) == ("abandoned", [])
+
+
+def test_a_write_that_was_taken_back_alone_is_not_made_by_a_start(scene: Scene) -> None:
+    """Others of its batch could not be taken back, and stand."""
+    (scene.root / "g.txt").write_bytes(NEW)
+    recorder = scene.recorder
+    recorder.note_blob(NEW, "f.txt")
+    batch = recorder.note(written(scene), WriterId(1))
+    stands = recorder.note(FileWritten("g.txt", blob_id(NEW), len(NEW), 0o644), WriterId(1), batch)
+    recorder.note(WritesAbandoned((batch,), IN_PART))
+    recorder.commit()
+    assert scene.recover() == 0
+    assert (scene.root / "f.txt").read_bytes() == BASE
+    with recorder.history() as history:
+        assert (history.batch_writes(batch), history.unsettled()) == ([stands], [])
 
 
 def test_a_save_whose_place_is_closed_by_now_is_in_the_journal(scene: Scene) -> None:

@@ -29,6 +29,7 @@ from quire_daemon.performing import (
     SLICE_S,
     Done,
     Failed,
+    InPart,
     Outcome,
     Overtaken,
     Performing,
@@ -345,16 +346,19 @@ def replace(file: Path) -> None:
 
 
 def test_a_file_that_is_held_open_keeps_no_other_from_being_taken_back(scene: Scene) -> None:
-    """Whoever holds it open writes on top of ours: that stays, and is looked at. None of it stands, says the log."""
+    """Whoever holds it open writes on top of ours: it stays, is looked at, and the log goes on telling of it alone."""
     going = scene.begin()
     scene.until_written(AT_ONCE)
     held = FILES[AT_ONCE // 2]
     with (scene.root / held).open("r+b"):
         (scene.root / FILES[-1]).write_bytes(b"saved outside\n")
-        assert [*scene.turns()][-1] == [(going, Overtaken((FILES[-1],)))]
+        assert [*scene.turns()][-1] == [(going, InPart(None, (held,)))]
     assert [name for name in FILES if (scene.root / name).read_bytes() == b"after\n"] == [held]
+    scene.performing.settle()
     with scene.recorder.history() as history:
-        assert history.batch_state(going.batch) == "abandoned"
+        assert (history.batch_state(going.batch), history.unsettled()) == ("applied", [])
+        stands = [history.event(seq) for seq in history.batch_writes(going.batch)]
+        assert [event.path for event in stands if isinstance(event, FileWritten)] == [held]
     assert {*scene.outside.named} == {*FILES}
 
 
@@ -424,7 +428,7 @@ def test_where_one_cannot_be_written_none_is_shown_for_a_moment(scene: Scene) ->
         (_, outcome) = [*scene.turns()][-1][0]
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert isinstance(outcome, Unknown)
+    assert isinstance(outcome, Failed)
     assert (scene.now(), scene.outside.landed_at) == ({b"before\n"}, [])
 
 

@@ -275,8 +275,29 @@ def test_what_is_committed_to_a_file_that_was_removed_is_not_said_to_be_stored(t
     if replaced:
         written(tmp_path / "one")
     for _ in range(2):
-        with pytest.raises(JournalGone, match="was removed or replaced"), store.writing() as w:
+        with pytest.raises(JournalGone, match="was removed or replaced") as caught, store.writing() as w:
             w.put("meta", b"after", b"lost")
+        assert not caught.value.unsure
+    store.close()
+    with LmdbStore.open(tmp_path / "elsewhere").reading() as r:  # it may come back, and was said not to be stored
+        assert (r.get("meta", b"before"), r.get("meta", b"after")) == (b"stored", None)
+
+
+def test_a_journal_of_which_nobody_can_tell_whether_it_is_at_its_path_is_not_taken_for_one_that_is_gone(
+    tmp_path: Path,
+) -> None:
+    store = LmdbStore.open(tmp_path / "one")
+    (tmp_path / "one").rename(tmp_path / "elsewhere")
+    (tmp_path / "one").symlink_to(tmp_path / "one")  # to look at what is in there fails, and not for want of a file
+    with pytest.raises(StoreFailed, match="could not look at") as caught, store.writing() as w:
+        w.put("meta", b"key", b"refused")
+    assert (caught.value.for_good, caught.value.unsure) == (False, False)
+    (tmp_path / "one").unlink()
+    (tmp_path / "elsewhere").rename(tmp_path / "one")
+    with store.reading() as r:
+        assert r.get("meta", b"key") is None
+    with store.writing() as w:
+        w.put("meta", b"key", b"stored")
     store.close()
 
 

@@ -118,6 +118,7 @@ class World(msgspec.Struct, frozen=True):
     implied: Implied = Implied()  # what the tool's `implies` said of this call
     landed: int = 0  # writes up to this record are on disk, though the log does not call them settled yet
     being_written: tuple[int, ...] = ()  # but not those of these batches
+    unsure: bool = False  # the next start may find a record that nobody sees now
     origins: Mapping[OriginsOf, Blame | None] = msgspec.field(default_factory=dict)
     """What was worked out for this decision; None where the bytes had gone."""
 

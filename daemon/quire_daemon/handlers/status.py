@@ -18,6 +18,7 @@ from quire_journal.messages import MOST_OP_BYTES
 from quire_journal.points import rfc3339, time_of
 from quire_journal.refusals import Refused
 from quire_journal.sentences import counted
+from quire_journal.views.files import TOOL_WRITES
 
 MAX_CALLERS: Final = 20
 """Callers that `status` lists; `who` lists as many as it is asked for."""
@@ -37,6 +38,9 @@ class WhoParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 MOST_FILES: Final = 5
 """Files that `who` lists of a caller."""
+
+MOST_TAKEN_BACK: Final = 20
+"""Files that `op_status` lists of those at which an operation does not stand."""
 
 MOST_MINUTES: Final = 60 * 24 * 366
 
@@ -207,8 +211,9 @@ def decide_op_status(params: OpStatusParams, world: World) -> Decision:
 
     `applied`; `superseded`: applied, and a file of it has changed since; `not_applied`; `unknown`: being written at
     this moment, or not known to be on disk, ask again. What has landed is applied before the log calls it settled: the
-    caller may have been told so. The journal notes an operation before it performs it, so one
-    that it does not know (`known: false`) was not applied; a client asks only when its request cannot come any more.
+    caller may have been told so. The journal notes an operation before it performs it, so one that it does not know
+    (`known: false`) was not applied, unless the journal itself is in doubt; a client asks only when its request cannot
+    come any more. Of one that was taken back in part, `taken_back` says where.
     """
     try:
         op = bytes.fromhex(params.op)
@@ -218,15 +223,18 @@ def decide_op_status(params: OpStatusParams, world: World) -> Decision:
         raise Refused("schema_invalid", "op: must be the operation id in hexadecimal digits.", argument="op")
     batch = world.history.op(op)
     if batch is None:
-        return Decision(_op_reply(params.op, "not_applied", known=False))
+        return Decision(_op_reply(params.op, "unknown" if world.unsure else "not_applied", known=False))
     state = world.history.batch_state(batch)
     landed = state == "unsettled" and batch <= world.landed and batch not in world.being_written
     if state != "applied" and not landed:
         return Decision(_op_reply(params.op, "not_applied" if state == "abandoned" else "unknown", batch=batch))
     later = list(_superseding(world.history, batch))
-    return Decision(
-        _op_reply(params.op, "superseded" if later else "applied", batch=batch, superseded_by=later or None)
-    )
+    reply = _op_reply(params.op, "superseded" if later else "applied", batch=batch, superseded_by=later or None)
+    if taken_back := _taken_back(world.history, batch):
+        more = f" and {counted(len(taken_back) - 1, 'more file')}" if len(taken_back) > 1 else ""
+        reply["message"] += f" It was taken back, or never made, at {taken_back[0]}{more}."
+        reply["taken_back"] = taken_back[:MOST_TAKEN_BACK]
+    return Decision(reply)
 
 
 def _op_reply(op: str, outcome: str, known: bool = True, **more: Any) -> dict[str, Any]:
@@ -237,6 +245,15 @@ def _op_reply(op: str, outcome: str, known: bool = True, **more: Any) -> dict[st
         "unknown": "The operation is not settled; ask again.",
     }[outcome]
     return {"ok": True, "message": said, "op": op, "outcome": outcome, "known": known, **more}
+
+
+def _taken_back(history: History, batch: int) -> list[str]:
+    """Where the writes of a batch do not stand, of which others do."""
+    standing = {*history.batch_writes(batch)}
+    records = [record for record in history.batch(batch) if isinstance(record.event(), TOOL_WRITES)]
+    if len(records) == len(standing):
+        return []
+    return [*dict.fromkeys(path for r in records if r.seq not in standing for path in paths_of(r.event()))]
 
 
 def _superseding(history: History, batch: int) -> Iterator[dict[str, Any]]:

@@ -127,6 +127,7 @@ class OpStatusReply(Reply, frozen=True, kw_only=True):
     known: bool
     batch: Maybe[int] = UNSET
     superseded_by: Maybe[list[Superseding] | None] = UNSET
+    taken_back: Maybe[list[str]] = UNSET  # where it does not stand, of one that stands elsewhere
 
 
 class DialectNamed(Shape, frozen=True, kw_only=True):

@@ -35,6 +35,7 @@ from quire_daemon.workspace.swap import STEPS, Swapping
 from quire_daemon.workspace.values import (
     HeldOpen,
     Image,
+    InDoubt,
     Kept,
     Late,
     Look,
@@ -59,6 +60,7 @@ __all__ = [
     "TMP",
     "HeldOpen",
     "Image",
+    "InDoubt",
     "Kept",
     "Late",
     "Look",
@@ -269,8 +271,8 @@ class Workspace:
         """Compare and swap.
 
         `pinned`: one of several that stand or fall together; what it displaces stays until `release` or `revert`.
-        Raises HeldOpen (perform again later, or `abandon`), Refused (nothing changed, nothing to abandon), OSError
-        (a fault of the disk: what is at the path has to be looked at).
+        Raises HeldOpen (perform again later, or `abandon`), Refused or OSError (nothing changed, nothing to abandon),
+        InDoubt (a fault of the disk: what is at the path has to be looked at).
         """
         return self._swapping.perform(staged, pinned)
 
@@ -287,13 +289,14 @@ class Workspace:
         self._swapping.abandon(staged)
 
     def discard(self, kept: Iterable[Kept | Late]) -> None:
-        """Remove the files of `kept`, whose bytes are in the journal by now."""
+        """Remove the files of `kept`, whose bytes are in the journal by now. One that cannot be goes with a start."""
         for one in kept:
             item = self._lingering.find(one.name)
             if item is not None:
                 item.owned = True  # a late writer may still have it; it goes when its time is over
             elif one.name:
-                unlink(self._tmp, one.name)
+                with contextlib.suppress(OSError):
+                    unlink(self._tmp, one.name)
             self._step("discard.unlinked")
 
     def put_aside(self, path: str, data: bytes, blob: bytes) -> str:

@@ -12,6 +12,7 @@ import errno
 import os
 import stat
 import sys
+from contextlib import suppress
 
 from quire_daemon.workspace import kernel
 from quire_daemon.workspace.values import HeldOpen, Look, NotRegular, Signature, Vanished
@@ -62,6 +63,12 @@ def refusal(error: OSError, path: str, to: str = "") -> Refused | OSError:
     return error
 
 
+def close(fd: int) -> None:
+    """Give a descriptor back that nothing was written through: what the disk says to that is no news of any write."""
+    with suppress(OSError):
+        os.close(fd)
+
+
 class Parent:
     """The block of `Beneath.parent`. A class: a generator takes twice as long."""
 
@@ -80,8 +87,8 @@ class Parent:
 
     def __exit__(self, *raised: object) -> None:
         if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+            fd, self._fd = self._fd, -1
+            close(fd)
 
 
 class Beneath:

@@ -6,12 +6,14 @@ import errno
 import os
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from quire_daemon.handlers.base import Make
-from quire_daemon.workspace.confine import Beneath
-from quire_daemon.workspace.values import Lost, NotRegular, Swapped, Vanished
+from quire_daemon.workspace.confine import Beneath, close
+from quire_daemon.workspace.values import InDoubt, Lost, NotRegular, Swapped, Vanished
 from quire_journal.events import LINK
+from quire_journal.refusals import Refused
 
 UNFINISHED: Final = 0o700
 """Mode of a folder that is made, until it gets its own."""
@@ -23,18 +25,34 @@ def make(beneath: Beneath, write: Make, step: Callable[[str], None] = lambda nam
         try:
             if write.entry == LINK:
                 os.symlink(write.target, os.fsencode(name), dir_fd=folder)
-                step("perform.made")
+                with suppress(OSError):
+                    step("perform.made")
                 return Swapped(None)
             os.mkdir(name, UNFINISHED, dir_fd=folder)
         except FileExistsError:
             return Lost("exists")
-    step("perform.made")
-    made = beneath.open(write.path, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fchmod(made, write.mode)  # the daemon's umask is for its own files
-    finally:
-        os.close(made)
+        step("perform.made")
+        made = beneath.open(write.path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fchmod(made, write.mode)  # the daemon's umask is for its own files
+        finally:
+            close(made)
+    except OSError as error:
+        _take_back(beneath, write.path, error)
     return Swapped(None)
+
+
+def _take_back(beneath: Beneath, path: str, fault: OSError) -> None:
+    """Remove the folder that was made, and raise the `fault` that it is for; InDoubt where that cannot be."""
+    try:
+        with beneath.parent(path) as (folder, name):
+            os.rmdir(name, dir_fd=folder)
+    except (FileNotFoundError, Vanished):
+        pass
+    except (OSError, Refused) as error:
+        raise InDoubt(*fault.args) from error
+    raise fault
 
 
 def clear(beneath: Beneath, path: str) -> int | Lost:
@@ -88,6 +106,8 @@ def unmake(beneath: Beneath, write: Make) -> Swapped | Lost:
                 os.rmdir(name, dir_fd=folder)
         except FileNotFoundError:
             return Lost("missing")
-        except OSError:
-            return Lost("changed")
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EISDIR):
+                return Lost("changed")
+            raise
     return Swapped(None)

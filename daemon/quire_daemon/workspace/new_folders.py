@@ -47,7 +47,7 @@ class NewFolders:
             try:
                 with self._beneath.parent(path) as (above, name):
                     os.rmdir(name, dir_fd=above)
-            except (OSError, Vanished):
+            except (OSError, Vanished, Refused):
                 return  # somebody uses it by now
 
     def _make_folder(self, path: str, staged: Staged) -> None:

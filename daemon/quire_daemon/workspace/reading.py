@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 import msgspec
 
 from quire_daemon.workspace import kernel
-from quire_daemon.workspace.confine import Beneath
+from quire_daemon.workspace.confine import Beneath, close
 from quire_daemon.workspace.values import (
     HeldOpen,
     Image,
@@ -75,10 +76,11 @@ class Held(msgspec.Struct, gc=False):
         """Give the lease back and close. Twice is harmless."""
         if self.fd < 0:
             return
-        if self.leased:
-            kernel.give_lease_back(self.fd)
-        os.close(self.fd)
-        self.fd = -1
+        fd, self.fd = self.fd, -1
+        with suppress(OSError):  # the end of a descriptor takes its lease along
+            if self.leased:
+                kernel.give_lease_back(fd)
+        close(fd)
 
 
 class Reading:

@@ -14,7 +14,7 @@ from quire_daemon.workspace.new_folders import NewFolders
 from quire_daemon.workspace.reading import Held, read_all
 from quire_daemon.workspace.staging import Staged
 from quire_daemon.workspace.trading import Trading
-from quire_daemon.workspace.values import Lost, NotRegular, Swapped, Vanished
+from quire_daemon.workspace.values import InDoubt, Lost, NotRegular, Swapped, Vanished
 from quire_journal.events import FOLDER
 
 
@@ -42,6 +42,8 @@ class Reverting:
             return Lost("missing")
         except NotRegular:
             return Lost("not_a_file")
+        except InDoubt:
+            raise
         except OSError as error:
             raise refusal(error, staged.write.path) from error
         if isinstance(result, Swapped):
@@ -104,9 +106,8 @@ class Reverting:
                 kernel.rename_new(self._tmp, staged.name, folder, name)
             except FileExistsError:
                 return Lost("exists")
-        signature = item.held.refresh()
         self._lingering.release(item)
-        return Swapped(signature)
+        return Swapped(item.held.signature)
 
     def _unmove(self, staged: Staged) -> Swapped | Lost:
         write = staged.write

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from quire_daemon.handlers.base import Make, Move, Put
@@ -32,7 +33,7 @@ from quire_daemon.workspace.reading import Held
 from quire_daemon.workspace.reverting import Reverting
 from quire_daemon.workspace.staging import Staged, copy_identity
 from quire_daemon.workspace.trading import Trading
-from quire_daemon.workspace.values import Lost, NotRegular, Swapped, Vanished
+from quire_daemon.workspace.values import InDoubt, Lost, NotRegular, Swapped, Vanished
 from quire_journal.refusals import Refused
 
 STEPS: Final = (
@@ -67,7 +68,7 @@ class Swapping:
         self._reverting = Reverting(means, (self._trading, self._folders))
 
     def perform(self, staged: Staged, pinned: bool) -> Swapped | Lost:
-        """Do it. Raises HeldOpen (do it again later, or `abandon`), Refused (nothing changed), OSError (unknown)."""
+        """Do it. Raises HeldOpen (do it again later, or `abandon`), Refused or OSError (nothing changed), InDoubt."""
         result = self._guarded(staged, pinned)
         staged.performed = isinstance(result, Swapped)
         if isinstance(result, Lost):
@@ -82,14 +83,17 @@ class Swapping:
         return self._reverting.revert(staged)
 
     def abandon(self, staged: Staged) -> None:
-        """Forget a write that was not performed. Only what we wrote ourselves is removed."""
+        """Forget a write that was not performed. Only what we wrote ourselves is removed; what cannot be goes with the
+        next start.
+        """
         if staged.performed:
             return
-        seen = self._trading.in_tmp(staged.name)
-        if seen is not None and seen.st_ino and (seen.st_dev, seen.st_ino) == staged.inode:
-            item = self._lingering.find(staged.name)
-            if item is None:  # else it was at the path for an instant, and is watched
-                unlink(self._tmp, staged.name)
+        with suppress(OSError):
+            seen = self._trading.in_tmp(staged.name)
+            if seen is not None and seen.st_ino and (seen.st_dev, seen.st_ino) == staged.inode:
+                item = self._lingering.find(staged.name)
+                if item is None:  # else it was at the path for an instant, and is watched
+                    unlink(self._tmp, staged.name)
         self._folders.remove(staged)
 
     def _guarded(self, staged: Staged, pinned: bool) -> Swapped | Lost:
@@ -101,6 +105,8 @@ class Swapping:
             return Lost("not_a_file")
         except Refused:
             self.abandon(staged)
+            raise
+        except InDoubt:
             raise
         except OSError as error:
             self.abandon(staged)
@@ -141,7 +147,8 @@ class Swapping:
                     if self._trading.in_tmp(staged.name) is None:
                         raise temporary_removed(path) from error
                     return Lost("missing")  # the folder went
-            self._step("perform.created")
+            with suppress(OSError):
+                self._step("perform.created")
             return self._trading.done(new)
         finally:
             new.drop()
@@ -184,7 +191,8 @@ class Swapping:
         if isinstance(mode, Lost):
             return mode
         staged.mode = mode
-        self._step("perform.cleared")
+        with suppress(OSError):
+            self._step("perform.cleared")
         return Swapped(None)
 
     def _hold_new(self, staged: Staged) -> Held:

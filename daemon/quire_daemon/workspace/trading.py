@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Final
 
@@ -15,7 +16,7 @@ from quire_daemon.workspace.confine import temporary_removed
 from quire_daemon.workspace.lingering import Displaced, unlink
 from quire_daemon.workspace.means import Means
 from quire_daemon.workspace.reading import Held, read_all
-from quire_daemon.workspace.values import Kept, Lost, Signature, Swapped
+from quire_daemon.workspace.values import InDoubt, Kept, Lost, Signature, Swapped
 
 _HOPS: Final = 100
 """So many writers in a row between two of our system calls mean that something else is wrong."""
@@ -43,17 +44,34 @@ class Trading:
                     return Lost("changed")
             except FileNotFoundError:
                 return Lost("missing")
-            self._step("perform.exchanged")
-            out = os.stat(tmp_name, dir_fd=self._tmp, follow_symlinks=False)
-            came = Signature.of(out)
-            if not came.same_inode(planned.signature) or not self._still(planned, before):
-                return self._put_back((folder, name, path), tmp_name, came, planned, new)
-        self._step("perform.verified")
+            fault: OSError | None = None
+            try:
+                self._step("perform.exchanged")
+                came = self._in_tmp(tmp_name)
+                same = came.same_inode(planned.signature) and self._still(planned, before)
+                if same:
+                    self._step("perform.verified")
+                    self._follow_chmod(planned.signature, came, new[0])
+            except OSError as error:
+                fault, same = error, False
+            if not same:
+                return self._undone(fault, lambda: self._put_back((folder, name, path), tmp_name, planned, new))
         others = came.nlink > 1
-        self._follow_chmod(planned.signature, came, new[0])
         self._lingering.add(Displaced(path, tmp_name, planned.hand_over(), before, pinned=pinned), came.nlink)
         done = self.done(new[0])
         return Swapped(done.signature, done.settled, hard_link_broken=others)
+
+    def _undone(self, fault: OSError | None, undo: Callable[[], Lost]) -> Lost:
+        """What `undo` brought out, of a step that changed a path. Raises the `fault` that it is undone for, where there
+        was one and nobody else's file has come into our hands; InDoubt where it could not be undone.
+        """
+        try:
+            lost = undo()
+        except OSError as error:
+            raise InDoubt(*(fault or error).args) from error
+        if fault is not None and not lost.kept:
+            raise fault
+        return lost
 
     def take_out(self, path: str, tmp_name: str, base: Held, before: bytes | None, pinned: bool) -> Swapped | Lost:
         """Rename what is at `path` to `tmp_name`; put it back if it is not `base`."""
@@ -64,13 +82,17 @@ class Trading:
                 if self._stat_at(folder, name) is not None:  # so it is `.quire/tmp` that has gone
                     raise temporary_removed(path) from error
                 return Lost("missing")
-            self._step("perform.removed")
-            came = Signature.of(os.stat(tmp_name, dir_fd=self._tmp, follow_symlinks=False))
-            if came.same_inode(base.signature) and self._still(base, before):
-                self._lingering.add(Displaced(path, tmp_name, base.hand_over(), before, pinned=pinned), came.nlink)
-                return Swapped(None)
-            self._step("perform.conflict")
-            return self._give_back(folder, name, tmp_name, path)
+            fault: OSError | None = None
+            try:
+                self._step("perform.removed")
+                came = self._in_tmp(tmp_name)
+                same = came.same_inode(base.signature) and self._still(base, before)
+            except OSError as error:
+                fault, same = error, False
+            if not same:
+                return self._undone(fault, lambda: self._bring_back(folder, name, tmp_name, path))
+            self._lingering.add(Displaced(path, tmp_name, base.hand_over(), before, pinned=pinned), came.nlink)
+            return Swapped(None)
 
     def rename(self, path: str, to: str, tmp_name: str, base: Held, before: bytes | None) -> Swapped | Lost:
         """Rename `path` to `to`; move it back if it is not `base`."""
@@ -81,19 +103,29 @@ class Trading:
                 return Lost("exists")
             except FileNotFoundError:
                 return Lost("missing")
-            self._step("perform.moved")
-            moved = self._stat_at(to_folder, to_name)
-            if moved is not None and moved.same_inode(base.signature) and self._still(base, before):
-                return self.done(base)
-            self._step("perform.conflict")
+            fault: OSError | None = None
             try:
-                kernel.rename_new(to_folder, to_name, self._tmp, tmp_name)
-            except FileNotFoundError:  # somebody has taken it away again
-                return Lost("changed")
-            came = Signature.of(os.stat(tmp_name, dir_fd=self._tmp, follow_symlinks=False))
-            if moved is None or not came.same_inode(moved):  # not what we moved: it belongs where it was
-                return self._give_back(to_folder, to_name, tmp_name, to)
-            return self._give_back(folder, name, tmp_name, path)
+                self._step("perform.moved")
+                moved = self._stat_at(to_folder, to_name)
+                if moved is not None and moved.same_inode(base.signature) and self._still(base, before):
+                    return self.done(base)
+            except OSError as error:
+                fault = error
+            where, back = (folder, name, path), (to_folder, to_name, to)
+            return self._undone(fault, lambda: self._move_back(where, back, tmp_name))
+
+    def _move_back(self, where: tuple[int, str, str], to: tuple[int, str, str], tmp_name: str) -> Lost:
+        """Undo a rename: what was moved goes to `where` it was, by way of `.quire/tmp`."""
+        moved = self._stat_at(*to[:2])
+        self._step("perform.conflict")
+        try:
+            kernel.rename_new(*to[:2], self._tmp, tmp_name)
+        except FileNotFoundError:  # somebody has taken it away again
+            return Lost("changed")
+        if moved is None or not self._in_tmp(tmp_name).same_inode(moved):  # not what we moved: it belongs where it was
+            where = to
+        folder, name, path = where
+        return self._give_back(folder, name, tmp_name, path)
 
     def hold_temporary(self, name: str) -> Held:
         """Our own temporary file, leased: who opens it at the path before all is verified has to wait."""
@@ -108,8 +140,12 @@ class Trading:
             return None
 
     def done(self, new: Held) -> Swapped:
-        signature = new.refresh()
-        settled = new.leased and self._reading.settles(signature) and new.stands()
+        """It stands. What the disk does not say of it now, a later look finds out."""
+        try:
+            signature = new.refresh()
+            settled = new.leased and self._reading.settles(signature) and new.stands()
+        except OSError:
+            return Swapped(new.signature)
         return Swapped(signature, settled)
 
     def _trade(self, folder: int, name: str, tmp_name: str, planned: Held | None) -> bool:
@@ -129,19 +165,21 @@ class Trading:
             unlink(self._tmp, backup)
             return False
         os.rename(tmp_name, name, src_dir_fd=self._tmp, dst_dir_fd=folder)
-        os.rename(backup, tmp_name, src_dir_fd=self._tmp, dst_dir_fd=self._tmp)
+        try:
+            os.rename(backup, tmp_name, src_dir_fd=self._tmp, dst_dir_fd=self._tmp)
+        except OSError as error:
+            raise InDoubt(*error.args) from error
         return True
 
     def _put_back(
         self,
         where: tuple[int, str, str],
         tmp_name: str,
-        came: Signature,
         planned: Held,
         new: tuple[Held, bytes | None],
     ) -> Lost:
         """Somebody was faster: undo, until what comes out is what we last put there."""
-        placed = new[0].signature
+        came, placed = self._in_tmp(tmp_name), new[0].signature
         with ExitStack() as held:
             for _ in range(_HOPS):
                 self._step("perform.conflict")
@@ -153,7 +191,7 @@ class Trading:
                     # Deleted by somebody who came after what we hold: the deletion stands, the bytes are kept.
                     return Lost("missing", self._keep(tmp_name, where[2]))
                 planned.drop()  # a writer that waits for the base goes on, and writes into the file that it meant
-                now = Signature.of(os.stat(tmp_name, dir_fd=self._tmp, follow_symlinks=False))
+                now = self._in_tmp(tmp_name)
                 if now.same_inode(placed):
                     break
                 came, placed = now, came
@@ -169,6 +207,10 @@ class Trading:
         if self._lingering.find(tmp_name) is None:  # a revert's file is watched already
             self._lingering.add(Displaced(path, tmp_name, new[0].hand_over(), new[1]))
         return ()
+
+    def _bring_back(self, folder: int, name: str, tmp_name: str, path: str) -> Lost:
+        self._step("perform.conflict")
+        return self._give_back(folder, name, tmp_name, path)
 
     def _give_back(self, folder: int, name: str, tmp_name: str, path: str) -> Lost:
         try:
@@ -206,6 +248,9 @@ class Trading:
             return ()
         self._lingering.add(Displaced(path, tmp_name, held, data, owned=False))
         return (Kept(tmp_name, path, data),)
+
+    def _in_tmp(self, name: str) -> Signature:
+        return Signature.of(os.stat(name, dir_fd=self._tmp, follow_symlinks=False))
 
     def _open_in_tmp(self, name: str) -> int:
         return os.open(name, kernel.O_PATH | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._tmp)

@@ -158,6 +158,12 @@ class HeldOpen(Exception):
     """Another program has the file open for writing. Nothing was changed; try again shortly."""
 
 
+class InDoubt(OSError):
+    """The disk failed behind a step that changed a path, and again when that was to be taken back: what stands at the
+    path may be ours. The name in `.quire/tmp` stays, for a start to find.
+    """
+
+
 class Vanished(Exception):
     """There is nothing at the path (any more)."""
 

@@ -19,15 +19,6 @@ _LOCK_BYTES: Final = 16 * 1024
 """Of the lock file: more than the slots of all readers take."""
 
 
-def file_at(path: str) -> tuple[int, int] | None:
-    """Which file stands at `path`; None: none."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
 def reserve_lock_file(lock: Path) -> None:
     """Give the lock file its blocks. LMDB maps it sparse: on a full disk its first touch kills the process (SIGBUS).
 

@@ -15,7 +15,8 @@ What is done here, and why:
 * a new database is made under another name and renamed when it is complete and synced;
 * freed pages are given back, and their bytes made to disappear, by a copy only (`stores.compacting`): the file that it
   makes takes the place of the old one, whose environment stays open until its last reader has ended;
-* after each commit the file must still stand at its path: that of a removed journal ends with the process;
+* before and after each commit the file must stand at its path: that of a removed journal ends with the process, and
+  one that was moved away tells of nothing that was refused, should it come back;
 * a commit that failed for anything but a full disk ends all writing: after a failed fsync the kernel may have
   dropped the pages, so that trying again would report success for bytes that are gone.
 

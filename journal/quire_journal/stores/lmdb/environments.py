@@ -14,7 +14,7 @@ import lmdb
 from quire_journal.log import TABLES, Damaged, StoreFailed
 from quire_journal.stores.disk import NO_ROOM, takes_nothing
 from quire_journal.stores.in_use import Counted
-from quire_journal.stores.lmdb_files import ADVICE, file_at, reserve_lock_file
+from quire_journal.stores.lmdb_files import ADVICE, reserve_lock_file
 
 _MAP_BYTES: Final = (1 << 40, 1 << 36, 1 << 32)
 """Address space to ask for, the first that the system grants. Not disk space."""
@@ -37,13 +37,14 @@ DAMAGE: Final = (
 
 
 class Opened(Counted):
-    """An environment that is open, and which file that is."""
+    """An environment that is open, and which file that is. Raises OSError where that cannot be told."""
 
     def __init__(self, env: lmdb.Environment, databases: dict[str, lmdb._Database | None]) -> None:
         super().__init__(env)
         self.env = env
         self.databases = databases
-        self.file = file_at(f"{env.path()}/data.mdb")
+        found = os.stat(f"{env.path()}/data.mdb")
+        self.file = found.st_dev, found.st_ino
 
 
 def environment(path: Path, sync: bool) -> lmdb.Environment:

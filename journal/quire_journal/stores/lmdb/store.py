@@ -15,10 +15,10 @@ import lmdb
 
 from quire_journal import lasting
 from quire_journal.lasting import sync_path
-from quire_journal.log import TABLES, Damaged, JournalGone, RowChange, StoreFailed, apply_changes
+from quire_journal.log import TABLES, Damaged, JournalGone, JournalUnseen, RowChange, StoreFailed, apply_changes
 from quire_journal.stores import Durability, redo
 from quire_journal.stores.afterimage import NAME as IMAGE
-from quire_journal.stores.afterimage import Afterimage, looks_of
+from quire_journal.stores.afterimage import Afterimage, Looks
 from quire_journal.stores.compacting import ByCopy, Target, Tee
 from quire_journal.stores.disk import require_fit, require_room
 from quire_journal.stores.in_use import InUse
@@ -60,7 +60,7 @@ class LmdbStore:
         self._writer_thread: int | None = None
         self._tee: Tee | None = None  # of the compaction that is going on
         self._broken: str = ""  # why nothing is written any more
-        self._gone = False  # nor now: what is written ends with the process
+        self._gone = False  # nor now: no start would find it
         self._image: Afterimage | None = None
         self._redo: Redo | None = None  # where it is missing, each commit is synced twice
         self._begun = False  # has anything been written since it was opened?
@@ -93,6 +93,9 @@ class LmdbStore:
         except lmdb.Error as error:
             env.close()
             raise Damaged(f"{path / 'data.mdb'} cannot be read ({error}); {ADVICE}") from error
+        except OSError as error:
+            env.close()
+            raise store_failed(folder, f"could not open the journal in {folder}", error) from error
         store = cls(path, opened, durability)
         try:
             store._make_again()
@@ -204,6 +207,13 @@ class LmdbStore:
             txn.abort()
             raise
         transaction.end()
+        try:
+            self._looks(opened)
+        except BaseException as error:
+            txn.abort()
+            if isinstance(error, OSError):
+                raise StoreFailed(f"could not look at {self._file}: {error.strerror}") from error
+            raise
         if self._image is not None:
             self._image.committing()
         base, noted = txn.id() - 1, transaction.noted
@@ -214,19 +224,46 @@ class LmdbStore:
             failed = failure(self._path, "could not commit", error)
             if not (isinstance(failed, StoreFailed) and failed.disk_full):
                 failed = self._failed_for_good("could not commit", error)
-            if self._redo is not None and entry is not None:
-                self._take_back(self._redo, entry, base)
+            if self._redo is not None and entry is not None and not self._take_back(self._redo, entry, base):
+                failed = StoreFailed(f"{failed}; and the next start may make it ({self._broken})", for_good=True)
             raise failed from error
-        looks = looks_of(self._file)  # one call of the system, against answers that would not be true
-        if looks is None or looks[:2] != opened.file:
-            self._gone = True
-            raise JournalGone(f"the journal in {self._path.parent} was removed or replaced")
+        try:
+            self._conclude(opened, noted, entry)
+        except BaseException as error:
+            self._broken = self._broken or str(error)  # the journal counts on without what is stored
+            raise
+
+    def _conclude(self, opened: Opened, noted: list[RowChange] | None, entry: Sync | None) -> None:
+        """What is left of a commit that was made. Whatever is raised, nobody knows whether a start will find it."""
+        try:
+            looks = self._looks(opened)  # one call of the system, against answers that would not be true
+        except JournalGone as error:
+            error.unsure = True
+            raise
+        except OSError as error:
+            raise JournalUnseen(f"{self._file} could not be looked at after a commit: {error.strerror}") from error
         if self._image is not None:
             self._image.committed(looks)
         if self._tee is not None and noted:
             self._tee.add(noted)
         if noted != []:
             self._make_last(opened, entry)
+
+    def _looks(self, opened: Opened) -> Looks:
+        """How the file looks. Raises `JournalGone` where another is at its path, or none, and OSError where that cannot
+        be told.
+        """
+        try:
+            looks = Looks.of(self._file)
+        except (FileNotFoundError, NotADirectoryError):
+            looks = None
+        if looks is None or looks[:2] != opened.file:
+            self._gone = True
+            raise self._is_gone()
+        return looks
+
+    def _is_gone(self) -> JournalGone:
+        return JournalGone(f"the journal in {self._path.parent} was removed or replaced")
 
     def _tell(self, base: int, witness: bytes, noted: list[RowChange]) -> Sync | None:
         """Begin to write down what a commit changes; None where that is too much."""
@@ -272,13 +309,15 @@ class LmdbStore:
         except OSError as error:
             raise StoreFailed(f"could not empty {self._path / redo.NAME}: {error.strerror}") from error
 
-    def _take_back(self, telling: Redo, entry: Sync, base: int) -> None:
-        """Let no start make a commit that failed; where that cannot be, nothing is written any more."""
+    def _take_back(self, telling: Redo, entry: Sync, base: int) -> bool:
+        """Let no start make a commit that failed; where that cannot be (False), nothing is written any more."""
         try:
             entry.wait()
             telling.take_back(base)
         except OSError as error:
             self._broken = str(error)
+            return False
+        return True
 
     def _failed_for_good(self, what: str, error: lmdb.Error) -> StoreFailed | Damaged:
         """Let nothing be written any more; what says so."""
@@ -291,10 +330,12 @@ class LmdbStore:
     def _require_whole(self) -> None:
         """Raise `StoreFailed` when a commit failed for good."""
         if self._gone:
-            raise JournalGone(f"the journal in {self._path.parent} was removed or replaced")
+            raise self._is_gone()
         if self._broken:
             raise StoreFailed(
-                f"nothing is written since a commit failed ({self._broken}); restart the daemon", for_good=True
+                f"nothing is written since a commit failed ({self._broken}); restart the daemon",
+                for_good=True,
+                unsure=False,
             )
 
     def _make_tables(self, opened: Opened) -> None:
