@@ -22,12 +22,12 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from quire_journal.ids import disk_path, leads_inside, shown_path
-from quire_journal.reserved import is_reserved
+from quire_journal.reserved import is_reserved, is_within, repositories
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 RESERVED: Final = "reserved_name"
-"""Why an entry is left out that is git's or Quire's own."""
+"""Why an entry is left out that is git's or Quire's own, a bare repository among it."""
 
 _AT_ONCE: Final = 200
 """Blobs that are asked for together."""
@@ -180,8 +180,10 @@ def _remove(folder: Path) -> None:
 
 
 def _write(client: Asks, tree: Tree, top: Path) -> list[dict[str, Any]]:
-    missing = [{**entry, "uncaptured": RESERVED} for entry in tree.entries if is_reserved(shown_path(entry))]
-    allowed = [entry for entry in tree.entries if not is_reserved(shown_path(entry))]
+    bare = repositories(shown_path(entry) for entry in tree.entries)
+    kept_off = [is_reserved(path) or is_within(path, bare) for path in map(shown_path, tree.entries)]
+    missing = [{**entry, "uncaptured": RESERVED} for entry, off in zip(tree.entries, kept_off, strict=True) if off]
+    allowed = [entry for entry, off in zip(tree.entries, kept_off, strict=True) if not off]
     missing += [entry for entry in allowed if entry.get("uncaptured")]
     standing = [entry for entry in allowed if not entry.get("uncaptured")]
     writing = _Writing(top)

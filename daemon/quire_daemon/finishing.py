@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from quire_daemon.config import Policy
 from quire_daemon.crawl import MOST_LISTED, all_in
 from quire_daemon.displaced import Withheld, note_theirs, nothing_is_withheld
-from quire_daemon.handlers.base import Clear, FileNow, Write
+from quire_daemon.handlers.base import Clear, FileNow, Write, names
 from quire_daemon.logfile import Log
 from quire_daemon.preparing import on_disk
 from quire_daemon.recorder import Recorder
@@ -84,6 +85,8 @@ class Finishing(msgspec.Struct, frozen=True):
     def perform(self, step: Write) -> bool:
         """Perform a promised write; False when something stands in the way, which the scan will journal."""
         try:
+            for path in names(step):  # an imported journal may promise what no tool would have been let write
+                self.workspace.place(disk_path(path), writing=True, policy=Policy(), followed=False)
             staged = self.workspace.stage(on_disk(step))
             result = self.workspace.perform(staged)
         except (Refused, HeldOpen):

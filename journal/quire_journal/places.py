@@ -10,7 +10,6 @@ containers) an explicit state folder. Standard library only: every start of the 
                   /start.err        what the daemon said on stderr, from its last start on
                   /daemon.log       the daemon's log
                   /reserve          what is held of the disk for the day when it is full
-                  /mounts           what was mounted below the workspace, and when it came and went
                   /gc.begun         there while a collection drops: it was killed, or goes on
                   /mcp.token        of `quire mcp --http`
     <workspace>/.quire/workspace-id the journal's id, so that `adopt` finds it again after the folder was moved
@@ -164,7 +163,7 @@ def require_own_kinds(place: Place) -> None:
     In the journal's folders everything is its own, beside them what it knows. A link may lead to another disk. Raises
     WorkspaceRefused.
     """
-    db, beside = place.journal / "db", [place.state / name for name in ("reserve", "mounts", "gc.begun")]
+    db, beside = place.journal / "db", [place.state / name for name in ("reserve", "gc.begun")]
     folders = {place.journal, *place.journal.glob("db*"), place.journal / "salvage"}
     for path in (place.journal, *place.journal.glob("*"), *db.glob("*"), *beside):
         with contextlib.suppress(FileNotFoundError):

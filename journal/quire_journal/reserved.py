@@ -7,6 +7,7 @@ tells of such files; one that was made to, and handed over, must not bring them 
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -14,6 +15,8 @@ from quire_journal.ids import disk_path
 
 RESERVED: Final = frozenset({".git", "git~1", ".quire", "quire~1"})
 """As `disguised` gives them; those with `~1` are the short names that FAT and NTFS make."""
+
+_OF_A_REPOSITORY: Final = frozenset({"head", "objects", "refs", "commondir"})
 
 # Code points that HFS+ ignores in names; the list is git's (utf8.c, next_hfs_char).
 _IGNORED: Final = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF], None)
@@ -35,3 +38,26 @@ def disguised(name: str) -> str:
 def is_reserved(journal: str) -> bool:
     """Does this path of a journal lead to, or into, what is git's or Quire's own, at whatever depth?"""
     return any(disguised(name) in RESERVED for name in disk_path(journal).split("/"))
+
+
+def repositories(paths: Iterable[str]) -> frozenset[str]:
+    """The folders among these paths of a journal that git would take for repositories (bare ones; "" is the top).
+
+    Such a folder has HEAD, and objects and refs, or commondir that says where they are.
+    """
+    inside: dict[str, set[str]] = {}
+    for path in paths:
+        *folders, last = disk_path(path).split("/")
+        for depth, name in enumerate([*folders, last]):
+            plain = disguised(name)
+            if plain in _OF_A_REPOSITORY:
+                inside.setdefault("/".join(folders[:depth]), set()).add(plain)
+    found = (folder for folder, names in inside.items() if names >= {"head", "objects", "refs"})
+    linked = (folder for folder, names in inside.items() if names >= {"head", "commondir"})
+    return frozenset((*found, *linked))
+
+
+def is_within(journal: str, folders: frozenset[str]) -> bool:
+    """Is this path of a journal one of these folders, or in one of them?"""
+    names = disk_path(journal).split("/")
+    return any("/".join(names[:depth]) in folders for depth in range(len(names) + 1)) if folders else False

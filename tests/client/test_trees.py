@@ -117,6 +117,19 @@ def test_nothing_is_written_over_what_is_there(what: str, tmp_path: Path) -> Non
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.parametrize("top", ["bare.git/", "deep/store/", ""])
+def test_a_bare_repository_is_left_out(tmp_path: Path, top: str) -> None:
+    """Git runs its hooks, and obeys its settings, whoever made it."""
+    journal = FakeJournal().folder(f"{top}refs")
+    for path in ("HEAD", "config", "hooks/post-update", "objects/ab/cd"):
+        journal.file(f"{top}{path}", path.encode())
+    journal.file("beside/HEAD", b"a file")
+    missing = export(journal, fetch(journal), tmp_path / "out")
+    assert {entry["uncaptured"] for entry in missing} == {"reserved_name"}
+    assert len(missing) == (5 if top else 6)
+    assert [*map(str, (tmp_path / "out").rglob("HEAD"))] == ([str(tmp_path / "out/beside/HEAD")] if top else [])
+
+
 @pytest.mark.parametrize("path", [".git/hooks/post-checkout", "sub/.GIT/config", ".Quire/id", "a/.git", "%/.git/%ff"])
 def test_what_would_be_gits_or_quires_own_is_left_out_and_named(path: str, tmp_path: Path) -> None:
     journal = FakeJournal().file("good", b"1").file(path, b"2", kind="file")

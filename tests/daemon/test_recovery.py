@@ -393,3 +393,15 @@ def test_a_temporary_file_that_cannot_be_read_stays(scene: Scene) -> None:
     with without_root(scene):
         scene.recover()
     assert left.read_bytes() == THEIRS
+
+
+@pytest.mark.parametrize("path", [".quire.toml", "sub/.quire.toml", ".git/hooks/pre-commit", "bare/hooks/post-update"])
+def test_a_promise_of_a_protected_file_is_not_kept(scene: Scene, path: str) -> None:
+    """No tool makes one; a journal that was imported may hold it."""
+    for name in ("HEAD", "objects/x", "refs/x"):
+        (scene.root / "bare" / name).parent.mkdir(parents=True, exist_ok=True)
+        (scene.root / "bare" / name).write_bytes(b"")
+    scene.promise(FileWritten(path, blob_id(NEW), len(NEW), 0o755), NEW)
+    assert scene.recover() == 0
+    assert not (scene.root / path).exists()
+    assert scene.unsettled() == []

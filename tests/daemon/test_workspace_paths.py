@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 import unicodedata
 from collections.abc import Iterator
@@ -172,6 +173,11 @@ PROTECTED = [
     ".Quire.Toml",
     ".quireignore",
     "sub/.quireignore",
+    "sub/.quire/workspace-id",
+    "sub/deep/.Quire/tmp/x",
+    "sub/.quire.toml",
+    "sub/quire~1/x",
+    "sub/.git",
 ]
 
 
@@ -183,7 +189,7 @@ def test_protected_names_are_refused_in_every_disguise(workspace: Workspace, giv
     assert refused(workspace, f"x/../{given}", writing) == "permission_denied"
 
 
-@every("given", [".github/x", ".gitignore", "a.git", "git", "sub/.quire.toml", ".quires"])
+@every("given", [".github/x", ".gitignore", "a/.gitmodules", "a.git", "a.git/HEAD", "git", "a/quire.toml", ".quires"])
 def test_names_that_only_look_protected_are_not(workspace: Workspace, given: str) -> None:
     """The neighbours of protected names."""
     assert place(workspace, given) == (given, "")
@@ -213,6 +219,48 @@ def test_the_git_folder_that_a_link_leads_to_is_protected_under_its_own_name(wor
     (workspace.root / "meta/hooks").mkdir(parents=True)
     (workspace.root / ".git").symlink_to("meta")
     assert refused(workspace, "meta/hooks/pre-commit") == "permission_denied"
+
+
+IN_A_REPOSITORY = ["hooks/post-update", "config", "HEAD", "objects/new", "info/attributes", "deep/er/new"]
+
+
+@pytest.mark.parametrize("inside", IN_A_REPOSITORY)
+@pytest.mark.parametrize("at", ["bare.git", "deep/store", "."])
+@pytest.mark.parametrize("writing", [True, False])
+def test_a_bare_repository_is_protected_whatever_its_name(
+    workspace: Workspace, at: str, inside: str, writing: bool
+) -> None:
+    """A hook in one is run, and its settings name programs. So is where a nested `.git` file points to."""
+    subprocess.run(["git", "init", "-q", "--bare", workspace.root / at], check=True)
+    assert refused(workspace, f"{at}/{inside}", writing) == "permission_denied"
+    if at != ".":
+        assert place(workspace, f"{at}.txt") == (f"{at}.txt", "")
+        (workspace.root / at / "HEAD").unlink()
+        assert place(workspace, f"{at}/{inside}") == (f"{at}/{inside}", "")
+
+
+def test_the_separate_folder_of_a_nested_repository_is_protected(workspace: Workspace) -> None:
+    root = workspace.root
+    subprocess.run(["git", "init", "-q", "--separate-git-dir", root / "store", root / "nested"], check=True)
+    for path in ("store/hooks/post-commit", "nested/.git", "nested/.git/config"):
+        assert refused(workspace, path) == "permission_denied"
+    assert place(workspace, "nested/f.txt") == ("nested/f.txt", "")
+
+
+def test_a_git_folder_whose_objects_are_elsewhere_is_protected(workspace: Workspace) -> None:
+    """As git keeps those of linked worktrees."""
+    (workspace.root / "meta").mkdir()
+    (workspace.root / "meta/HEAD").write_text("ref: refs/heads/main\n")
+    assert place(workspace, "meta/x") == ("meta/x", "")
+    (workspace.root / "meta/commondir").write_text("../store\n")
+    assert refused(workspace, "meta/x") == "permission_denied"
+
+
+def test_files_that_are_called_as_those_of_a_repository_are_not_one(workspace: Workspace) -> None:
+    for path in ("docs/HEAD", "docs/objects", "docs/refs"):
+        (workspace.root / path).parent.mkdir(exist_ok=True)
+        (workspace.root / path).write_text("a chapter\n")
+    assert place(workspace, "docs/config") == ("docs/config", "")
 
 
 def test_forbidden_globs_hold_for_the_link_and_for_its_target(workspace: Workspace) -> None:

@@ -22,16 +22,17 @@ from quire_daemon.globs import matches
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.values import HeldOpen, Look, NoPath, NotRegular, Place, Vanished
 from quire_journal.refusals import Refused
+from quire_journal.reserved import RESERVED, fold
 from quire_journal.reserved import disguised as disguised_name
-from quire_journal.reserved import fold
 
 _MAX_LINKS: Final = 40  # the kernel's own limit
 _MAX_PATH: Final = 4095  # bytes, PATH_MAX without its NUL
 _MAX_NAME: Final = 255
 _MAX_GITFILE: Final = 4096
 
-_ANYWHERE: Final = frozenset({".git", "git~1", ".quireignore"})
-_AT_ROOT: Final = frozenset({".quire", "quire~1", ".quire.toml"})
+_PROTECTED: Final = RESERVED | {".quire.toml", ".quireignore"}
+"""Names that tools leave alone at every depth: a folder below may be a repository or a workspace of its own."""
+
 _OWN_FILES: Final = (".quire", ".quire.toml", ".quireignore")
 
 
@@ -210,7 +211,7 @@ class Places:
     def _check_names(self, path: str, given: str, policy: Policy) -> None:
         names = path.split("/")
         disguised = [disguised_name(name) for name in names]
-        if _ANYWHERE.intersection(disguised) or disguised[0] in _AT_ROOT:
+        if _PROTECTED.intersection(disguised):
             raise _protected(given)
         forbidden = self._compiled(policy.forbidden_globs)
         if not forbidden:
@@ -230,17 +231,32 @@ class Places:
         return compiled
 
     def _check_inodes(self, route: _Route, given: str) -> None:
-        """Refuse what is a protected file under another name: a bind mount, a hard link, a spelling we do not know."""
+        """Refuse what is a protected file under another name (a hard link, a spelling we do not know), or what is in
+        a folder that is git's own whatever its name: a bare repository, or the one that a `.git` file points to.
+        """
         guarded, names = self._guarded(), route.done
         found = None if route.look is None else route.look.signature
-        for count in range(1, len(names) + (found is None)):
-            seen = self._stat("/".join(names[:count]))
-            if seen is None:
+        for count in range(len(names) + (found is None)):
+            folder = "/".join(names[:count])
+            seen = self._stat(folder) if count else None
+            if count and seen is None:
                 return
-            if (seen.st_dev, seen.st_ino) in guarded:
+            if seen is not None and (seen.st_dev, seen.st_ino) in guarded:
                 raise _protected(given)
+            if (seen is None or stat.S_ISDIR(seen.st_mode)) and self._is_repository(folder):
+                raise _protected(given, f" ({folder or '.'} is a repository of git's)")
         if found is not None and (found.dev, found.ino) in guarded:  # it was looked at a moment ago
             raise _protected(given)
+
+    def _is_repository(self, folder: str) -> bool:
+        """Does git take the folder itself for a repository? It has HEAD, with objects and refs, or with commondir."""
+        within = f"{folder}/" if folder else ""
+        if self._stat(f"{within}HEAD") is None:
+            return False
+        if self._stat(f"{within}commondir") is not None:
+            return True
+        inside = (self._stat(f"{within}{name}") for name in ("objects", "refs"))
+        return all(seen is not None and not stat.S_ISREG(seen.st_mode) for seen in inside)
 
     def _guarded(self) -> frozenset[tuple[int, int]]:
         """(dev, ino) of what is protected; looked up again when a name in the workspace's own folder changes."""
@@ -286,8 +302,8 @@ class Places:
             return None
 
 
-def _protected(given: str) -> Refused:
-    return Refused("permission_denied", f"{given} is protected; tools leave it alone.", path=given)
+def _protected(given: str, why: str = "") -> Refused:
+    return Refused("permission_denied", f"{given} is protected{why}; tools leave it alone.", path=given)
 
 
 def _folded(glob: str) -> Callable[[str], object] | None:
