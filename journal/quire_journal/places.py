@@ -108,24 +108,43 @@ def _home_of(variable: str, usual: str) -> Path:
     return Path(chosen) if os.path.isabs(chosen) else Path.home() / usual
 
 
-def runtime_dir() -> Path:
+def runtime_dir(tmp: Path = Path("/tmp")) -> Path:
     """The folder of all sockets: `$XDG_RUNTIME_DIR/quire` where that exists and is ours, else `/tmp/quire-<uid>`.
 
-    A longer one than a socket's path may be is passed over, too.
+    Where somebody else has made that one, it is `run` in the folder of all state folders. One in which the path of a
+    socket would be too long is passed over.
     """
     chosen = os.environ.get("XDG_RUNTIME_DIR", "")
-    if os.path.isabs(chosen) and len(os.fsencode(chosen)) + len("/quire/0123456789abcdef.sock") <= SOCKET_PATH_MAX:
+    if os.path.isabs(chosen) and _takes_sockets(Path(chosen) / "quire"):
         with contextlib.suppress(OSError):
             if os.stat(chosen).st_uid == os.getuid():
                 return Path(chosen) / "quire"
-    return Path(f"/tmp/quire-{os.getuid()}")
+    usual, instead = tmp / f"quire-{os.getuid()}", state_home() / "run"
+    return instead if _is_anothers(usual) and _takes_sockets(instead) else usual
+
+
+def _takes_sockets(folder: Path) -> bool:
+    return len(os.fsencode(folder)) + len("/0123456789abcdef.trace") <= SOCKET_PATH_MAX
+
+
+def _is_anothers(folder: Path) -> bool:
+    """Is there something that is no folder of ours? In /tmp anybody can make it first, and nobody else remove it."""
+    try:
+        found = folder.lstat()
+    except OSError:
+        return False
+    return not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid()
 
 
 def make_private_folder(path: Path) -> None:
     """Make `path` with mode 0700, and its parents; refuse one that another user owns or that is a symbolic link.
 
-    Raises WorkspaceRefused.
+    The folder of all state folders gets the same mode: the names in it are those of the user's projects. Raises
+    WorkspaceRefused.
     """
+    home = Path(os.path.realpath(state_home()))
+    if path != home and path.parent in (home, state_home()):
+        make_private_folder(home)
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = path.lstat()

@@ -90,6 +90,41 @@ def test_a_runtime_folder_that_cannot_be_used_is_replaced_by_one_in_tmp(
     assert runtime_dir() == Path(f"/tmp/quire-{os.getuid()}")
 
 
+def as_nobodys(folder: Path) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can give files away")
+    folder.mkdir()
+    os.chown(folder, 12345, 12345)
+
+
+@pytest.mark.parametrize("made", [as_nobodys, Path.touch, lambda folder: folder.symlink_to("/tmp")])
+def test_what_another_user_has_made_in_tmp_is_not_used_for_sockets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: Callable[[Path], None]
+) -> None:
+    """Everybody can, before we do: no daemon of ours could start then."""
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    tmp = project(tmp_path / "t")
+    assert runtime_dir(tmp) == tmp / f"quire-{os.getuid()}"
+    made(tmp / f"quire-{os.getuid()}")
+    monkeypatch.setenv("XDG_STATE_HOME", "/tmp/x")
+    instead = runtime_dir(tmp)
+    assert instead == Path("/tmp/x/quire/run")
+    monkeypatch.setenv("XDG_STATE_HOME", "/tmp/" + "x" * 80)
+    assert runtime_dir(tmp) == tmp / f"quire-{os.getuid()}", "a socket's path would be too long: it is refused by name"
+
+
+@pytest.mark.parametrize("made", [None, 0o755, 0o777])
+def test_the_folder_of_all_state_folders_is_its_owners_alone(tmp_path: Path, made: int | None) -> None:
+    """The names in it are those of his projects."""
+    home = state_home()
+    if made is not None:
+        home.mkdir(parents=True)
+        home.chmod(made)
+    make_private_folder(place_of(tmp_path).state)
+    assert home.stat().st_mode & 0o777 == 0o700
+    assert place_of(tmp_path).state.stat().st_mode & 0o777 == 0o700
+
+
 def test_a_relative_state_home_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", "here")
     assert state_home() == tmp_path / "home" / ".local" / "state" / "quire"
