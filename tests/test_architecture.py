@@ -52,6 +52,7 @@ DECISIONS = (
     "quire_daemon.globs",
     "quire_daemon.handlers",
     "quire_daemon.manuals",
+    "quire_daemon.overlap",
     "quire_daemon.rebase",
     "quire_daemon.replies",
     "quire_daemon.safety",

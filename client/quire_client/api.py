@@ -17,7 +17,9 @@ stands in it is said at each method. What all of them share:
     a point         a version (`v812`), `seq:N`, a checkpoint's name, or a time (RFC 3339)
     units           lines are 1-based and inclusive, times RFC 3339 in UTC, sizes in bytes, `…_s` seconds, `…_ms`
                     milliseconds
-    others' work    `changed_since_your_read`: what somebody else changed since this caller read it
+    others' work    `changed_since_your_read`: what somebody else changed since this caller read it; `touches` says
+                    what that means for the lines of the call, or else for those that were read: `conflicting` (one of
+                    them was changed, or torn from the next), `touching` (it was right beside them), `none`
 
 Exceptions are left for what goes wrong before anything was sent: no daemon (`NoDaemon`), a folder that cannot be a
 workspace (`WorkspaceRefused`), arguments that no message can carry (`TypeError`, `ValueError`, `OverflowError` for a

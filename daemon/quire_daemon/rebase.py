@@ -87,18 +87,3 @@ def _in_the_way(mine: Splice, theirs: Splice, beside: int) -> bool:
 def touched(splices: Iterable[Splice], length: int) -> list[tuple[int, int]]:
     """The lines that a plan depends on: those it replaces, and for an insertion the ones on both sides."""
     return [(s.start, s.stop) if s.start < s.stop else (max(s.start - 1, 0), min(s.start + 1, length)) for s in splices]
-
-
-NONE, TOUCHING, CONFLICTING = "none", "touching", "conflicting"
-
-
-def relation(theirs: Iterable[Splice], lines: Sequence[tuple[int, int]]) -> str:
-    """What a change means for these lines, before it: `conflicting` (changed, or torn apart), `touching`, `none`."""
-    found = NONE
-    for s in theirs:
-        for start, stop in lines:
-            if (s.start < stop and s.stop > start) or (s.start == s.stop and start < s.start < stop):
-                return CONFLICTING
-            if s.start <= stop and s.stop >= start:
-                found = TOUCHING
-    return found

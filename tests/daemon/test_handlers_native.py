@@ -163,6 +163,31 @@ def test_the_settings_say_how_strictly(desk: Desk, strict: str, replaces: str, a
     assert before(desk, desk.ann, "f", replaces=[replaces])["ok"] is allowed
 
 
+def test_a_text_that_the_agent_wrote_itself_is_not_in_the_way_of_what_others_did_far_off(
+    desk: Desk,
+) -> None:
+    desk.settings = Settings(hooks=Hooks(stale="conflicts"))
+    before(desk, desk.ann, "f")
+    desk.outside("f", OLD.replace(b"two", b"ann's"))
+    desk.write("f", OLD.replace(b"two", b"ann's").replace(b"eight", b"ben's"), desk.ben)
+    ended = after(desk, desk.ann, "f")
+    assert [entry["touches"] for entry in ended["news"]] == ["none"]  # of the lines that this call has written
+    assert before(desk, desk.ann, "f", replaces=["ann's"])["ok"]
+    refused = before(desk, desk.ann, "f", replaces=["ann's", "ben's"])
+    assert (refused["error"], refused["touches"]) == ("stale_file", "conflicting")
+    assert before(desk, desk.ann, "f", replaces=["seven"])["touches"] == "touching"
+
+
+def test_every_place_of_a_text_counts(desk: Desk) -> None:
+    desk.settings = Settings(hooks=Hooks(stale="conflicts"))
+    desk.outside("f", OLD + OLD)
+    read(desk, desk.ann)
+    desk.write("f", OLD + OLD.replace(b"eight", b"ben's"), desk.ben)
+    assert before(desk, desk.ann, "f", replaces=["three"])["ok"]
+    assert before(desk, desk.ann, "f", replaces=["seven\n"])["touches"] == "touching"
+    assert before(desk, desk.ann, "f", replaces=["nowhere"])["touches"] == "conflicting"
+
+
 def test_a_text_of_another_file_of_the_call_is_none_of_this_one(desk: Desk) -> None:
     desk.settings = Settings(hooks=Hooks(stale="conflicts"))
     desk.outside("g", b"other\n")

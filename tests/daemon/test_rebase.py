@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import every
-from quire_daemon.rebase import ByCaller, ByOthers, Conflict, carried, relation, touched
+from quire_daemon.rebase import ByCaller, ByOthers, Conflict, carried, touched
 from quire_journal.splice import Splice, apply
 from quire_journal.text import Text
 
@@ -71,20 +71,6 @@ def test_each_splice_has_its_own_offset_and_every_step_counts() -> None:
 def test_a_plan_depends_on_what_it_replaces_and_on_both_sides_of_a_gap() -> None:
     plan = [Splice(0, 0, (b"x",)), Splice(2, 4), Splice(9, 9, (b"y",))]
     assert touched(plan, 9) == [(0, 1), (2, 4), (8, 9)]
-
-
-@every(
-    ("theirs", "word"),
-    [
-        (Splice(0, 1), "none"),
-        (Splice(2, 3), "touching"),
-        (Splice(3, 3, (b"n",)), "touching"),
-        (Splice(4, 4, (b"n",)), "conflicting"),
-        (Splice(4, 9), "conflicting"),
-    ],
-)
-def test_what_a_change_means_for_lines_has_three_words(theirs: Splice, word: str) -> None:
-    assert relation([theirs], [(3, 5)]) == word
 
 
 # ── what others made already ──

@@ -45,7 +45,8 @@ from quire_daemon.handlers.staleness import (
     on_stale,
     version_with,
 )
-from quire_daemon.rebase import Conflict, carried, touched
+from quire_daemon.overlap import Lines, lines_of
+from quire_daemon.rebase import Conflict, carried
 from quire_journal.ids import version_token
 from quire_journal.line_ranges import Ranges
 from quire_journal.refusals import Refused
@@ -269,7 +270,7 @@ class _Call:
         basis = Basis(None, nothing, (), (), nothing, now.path, world.history)
         now = replace(now, mode=EXECUTABLE) if file.executable else now
         plan = Plan((made,) if after.lines else (), 1, fields={"created": True})
-        return conclude(self._result(now, None, nothing, after, plan, basis), world)
+        return conclude(self._result(now, None, nothing, after, plan, basis, None), world)
 
     def _change(self, file: FilePatch, now: FileNow, there: FileNow | None, world: World) -> Decision:
         """Hunks into a file that is there; with `there`, under a new name."""
@@ -287,14 +288,16 @@ class _Call:
             splices = carried(plan.splices, basis.steps, beside=1 if basis.others else 0, base=basis.text.lines)
             fields |= {"cross_version": True, "rebased_over": [v.seq for v in basis.others]} if basis.others else {}
         if isinstance(splices, Conflict):
-            return self._refuse_stale(known, now, world, tuple(touched(plan.splices, len(basis.text))), splices)
+            return self._refuse_stale(known, now, world, lines_of(plan.splices), splices)
+        made_on = basis.version if known.stated else None
+        lines = Lines(lines_of(plan.splices), made_on or now.version)
         splices = trim(text, splices)
         after = apply(text, splices, plan.final_break)
         if file.kind == "delete":
             return self._refuse_stale(known, now, world, None) if len(after) else self._remove(now, world)
         require_fits(now.path, after, world)
         plan = replace(plan, splices=splices, fields=fields, warnings=(*lost, *plan.warnings))
-        return conclude(self._result(now, there, text, after, plan, basis), world)
+        return conclude(self._result(now, there, text, after, plan, basis, lines), world)
 
     def _plan(self, file: FilePatch, known: _Knowledge, text: Text, rebase: bool) -> tuple[_Knowledge, Plan]:
         """The plan on the base where the caller states it, else on the file as it is. Raises `Refused`.
@@ -311,7 +314,14 @@ class _Call:
         return known, plan_file(file, text, known=basis.version is not None and not basis.behind)
 
     def _result(
-        self, now: FileNow, there: FileNow | None, before: Text, after: Text, plan: Plan, basis: Basis
+        self,
+        now: FileNow,
+        there: FileNow | None,
+        before: Text,
+        after: Text,
+        plan: Plan,
+        basis: Basis,
+        lines: Lines | None,
     ) -> Result:
         return Result(
             tool=NAME,
@@ -330,6 +340,7 @@ class _Call:
             warnings=plan.warnings,
             fields=plan.fields,
             to=there,
+            lines=lines,
         )
 
     def _remove(self, now: FileNow, world: World, meant: Writing | None = None) -> Decision:
@@ -388,7 +399,7 @@ class _Call:
             plan = plan_file(file, basis.text, known=True)
         except Refused:
             return basis.shown
-        return tuple(touched(plan.splices, len(basis.text)))
+        return lines_of(plan.splices)
 
     def _refuse_stale(
         self, known: _Knowledge, now: FileNow, world: World, needs: Ranges | None, conflict: Conflict | None = None

@@ -24,6 +24,7 @@ from quire_daemon.handlers.preconditions import (
 )
 from quire_daemon.handlers.refusing import Stale, refuse_mismatch, refuse_stale, refuse_unseen
 from quire_daemon.handlers.staleness import Basis, current_version, find_basis, never_read, on_stale
+from quire_daemon.overlap import Lines, lines_of
 from quire_daemon.rebase import ByCaller, Conflict, carried, touched
 from quire_journal.diff import changed_ranges, diff
 from quire_journal.history import History
@@ -118,7 +119,7 @@ def decide_on(dialect: Dialect[P], params: P, now: FileNow, world: World, warnin
     made_for_base = call.plan_made_for_base() if proof == "text" and call.on_stale == "rebase" else None
     if proof == "text" and made_for_base is None:
         plan = call.plan_on_now()
-        return call.finish(plan, plan.splices, {}, [*warnings, *lost, *call.built_on(plan)])
+        return call.finish_on_now(plan, [*warnings, *lost, *call.built_on(plan)])
     if proof == "base" and basis.others and call.on_stale == "reject":
         return call.refuse(call.needed_lines())
     try:
@@ -128,25 +129,24 @@ def decide_on(dialect: Dialect[P], params: P, now: FileNow, world: World, warnin
             raise
         return refuse_mismatch(refused, basis, now, world, params.dry_run)
     if unseen := call.unseen(plan):
-        return call.refuse_unseen(unseen)
+        return call.refuse_unseen(unseen, plan)
     by_lines = dialect.in_place and (plan.anchors or proof == "lines")
     if basis.behind and by_lines and (call.on_stale == "reject" or not plan.anchors):
         if elsewhere := call.elsewhere(plan.anchors):
-            return refuse_mismatch(mismatch(elsewhere, now.path), basis, now, world, params.dry_run)
-        plan = call.plan_on_now()
-        return call.finish(plan, plan.splices, {}, [*warnings, *lost])
+            return call.refuse_mismatch(elsewhere, plan)
+        return call.finish_on_now(call.plan_on_now(), [*warnings, *lost])
     splices: tuple[Splice, ...] | Conflict = plan.splices
     if basis.behind:
         splices = carried(plan.splices, basis.steps, beside=1 if basis.others else 0, base=basis.text.lines)
     if isinstance(splices, Conflict):
         if proof == "lines":
-            torn = mismatch(call.torn(plan, splices), now.path)
-            return refuse_mismatch(torn, basis, now, world, params.dry_run, splices)
-        return call.refuse(tuple(touched(plan.splices, len(basis.text))), splices)
+            return call.refuse_mismatch(call.torn(plan, splices), plan, splices)
+        return call.refuse(lines_of(plan.splices, plan.anchors), splices)
     if gone := call.gone_by_own_hand(plan.anchors):
-        return call.refuse_gone(gone)
+        return call.refuse_gone(gone, plan)
     across = {"cross_version": True, "rebased_over": [v.seq for v in basis.others]} if basis.others else {}
-    return call.finish(plan, splices, across, [*warnings, *lost])
+    lines = Lines(lines_of(plan.splices, plan.anchors), basis.version or now.version)
+    return call.finish(plan, splices, lines, across, [*warnings, *lost])
 
 
 class _Call(msgspec.Struct, frozen=True):
@@ -262,20 +262,25 @@ class _Call(msgspec.Struct, frozen=True):
         moved = Sight(self.basis.text, self.basis.moved)
         return sorted(hidden.union(line for line in numbered if moved.was_shown(line)))
 
-    def refuse_unseen(self, lines: Sequence[int]) -> Decision:
+    def refuse_mismatch(self, lines: Sequence[int], plan: Plan, conflict: Conflict | None = None) -> Decision:
+        """The call names lines that are not what the caller was shown there."""
+        torn, about = mismatch(lines, self.now.path), lines_of(plan.splices, plan.anchors)
+        return refuse_mismatch(torn, self.basis, self.now, self.world, self.params.dry_run, conflict, about)
+
+    def refuse_unseen(self, lines: Sequence[int], plan: Plan) -> Decision:
         """The call names lines that others may have written, and that the caller has not seen."""
+        about = lines_of(plan.splices, plan.anchors)
         if self.dialect.in_place:
             refused = mismatch(lines, self.now.path)
             refused.details["reason"] = "unseen"
-            return refuse_mismatch(refused, self.basis, self.now, self.world, self.params.dry_run)
-        world, dry_run = self.world, self.params.dry_run
-        return refuse_unseen(self.dialect.name, self.dialect.stale, self.basis, self.now, lines, world, dry_run)
+            return refuse_mismatch(refused, self.basis, self.now, self.world, self.params.dry_run, None, about)
+        known = self.dialect.name, self.dialect.stale, self.basis, self.now
+        return refuse_unseen(*known, lines, about, self.world, self.params.dry_run)
 
-    def refuse_gone(self, lines: Sequence[int]) -> Decision:
+    def refuse_gone(self, lines: Sequence[int], plan: Plan) -> Decision:
         """The call names lines of its base that the caller itself has changed since."""
         if self.dialect.in_place:
-            torn = mismatch(lines, self.now.path)
-            return refuse_mismatch(torn, self.basis, self.now, self.world, self.params.dry_run)
+            return self.refuse_mismatch(lines, plan)
         return self.refuse(ranges_of(lines))
 
     def needed_lines(self) -> Ranges | None:
@@ -284,7 +289,7 @@ class _Call(msgspec.Struct, frozen=True):
             plan = self.dialect.plan(self.params, Sight(self.basis.text, self.basis.shown), self.world.settings)
         except Refused:
             return self.basis.shown
-        return tuple(touched(plan.splices, len(self.basis.text)))
+        return lines_of(plan.splices, plan.anchors)
 
     def refuse(self, needs: Ranges | None, conflict: Conflict | None = None) -> Decision:
         """The file is not what the caller knows."""
@@ -302,8 +307,15 @@ class _Call(msgspec.Struct, frozen=True):
             return tuple(refused.details.get("missing", ()))
         return ()
 
-    def finish(self, plan: Plan, splices: tuple[Splice, ...], across: dict[str, Any], warnings: Warnings) -> Decision:
-        """Apply the splices, which are in the coordinates of the file, and conclude."""
+    def finish_on_now(self, plan: Plan, warnings: Warnings) -> Decision:
+        """Apply a plan that was made on the file as it is, and conclude."""
+        lines = Lines(lines_of(plan.splices, plan.anchors), self.now.version)
+        return self.finish(plan, plan.splices, lines, {}, warnings)
+
+    def finish(
+        self, plan: Plan, splices: tuple[Splice, ...], lines: Lines, across: dict[str, Any], warnings: Warnings
+    ) -> Decision:
+        """Apply the splices, which are in the coordinates of the file, and conclude. `lines` are those of the call."""
         if plan.by_number:
             told = "the numbers were taken as the file is now"
             warnings = [*warnings, *never_read(self.params, self.now, self.world, told)]
@@ -328,6 +340,7 @@ class _Call(msgspec.Struct, frozen=True):
             fields={**plan.fields, **across},
             to=self.destination(plan.rename) if plan.rename else None,
             named=named,
+            lines=lines,
         )
         return conclude(result, self.world)
 

@@ -11,6 +11,7 @@ from quire_daemon.handlers.news import news
 from quire_daemon.handlers.preconditions import captured, require_captured, require_file, require_free, require_own_name
 from quire_daemon.handlers.refusing import Stale, refuse_stale
 from quire_daemon.handlers.staleness import Basis, find_basis, find_basis_of_whole, never_read, on_stale
+from quire_daemon.overlap import WHOLE
 from quire_daemon.rebase import Conflict
 from quire_journal.diff import changed_ranges
 from quire_journal.events import Event, FileDeleted, FileMoved, ReadServed
@@ -158,7 +159,7 @@ def _told(
         "must_refresh_from_line": kept + 1,
         "diff": [],
         "safety_status": "off",
-        **news(world, now.path),
+        **news(world, now.path, WHOLE),
     }
     return reply | ({"dry_run": True, "valid": True} if params.dry_run else {"checkpoint": "committed"})
 

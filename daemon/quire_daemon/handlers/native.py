@@ -16,7 +16,7 @@ name the agent, and a version of the session's own bursts is nobody else's when 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final, Literal
 
@@ -27,11 +27,25 @@ from quire_daemon.handlers.base import Decision, FileNow, Implied, Tool, Who, Wo
 from quire_daemon.handlers.bursts import MOST_OPEN, SETTLE_S, burst_json, own_open
 from quire_daemon.handlers.ground import covers
 from quire_daemon.handlers.held import lease_held, others
-from quire_daemon.handlers.news import changes_told
+from quire_daemon.handlers.news import MOST_NEWS, changes_told
 from quire_daemon.handlers.preconditions import shown_as
 from quire_daemon.handlers.read import seen_with
 from quire_daemon.handlers.refusing import Stale, refuse_stale
-from quire_daemon.handlers.staleness import basis_at
+from quire_daemon.handlers.staleness import Basis, basis_at
+from quire_daemon.overlap import (
+    CONFLICTING,
+    MOST_STEPS,
+    NONE,
+    WHOLE,
+    Lines,
+    done_by,
+    image,
+    inverse,
+    lines_of,
+    relation,
+    relations,
+    strongest,
+)
 from quire_journal.diff import changed_ranges, diff
 from quire_journal.events import BurstBegun, BurstEnded, EditRefused, Event, ReadServed
 from quire_journal.history import History
@@ -142,14 +156,13 @@ def _stale(now: FileNow, params: NativeParams, world: World) -> Decision | None:
         return None
     if now.text is None:
         message = f"{now.path} was changed since you read it; read it again."
-        changes = changes_told(world.history, now.path, by_others, None, None)
+        changes = changes_told(world.history, now.path, by_others, WHOLE)
         raise Refused("stale_file", message, "read_again", path=now.path, changes=changes)
     basis = replace(basis_at(base, now, now.text, world, "stale_file"), others=tuple(by_others))
-    elsewhere = [other.text for other in world.files.values() if other is not now and other.text is not None]
-    needs = None if params.whole else _lines_with(params.replaces, basis.text, elsewhere)
-    stale = Stale("native", "stale_file", basis, now, needs)
+    needs, touches = _about(params, basis, now, world)
+    stale = Stale("native", "stale_file", basis, now, needs, touches=touches)
     refusal = refuse_stale(stale, world, dry_run=False)
-    if strict == "conflicts" and refusal.reply["touches"] == "none":
+    if strict == "conflicts" and refusal.reply["touches"] == NONE:
         return None
     refusal.reply["suggested_action"] = "read_again"
     if not params.rereads:
@@ -165,22 +178,50 @@ def _base(now: FileNow, whole: bool, world: World) -> Version | None:
     return standing(world.history.version(now.path, seen.read or seen.version if whole else seen.version))
 
 
-def _lines_with(texts: Sequence[str], base: Text, elsewhere: Sequence[Text]) -> Ranges | None:
-    """The lines of these texts, but for those that another file of the call has; None where one is not there once."""
-    flat = b"\n".join(base.lines)
-    found: list[tuple[int, int]] = []
-    for text in texts:
+def _about(params: NativeParams, basis: Basis, now: FileNow, world: World) -> tuple[Ranges | None, str]:
+    """The lines of the base that the call is about, and what the changes by others mean for them.
+
+    None for a whole file, and where a text that is to be replaced is nowhere. A text that the session has written
+    itself since its base is looked for in the file as it is.
+    """
+    everything = None, CONFLICTING
+    elsewhere = [other.text for other in world.files.values() if other is not now and other.text is not None]
+    of_base, of_now = list[tuple[int, int]](), list[tuple[int, int]]()
+    for text in () if params.whole else params.replaces:
         wanted = text.encode("utf-8", "replace").replace(b"\r\n", b"\n")
-        count = flat.count(wanted)
-        if not wanted.strip(b"\n") or count > 1:
-            return None
-        if not count and not any(wanted in other.normalised for other in elsewhere):
-            return None
-        if count:
-            at = flat.index(wanted)
-            first = flat.count(b"\n", 0, at)
-            found.append((first, first + wanted.rstrip(b"\n").count(b"\n") + 1))
-    return merge_ranges(found) if found else None
+        if not wanted.strip(b"\n"):
+            return everything
+        before, after = _lines_with(wanted, basis.text), _lines_with(wanted, basis.now)
+        if not (before or after or any(wanted in other.normalised for other in elsewhere)):
+            return everything
+        of_base += before
+        of_now += after
+    if not (of_base or of_now):
+        return everything
+    overall = diff(basis.text, basis.now)
+    needs = merge_ranges([*of_base, *image(inverse(overall, basis.text), merge_ranges(of_now))])
+    if len(basis.others) > MOST_STEPS:
+        return needs, relation(overall, needs)
+    done = {version.seq: done_by(world.history, now.path, version) for version in basis.others}
+    found = [
+        relations(world.history, now.path, done, Lines(merge_ranges(lines), at))
+        for lines, at in ((of_base, basis.version), (of_now, now.version))
+        if lines
+    ]
+    return needs, strongest(meaning for each in found for meaning in each.values())
+
+
+def _lines_with(wanted: bytes, text: Text) -> list[tuple[int, int]]:
+    """The lines of each place where `wanted` is."""
+    flat = text.normalised
+    found: list[tuple[int, int]] = []
+    at, first, more = 0, 0, wanted.rstrip(b"\n").count(b"\n") + 1
+    while (place := flat.find(wanted, at)) >= 0:
+        first += flat.count(b"\n", at, place)
+        found.append((first, first + more))
+        first += flat.count(b"\n", place, place + 1)
+        at = place + 1
+    return found
 
 
 def _label(params: NativeParams) -> str:
@@ -195,7 +236,7 @@ def _label(params: NativeParams) -> str:
 def _after(params: NativeParams, world: World) -> Decision:
     burst = _begun_by(params, world)
     told_upto = max((b.ended for b in islice(_own(world, world.next_seq), MOST_BURSTS)), default=0)
-    news, more = _news(world, told_upto)
+    news, more = _news(world, told_upto, burst)
     events: list[Event] = [] if burst is None else [BurstEnded(burst.number)]
     if params.ok:
         read = (_has_written(now, params, world) for now in world.files.values())
@@ -259,7 +300,7 @@ def _changed(path: str, head: Version, text: Text, world: World) -> Ranges:
 def _between(params: NativeParams, world: World) -> Decision:
     left = [burst for burst in own_open(world) if burst.form == FORM]
     events = [BurstEnded(burst.number) for burst in left]
-    news, more = _news(world, 0) if params.moment == "turn" else ([], 0)
+    news, more = _news(world, 0, None) if params.moment == "turn" else ([], 0)
     message = f"{counted(len(left), 'open call')} ended."
     return Decision({"ok": True, "message": message, "news": news, "news_more": more}, events)
 
@@ -267,9 +308,9 @@ def _between(params: NativeParams, world: World) -> Decision:
 # ── what others did ──────────────────────────────────────────────────────────
 
 
-def _news(world: World, after: int) -> tuple[list[dict[str, Any]], int]:
+def _news(world: World, after: int, burst: Burst | None) -> tuple[list[dict[str, Any]], int]:
     """What others did after record `after` to files that this session has read: (the newest of each file, how many
-    files more)."""
+    files more). In a file that was written in `burst`, it is about the lines that were written."""
     told: list[dict[str, Any]] = []
     more = 0
     for path in islice(world.history.stale_reads(world.who.key), MOST_LOOKED_AT):
@@ -285,8 +326,22 @@ def _news(world: World, after: int) -> tuple[list[dict[str, Any]], int]:
         if len(told) == MOST_TOLD:
             more += 1
             continue
-        told += [{"path": path, **e} for e in changes_told(world.history, path, by_others[-1:], seen.lines, base)]
+        lines = _written_in(burst, path, seen.news_after, world) or Lines(seen.lines, base, shown=True)
+        told += [{"path": path, **e} for e in changes_told(world.history, path, by_others[-1:], lines)]
     return told, more
+
+
+def _written_in(burst: Burst | None, path: str, after: int, world: World) -> Lines | None:
+    """The lines of the file that the newest version of the burst has made."""
+    if burst is None:
+        return None
+    for version in islice(world.history.versions(path, after=after, reverse=True), MOST_NEWS):
+        if version.type == OUTSIDE_TYPE and world.history.in_burst(burst.number, version.batch):
+            before = standing(world.history.version_at(path, version.seq - 1))
+            was = None if before is None else world.history.text_held(before.blob)
+            done = done_by(world.history, path, version)
+            return None if was is None or done is None else Lines(lines_of(inverse(done, was)), version)
+    return None
 
 
 def _by_others(path: str, after: int, world: World) -> list[Version]:

@@ -7,14 +7,11 @@ from itertools import islice
 from typing import Any, Final
 
 from quire_daemon.handlers.base import World
-from quire_daemon.rebase import CONFLICTING, NONE, TOUCHING, relation
-from quire_journal.blobs import NotHeld
-from quire_journal.diff import changed_ranges, diff
+from quire_daemon.overlap import Lines, done_by, relations
+from quire_journal.diff import changed_ranges
 from quire_journal.history import History
 from quire_journal.ids import version_token
-from quire_journal.line_ranges import Ranges
 from quire_journal.points import rfc3339
-from quire_journal.splice import Splice, carry_ranges
 from quire_journal.views.files import Version
 
 MOST_ENTRIES: Final = 5
@@ -24,23 +21,23 @@ MOST_NEWS: Final = 256
 """Versions since the caller's last read that are looked through for news on every call; older ones are not news."""
 
 
-def changes_told(
-    history: History, path: str, others: Sequence[Version], lines: Ranges | None, at: Version | None
-) -> list[dict[str, Any]]:
-    """The newest of `others` as replies tell them: who, by which evidence, when, which lines, and what it means.
+def changes_told(history: History, path: str, others: Sequence[Version], lines: Lines) -> list[dict[str, Any]]:
+    """The newest of `others`, oldest first, as replies tell them: who, by which evidence, when, which lines.
 
-    `lines` are the caller's, in version `at`; None when the whole file is.
+    `touches` says what each means for the caller's `lines`.
     """
+    newest = others[-MOST_ENTRIES:]
+    done = {version.seq: done_by(history, path, version) for version in newest}
+    meaning = relations(history, path, done, lines)
     told: list[dict[str, Any]] = []
-    for version in others[-MOST_ENTRIES:]:
-        splices = _done_by(history, path, version)
+    for version in newest:
         entry: dict[str, Any] = {
             "writer": history.writer_json(version.writer, version.type),
             "evidence": version.evidence or None,
             "at": rfc3339(version.at_ns),
             "version": version_token(version.seq),
-            "lines": [[r["start"], r["end"]] for r in changed_ranges(splices)] if splices else [],
-            "touches": CONFLICTING if splices is None else _meaning(history, path, version, splices, lines, at),
+            "lines": [[r["start"], r["end"]] for r in changed_ranges(done[version.seq] or ())],
+            "touches": meaning[version.seq],
         }
         if version.gone:
             entry["gone"] = True
@@ -55,45 +52,11 @@ def hint_of(history: History, version: Version) -> dict[str, str]:
     return {"hint": hint} if hint else {}
 
 
-def _done_by(history: History, path: str, version: Version) -> tuple[Splice, ...] | None:
-    """What this version did to the one before it; None where the journal cannot tell, or the file came or went."""
-    before = history.version_at(path, version.seq - 1)
-    if before is None or before.gone or version.gone:
-        return None
-    try:
-        return diff(history.text_of(before.blob), history.text_of(version.blob))
-    except NotHeld:
-        return None
-
-
-def _meaning(
-    history: History, path: str, version: Version, splices: tuple[Splice, ...], lines: Ranges | None, at: Version | None
-) -> str:
-    """Does what `version` did touch the caller's lines, which stand in `at`?"""
-    if not splices:
-        return NONE
-    if lines is None or at is None:
-        return CONFLICTING
-    try:
-        if at.seq < version.seq:
-            before = history.version_at(path, version.seq - 1)
-            assert before is not None  # `_done_by` has compared with it
-            step = diff(history.text_of(at.blob), history.text_of(before.blob))
-            kept = carry_ranges(step, lines)
-            lost = sum(b - a for a, b in lines) > sum(b - a for a, b in kept)
-            return relation(splices, kept) if kept or not lost else TOUCHING
-        done = [(r["start"] - 1, r["end"]) for r in changed_ranges(splices)]
-        later = carry_ranges(diff(history.text_of(version.blob), history.text_of(at.blob)), done)
-    except NotHeld:
-        return CONFLICTING
-    return relation([Splice(a, b) for a, b in later], lines)
-
-
-def news(world: World, path: str, needs: Ranges | None = None, needs_at: Version | None = None) -> dict[str, Any]:
+def news(world: World, path: str, lines: Lines | None = None) -> dict[str, Any]:
     """`changed_since_your_read`, for a caller that has read the file before others changed it; else nothing.
 
-    `touches` is about the lines `needs` of version `needs_at`, those of a call; without them, about all that the caller
-    has been shown. `since` is the version that the caller read: a `diff` from there shows all of it.
+    `touches` is about `lines`, those of a call; without them, about all that the caller has been shown. `since` is the
+    version that the caller read: a `diff` from there shows all of it.
     """
     seen = world.history.shown(world.who.key, path)
     if seen is None:
@@ -103,11 +66,10 @@ def news(world: World, path: str, needs: Ranges | None = None, needs_at: Version
     others = [v for v in since if history.caller_of(v.writer) != world.who.key][::-1]
     if not others:
         return {}
-    lines, at = seen.lines, history.version(path, seen.version)
-    if needs is not None and needs_at is not None:
-        lines, at = needs, needs_at
+    if lines is None:
+        lines = Lines(seen.lines, history.version(path, seen.version), shown=True)
     about = {"path": path, "since": version_token(seen.news_after)}
-    told = [{**about, **entry} for entry in changes_told(history, path, others, lines, at)]
+    told = [{**about, **entry} for entry in changes_told(history, path, others, lines)]
     return {"changed_since_your_read": told, **rest("changed_since_your_read_more", others)}
 
 

@@ -19,6 +19,7 @@ from quire_daemon.handlers.base import Decision, FileNow, Move, Put, Remove, Wor
 from quire_daemon.handlers.localised import localised_diff
 from quire_daemon.handlers.news import news
 from quire_daemon.handlers.preconditions import captured, require_lines
+from quire_daemon.overlap import Lines
 from quire_daemon.safety import Grammars
 from quire_journal import secret_texts
 from quire_journal.diff import changed_ranges, first_difference
@@ -100,6 +101,7 @@ class Result(msgspec.Struct, frozen=True):
     warnings: tuple[dict[str, Any], ...] = ()
     fields: Mapping[str, Any] = msgspec.field(default_factory=dict)
     to: FileNow | None = None  # the free name that the result gets
+    lines: Lines | None = None  # what the call is about; None: nothing that stood there
     named: tuple[Splice, ...] | None = None  # `splices` as the call words them, with what they leave as it is
 
     @property
@@ -233,7 +235,7 @@ def _rolled_back(result: Result, verdict: Verdict, rows: Sequence[str], world: W
         safety_warnings=found,
         checkpoint="rolled_back",
         diff=rows,
-        **news(world, now.path),
+        **news(world, now.path, result.lines),
     )
     if result.dry_run:
         raise refused
@@ -276,7 +278,7 @@ def _told(result: Result, world: World, seq: int) -> tuple[dict[str, Any], Range
         "safety_status": CLEAN,
         "warnings": [*result.warnings, *_no_undo(result)],
         **result.fields,
-        **news(world, now.path),
+        **news(world, now.path, result.lines),
     }
     if cut:
         reply["diff_truncated"] = True

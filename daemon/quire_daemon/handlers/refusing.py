@@ -15,7 +15,8 @@ from quire_daemon.handlers.localised import lines_around, localised_diff
 from quire_daemon.handlers.news import MOST_ENTRIES, changes_told, news, rest
 from quire_daemon.handlers.preconditions import shown_as
 from quire_daemon.handlers.staleness import Basis, both_hashes, current_version
-from quire_daemon.rebase import CONFLICTING, NONE, TOUCHING, Conflict, relation
+from quire_daemon.overlap import CONFLICTING, NONE, TOUCHING, Lines
+from quire_daemon.rebase import Conflict
 from quire_journal.diff import changed_ranges, diff
 from quire_journal.events import EditRefused, Event, ReadServed
 from quire_journal.ids import version_token
@@ -48,19 +49,21 @@ class Stale(msgspec.Struct, frozen=True):
     code: str
     basis: Basis
     now: FileNow
-    needs: Ranges | None  # lines of the base that the call depends on; None: all of them
+    needs: Ranges | None  # lines of the base that the call is about, and gaps into which it inserts; None: all of them
     conflict: Conflict | None = None
     more: dict[str, Any] | None = None  # fields of the tool's own
     missing: Sequence[str] = ()  # anchors of the call that name no line of the file any more
+    touches: str = ""  # what was done since means for these lines; "": what the versions since the base tell
 
 
 def refuse_stale(stale: Stale, world: World, dry_run: bool) -> Decision:
     """The refusal, and the records that it leaves: that it happened, and which lines the caller was shown."""
     basis, now = stale.basis, stale.now
     others = basis.others or tuple(world.history.versions(now.path, after=basis.version.seq if basis.version else 0))
-    told = changes_told(world.history, now.path, others, stale.needs, basis.version)
+    lines = _lines(basis, now, stale.needs)
+    told = changes_told(world.history, now.path, others, lines)
     overall = diff(basis.text, basis.now)
-    touches = NONE if not overall else CONFLICTING if stale.needs is None else relation(overall, stale.needs)
+    touches = stale.touches or basis.touched(stale.needs)
     rows, ranges = _lines_now(basis, overall, stale.needs)
     preview, _, cut = localised_diff(basis.text, basis.now, overall, MOST_LINES)
     details: dict[str, Any] = {
@@ -77,7 +80,7 @@ def refuse_stale(stale: Stale, world: World, dry_run: bool) -> Decision:
         **({"diff_truncated": True} if cut else {}),
         **({"missing": list(stale.missing)} if stale.missing else {}),
         **(stale.more or {}),
-        **news(world, now.path, stale.needs, basis.version),
+        **news(world, now.path, lines),
     }
     if stale.conflict is not None:
         details["conflict"] = _three_ways(basis, stale.conflict)
@@ -91,13 +94,19 @@ def refuse_stale(stale: Stale, world: World, dry_run: bool) -> Decision:
 
 
 def refuse_mismatch(
-    refused: Refused, basis: Basis, now: FileNow, world: World, dry_run: bool, conflict: Conflict | None = None
+    refused: Refused,
+    basis: Basis,
+    now: FileNow,
+    world: World,
+    dry_run: bool,
+    conflict: Conflict | None = None,
+    about: Ranges | None = None,
 ) -> Decision:
     """The refusal because lines that the call names (`mismatched_lines`) are not those that its caller was shown.
 
     Its message has the lines that stand there now, those that the named ones have become, and those that have their
-    IDs, behind `>>>` with fresh references; the caller is thereby shown them. Raises `Refused` when there never were
-    such lines.
+    IDs, behind `>>>` with fresh references; the caller is thereby shown them. `about`: the lines of the whole call,
+    where more is known than those. Raises `Refused` when there never were such lines.
     """
     named = [line - 1 for line in refused.details["mismatched_lines"]]
     if beyond := [line + 1 for line in named if line >= max(len(basis.text), len(basis.now))]:
@@ -113,14 +122,14 @@ def refuse_mismatch(
     refused.message += " The lines as they are now:\n" + "\n".join(
         f"{'>>>' if line in marked else '   '} {hashes.reference(line)}" for line in lines
     )
-    told = changes_told(world.history, now.path, basis.others, needs, basis.version)
+    lines_of_call = _lines(basis, now, needs if about is None else about)
     refused.details |= {
         "lines": [hashes.reference(line) for line in lines],
         **_versions(basis, now),
-        "changes": told,
+        "changes": changes_told(world.history, now.path, basis.others, lines_of_call),
         **rest("more_changes", basis.others),
         **({} if conflict is None else {"conflict": _three_ways(basis, conflict)}),
-        **news(world, now.path),
+        **news(world, now.path, lines_of_call),
     }
     return _decided(refused, EditRefused("hashline_edit", now.path, refused.code, ""), basis, now, ranges, dry_run)
 
@@ -137,11 +146,11 @@ def _like(text: Text, references: Sequence[str]) -> set[int]:
 
 
 def refuse_unseen(
-    tool: str, code: str, basis: Basis, now: FileNow, lines: Sequence[int], world: World, dry_run: bool
+    tool: str, code: str, basis: Basis, now: FileNow, lines: Sequence[int], about: Ranges, world: World, dry_run: bool
 ) -> Decision:
     """The refusal because lines (0-based, of the base) that the call names may be the work of others, unseen so far.
 
-    It shows them, as they are now: a caller that still means them can say so again.
+    It shows them, as they are now: a caller that still means them can say so again. `about`: the lines of the call.
     """
     needs = ranges_of(lines)
     rows, ranges = _lines_now(basis, diff(basis.text, basis.now) if basis.behind else (), needs)
@@ -156,7 +165,7 @@ def refuse_unseen(
         "reason": "unseen",
         **_versions(basis, now),
         "lines": rows,
-        **news(world, now.path),
+        **news(world, now.path, _lines(basis, now, about)),
     }
     refused = Refused(code, message, "check_lines", **details)
     return _decided(refused, EditRefused(tool, now.path, code, "unseen"), basis, now, ranges, dry_run)
@@ -178,6 +187,11 @@ def _decided(
     return Decision(reply, events)
 
 
+def _lines(basis: Basis, now: FileNow, needs: Ranges | None) -> Lines:
+    """Lines of the base, which is the file as it is for a caller that has none."""
+    return Lines(needs, basis.version or now.version)
+
+
 def _versions(basis: Basis, now: FileNow) -> dict[str, str]:
     """What the caller knows, and what is there."""
     base = {"base": version_token(basis.version.seq)} if basis.version else {}
@@ -193,7 +207,8 @@ def _named(ranges: Ranges) -> str:
 
 def _lines_now(basis: Basis, overall: Sequence[Splice], needs: Ranges | None) -> tuple[list[str], Ranges]:
     """The lines that the call was about, as they are now, and those that were changed, as far as there is room."""
-    needed, _ = lines_around(basis.now, carry_ranges(overall, needs or ()), MOST_LINES)
+    beside = [(a, b) if a < b else (max(a - 1, 0), min(b + 1, len(basis.text))) for a, b in needs or ()]
+    needed, _ = lines_around(basis.now, carry_ranges(overall, merge_ranges(beside)), MOST_LINES)
     changed = [(r["start"] - 1, max(r["end"], r["start"])) for r in changed_ranges(overall)]
     wanted = [line for line in lines_around(basis.now, changed, MOST_LINES)[0] if line not in {*needed}]
     shown_now = sorted([*needed, *wanted[: MOST_LINES - len(needed)]])

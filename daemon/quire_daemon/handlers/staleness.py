@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from quire_daemon.arguments import Writing
 from quire_daemon.handlers.base import FileNow, World
 from quire_daemon.handlers.news import changes_told
+from quire_daemon.overlap import CONFLICTING, MOST_STEPS, NONE, TOUCHING, WHOLE, image, relation, strongest
 from quire_daemon.rebase import ByCaller, ByOthers
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import diff
@@ -27,9 +28,6 @@ from quire_journal.refusals import Refused
 from quire_journal.splice import Splice, carry_ranges, moved_ranges
 from quire_journal.text import Text
 from quire_journal.views.files import Version, standing
-
-MOST_STEPS: Final = 64
-"""Versions that a plan is carried over one by one; across more, only the difference of the two ends counts."""
 
 MOST_SEARCHED: Final = 1000
 """Versions that are looked through for given bytes."""
@@ -104,6 +102,20 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
         for step in self.steps:
             at = carry_ranges(step, at)
         return at
+
+    def touched(self, lines: Ranges | None) -> str:
+        """What all that was done since means for these lines of the base, or for the whole file.
+
+        What the caller itself did right beside them means nothing: it knows what stands there.
+        """
+        if lines is None:
+            return CONFLICTING if self.steps else NONE
+        found: list[str] = []
+        for step in self.steps:
+            meaning = relation(step, lines)
+            found.append(NONE if meaning == TOUCHING and isinstance(step, ByCaller) else meaning)
+            lines = image(step, lines)
+        return strongest(found)
 
 
 def knowing_nothing(now: FileNow, text: Text, history: History) -> Basis:
@@ -184,7 +196,7 @@ def basis_at(version: Version, now: FileNow, text: Text, world: World, stale: st
             return knowing_nothing(now, text, history)
     gone = missing(history, version).told
     message = f"{now.path} was changed since {version_token(version.seq)}, whose bytes are not in the journal: {gone}."
-    told = changes_told(history, now.path, others, None, None)
+    told = changes_told(history, now.path, others, WHOLE)
     fields = {"path": now.path, "reason": "changed", "changes": told, **current_version(now)}
     raise Refused(stale, message, "re-read_file", **fields)
 

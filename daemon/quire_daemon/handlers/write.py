@@ -28,9 +28,11 @@ from quire_daemon.handlers.staleness import (
     on_stale,
     version_with,
 )
+from quire_daemon.overlap import Lines, lines_of
 from quire_journal.diff import diff
 from quire_journal.diff3 import merge
 from quire_journal.refusals import Refused
+from quire_journal.splice import Splice
 from quire_journal.text import BOM, Text
 
 WRITER_TYPE: Final = "write_file"
@@ -62,10 +64,12 @@ def _decide(params: WriteParams, now: FileNow, world: World) -> Decision:
     lost = tuple(require_captured(now, params.allow_uncaptured))
     code, basis = _through_the_gate(params, now, before, world)
     mine = in_the_style_of(before, params.content.encode())
-    if not code:
-        return _conclude(params, now, world, before, mine, basis, lost, {})
+    changes = diff(basis.text, mine)
+    lines = Lines(lines_of(changes), basis.version or now.version)
+    if not code:  # and so the base is what is there
+        return _conclude(params, now, world, before, mine, changes, basis, lines, lost, {})
     hashes = both_hashes(params.expectedSha256, before.blob.hex()) if params.expectedSha256 else {}
-    stale = Stale("write_file", code, basis, now, None, more=hashes)
+    stale = Stale("write_file", code, basis, now, lines.ranges, more=hashes)
     if on_stale(params, world) != "rebase":
         return refuse_stale(stale, world, params.dry_run)
     merged = merge(basis.text, mine, before)
@@ -73,7 +77,8 @@ def _decide(params: WriteParams, now: FileNow, world: World) -> Decision:
         more = {**(stale.more or {}), "conflict": merged.conflicts[0].as_shown()}
         return refuse_stale(replace(stale, more=more), world, params.dry_run)
     across = {"cross_version": True, "rebased_over": [v.seq for v in basis.others]}
-    return _conclude(params, now, world, before, merged.text, basis, lost, across)
+    changes = diff(before, merged.text)
+    return _conclude(params, now, world, before, merged.text, changes, basis, lines, lost, across)
 
 
 def _create(params: WriteParams, now: FileNow, world: World) -> Decision:
@@ -86,7 +91,8 @@ def _create(params: WriteParams, now: FileNow, world: World) -> Decision:
         raise Refused(CONFLICT, message, "re-read_file", path=now.path, reason="missing", **current_version(now))
     nothing = Text.of(_EMPTY)
     basis = Basis(None, nothing, (), (), nothing, now.path, world.history)
-    return _conclude(params, now, world, nothing, Text.of(params.content.encode()), basis, (), {"created": True})
+    after = Text.of(params.content.encode())
+    return _conclude(params, now, world, nothing, after, diff(nothing, after), basis, None, (), {"created": True})
 
 
 def _through_the_gate(params: WriteParams, now: FileNow, before: Text, world: World) -> tuple[str, Basis]:
@@ -142,7 +148,9 @@ def _conclude(
     world: World,
     before: Text,
     after: Text,
+    splices: tuple[Splice, ...],
     basis: Basis,
+    lines: Lines | None,
     warnings: tuple[dict[str, Any], ...],
     fields: dict[str, Any],
 ) -> Decision:
@@ -153,7 +161,7 @@ def _conclude(
         now=now,
         before=before,
         after=after,
-        splices=diff(before, after),
+        splices=splices,
         base=basis.text,
         shown=basis.still_shown,
         moved=basis.still_moved,
@@ -162,6 +170,7 @@ def _conclude(
         safety=params.safety_check or "warn",
         warnings=warnings,
         fields=fields,
+        lines=lines,
     )
     return conclude(result, world)
 

@@ -40,7 +40,7 @@ class Change(Shape, frozen=True, kw_only=True):
     at: str  # RFC 3339, UTC
     version: Maybe[str] = UNSET
     lines: Maybe[list[list[int]] | None] = UNSET
-    touches: Maybe[str | None] = UNSET  # none, touching, conflicting; None where nobody looked at the lines
+    touches: Maybe[str | None] = UNSET  # `overlap`: none, touching, conflicting; None where nobody looked at the lines
     gone: Maybe[bool] = UNSET  # there is no file any more
     hint: Maybe[str] = UNSET
 
