@@ -12,6 +12,7 @@ from quire_daemon.gather import Gather, Sighting
 from quire_daemon.globs import is_glob
 from quire_daemon.handlers.base import MOST_INSIDE, FileNow
 from quire_daemon.workspace import HeldOpen, NotRegular, Place, TooLarge, Vanished
+from quire_daemon.workspace.confine import refusal
 from quire_journal.events import LINK, Event, OutsideDeleted, OutsideWritten
 from quire_journal.evidence import READ
 from quire_journal.ids import BlobId, blob_id, disk_path, is_escaped, journal_path, unescaped
@@ -107,7 +108,10 @@ class FilesNow:
 
     def _inside(self, path: str) -> tuple[tuple[str, ...], bool]:
         """What is in a folder, as far as a caller is shown it, and whether that is not all."""
-        found, cut = names_in(self._workspace.root, self._ignore, "" if path == "." else path, MOST_INSIDE)
+        try:
+            found, cut = names_in(self._workspace.root, self._ignore, "" if path == "." else path, MOST_INSIDE)
+        except OSError as error:
+            raise refusal(error, path) from error
         return tuple(journal_path(name) for name in found), cut
 
     def implied(self, name: str, writing: bool, unfinished_ok: bool = False) -> FileNow:
@@ -118,7 +122,10 @@ class FilesNow:
         now = self.file(name, writing, unfinished_ok, followed=head is None or head.entry != LINK)
         if now.kind != "folder":
             return now
-        found, cut = all_in(self._workspace.root, disk_path(now.path), MOST_LISTED)
+        try:
+            found, cut = all_in(self._workspace.root, disk_path(now.path), MOST_LISTED)
+        except OSError as error:
+            raise refusal(error, now.path) from error
         return msgspec.structs.replace(now, inside=tuple(journal_path(name) for name in found), inside_cut=cut)
 
     def _text(self, path: str, sighting: Sighting) -> Text | None:

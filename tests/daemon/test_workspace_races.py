@@ -11,16 +11,19 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from swapping import Steps, in_tmp, settle
 
 from checkout import do, file_now, put
-from quire_daemon.handlers.base import FileNow, Move, Remove
+from quire_daemon.config import Policy
+from quire_daemon.handlers.base import FileNow, Make, Move, Put, Remove
 from quire_daemon.workspace import HeldOpen, Kept, Lost, Signature, Swapped, Workspace, aside
 from quire_daemon.workspace.blanks import FOLDERS
 from quire_daemon.workspace.lingering import AT_ONCE, GRACE_S, MOST, Displaced, Lingering
 from quire_daemon.workspace.reading import Held
+from quire_journal.events import LINK
 from quire_journal.ids import blob_id
 from quire_journal.refusals import Refused
 
@@ -429,3 +432,68 @@ def test_bytes_are_put_aside_into_a_new_file(workspace: Workspace, tmp_path: Pat
     assert aside.put(folder, "f", "f.part", b"kept") == "f"
     os.close(folder)
     assert (outside.read_bytes(), (workspace.root / "f").read_bytes()) == (b"not ours", b"kept")
+
+
+def turning(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, turn: Callable[[], object]) -> None:
+    """Somebody acts between our look at a link and our reading of it."""
+    read = os.readlink
+
+    def raced(path: Any, *, dir_fd: int | None = None) -> Any:
+        monkeypatch.undo()
+        turn()
+        return read(path, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "readlink", raced)
+
+
+@pytest.mark.parametrize("becomes", ["folder", "file"])
+def test_a_link_that_becomes_something_else_while_it_is_followed_is_looked_at_again(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, becomes: str
+) -> None:
+    link = workspace.root / "way"
+    (workspace.root / "to").mkdir()
+    link.symlink_to("to")
+
+    def turn() -> None:
+        link.unlink()
+        link.mkdir() if becomes == "folder" else link.touch()
+
+    turning(workspace, monkeypatch, turn)
+    assert workspace.place("way/f", writing=True, policy=Policy()).path == "way/f"
+
+
+def test_a_folder_that_becomes_a_link_before_a_write_is_refused(workspace: Workspace, tmp_path: Path) -> None:
+    outside = tmp_path.parent / f"{tmp_path.name}-outside"
+    outside.mkdir()
+    (workspace.root / "d").symlink_to(outside)
+    for write in (
+        Put(1, "d/new", b"new", 0o644, FileNow("d/new", "missing")),
+        Make(1, "d/l", LINK, b"x", 0o777, FileNow("d/l", "missing")),
+    ):
+        with pytest.raises(Refused) as caught:
+            workspace.perform(workspace.stage(write))
+        assert caught.value.code in ("busy", "not_a_file")
+    assert (os.listdir(outside), in_tmp(workspace)) == ([], [])
+
+
+def test_a_process_without_descriptors_refuses_and_changes_nothing(workspace: Workspace) -> None:
+    (workspace.root / "f").write_bytes(b"old")
+    write = put(workspace, "f", b"new")
+    staged = workspace.stage(put(workspace, "f", b"newer"))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    acts: list[Callable[[], object]] = [
+        lambda: workspace.read("f", 10),
+        lambda: workspace.look("f"),
+        lambda: workspace.place("deep/f", writing=True, policy=Policy()),
+        lambda: workspace.stage(write),
+        lambda: workspace.perform(staged),
+    ]
+    for act in acts:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+        try:
+            with pytest.raises(Refused, match="no file descriptors are left") as caught:
+                act()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert caught.value.code == "busy"
+    assert ((workspace.root / "f").read_bytes(), in_tmp(workspace)) == (b"old", [])

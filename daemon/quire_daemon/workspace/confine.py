@@ -23,6 +23,8 @@ _ENCODING = sys.getfilesystemencoding()  # as `os.fsencode`, in one call where t
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ETXTBSY)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_TURNED = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ESTALE)
+_NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 
 
 def temporary_removed(path: str) -> Refused:
@@ -41,7 +43,8 @@ def on_another_mount(path: str) -> Refused:
 
 
 def refusal(error: OSError, path: str, to: str = "") -> Refused | OSError:
-    """What to raise for `error`: a refusal where the disk forbids or is full, else the error itself (a fault).
+    """What to raise for `error`: a refusal where the disk forbids or is full, where another program put something else
+    at the path, or where no descriptors are left; else the error itself (a fault).
 
     `to`: where a file moves; the disk does not tell which of the two folders it is about.
     """
@@ -58,6 +61,12 @@ def refusal(error: OSError, path: str, to: str = "") -> Refused | OSError:
     if error.errno == errno.EBUSY:
         message = f"{path} is in use by the system, as where a file is mounted: it stays as it is."
         return Refused("permission_denied", message, path=path)
+    if error.errno in _TURNED:
+        message = f"{path} became something else while it was looked at ({reason}). Nothing was changed; call again."
+        return Refused("busy", message, "retry", path=path, retry_after_ms=50)
+    if error.errno in _NO_DESCRIPTORS:
+        message = f"{path} cannot be opened: no file descriptors are left ({reason}). Nothing was changed; call again."
+        return Refused("busy", message, "retry", path=path, retry_after_ms=500)
     if error.errno == errno.ENAMETOOLONG:
         return Refused("schema_invalid", "A name in the path is too long for the disk.", argument="path", path=path)
     return error

@@ -7,6 +7,7 @@ that was decided here is relied upon for confinement.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import unicodedata
@@ -19,12 +20,13 @@ import msgspec
 
 from quire_daemon.config import Policy
 from quire_daemon.globs import matches
-from quire_daemon.workspace.confine import Beneath
+from quire_daemon.workspace.confine import Beneath, refusal
 from quire_daemon.workspace.values import HeldOpen, Look, NoPath, NotRegular, Place, Vanished
 from quire_journal.refusals import Refused
 from quire_journal.reserved import RESERVED, fold
 from quire_journal.reserved import disguised as disguised_name
 
+_NO_DESCRIPTORS: Final = (errno.EMFILE, errno.ENFILE)
 _MAX_LINKS: Final = 40  # the kernel's own limit
 _MAX_PATH: Final = 4095  # bytes, PATH_MAX without its NUL
 _MAX_NAME: Final = 255
@@ -173,8 +175,8 @@ class Places:
     def _enter_link(self, path: str, route: _Route, todo: deque[str], given: str) -> None:
         try:
             target = os.fsdecode(self._beneath.read_link(path))
-        except Vanished:
-            todo.appendleft(path.rpartition("/")[2])  # gone meanwhile: looked at again, it is missing
+        except (Vanished, NotRegular):
+            todo.appendleft(path.rpartition("/")[2])  # no link any more: it is looked at again
             return
         names: Sequence[str] = target.split("/")
         if target.startswith("/"):
@@ -197,7 +199,9 @@ class Places:
         form = fold if self._folds_case else _composed
         try:
             fd = self._beneath.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY)
-        except OSError:
+        except OSError as error:
+            if error.errno in _NO_DESCRIPTORS:
+                raise refusal(error, f"{folder}/{name}") from error
             return name
         try:
             siblings = os.listdir(fd)
