@@ -73,7 +73,7 @@ def test_a_missing_context_line_is_named() -> None:
         ("a\nb\nc\nd\n", [" a", " d", "-c"], "at line 1, but line 2 is 'b', where the patch has 'd'", 1),
         ("a\n\nb\n", [" a", "-b"], "at line 1, but line 2 is an empty line, where the patch has 'b'", 1),
         ("a\n  \nb\n", [" a", "", "-b"], "at line 1, but line 2 is '  ', where the patch has an empty line", 1),
-        ("a\nb\n", [" a", "-b", " "], "at line 1, but the file ends there, where the patch has an empty line", 1),
+        ("a\nb", [" a", "-b", " "], "at line 1, but the file ends there, where the patch has an empty line", 1),
         ("a\nb\n", [" a", " ", "-b"], "at line 1, but line 2 is 'b', where the patch has an empty line", 1),
     ],
 )
@@ -249,10 +249,76 @@ def test_a_line_that_stands_elsewhere_than_its_number_says_is_found_and_told() -
     assert [(w["type"], w["line"]) for w in reply["warnings"]] == [("line_number_off", 2)]
 
 
-@every("hunk", [["@@", "+new"], ["@@ a", "+new"], ["@@ -1,0 +2 @@", "+new"]])
-def test_lines_that_are_only_added_need_one_that_says_where(hunk: list[str]) -> None:
-    error = refused(b"a\nb\n", update(*hunk))
+@every(
+    ("text", "made"),
+    [
+        (b"a\nb\n", b"a\nb\nnew\n2\n"),
+        (b"a\nb", b"a\nb\nnew\n2"),
+        (b"a\r\nb\r\n", b"a\r\nb\r\nnew\r\n2\r\n"),
+        (b"a\n\n", b"a\nnew\n2\n\n"),  # before a blank last line
+        (b"\n", b"new\n2\n\n"),
+        (b"", b"new\n2\n"),
+    ],
+)
+def test_lines_that_are_only_added_are_added_at_the_end(text: bytes, made: bytes) -> None:
+    assert patched(text, update("@@", "+new", "+2")) == made
+    assert patched(text, update("@@ ... @@", "+new", "+2")) == made
+
+
+def test_a_header_over_lines_that_are_only_added_must_be_there_and_is_told_to_say_nothing() -> None:
+    book = Playbook({"f.txt": "a\nb\n"})
+    reply = book.call("apply_patch", {"patch": update("@@ a", "+new")})
+    assert (book.text("f.txt"), [(w["type"], w["line"]) for w in reply["warnings"]]) == (
+        "a\nb\nnew\n",
+        [("added_at_end", 3)],
+    )
+    assert refused(b"a\nb\n", update("@@ c", "+new")).details["reason"] == "context_not_found"
+
+
+def test_lines_that_are_only_added_are_in_no_order_with_other_hunks() -> None:
+    assert patched(b"a\nb\nc\n", update("@@", "+x", "+y", "@@", " a", "-b", "-c", "+B")) == b"a\nB\nx\ny\n"
+    assert patched(b"a\na\n", update("@@", "+x", "@@", "-a", "+1", "@@", "-a", "+2")) == b"1\n2\nx\n"
+    assert patched(b"a\nb\n", update("@@", "+x", "@@", " b", "+y", "@@", "+z")) == b"a\nb\nx\ny\nz\n"
+
+
+def test_lines_that_are_only_added_by_a_number_need_a_file_that_the_caller_knows() -> None:
+    error = refused(b"a\nb\n", update("@@ -1,0 +2 @@", "+new"))
     assert (error.code, error.details["reason"]) == ("patch_apply_error", "no_context")
+
+
+def test_a_blank_line_at_the_end_of_a_hunk_may_be_the_end_of_the_file() -> None:
+    for blank in (" ", ""):
+        end = [blank, "*** End of File"]
+        assert patched(b"a\nb\n", update("@@", " a", "-b", "+B", *end)) == b"a\nB\n"
+        assert patched(b"a\nb\n\n", update("@@", " a", "-b", "+B", *end)) == b"a\nB\n\n"
+    assert patched(b"a\nb\n", update("@@", " a", "-b", "+B", " ")) == b"a\nB\n"
+    assert patched(b"b\n\na\nb\n", update("@@", "-b", "+B", " ")) == b"B\n\na\nb\n"  # a blank line that is there
+    assert patched(b"a\nb\n", update("@@", " b", "+c", " ")) == b"a\nb\nc\n"
+    for text in (b"a\nb\nc\n", b"a\nb"):  # not the end, and no line break there
+        assert refused(text, update("@@", " a", "-b", "+B", " ")).details["reason"] == "context_not_found"
+    numbered = "--- f.txt\n+++ f.txt\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n \n"
+    assert refused(b"a\nb\n", numbered).details["reason"] == "context_not_found"
+
+
+AIDER = "--- f.txt\n+++ f.txt\n"
+
+
+def test_a_diff_as_aider_writes_it_needs_no_numbers() -> None:
+    two = AIDER + "@@ ... @@\n a\n-b\n+B\n\n@@ ... @@\n-d\n+D\n"
+    assert patched(b"a\nb\nc\nd\n", two) == b"a\nB\nc\nD\n"
+    assert patched(b"a\r\nb\r\nc\r\nd", two) == b"a\r\nB\r\nc\r\nD"
+    assert patched(b"a\nb\n", AIDER + "@@ ... @@\n+c\n") == b"a\nb\nc\n"
+    assert refused(b"a\na\n", AIDER + "@@ ... @@\n-a\n+A\n").code == "multiple_matches"
+    assert patched(b"a\nb\n", update("@@ ... @@", " a", "-b", "+B")) == b"a\nB\n"
+
+
+def test_aiders_diffs_of_several_files_are_one_patch() -> None:
+    book = Playbook({"f.txt": "a\nb\n", "g.txt": "c\n"})
+    more = "--- f.txt\n+++ f.txt\n@@ ... @@\n-b\n+B\n"
+    new = "--- /dev/null\n+++ n.txt\n@@ ... @@\n+n\n"
+    patch = AIDER + "@@ ... @@\n-a\n+A\n\n--- g.txt\n+++ g.txt\n@@ ... @@\n-c\n+C\n" + more + new
+    assert book.call("apply_patch", {"patch": patch})["ok"]
+    assert [book.text(name) for name in ("f.txt", "g.txt", "n.txt")] == ["A\nB\n", "C\n", "n\n"]
 
 
 def test_lines_are_added_without_context_where_there_is_no_choice() -> None:

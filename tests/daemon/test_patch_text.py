@@ -317,7 +317,8 @@ def test_a_diff_that_cannot_be_meant_is_refused_with_its_line(patch: str, line: 
 
 
 @every(
-    "hunk", ["@@ -1,9 +1 @@\n-a\n+b\n", "@@ -1 +1 @@\n-a\n+b\n+c\n", "@@ -1 +1,2 @@\n-a\n-b\n", "@@ ... @@\n-a\n+b\n"]
+    "hunk",
+    ["@@ -1,9 +1 @@\n-a\n+b\n", "@@ -1 +1 @@\n-a\n+b\n+c\n", "@@ -1 +1,2 @@\n-a\n-b\n", "@@ def f(): @@\n-a\n+b\n"],
 )
 def test_wrong_numbers_are_refused_with_the_way_to_do_without_them(hunk: str) -> None:
     assert "in the envelope of `*** Begin Patch` hunks need no numbers" in refused(HEAD + hunk).message

@@ -9,8 +9,9 @@ places, these may tell them apart, in this order, and nothing else does:
 * line numbers, where every hunk of the file stands exactly where its own say: then they are of this very file;
 * order: hunks are in the order of the file, and there is only one way to have them so.
 
-A hunk without a line to match is placed only where there is no choice: in an empty file, at a stated end, or by its
-number in a file that the caller is known to know.
+A hunk that only adds lines adds them at the end of the file, before a blank last line, as Codex does; or where its
+number says, in a file that the caller is known to know. A blank line at the end of a hunk stands for the last line
+break of the file, too, where the file ends with the lines before it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from itertools import accumulate
 from typing import Any, Final, NoReturn
 
 import msgspec
+from msgspec.structs import replace
 
 from quire_daemon.dialects.base import Plan
 from quire_daemon.dialects.nearest import SHOWN_CHARS, near_miss, nearest_line, why_not
@@ -100,10 +102,11 @@ class _Work:
     """A patch of one file on its way to a plan. Lines are 0-based."""
 
     def __init__(self, patch: FilePatch, text: Text, known: bool) -> None:
-        self.patch = patch
         self.text = text
         self.known = known
-        self.spans = [_Span.of(hunk) for hunk in patch.hunks]
+        self.patch = patch
+        self.patch = replace(patch, hunks=tuple(map(self._without_last_break, patch.hunks)))
+        self.spans = [_Span.of(hunk) for hunk in self.patch.hunks]
         self._ends: dict[int, tuple[int, int]] = {}  # by depth: in the outline, deeper lines, and what ends them
 
     def refuse(self, index: int, reason: str, message: str, **details: Any) -> NoReturn:
@@ -111,6 +114,16 @@ class _Work:
         _refuse(self.patch, self.patch.hunks[index].number, reason, message, hunk=index + 1, **details)
 
     # ── finding ──
+
+    def _without_last_break(self, hunk: Hunk) -> Hunk:
+        """The hunk without its blank last line, where that is none of the file, but the end of the last one."""
+        last, old = hunk.lines[-1] if hunk.lines else None, hunk.old
+        if last is None or last.mark != " " or last.text or len(old) < 2:
+            return hunk
+        if hunk.start is not None or not self.text.final_break:  # who counts lines counts this one as one
+            return hunk
+        stands_at_end = len(self.text) - len(old) + 1 in self._matching(old[:-1])
+        return replace(hunk, lines=hunk.lines[:-1]) if stands_at_end and not self._matching(old) else hunk
 
     def places(self) -> list[int]:
         """The line at which each hunk stands."""
@@ -182,13 +195,16 @@ class _Work:
     def _without_lines(self, index: int) -> int:
         """Where a hunk goes that only adds lines."""
         hunk, total = self.patch.hunks[index], len(self.text)
+        self._sections(index, TOO_DEEP)  # its headers must be lines of the file
         if hunk.at_end or not total:
             return total
+        if hunk.start is None:
+            return total - 1 if not (self.text.lines[-1] or hunk.opens) else total
         last = total if hunk.opens else 0  # the earliest line that it can come before
-        if not self.known or hunk.headers or hunk.start is None or not last <= hunk.start <= total:
+        if not self.known or not last <= hunk.start <= total:
             message = (
-                f"{self._name(index)} only adds lines and has none that says where; "
-                "give a line of context, or `*** End of File` to add them at the end."
+                f"{self._name(index)} only adds lines, and it is not known that line {hunk.start + 1} is where they "
+                "belong; give a line of context, or no line number to add them at the end."
             )
             self.refuse(index, "no_context", message)
         return hunk.start
@@ -263,7 +279,10 @@ class _Work:
         return [where[0] for where in found] if all(len(where) == 1 for where in found) else []
 
     def _in_order(self, found: Sequence[Sequence[int]]) -> list[int]:
-        """The places, if there is only one way to have the hunks in the order of the file."""
+        """The places, if there is only one way to have the hunks in the order of the file.
+
+        Those that only add lines have their place, and are in no order with the others.
+        """
         first, last = self._earliest(found), self._latest(found)
         for index, where in enumerate(found):
             between = where if not first or not last else [at for at in where if first[index] <= at <= last[index]]
@@ -276,6 +295,9 @@ class _Work:
         places: list[int] = []
         reach = 0
         for where, span in zip(found, self.spans, strict=True):
+            if not span.length:
+                places.append(where[0])
+                continue
             at = bisect_left(where, reach - span.first)
             if at == len(where):
                 return []
@@ -288,6 +310,9 @@ class _Work:
         places: list[int] = []
         reach = len(self.text)
         for where, span in zip(reversed(found), reversed(self.spans), strict=True):
+            if not span.length:
+                places.append(where[0])
+                continue
             at = bisect_right(where, reach - span.stop)
             if not at:
                 return []
@@ -393,6 +418,10 @@ class _Work:
     def _remarks(self, index: int, at: int) -> Iterator[dict[str, Any]]:
         """What the caller should know about a hunk that was placed."""
         hunk = self.patch.hunks[index]
+        if hunk.headers and not hunk.old and len(self.text):
+            message = f"{self._name(index)} only adds lines: they are at the end of the file, not under "
+            message += f"{_headers(hunk)}. Lines of context say where else lines go."
+            yield {"type": "added_at_end", "message": message, "line": at + 1}
         if hunk.old and hunk.start is not None and hunk.start != at:
             message = f"{self._name(index)} says line {hunk.start + 1}; its lines stand at line {at + 1}."
             yield {"type": "line_number_off", "message": message, "line": at + 1}

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from quire_daemon.dialects.patch_parts import (
+    ANY_LINES,
     BEGIN,
     END,
     HUNK,
@@ -139,7 +140,7 @@ class Envelope:
         headers: list[str] = []
         start: int | None = None
         while self._more() and self._line().startswith("@@"):
-            told = self._line()[2:].strip()
+            told = "" if ANY_LINES.fullmatch(self._line()) else self._line()[2:].strip()
             numbers = HUNK.match(self._line())
             if numbers is not None:
                 start = start_of(numbers)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from quire_daemon.dialects.patch_parts import (
+    ANY_LINES,
     BEGIN,
     END,
     HUNK,
@@ -171,6 +172,8 @@ class Unified:
 
     def _hunk(self) -> Hunk:
         number = self.index + 1
+        if ANY_LINES.fullmatch(self._line()):
+            return self._hunk_without_numbers(number)
         header = HUNK.match(self._line())
         if header is None:
             message = f"the header of a hunk is `@@ -1,3 +1,4 @@`, not {quoted(self._line())}"
@@ -191,6 +194,28 @@ class Unified:
             self.index += 1
         require_one_end(lines, number)
         return Hunk(number, tuple(lines), start=start_of(header))
+
+    def _hunk_without_numbers(self, number: int) -> Hunk:
+        """Its lines go on to the next hunk or file; blank ones without a mark, at its end, part it from that."""
+        self.index += 1
+        lines: list[Line] = []
+        kept = 0
+        while self.index < len(self.lines) and not self._line().startswith("@@") and not self._file_begins():
+            raw = self.lines.raw[self.index]
+            mark = chr(raw[0]) if raw else " "
+            if mark == "\\":
+                open_last(lines, self.index + 1)
+            elif mark in " +-":
+                lines += sent(mark, raw[1:])
+            else:
+                break
+            kept = len(lines) if raw else kept
+            self.index += 1
+        del lines[kept:]
+        if all(line.mark == " " for line in lines):
+            fail(number, "the hunk has no line that begins with `+` or `-`.")
+        require_one_end(lines, number)
+        return Hunk(number, tuple(lines))
 
     def _count(self, mark: str, left: dict[str, int], number: int) -> None:
         for side in {" ": "-+", "-": "-", "+": "+"}.get(mark, ""):
@@ -222,7 +247,8 @@ def _put_together(number: int, old: str, new: str, hunks: tuple[Hunk, ...], exec
         fail(number, f"the change of {old} has no hunk.", expected="@@ -1,3 +1,3 @@")
     old, new = journal_path(old), journal_path(new)
     to = new if new != old else ""
-    return FilePatch("move" if to else "update", old, number, to, hunks, unified=True)
+    numbered = not hunks or any(hunk.start is not None for hunk in hunks)
+    return FilePatch("move" if to else "update", old, number, to, hunks, unified=numbered)
 
 
 def _unquoted(name: str) -> str:

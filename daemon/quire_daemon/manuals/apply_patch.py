@@ -7,7 +7,7 @@ from typing import Final
 MANUAL: Final = """\
 # `apply_patch`: change, add, remove and rename several files, all of them or none
 
-The patch is an envelope of file sections; a unified diff works too.
+The patch is an envelope of file sections; a unified diff works too, with numbers or with `@@ ... @@`.
 
 - `*** Add File: PATH`: every line of the new file behind `+`.
 - `*** Update File: PATH`: hunks. Each begins with `@@`, or with `@@` and a line that it stands under (such as \
@@ -15,6 +15,7 @@ The patch is an envelope of file sections; a unified diff works too.
 - In a hunk: ` ` before lines that stay, `-` before lines that go, `+` before lines that come.
 - `*** Move to: PATH` below the update line renames the file; so does `*** Move File: A -> B`.
 - `*** Delete File: PATH`.
+- A hunk that only adds lines adds them at the end of the file.
 - `*** End of File` behind a hunk: it stands at the end.
 
 ```python
