@@ -1,4 +1,4 @@
-"""The picture in README.md, kept true: which way imports run, and who may touch the world.
+"""The picture in docs/architecture.md, kept true: which way imports run, and who may touch the world.
 
 Read as documentation; each test is one invariant of the architecture. Imports inside functions count (a lazy import
 is still a dependency), except for cycles, where only what runs at import time can hurt.

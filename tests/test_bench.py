@@ -71,8 +71,8 @@ def test_a_row_that_misses_its_budget_says_by_how_much(tmp_path: Path) -> None:
     kept = tmp_path / "figures.json"
     kept.write_text(json.dumps({"machine": "m", "date": "d", "scale": "full", "rows": {"read": [line]}}))
     told = bench("--from", str(kept), "--markdown")
-    assert "| ≤ 2 ms, MISSES, 2.5 × the budget |" in told
-    assert "Why it misses: the file is opened under a lease" in told
+    assert "| ≤ 2 ms, behind, 2.5 × the budget |" in told
+    assert "Why it is behind: the file is opened under a lease" in told
 
 
 def test_a_row_that_there_is_not_is_named(capfd: pytest.CaptureFixture[str]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -15,21 +17,18 @@ from quire_client.commands import COMMANDS
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
 GUIDE = (ROOT / "docs" / "guide.md").read_text()
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
 EXTENDING = (ROOT / "docs" / "extending.md").read_text()
+PAGES = [README, GUIDE, ARCHITECTURE, EXTENDING]
 BLOCK = re.compile(r"^```(bash|text|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def test_the_first_ten_lines_say_what_it_is_and_the_two_commands() -> None:
-    top = "\n".join(README.splitlines()[:10])
-    assert "journal beside coding agents" in top
-    assert "./scripts/quire up PATH" in top
-    assert "./scripts/test" in top
-
-
-def blocks() -> list[tuple[str, str]]:
-    """The fenced blocks of the quick start, in order: language and text."""
-    start = README.split("\n## Quick start\n")[1].split("\n## ")[0]
-    return BLOCK.findall(start)
+def test_the_readme_says_what_it_is_and_shows_it_within_its_first_lines() -> None:
+    top = "\n".join(README.splitlines()[:12])
+    assert "records every version of every" in top
+    assert "(docs/demo.svg)" in top
+    assert "./scripts/quire up" in README.split("\n## Connect")[0]
+    assert len(README.splitlines()) <= 150
 
 
 def assert_shows(printed: str, wanted: str, script: str) -> None:
@@ -42,21 +41,26 @@ def assert_shows(printed: str, wanted: str, script: str) -> None:
         at = found.end()
 
 
-@pytest.mark.real
-def test_the_quick_start_runs_as_it_stands_and_prints_what_it_says(daemon) -> None:
-    """All blocks in one shell, one after the other, as a reader would; a text block is what the one before printed."""
-    home = daemon()  # its folders and its mark are in the environment now: whatever is started is found and ended
-    python = live.python()
+def play(document: str, home: live.Live) -> Path:
+    """Run all blocks of a document in one shell, as a reader would; a text block is what the block before printed.
+
+    Returns the home folder. The folder where it begins has `scripts/quire`, as a clone does that is set up already.
+    """
+    clone, python = home.top / "clone", Path(sys.executable)  # what a reader has, not the quicker one of the tests
+    (clone / "scripts").mkdir(parents=True)
+    (clone / "scripts" / "quire").symlink_to(python.with_name("quire"))
+    owner = home.top / "home"
+    (owner / "site").mkdir(parents=True)
     mark = "-- next block --"
-    found = blocks()
-    script = [f"PATH={python.parent}:$PATH"]
+    found = BLOCK.findall(document)
+    script = [f"export HOME={owner} PATH={python.parent}:$PATH"]
     for language, text in found:
         if language == "bash":
             script += [text, f"echo '{mark}'"]
         elif language == "python":
             script += [f"{python} - <<'PYTHON'\n{text}PYTHON", f"echo '{mark}'"]
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", "\n".join(script)], cwd=home.top, capture_output=True, text=True, timeout=55
+        ["bash", "-euo", "pipefail", "-c", "\n".join(script)], cwd=clone, capture_output=True, text=True, timeout=110
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     printed = iter(done.stdout.split(f"{mark}\n"))
@@ -66,6 +70,32 @@ def test_the_quick_start_runs_as_it_stands_and_prints_what_it_says(daemon) -> No
             assert_shows(last, text, source)
         else:
             last, source = next(printed), text
+    return owner
+
+
+@pytest.mark.real
+@pytest.mark.timeout(120)  # some fifty processes, on a machine that may be busy
+def test_every_snippet_of_the_readme_runs_as_it_stands(daemon) -> None:
+    owner = play(
+        README, daemon()
+    )  # its folders and its mark are in the environment: what is started is found and ended
+    assert (owner / "site" / "hello.py").read_text() == 'print("hello")\n', "undone and redone"
+    assert "quire" in (owner / "site" / ".mcp.json").read_text()
+    subprocess.run(
+        [Path(sys.executable).with_name("quire"), "down"], cwd=owner / "site", check=True, capture_output=True
+    )
+
+
+@pytest.mark.real
+@pytest.mark.timeout(120)  # some fifty processes, on a machine that may be busy
+def test_every_section_of_the_guide_runs_as_it_stands_and_the_last_one_leaves_nothing(daemon) -> None:
+    home = daemon()
+    play(GUIDE, home)
+    site = home.top / "clone" / "site"
+    assert sorted(path.name for path in site.iterdir()) == ["greet.py"], "no settings of an agent, no folder of ours"
+    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        assert not (Path(os.environ[name]) / "quire").exists()
+    assert not [*(Path(os.environ["XDG_RUNTIME_DIR"]) / "quire").glob("*")], "no socket"
 
 
 def test_every_command_is_in_the_reference_and_told_of_elsewhere_by_its_name() -> None:
@@ -82,7 +112,7 @@ def test_every_dependency_has_its_reason() -> None:
     assert {row.split("|")[1].strip() for row in table.splitlines() if row.startswith("| ")} - {"package"} == names
 
 
-@pytest.mark.parametrize("text", [README, GUIDE, EXTENDING], ids=["README", "guide", "extending"])
+@pytest.mark.parametrize("text", PAGES)
 def test_every_file_that_a_document_names_is_there(text: str) -> None:
     named = set(re.findall(r"`((?:journal|daemon|client|tests|scripts|systemd|docs|\.ci)/[\w./-]*)`", text))
     assert named

@@ -34,16 +34,21 @@ def costs(figures: Mapping[str, Any], rows: Mapping[str, Row], lines: Mapping[st
         if row.grows_with and series(some):
             parts.append(f"![{row.about}](bench/{name}.svg)")
         if misses(some) and row.reason:
-            parts.append(f"Why it misses: {row.reason}")
+            parts.append(f"Why it is behind: {row.reason}")
     return "\n\n".join(part.strip() for part in parts)
 
 
 def headlines(lines: Mapping[str, Sequence[Line]]) -> str:
-    """The lines that the README shows, without their notes."""
+    """The table of the README: figures and what stands beside them; budgets are for the page of all figures."""
     named: dict[str, Line] = {}
     for line in (line for some in lines.values() for line in some):
         named.setdefault(line.what, line)
-    return _table((named[what], "") for what in HEADLINES if what in named)
+    out = ["| | Quire | beside it, in the same run |", "|---|---|---|"]
+    for what in HEADLINES:
+        if what in named:
+            _, ours, _, reference, theirs, *_ = cells(named[what])
+            out.append(f"| {HEADLINES[what]} | {ours} | {f'{reference}: {theirs}' if reference else ''} |")
+    return "\n".join(out)
 
 
 def _told(lines: Sequence[Line]) -> Iterator[tuple[Line, str]]:
