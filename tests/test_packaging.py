@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import os
 import shutil
 import subprocess
 import sys
@@ -14,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import quire_journal
+from quire_client.commands import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -52,19 +56,60 @@ def test_every_package_is_marked_as_typed() -> None:
         assert (ROOT / folder / "py.typed").is_file()
 
 
-@pytest.mark.campaign  # it asks the package index for what builds the wheel
-@pytest.mark.timeout(300)
-def test_the_wheel_has_the_marks_of_types_and_the_units_of_the_service(tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path, ROOT]
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this checkout."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT]
     built = subprocess.run(build, capture_output=True, text=True)
     if built.returncode and "hatchling" in built.stderr:
         pytest.skip("what builds the wheel cannot be had here")
     assert built.returncode == 0, built.stderr
-    (wheel,) = tmp_path.glob("*.whl")
+    (made,) = folder.glob("*.whl")
+    return made
+
+
+@pytest.mark.campaign  # it asks the package index for what builds the wheel
+@pytest.mark.timeout(300)
+def test_the_wheel_has_the_marks_of_types_and_the_units_of_the_service(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {f"{package}/py.typed" for package in ("quire_journal", "quire_daemon", "quire_client")} <= {*names}
     assert {f"quire_client/service/quired@.{kind}" for kind in ("service", "socket")} <= {*names}
     assert not [name for name in names if "example" in name or "test" in name]
+
+
+def installed(installer: str, wheel: Path, top: Path) -> Path:
+    """The folder of `quire`, installed into an empty environment by pip, pipx or uv."""
+    wanted = f"quire[mcp,syntax] @ {wheel.as_uri()}"
+    run = functools.partial(subprocess.run, check=True, capture_output=True, env={**os.environ, "HOME": os.fspath(top)})
+    run([sys.executable, "-m", "venv", top / "tools"])
+    pip = [top / "tools" / "bin" / "python", "-m", "pip", "install", "--quiet"]
+    if installer == "pip":
+        run([*pip, wanted])
+        return top / "tools" / "bin"
+    run([*pip, installer])
+    tool = top / "tools" / "bin" / installer
+    run([tool, "install", wanted] if installer == "pipx" else [tool, "tool", "install", wanted])
+    return top / ".local" / "bin"
+
+
+@pytest.mark.campaign  # it asks the package index for all that Quire needs
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("installer", ["pip", "pipx", "uv"])
+def test_every_command_starts_after_an_install_of_the_wheel(installer: str, wheel: Path, tmp_path: Path) -> None:
+    quire = installed(installer, wheel, tmp_path) / "quire"
+    for name in COMMANDS:
+        said = subprocess.run([quire, name, "--help"], capture_output=True, text=True)
+        assert (said.returncode, said.stderr) == (0, ""), name
+        assert f"quire {name}" in said.stdout
+    (tmp_path / "site").mkdir()
+    environ = {**os.environ, **{f"XDG_{one}_HOME": str(tmp_path / one) for one in ("STATE", "CONFIG")}}
+    environ |= {"HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)}
+    with contextlib.ExitStack() as stack:
+        stack.callback(subprocess.run, [quire, "down", "-C", tmp_path / "site"], env=environ, capture_output=True)
+        for words in (["up", "."], ["setup", "claude-code"], ["doctor"], ["log"], ["verify"]):
+            ran = subprocess.run([quire, *words], cwd=tmp_path / "site", env=environ, capture_output=True, text=True)
+            assert ran.returncode == 0, (words, ran.stdout, ran.stderr)
 
 
 def test_nothing_that_the_packages_need_is_left_out_of_what_git_and_so_the_wheel_has() -> None:
