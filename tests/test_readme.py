@@ -119,6 +119,13 @@ def test_every_file_that_a_document_names_is_there(text: str) -> None:
     assert not [path for path in sorted(named) if not (ROOT / path).exists()]
 
 
+def test_every_module_that_the_reading_order_names_is_there() -> None:
+    named = {Path(path).name for path in re.findall(r"`([\w/]+\.py)`", ARCHITECTURE)}
+    there = {path.name for folder in ("journal", "daemon", "client", "tests") for path in (ROOT / folder).rglob("*.py")}
+    assert len(named) > 40
+    assert named <= there
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/costs.md"])
 def test_every_picture_of_a_document_is_there(page: str) -> None:
     pictures = re.findall(r"!\[[^]]*\]\(([^)]+)\)", (ROOT / page).read_text())
