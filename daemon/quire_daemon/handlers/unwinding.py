@@ -6,7 +6,7 @@ Everything in here is asked of the journal alone, so that the app learns from it
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -23,6 +23,7 @@ from quire_daemon.handlers.choosing import (
     UndoParams,
     choose,
 )
+from quire_daemon.handlers.guard import Guard
 from quire_daemon.handlers.log_filter import named_burst, path_filter, single_path
 from quire_daemon.handlers.undoing import UNSEEN
 from quire_daemon.handlers.without import lives_without
@@ -71,18 +72,18 @@ class Lived(NamedTuple):
 
 def _unwound(known: Batches, choice: Choice) -> list[Lived]:
     """What the files of the chosen batches come to without them."""
-    chosen = {*choice.batches}
-    found = [Lived(life, _unwound_since(known.history, life, chosen)) for life in lives_without(known, choice)]
+    guard = Guard(known, choice.batches)
+    found = [Lived(life, _unwound_since(known.history, life, guard)) for life in lives_without(known, choice)]
     if choice.how != "redo":
         return found
     # What undid others may have been about files that the chosen batch never touched: they stay as they are.
     return [one for one in found if not one.unwound.is_now or one.unwound.conflicts or one.unwound.missing]
 
 
-def _unwound_since(history: History, life: Life, chosen: Container[int]) -> Unwound:
+def _unwound_since(history: History, life: Life, guard: Guard) -> Unwound:
     """What a file comes to; of others' versions that stay only those are told that are later than what is chosen."""
-    found = unwind(history, life)
-    first = next((step.seq for step in life.steps if step.batch in chosen), 0)
+    found = guard.check(life, unwind(history, life))
+    first = next((step.seq for step in life.steps if step.batch in guard.chosen), 0)
     return replace(found, kept=tuple(seq for seq in found.kept if seq > first))
 
 
@@ -260,6 +261,7 @@ class _Staying:
     def _left_with(self, group: set[int]) -> dict[int, int] | None:
         """How many conflicts each file has when these are left out, too. None when a file comes to something else."""
         left: dict[int, int] = {}
+        guard = Guard(self._known, {*self._choice.batches} - self._out - group)
         for number in {n for batch in group for n in self._touched[batch]}:
             life, was, skipped = self._files[number]
             if skipped:
@@ -268,6 +270,7 @@ class _Staying:
             kept = self._out | group
             steps = tuple(replace(s, undone=s.undone and s.batch not in kept) for s in life.steps)
             now = unwind(self._known.history, Life(steps))
+            now = guard.check(Life(steps), now)
             same = (now.present, now.path, now.mode, now.blob) == (was.present, was.path, was.mode, was.blob)
             if not same or now.missing or len(now.conflicts) > self._conflicts[number]:
                 return None

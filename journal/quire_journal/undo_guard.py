@@ -1,0 +1,410 @@
+"""The guard of an undo: whatever was planned, no line goes or comes back that the chosen batches do not account for.
+
+It knows nothing of how the plan was made. It weaves the versions of the file (`weave`), and asks of each line that
+would go whether it would still stand without the chosen batches, and of each that would come whether it would stand
+again. What has no such reason is not done, and is a conflict that names the record which is against it. The same holds
+for the name of the file, its mode, and that there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from quire_journal.blame import backwards
+from quire_journal.carry import changes
+from quire_journal.events import REGULAR
+from quire_journal.history import History
+from quire_journal.ids import blob_id
+from quire_journal.line_ranges import ranges_of
+from quire_journal.lives import Life, State, Step
+from quire_journal.marking import Disputed
+from quire_journal.merging import Conflict
+from quire_journal.splice import Splice, apply
+from quire_journal.text import BINARY_PROBE, BOM, Text
+from quire_journal.unwind import Unwound
+from quire_journal.views.files import OUTSIDE_TYPE
+from quire_journal.weave import Line, Made, Standing, Weave, ended
+
+UNDOING: Final = "undo"
+"""The type of versions that undo, redo, rollback and restore make."""
+
+FEW: Final = 8
+"""Versions that are looked up one by one."""
+
+MOST_CELLS: Final = 40_000
+"""Lines times lines in which another way to tell the same change is looked for; a look at so many takes 20 ms."""
+
+
+class Undoing(msgspec.Struct, frozen=True):
+    """What is undone, and what the log says of undos."""
+
+    chosen: Container[int]
+    nothing: Callable[[int], bool]  # has a batch undone nothing but chosen ones, so that it comes to nothing with them?
+    affected: Collection[int]  # what the chosen ones undid, and what that undid, and so on
+    undoers: Callable[[int], Sequence[int]]  # which batches undid one, in this file
+
+
+def guard(history: History, life: Life, found: Unwound, undoing: Undoing) -> Unwound:
+    """`found` without what the chosen batches do not account for, which are conflicts of it."""
+    if found.missing or found.is_now or found.now.folder or _is_as_before(life, found, undoing):
+        return found
+    return _Guard(history, _from_the_first(history, life, undoing), found, undoing).guarded()
+
+
+def _is_as_before(life: Life, found: Unwound, undoing: Undoing) -> bool:
+    """Is the file to be as it was before its last steps, which are chosen ones, and undos of nothing else?"""
+    for step in reversed(life.steps):
+        if step.batch not in undoing.chosen and not undoing.nothing(step.batch):
+            return False
+        then = step.before
+        if not found.present and not then.present:
+            return True
+        if found.present and then.present and (found.path, found.mode, found.blob) == (then.path, then.mode, then.blob):
+            return bool(then.blob)
+    return False
+
+
+def _from_the_first(history: History, life: Life, undoing: Undoing) -> Life:
+    """The life from the first step on of what is in force, or not, by chosen undos."""
+    before, since = life.steps[0].before, min(undoing.affected, default=0)
+    if not 0 < since <= before.seq:
+        return life
+    states: list[State] = []
+    wanted = 0
+    for path, version in backwards(history, before.path, before.seq):
+        if version.seq < since:
+            break
+        states.append(State(path, version))
+        wanted = len(states) if version.batch in undoing.affected else wanted
+    if not wanted:
+        return life
+    oldest = states[wanted - 1]
+    came_from = oldest.version.moved_from if oldest.version is not None else ""
+    path = came_from or oldest.path
+    chain = [State(path, history.version_at(path, oldest.seq - 1)), *reversed(states[:wanted])]
+    steps = (Step(a, b, b.seq, undone=False) for a, b in pairwise(chain))
+    return Life((*steps, *life.steps))
+
+
+class _Guard:
+    """What is planned for one file, beside what accounts for it."""
+
+    def __init__(self, history: History, life: Life, found: Unwound, undoing: Undoing) -> None:
+        self._history, self._life, self._found, self._chosen = history, life, found, undoing.chosen
+        self._then = Standing(undoing.undoers)
+        self._before = Standing(undoing.undoers)
+        self._after = Standing(undoing.undoers, undoing.chosen)
+        self._claimed: set[Line] = set()
+        self._conflicts: list[Conflict] = []
+        self._first = life.steps[0].before.seq or life.steps[0].seq
+        self._text = self._woven()
+
+    # ── the past ──
+
+    def _woven(self) -> Weave:
+        """The lines of its versions."""
+        states = [self._life.steps[0].before, *(step.after for step in self._steps())]
+        bodies = self._bodies(states)
+        weave = Weave(next(bodies), states[0].seq, self._then)
+        seen = {states[0].blob}
+        for state, body in zip(states[1:], bodies, strict=True):
+            weave.take(body, _made(state, state.blob in seen))
+            seen.add(state.blob)
+        return weave
+
+    def _woven_word(self, word: Callable[[State], bytes]) -> Weave:
+        """What is said of the file itself, as the lines of a text are woven."""
+        states = [self._life.steps[0].before, *(step.after for step in self._steps())]
+        weave = Weave(word(states[0]), states[0].seq, self._then)
+        for state in states[1:]:
+            if state.present or word is not _mode:
+                weave.take(word(state), _made(state, again=True))
+        return weave
+
+    def _steps(self) -> Iterator[Step]:
+        """The steps that are woven: of chosen edits that follow each other the last, and those whose bytes are held."""
+        steps = self._life.steps
+        for step, behind in zip(steps, (*steps[1:], None), strict=True):
+            if behind is None or not (self._is_chosen_edit(step) and self._is_chosen_edit(behind)):
+                yield step
+
+    def _is_chosen_edit(self, step: Step) -> bool:
+        version = step.after.version
+        return step.batch in self._chosen and version is not None and version.type not in (UNDOING, OUTSIDE_TYPE)
+
+    def _bodies(self, states: Sequence[State]) -> Iterator[bytes]:
+        """What each state holds. Where it is not known, nothing counts as changed."""
+        held = [s.present and _is_file(s) and bool(s.blob) and self._history.holds(s.blob) for s in states]
+        blobs = [s.blob for s, there in zip(states, held, strict=True) if there]
+        # A few are at hand, as the plan was made of them.
+        few = len(blobs) <= FEW
+        data = (self._history.text_of(b).data for b in blobs) if few else self._history.bytes_in_turn(blobs)
+        body = b""
+        for state, there in zip(states, held, strict=True):
+            if there:
+                body = _body(next(data))
+            elif not state.present:
+                body = b""
+            elif state.blob and not _is_file(state):
+                body = _whole(state.blob)
+            yield body
+
+    # ── what is planned ──
+
+    def guarded(self) -> Unwound:
+        """What remains of it."""
+        found, now = self._found, self._found.now
+        if found.present != now.present:
+            presence = self._woven_word(_presence)
+            if not self._may_become(presence, _PRESENT if found.present else b""):
+                self._conflict("occupied" if now.present else "deleted", presence, _PRESENT)
+                return self._left_with()
+        if not found.present:
+            return self._without_all()
+        path, mode = found.path, found.mode
+        if path != now.path and not self._may_be(_path, _of_path(path), "moved"):
+            path = now.path
+        if now.present and mode != now.mode and not self._may_be(_mode, _of_mode(mode), "mode"):
+            mode = now.mode
+        blob, made = self._content()
+        conflicts = (*found.conflicts, *self._conflicts)
+        return replace(found, path=path, mode=mode, blob=blob, made=made, conflicts=conflicts)
+
+    def _without_all(self) -> Unwound:
+        """The file goes if each of its lines may."""
+        held = [n for n in range(self._text.size) if not self._may_go(self._text.line(n))]
+        if not held:
+            return self._found
+        seq = self._brought(held[0])
+        return self._left_with(Conflict(seq, "bytes", () if self._is_whole() else ranges_of(held)))
+
+    def _left_with(self, *conflicts: Conflict) -> Unwound:
+        """The file stays as it is."""
+        found, now = self._found, self._found.now
+        left = Unwound.left_alone(now, "", kept=found.kept)
+        return replace(left, conflicts=(*found.conflicts, *self._conflicts, *conflicts))
+
+    def _conflict(self, why: str, weave: Weave, key: bytes) -> None:
+        """Name the record by which it is as it is."""
+        there = weave.line(0) if weave.size else None
+        gone = weave.gone(key)
+        seq = there.brought_by if there is not None else gone[-1].removed_by if gone else 0
+        self._conflicts.append(Conflict(seq or self._first, why))
+
+    def _may_be(self, word: Callable[[State], bytes], key: bytes, why: str) -> bool:
+        """May its name, or its mode, go back to that? If not, it is a conflict."""
+        weave = self._woven_word(word)
+        may = self._may_become(weave, key)
+        if not may:
+            self._conflict(why, weave, key)
+        return may
+
+    def _may_become(self, weave: Weave, key: bytes) -> bool:
+        """May a name, a mode or the presence of the file go back to that?"""
+        if weave.size and not self._may_go(weave.line(0)):
+            return False
+        return not key or any(line.stands(self._after.in_force) for line in weave.gone(key))
+
+    # ── its text ──
+
+    def _content(self) -> tuple[bytes, Text | None]:
+        """The bytes that it comes to."""
+        found, now = self._found, self._found.now
+        if found.blob == now.blob and now.present:
+            return found.blob, found.made
+        if found.entry != REGULAR or not _is_file(now):
+            return self._whole_content(_whole(found.blob))
+        was = self._history.text_of(now.blob) if now.present else Text.of(b"")
+        wanted = found.made if found.made is not None else self._history.text_of(found.blob)
+        if was.binary or wanted.binary:
+            return self._whole_content(_body(wanted.data))
+        splices = changes(was, wanted)
+        kept = [part for n, s in enumerate(splices) for part in self._parts(splices, n, s, was, wanted)]
+        if kept == [*splices]:
+            return found.blob, found.made
+        if not kept and now.present:
+            return now.blob, None
+        made = apply(was, kept, final_break=wanted.final_break)
+        made = Text(wanted.bom, made.lines, made.breaks)
+        return (now.blob, None) if now.present and made == was else (made.blob, made)
+
+    def _whole_content(self, key: bytes) -> tuple[bytes, Text | None]:
+        """Of what is no text: all of it, or nothing."""
+        found, now = self._found, self._found.now
+        if all(self._may_go(self._text.line(n)) for n in range(self._text.size)) and all(
+            self._claim(part) is not None for part in key.splitlines(keepends=True)
+        ):
+            return found.blob, found.made
+        seq = self._brought(0) if self._text.size else self._first
+        self._conflicts.append(Conflict(seq, "bytes"))
+        return now.blob, None
+
+    def _parts(self, splices: Sequence[Splice], n: int, s: Splice, was: Text, wanted: Text) -> Iterator[Splice]:
+        """What of a splice is accounted for: all of it, or some lines of one that only removes or only adds."""
+        keys = [line + ending for line, ending in zip(s.lines, s.breaks or (), strict=True)]
+        going = [self._text.line(number) for number in range(s.start, s.stop)]
+        coming = [self._claim(key) for key in keys]
+        held = [s.start + i for i, line in enumerate(going) if not self._may_go(line)]
+        known = [line for line in (*going, *coming) if line is not None]
+        meant = any(line.is_of(self._is_affected) for line in known)
+        if meant and not held and all(line is not None for line in coming):
+            yield s
+            return
+        if self._is_told_otherwise(splices, n, was, wanted):
+            yield s
+            return
+        if not meant:
+            held = [*range(s.start, s.stop)]
+            coming = [None] * len(keys)
+        self._block(s, held, keys, coming)
+        if not s.lines:
+            yield from (Splice(a, b, (), ()) for a, b in _runs(s.start, s.stop, held))
+        elif s.start == s.stop and any(line is not None for line in coming):
+            parts = [i for i, line in enumerate(coming) if line is not None]
+            breaks = s.breaks or ()
+            yield replace(s, lines=tuple(s.lines[i] for i in parts), breaks=tuple(breaks[i] for i in parts))
+
+    def _block(self, s: Splice, held: Sequence[int], keys: Sequence[bytes], coming: Sequence[Line | None]) -> None:
+        """A conflict for each record that is against it."""
+        against: dict[int, list[int]] = {}
+        for number in held:
+            against.setdefault(self._brought(number), []).append(number)
+        for key, line in zip(keys, coming, strict=True):
+            if line is None:
+                gone = self._text.gone(key)
+                against.setdefault(gone[-1].removed_by if gone else self._found.now.seq, [])
+        parts = [i for i, line in enumerate(coming) if line is not None]
+        place: Disputed | None = Disputed(
+            s.start, s.stop, tuple(s.lines[i] for i in parts), tuple((s.breaks or ())[i] for i in parts)
+        )
+        if any(
+            c.place is not None and c.place.start <= s.stop and s.start <= c.place.stop for c in self._found.conflicts
+        ):
+            place = None
+        if s.start == s.stop and not parts:
+            place = None
+        for seq, numbers in against.items():
+            self._conflicts.append(Conflict(seq or self._first, "lines", ranges_of(numbers), place))
+            place = None
+
+    def _is_told_otherwise(self, splices: Sequence[Splice], n: int, was: Text, wanted: Text) -> bool:
+        """Does the same come of lines that may go and come, where equal lines stand there more than once?"""
+        s = splices[n]
+        moved = sum(one.shift for one in splices[:n])
+        size = max(s.stop - s.start, len(s.lines))
+        before = min(2 * size + 4, s.start - (splices[n - 1].stop if n else 0))
+        behind = min(2 * size + 4, (splices[n + 1].start if n + 1 < len(splices) else len(was)) - s.stop)
+        start, stop = s.start - before, s.stop + behind
+        from_, upto = start + moved, stop + moved + s.shift
+        if (stop - start + 1) * (upto - from_ + 1) > MOST_CELLS:
+            return False
+        old, new = _keys(was, start, stop), _keys(wanted, from_, upto)
+        may_go = [self._may_go(self._text.line(number)) for number in range(start, stop)]
+        may_come = [any(self._comes_back(line) for line in self._text.gone(key)) for key in new]
+        reached = [True]
+        for k in range(len(new)):
+            reached.append(reached[k] and may_come[k])
+        for i, key in enumerate(old):
+            row = [reached[0] and may_go[i]]
+            for k, other in enumerate(new):
+                row.append((reached[k] and key == other) or (reached[k + 1] and may_go[i]) or (row[k] and may_come[k]))
+            reached = row
+        return reached[-1]
+
+    # ── what accounts for it ──
+
+    def _may_go(self, line: Line | None) -> bool:
+        """Would the line not stand without the chosen batches?"""
+        return line is not None and not line.stands(self._after.in_force)
+
+    def _comes_back(self, line: Line) -> bool:
+        return line.stands(self._after.in_force)
+
+    def _claim(self, key: bytes) -> Line | None:
+        """A line with these bytes that would stand again, which no other one stands for yet."""
+        for line in reversed(self._text.gone(key)):
+            if line not in self._claimed and self._comes_back(line):
+                self._claimed.add(line)
+                return line
+        return None
+
+    def _is_affected(self, batch: int) -> bool:
+        """Is the batch chosen, or in force for that reason, or not?"""
+        return batch in self._chosen or self._before.in_force(batch) != self._after.in_force(batch)
+
+    def _brought(self, number: int) -> int:
+        """The record by which a line stands there."""
+        line = self._text.line(number)
+        return (line.brought_by if line is not None else 0) or self._first
+
+    def _is_whole(self) -> bool:
+        now = self._found.now
+        return not _is_file(now) or self._history.text_of(now.blob).binary
+
+
+_PRESENT: Final = b"there\n"
+
+
+def _made(state: State, again: bool) -> Made:
+    """How a state came about."""
+    version = state.version
+    if version is None:
+        return Made(0, 0)
+    undoing = version.type == UNDOING
+    return Made(version.seq, version.batch, undoing, undoing or version.type == OUTSIDE_TYPE, again)
+
+
+def _presence(state: State) -> bytes:
+    return _PRESENT if state.present else b""
+
+
+def _mode(state: State) -> bytes:
+    return _of_mode(state.mode)
+
+
+def _path(state: State) -> bytes:
+    return _of_path(state.path)
+
+
+def _of_mode(mode: int) -> bytes:
+    return b"%o\n" % mode
+
+
+def _of_path(path: str) -> bytes:
+    return path.encode("utf-8", "surrogateescape").hex().encode() + b"\n"
+
+
+def _is_file(state: State) -> bool:
+    return state.version is not None and state.version.entry == REGULAR
+
+
+def _whole(blob: bytes) -> bytes:
+    """One line that stands for bytes which are not compared line by line."""
+    return b"\0" + blob.hex().encode() + b"\n"
+
+
+def _body(data: bytes) -> bytes:
+    """The bytes of a file as lines that all have a break; of a binary file, one line."""
+    if data.find(b"\0", 0, BINARY_PROBE) >= 0:
+        return _whole(blob_id(data))
+    return ended(data.removeprefix(BOM))
+
+
+def _keys(text: Text, start: int, stop: int) -> list[bytes]:
+    """Lines with their breaks; the last one has one like the others."""
+    breaks = [b or text.break_for(len(text) - 1) for b in text.breaks[start:stop]]
+    return [line + ending for line, ending in zip(text.lines[start:stop], breaks, strict=True)]
+
+
+def _runs(start: int, stop: int, without: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The runs of numbers from `start` to `stop` that are not among these."""
+    at = start
+    for number in (*without, stop):
+        if at < number:
+            yield at, number
+        at = number + 1

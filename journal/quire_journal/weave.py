@@ -1,0 +1,241 @@
+"""The weave of a file: every line that it had, in order, with the batches that brought it and that removed it.
+
+Whoever types a line makes a new one, though the same words stood there before. Whoever only puts back what stood there
+(an undo, a redo, a rollback, a restore, another program) brings the old line back, which keeps its author.
+
+An undo does nothing to a line by itself, but by what it says of other batches: a line that it removes was brought by a
+batch that is not in force any more. What that does not explain counts as the work of the undo.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Sequence
+from typing import Final, NamedTuple
+
+from quire_journal.diff import blocks, breaks_between, common_bytes
+
+EVER: Final = 1 << 63
+"""Behind every record."""
+
+InForce = Callable[[int], bool]
+"""Is a batch in force?"""
+
+
+class Act(NamedTuple):
+    """What a batch did to a line that was there before it."""
+
+    batch: int
+    brought: bool  # else it removed the line
+    takes_back: bool = False  # it is nothing but the end of the act before
+
+
+class Line:
+    """A line of a file through its versions."""
+
+    __slots__ = ("acts", "born", "brought_by", "key", "removed_by", "there")
+
+    def __init__(self, key: bytes, born: int, seq: int) -> None:
+        self.key = key  # its bytes, with the break
+        self.born = born  # the batch of whoever typed it; 0: it is older than what is woven
+        self.acts: list[Act] = []
+        self.there = True
+        self.brought_by = seq  # the record by which it stands where it does
+        self.removed_by = 0  # the record that it went by last
+
+    def stands(self, in_force: InForce) -> bool:
+        """Would it be there, if just the batches were in force that are?"""
+        if not in_force(self.born):
+            return False
+        taken_back = False
+        for act in reversed(self.acts):
+            if taken_back:
+                taken_back = False
+            elif in_force(act.batch):
+                if not act.takes_back:
+                    return act.brought
+                taken_back = True
+        return True
+
+    def is_of(self, fits: Callable[[int], bool]) -> bool:
+        """Has such a batch brought or removed it?"""
+        return fits(self.born) or any(fits(act.batch) for act in self.acts)
+
+
+class Standing:
+    """Which batches are in force, when some of them are taken out. `undoers`: those that say that they undid one."""
+
+    def __init__(self, undoers: Callable[[int], Sequence[int]], out: Container[int] = frozenset()) -> None:
+        self._undoers, self._out = undoers, out
+        self._upto = EVER
+        self._known: dict[int, bool] = {0: True}
+
+    def upto(self, batch: int) -> InForce:
+        """As it was when this batch had been made."""
+        if batch != self._upto:
+            self._upto, self._known = batch, {0: True}
+        return self.in_force
+
+    def in_force(self, batch: int) -> bool:
+        """Is it, by those that count?"""
+        known, todo = self._known, [batch]
+        while todo:  # without recursion: undo and redo can follow each other a thousand times
+            at = todo[-1]
+            if at in known:
+                todo.pop()
+                continue
+            if at in self._out:
+                known[at] = False
+                continue
+            deciding = [by for by in self._undoers(at) if by <= self._upto]
+            unknown = [by for by in deciding if by not in known]
+            if unknown:
+                todo += unknown
+            else:
+                known[at] = not any(known[by] for by in deciding)
+        return known[batch]
+
+
+class Made(NamedTuple):
+    """How a version was made."""
+
+    seq: int
+    batch: int
+    undoing: bool = False  # by an undo, a redo, a rollback or a restore
+    moving: bool = False  # by whoever is not the author of lines that stood there before
+    again: bool = False  # the whole is what it was once
+
+
+class Weave:
+    """The lines of a file, version by version."""
+
+    def __init__(self, first: bytes, seq: int, standing: Standing) -> None:
+        """`first` is the oldest version looked at, of which nobody is asked who made it; `seq` its record."""
+        self._standing = standing
+        self._first = seq
+        self._body = first
+        self._now: list[Line | None] = [None] * len(first.splitlines())  # None: as in the first version
+        self._gaps: list[list[Line] | None] = [None] * (len(self._now) + 1)  # what stood before each line, and behind
+        self._gone: dict[bytes, list[Line]] = {}
+
+    def take(self, body: bytes, made: Made) -> None:
+        """Weave the next version in. Each of its lines has a break."""
+        was, self._body = self._body, body
+        if was == body:
+            return
+        head, tail = common_bytes(was, body)
+        line = breaks_between(was, 0, head)
+        gone = was[head : len(was) - tail].splitlines(keepends=True)
+        come = body[head : len(body) - tail].splitlines(keepends=True)
+        in_force = self._standing.upto(made.batch)
+        differing = blocks(gone, come)
+        fallen: set[Line] = set()
+        for i, j, _, _ in differing:
+            for n in range(i, j):
+                fallen.add(self._fell(line + n, gone[n], made, in_force))
+        for i, j, k, m in reversed(differing):
+            self._replace(line + i, line + j, come[k:m], made, _Found(self, fallen, in_force, made))
+
+    @property
+    def size(self) -> int:
+        """How many lines there are now."""
+        return len(self._now)
+
+    def line(self, number: int) -> Line | None:
+        """A line as it is now; None for one that is older than all that was woven."""
+        return self._now[number]
+
+    def gone(self, key: bytes) -> Sequence[Line]:
+        """The lines with these bytes that are not there now, the last to go at the end."""
+        found = [line for line in self._gone.get(key, ()) if not line.there]
+        self._gone[key] = found
+        return found
+
+    def _fell(self, number: int, key: bytes, made: Made, in_force: InForce) -> Line:
+        line = self._now[number]
+        if line is None:
+            line = self._now[number] = Line(key, 0, self._first)
+        if not made.undoing or line.stands(in_force):
+            back = made.moving and made.again and bool(line.acts) and line.acts[-1].brought
+            line.acts.append(Act(made.batch, brought=False, takes_back=back))
+        line.there = False
+        line.removed_by = made.seq
+        self._gone.setdefault(key, []).append(line)
+        return line
+
+    def _replace(self, start: int, stop: int, come: Sequence[bytes], made: Made, found: _Found) -> None:
+        before: list[Line] = []
+        for n in range(start, stop):
+            before += self._gaps[n] or ()
+            line = self._now[n]
+            if line is not None:
+                before.append(line)
+        before += self._gaps[stop] or ()
+        lines: list[Line | None] = []
+        gaps: list[list[Line] | None] = []
+        at = 0
+        places = found.places(come, before) if made.moving else {}
+        for n, key in enumerate(come):
+            place = places.get(n)
+            if place is not None:
+                line = before[place]
+                gaps.append(before[at:place] or None)
+                at = place + 1
+            else:
+                line = found.elsewhere(key) if made.moving else None
+                gaps.append(None)
+            lines.append(Line(key, made.batch, made.seq) if line is None else self._back(line, made, found.in_force))
+        gaps.append([line for line in before[at:] if not line.there] or None)
+        self._now[start:stop] = lines
+        self._gaps[start : stop + 1] = gaps
+
+    def _back(self, line: Line, made: Made, in_force: InForce) -> Line:
+        if not made.undoing or not line.stands(in_force):
+            line.acts.append(Act(made.batch, brought=True))
+        line.there = True
+        line.brought_by = made.seq
+        return line
+
+
+class _Found:
+    """Finds the lines that a version brings back. What was removed by the same version is not one of them."""
+
+    def __init__(self, weave: Weave, fallen: Container[Line], in_force: InForce, made: Made) -> None:
+        self._weave, self._fallen, self.in_force, self._undoing = weave, fallen, in_force, made.undoing
+        self._taken: set[Line] = set()
+
+    def places(self, come: Sequence[bytes], before: Sequence[Line]) -> dict[int, int]:
+        """Which of the new lines are which of those that stood at that place."""
+        fit = [n for n, line in enumerate(before) if self._fits(line) and (not self._undoing or self._stands(line))]
+        if not fit:
+            return {}
+        found = {k: fit[i] for i, k in _equal([before[n].key for n in fit], come)}
+        self._taken.update(before[n] for n in found.values())
+        return found
+
+    def elsewhere(self, key: bytes) -> Line | None:
+        """A line with these bytes that stood anywhere: one that is in force now, else the last that went."""
+        fit = [line for line in self._weave.gone(key) if self._fits(line)]
+        return next((line for line in reversed(fit) if self._undoing and self._stands(line)), fit[-1] if fit else None)
+
+    def _fits(self, line: Line) -> bool:
+        free = not line.there and line not in self._fallen and line not in self._taken
+        return free and self.in_force(line.born)
+
+    def _stands(self, line: Line) -> bool:
+        return line.stands(self.in_force)
+
+
+def _equal(a: Sequence[bytes], b: Sequence[bytes]) -> Iterable[tuple[int, int]]:
+    """Pairs of equal lines, in order on both sides."""
+    i = k = 0
+    for start, stop, from_, upto in (*blocks(a, b), (len(a), len(a), len(b), len(b))):
+        yield from zip(range(i, start), range(k, from_), strict=True)
+        i, k = stop, upto
+
+
+def ended(body: bytes) -> bytes:
+    """The lines of a text, each with a break: a last one without gets that of the line above."""
+    if not body or body.endswith((b"\n", b"\r")):
+        return body
+    at = max(body.rfind(b"\n"), body.rfind(b"\r"))
+    return body + ((b"\r\n" if body[at - 1 : at + 1] == b"\r\n" else body[at : at + 1]) if at >= 0 else b"\n")
