@@ -117,7 +117,7 @@ class Deciding:
         except StoreFailed as error:
             return self._trouble.left_open(call.tool.name, error)
         with self._recorder.history() as history:
-            return answered_before(call, history, self._clock.now_ns())
+            return answered_before(call, history, self._clock.now_ns(), self._gather.under_way.batches)
 
     def _world(self, call: Call, looks: Looks, history: History) -> World:
         """What the decision may look at."""

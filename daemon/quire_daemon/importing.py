@@ -71,7 +71,11 @@ def import_into(place: Place, lines: BinaryIO) -> dict[str, Any]:
             came, head = _made(place, beside, lines)
             shutil.rmtree(place.journal, ignore_errors=True)  # it has no record
             os.rename(beside, place.journal)
-            sync_path(place.state)
+            try:
+                sync_path(place.state)
+            except OSError:  # a power cut may take it away, so that it is not said to be there, and is not
+                shutil.rmtree(place.journal, ignore_errors=True)
+                raise
         finally:
             shutil.rmtree(beside, ignore_errors=True)
     message = f"{came.events} records and {came.blobs} versions of files are in the journal of {place.root}."

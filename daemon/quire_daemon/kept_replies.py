@@ -5,11 +5,13 @@ The log has the operation ids with the records, and of a call with a key its who
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any, Final
 
 import msgspec
 
 from quire_daemon.call import Call
+from quire_daemon.handlers.in_part import but_for, taken_back
 from quire_journal.events import FileDeleted, ReplyKept, path_after
 from quire_journal.history import History
 from quire_journal.ids import version_token
@@ -28,10 +30,11 @@ def to_keep(call: Call, reply: dict[str, Any]) -> ReplyKept:
     return ReplyKept(call.key, call.arguments, msgspec.msgpack.encode(reply))
 
 
-def answered_before(call: Call, history: History, now_ns: int) -> dict[str, Any] | None:
+def answered_before(call: Call, history: History, now_ns: int, in_doubt: Container[int] = ()) -> dict[str, Any] | None:
     """The answer to a call that was made before; None where it was not.
 
-    Raises `Refused` for the operation id of another caller, and for a key of another call.
+    Raises `Refused` for the operation id of another caller, for a key of another call, and where it is `in_doubt` what
+    became of the first.
     """
     batch = history.op(call.op) if call.op else None
     state = history.batch_state(batch) if batch is not None else "abandoned"
@@ -41,6 +44,7 @@ def answered_before(call: Call, history: History, now_ns: int) -> dict[str, Any]
         if made is None or history.caller_of(made.writer) != call.who.key:
             message = f"The operation id {call.op.hex()} is that of batch {batch}, of another caller; nothing was done."
             raise Refused("schema_invalid", message)
+        _require_known(batch, in_doubt)
         return _made_before(batch, history)
     kept = history.kept_reply(call.who.key, call.key) if call.key else None
     if kept is None or now_ns - kept[2] > KEPT_NS:
@@ -51,8 +55,17 @@ def answered_before(call: Call, history: History, now_ns: int) -> dict[str, Any]
             f"idempotency_key {call.key!r} was used with other arguments; use a new key.",
             "new_key",
         )
+    _require_known(kept[3], in_doubt)
+    if taken_back(kept[3], history):
+        return _made_before(kept[3], history)
     reply: dict[str, Any] = msgspec.msgpack.decode(kept[1])
     return reply
+
+
+def _require_known(batch: int, in_doubt: Container[int]) -> None:
+    if batch in in_doubt:
+        message = f"What became of this operation (batch {batch}) is not known yet; ask `op_status`, or call again."
+        raise Refused("busy", message, "retry", outcome="unknown", retry_after_ms=1000)
 
 
 def _made_before(batch: int, history: History) -> dict[str, Any]:
@@ -66,7 +79,11 @@ def _made_before(batch: int, history: History) -> dict[str, Any]:
     what = f" ({files[0]['path']}{more})" if files else ""
     message = f"This operation was made before, as batch {batch}{what}; it is not applied twice."
     made = {"files": files} if more else files[0] if files else {}
-    return {"ok": True, "message": message, **made, "outcome": "applied", "batch": batch, "repeated": True}
+    reply = {"ok": True, "message": message, **made, "outcome": "applied", "batch": batch, "repeated": True}
+    if missing := taken_back(batch, history):
+        told = but_for(missing)
+        reply |= told | {"message": message + told["message"]}
+    return reply
 
 
 def _made(seq: int, history: History) -> dict[str, Any]:

@@ -48,7 +48,14 @@ class Standing:
 
     def require_root(self) -> None:
         """Raises `Refused` where the folder has been moved away, or `.quire` in it removed: no edit goes there."""
-        if not self._workspace.stands():
+        try:
+            stands = self._workspace.stands()
+        except OSError as error:
+            message = (
+                f"The workspace's folder could not be looked at: {error.strerror}. Nothing was written; try again."
+            )
+            raise Refused("busy", message, "retry", retry_after_ms=500) from error
+        if not stands:
             self._end_for_lost_root()
             message = (
                 "The workspace's folder, or .quire in it, was replaced; this daemon ends, call again for a new one."
@@ -64,7 +71,7 @@ class Standing:
 
     def check_state(self) -> None:
         """Is the state folder at its path? Else nobody finds this daemon any more; and no mark is left in another's."""
-        if self._stopping() or _file_id(self._state_dir / "lock") == self._lock:
+        if self._stopping() or _file_id(self._state_dir / "lock") == self._lock:  # raises where nobody can tell
             return
         self._trouble.sound = False
         self._log.warning("state_folder_gone", state_dir=os.fspath(self._state_dir))
@@ -74,9 +81,9 @@ class Standing:
 
 
 def _file_id(path: Path) -> tuple[int, int] | None:
-    """Which file stands at the path; None where there is none."""
+    """Which file stands at the path; None where there is none. Raises OSError where that cannot be told."""
     try:
         found = path.lstat()
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     return found.st_dev, found.st_ino

@@ -433,13 +433,13 @@ class History:
         """The batch that an operation id made; None when the journal does not know it."""
         return batches.batch_of_op(self._reading, op)
 
-    def kept_reply(self, caller: bytes, key: str) -> tuple[bytes, bytes, int] | None:
-        """(sha256 of the arguments, msgpack of the reply, at_ns) of a call with this idempotency key.
+    def kept_reply(self, caller: bytes, key: str) -> tuple[bytes, bytes, int, int] | None:
+        """(sha256 of the arguments, msgpack of the reply, at_ns, batch) of a call with this idempotency key.
 
         None also when what the reply tells of was abandoned. How long a reply counts is for the asker to judge.
         """
         kept = batches.kept_reply(self._reading, caller, key)
-        return None if kept is None else (kept.arguments, kept.reply, kept.at_ns)
+        return None if kept is None else (kept.arguments, kept.reply, kept.at_ns, kept.batch)
 
     def undone_by(self, batch: int) -> int | None:
         """The newest batch that undid this one and stands, itself not undone; None when the batch is in force."""

@@ -165,6 +165,8 @@ def test_what_cannot_be_taken_back_either_is_left_to_the_next_start_which_settle
     assert (reply["ok"], reply["outcome"], reply["op"]) == (False, "unknown", b"op".hex()), reply
     assert daemon.app.stopping
     assert op_status(daemon)["outcome"] == "unknown"
+    again = called(daemon, name)
+    assert (again["ok"], again["error"], again["outcome"]) == (False, "busy", "unknown")
     assert daemon.turn(eve=("write_file", {"path": "c", "content": "beside\n"}))["eve"]["ok"]
     daemon.app.settle()
     assert op_status(daemon)["outcome"] == "unknown"  # what has landed since is no proof of it
@@ -190,6 +192,8 @@ def test_of_several_writes_the_one_that_cannot_be_taken_back_goes_on_standing_in
     assert disk(daemon) == {"a": "ONE\n", "b": "two\n"}
     told = op_status(daemon)
     assert (told["outcome"], told["taken_back"]) == ("applied", ["b"])
+    again = called(daemon, "many")
+    assert (again["repeated"], again["path"], again["taken_back"]) == (True, "a", ["b"])
     assert started_again(daemon) == "applied"
     assert disk(daemon) == {"a": "ONE\n", "b": "two\n"}
 

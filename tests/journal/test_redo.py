@@ -297,3 +297,12 @@ def test_a_store_that_is_not_synced_takes_what_cannot_be_removed_as_it_is(tmp_pa
     put(store, b"head", b"one")
     assert rows(store) == [("meta", b"head", b"one")]
     store.close()
+
+
+def test_a_file_that_cannot_be_read_is_not_taken_for_one_that_is_not_there(tmp_path: Path) -> None:
+    """What it tells of may stand nowhere else, and the next commit would empty it."""
+    LmdbStore.open(tmp_path).close()
+    (tmp_path / "db" / redo.NAME).unlink(missing_ok=True)
+    (tmp_path / "db" / redo.NAME).symlink_to(redo.NAME)
+    with pytest.raises(StoreFailed, match="could not read what the last commits changed"):
+        LmdbStore.open(tmp_path)

@@ -246,7 +246,7 @@ def test_a_kept_reply_is_its_callers_and_ends_with_its_batch() -> None:
     scribe = Scribe().introduce()
     seq = scribe.note(FileWritten("a", BLOB, 1, 0o644), ReplyKept("k" * 900, b"args", b"reply"), writer=ANN)
     with scribe.history() as history:
-        assert history.kept_reply(ANN_KEY, "k" * 900) == (b"args", b"reply", (seq + 1) * 10**9)
+        assert history.kept_reply(ANN_KEY, "k" * 900) == (b"args", b"reply", (seq + 1) * 10**9, seq)
         assert history.kept_reply(BEN_KEY, "k" * 900) is None
         assert history.kept_reply(ANN_KEY, "k") is None
     scribe.note(WritesAbandoned((seq,), "raced"))

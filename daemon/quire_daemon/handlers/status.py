@@ -11,6 +11,7 @@ import msgspec
 from quire_daemon.handlers.base import Decision, Present, Tool, World, no_paths
 from quire_daemon.handlers.bursts import burst_json
 from quire_daemon.handlers.held import in_force, lease_json
+from quire_daemon.handlers.in_part import but_for, taken_back
 from quire_journal.events import paths_of
 from quire_journal.history import History
 from quire_journal.ids import version_token, writer_name
@@ -18,7 +19,6 @@ from quire_journal.messages import MOST_OP_BYTES
 from quire_journal.points import rfc3339, time_of
 from quire_journal.refusals import Refused
 from quire_journal.sentences import counted
-from quire_journal.views.files import TOOL_WRITES
 
 MAX_CALLERS: Final = 20
 """Callers that `status` lists; `who` lists as many as it is asked for."""
@@ -38,9 +38,6 @@ class WhoParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 MOST_FILES: Final = 5
 """Files that `who` lists of a caller."""
-
-MOST_TAKEN_BACK: Final = 20
-"""Files that `op_status` lists of those at which an operation does not stand."""
 
 MOST_MINUTES: Final = 60 * 24 * 366
 
@@ -230,10 +227,9 @@ def decide_op_status(params: OpStatusParams, world: World) -> Decision:
         return Decision(_op_reply(params.op, "not_applied" if state == "abandoned" else "unknown", batch=batch))
     later = list(_superseding(world.history, batch))
     reply = _op_reply(params.op, "superseded" if later else "applied", batch=batch, superseded_by=later or None)
-    if taken_back := _taken_back(world.history, batch):
-        more = f" and {counted(len(taken_back) - 1, 'more file')}" if len(taken_back) > 1 else ""
-        reply["message"] += f" It was taken back, or never made, at {taken_back[0]}{more}."
-        reply["taken_back"] = taken_back[:MOST_TAKEN_BACK]
+    if missing := taken_back(batch, world.history):
+        told = but_for(missing)
+        reply |= told | {"message": reply["message"] + told["message"]}
     return Decision(reply)
 
 
@@ -245,15 +241,6 @@ def _op_reply(op: str, outcome: str, known: bool = True, **more: Any) -> dict[st
         "unknown": "The operation is not settled; ask again.",
     }[outcome]
     return {"ok": True, "message": said, "op": op, "outcome": outcome, "known": known, **more}
-
-
-def _taken_back(history: History, batch: int) -> list[str]:
-    """Where the writes of a batch do not stand, of which others do."""
-    standing = {*history.batch_writes(batch)}
-    records = [record for record in history.batch(batch) if isinstance(record.event(), TOOL_WRITES)]
-    if len(records) == len(standing):
-        return []
-    return [*dict.fromkeys(path for r in records if r.seq not in standing for path in paths_of(r.event()))]
 
 
 def _superseding(history: History, batch: int) -> Iterator[dict[str, Any]]:

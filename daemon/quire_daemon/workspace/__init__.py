@@ -367,13 +367,16 @@ class Workspace:
         return self._lingering.crowded
 
     def stands(self) -> bool:
-        """Whether the workspace and its `.quire` are the folders that were opened, still at their paths."""
+        """Whether the workspace and its `.quire` are the folders that were opened, still at their paths.
+
+        Raises OSError where that cannot be told.
+        """
         try:
             root = os.stat(self.root)
             if self.read_only:
                 return os.path.samestat(root, self._root_stat)
             tmp = os.lstat(self._tmp_path)
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             return False
         return os.path.samestat(root, self._root_stat) and os.path.samestat(tmp, self._tmp_stat)
 

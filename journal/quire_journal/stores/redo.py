@@ -53,10 +53,12 @@ _DECODER: Final = msgspec.msgpack.Decoder(Entry)
 
 
 def entries(path: Path) -> list[Entry]:
-    """The entries of the file that are whole, oldest first."""
+    """The entries of the file that are whole, oldest first. Raises OSError where it cannot be read: a commit that was
+    answered may stand nowhere else.
+    """
     try:
         held = path.read_bytes()
-    except OSError:
+    except (FileNotFoundError, IsADirectoryError):
         return []
     found = [_entry(held[at : at + SLOT_BYTES]) for at in (0, SLOT_BYTES)]
     return sorted((entry for entry in found if entry is not None), key=lambda entry: entry.base)

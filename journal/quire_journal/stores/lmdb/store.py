@@ -99,8 +99,10 @@ class LmdbStore:
         store = cls(path, opened, durability)
         try:
             store._make_again()
-        except BaseException:
+        except BaseException as error:
             store.close()
+            if isinstance(error, OSError):
+                raise store_failed(folder, f"could not read what the last commits changed in {path}", error) from error
             raise
         return store
 

@@ -1,0 +1,30 @@
+"""Operations that stand in part: of some of their writes the log says that they were taken back, or never made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from quire_journal.events import paths_of
+from quire_journal.history import History
+from quire_journal.sentences import counted
+from quire_journal.views.files import TOOL_WRITES
+
+MOST_FILES: Final = 20
+"""Files that are listed."""
+
+
+def taken_back(batch: int, history: History) -> list[str]:
+    """Where the writes of a batch do not stand, of which others do."""
+    standing = {*history.batch_writes(batch)}
+    writes = [record for record in history.batch(batch) if isinstance(record.event(), TOOL_WRITES)]
+    if not standing or len(standing) == len(writes):
+        return []
+    return [*dict.fromkeys(path for one in writes if one.seq not in standing for path in paths_of(one.event()))]
+
+
+def but_for(paths: Sequence[str]) -> dict[str, Any]:
+    """What a reply says of an operation that does not stand at `paths`: what its message goes on with, and a list."""
+    more = f" and {counted(len(paths) - 1, 'more file')}" if len(paths) > 1 else ""
+    said = f" It was taken back, or never made, at {paths[0]}{more}."
+    return {"message": said, "taken_back": [*paths[:MOST_FILES]]}
