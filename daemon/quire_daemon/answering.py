@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import Any, Final
 
 from quire_daemon.call import Call
 from quire_daemon.collecting import Collecting
 from quire_daemon.handlers.base import refused_reply
 from quire_daemon.leasing import Leasing
+from quire_daemon.noticed import Blind, blind_told, touching
 from quire_daemon.recorder import Recorder
 from quire_daemon.server import Server
 from quire_daemon.trouble import Trouble
@@ -43,10 +44,17 @@ class Answering:
     """Answers calls."""
 
     def __init__(
-        self, server: Server, recorder: Recorder, leasing: Leasing, collecting: Collecting, trouble: Trouble
+        self,
+        server: Server,
+        recorder: Recorder,
+        leasing: Leasing,
+        collecting: Collecting,
+        trouble: Trouble,
+        blind: Callable[[], Sequence[Blind]],
     ) -> None:
+        """`blind`: what nobody sees at this moment."""
         self._server, self._recorder, self._leasing = server, recorder, leasing
-        self._collecting, self._trouble = collecting, trouble
+        self._collecting, self._trouble, self._blind = collecting, trouble, blind
         self.salvaged = ""  # what was lost lately: each caller is told once
         self._know: set[bytes] = set()  # who has been told, of the last ones
 
@@ -83,11 +91,18 @@ class Answering:
             yield {"type": "disk_full", "message": f"{capitalised(full)}."}
         if call.behind and ok:
             yield {"type": "not_caught_up", "message": f"{capitalised(BEHIND)}; ask again."}
+        if ok and call.tool.of_tree and (blind := touching(self._all_blind(), _asked(call))):
+            yield {"type": "coverage", "message": blind_told(blind)}
         if self.salvaged and call.tool.name not in TELLING_OF_SALVAGE and call.who.key not in self._know:
             if len(self._know) >= MOST_TOLD:
                 self._know.clear()
             self._know.add(call.who.key)
             yield {"type": "journal_salvaged", "message": self.salvaged}
+
+    def _all_blind(self) -> Sequence[Blind]:
+        """What nobody sees, or nobody can note."""
+        read_only = self._trouble.read_only
+        return [*self._blind(), *([Blind("", f"the journal is read-only ({read_only})")] if read_only else ())]
 
     def refuse(self, call: Call, refused: Refused) -> None:
         """Refused before or after the decision; of writing tools journaled, as handlers do theirs, unless dry."""
@@ -98,6 +113,15 @@ class Answering:
             self._recorder.introduce(writer)
             self._recorder.note(EditRefused(call.tool.name, path, refused.code, refused.message[:200]), writer)
         self.answer(call, refused_reply(refused, call.params))
+
+
+def _asked(call: Call) -> list[str]:
+    """The files, folders and globs that a call is about."""
+    found = [*call.tool.paths(call.params)]
+    for name in call.tool.asks:
+        said = getattr(call.params, name, "")
+        found += said if isinstance(said, list) else [said]
+    return [path for path in found if path]
 
 
 def _tell_encoding(body: dict[str, Any]) -> None:

@@ -120,7 +120,9 @@ class App:
         self.exporting = Exporting()
         self.collecting = Collecting(self, state_dir)
         self.trouble = Trouble(recorder, reserve, log, self.stop)
-        self.answering = Answering(server, recorder, self.leasing, self.collecting, self.trouble)
+        self.answering = Answering(
+            server, recorder, self.leasing, self.collecting, self.trouble, lambda: self.outside.blind()
+        )
         # Of each kind that takes long no more than its own threads: neither crawls nor callers wait for a collection.
         self.jobs, self.crawls = Jobs(server.wake, self._guarded), Jobs(server.wake, self._guarded)
         self.asides = Jobs(server.wake, self._guarded, workers=1)  # for what callers wait for

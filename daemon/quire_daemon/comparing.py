@@ -1,8 +1,9 @@
 """The comparison of the whole tree with the journal, on a worker thread: which paths have to be looked at.
 
 The crawl tells what there is by stat alone, the cache of the disk (`seen_files`) what there was when it was read, and
-the journal what it holds. Nothing is concluded from what a crawl does not meet: the loop looks at that, too. Only where
-a known file is ignored by now nobody looks, unless a tool wrote it: the journal holds what it held.
+the journal what it holds. Nothing is concluded from what a crawl does not meet: the loop looks at that, too. Of a known
+file that is there and ignored by now the journal is told once that nobody watches it; one that a tool wrote, or that a
+call met where it was ignored, is looked at as ever (`unwatched`).
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ from quire_daemon.ignore import Ignore
 from quire_daemon.linked import several_names
 from quire_daemon.reconcile import Seen, compare
 from quire_daemon.workspace import HOME
+from quire_journal.events import FOLDER
+from quire_journal.evidence import CAPTURED, SCANNED, WATCHED
 from quire_journal.history import History
 from quire_journal.ids import disk_path, journal_path
 from quire_journal.log import Reading, Store
 from quire_journal.path_names import PathNames
+from quire_journal.uncaptured import IGNORED
 from quire_journal.views.files import Version
 
 
@@ -33,6 +37,8 @@ class Compared(NamedTuple):
     folders: list[str]  # that were met
     names: PathNames  # all that the log names, for who asks next
     linked: list[Entry]  # files that were met and have several names
+    ignored: list[str]  # known files that are there, and that nobody watches from now on
+    unwatched: list[str]  # known files that are ignored and looked at all the same
 
 
 class NotMounted(Exception):
@@ -64,22 +70,28 @@ def compare_all(
     names = PathNames()
     with store.reading() as reading:
         seen = saved(reading, names)
-        heads = ((disk_path(path), head) for path, head in History(reading).paths() if not head.gone)
-        standing = {path: bool(head.uncaptured) and could_keep(path, head) for path, head in heads}
+        heads = {disk_path(path): head for path, head in History(reading).paths() if not head.gone}
+        standing = {path: bool(head.uncaptured) and could_keep(path, head) for path, head in heads.items()}
     entries = list(crawl(root, ignore, "", cancelled))
     if not entries and _is_bare_of_another_disk(root, seen):
         raise NotMounted
     result = compare(seen, entries)
     present = {e.path for e in entries}
     lost = [path for path in standing if path not in seen and path not in present]  # the cache may lack them
+    missing = (*result.vanished, *lost)
+    hidden = {path for path in missing if ignore.ignored(path, False) and os.path.lexists(root / path)}
     with store.reading() as reading:
         history = History(reading)
-        gone = [path for path in (*result.vanished, *lost) if not _is_left_out(path, root, ignore, history)]
+        ended = {path for path in hidden if path in heads and _ends(path, heads[path], history)}
+    unwatched = {path for path in hidden if path in heads and path not in ended}
+    ignored = sorted(path for path in ended if heads[path].uncaptured != IGNORED)
+    gone = [path for path in missing if path not in hidden or path in unwatched]
     unread = [path for path, to_keep in standing.items() if path in present and (to_keep or path not in seen)]
     bare = [folder for folder in result.bare if folder not in standing]
     look_at = dict.fromkeys([*result.changed, *gone, *unread, *bare])
     new = {e.path: e.size for e in entries if e.kind == "file" and e.path not in standing}
-    return Compared(list(look_at), new, result.files, result.folders, names, several_names(entries))
+    linked = several_names(entries)
+    return Compared(list(look_at), new, result.files, result.folders, names, linked, ignored, [*unwatched])
 
 
 def _is_bare_of_another_disk(root: Path, seen: Mapping[str, Seen]) -> bool:
@@ -88,8 +100,10 @@ def _is_bare_of_another_disk(root: Path, seen: Mapping[str, Seen]) -> bool:
     return bool(seen) and all(one.dev != disk for one in seen.values()) and not {*os.listdir(root)} - {HOME}
 
 
-def _is_left_out(path: str, root: Path, ignore: Ignore, history: History) -> bool:
-    """Does a file stand there that is ignored, and that no tool ever wrote?"""
-    if not ignore.ignored(path, False) or not os.path.lexists(root / path):
+def _ends(path: str, head: Version, history: History) -> bool:
+    """Is it over with a file that is ignored by now? Nobody but other programs ever wrote it, or met it there."""
+    if head.uncaptured == IGNORED:
+        return True
+    if head.entry == FOLDER or head.evidence not in (CAPTURED, SCANNED, WATCHED):
         return False
     return history.continuity(journal_path(path), "outside") == "clean"

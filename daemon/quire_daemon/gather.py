@@ -23,6 +23,7 @@ from quire_daemon.linked import Names
 from quire_daemon.reconcile import OnDisk, Seen, difference
 from quire_daemon.recorder import Recorder
 from quire_daemon.under_way import UnderWay
+from quire_daemon.unwatched import Unwatched
 from quire_daemon.withholding import Withholding
 from quire_daemon.workspace import HeldOpen, Image, Look, NotRegular, Signature, TooLarge, Vanished, Workspace
 from quire_journal import blobs
@@ -39,7 +40,7 @@ from quire_journal.events import (
 from quire_journal.evidence import CAPTURED
 from quire_journal.ids import BlobId, blob_id, journal_path
 from quire_journal.refusals import Refused
-from quire_journal.uncaptured import TOO_LARGE, UNREADABLE
+from quire_journal.uncaptured import IGNORED, TOO_LARGE, UNREADABLE
 from quire_journal.views.files import Version, standing
 
 __all__ = ["RETRY_S", "BeingWritten", "Gather", "HeldOpen", "Observation"]
@@ -91,6 +92,14 @@ def no_hint(path: str, at_ns: int, exact: bool) -> str:
     return ""
 
 
+def _left_out(look: Look) -> Sighting | None:
+    """What is told of a file that is ignored by now: it is there. None where none is."""
+    if look.signature is None or look.kind not in ("file", "link"):
+        return None
+    mode = 0o777 if look.kind == "link" else look.signature.mode & 0o7777
+    return Sighting(OnDisk(look.kind, size=look.signature.size, mode=mode, why=IGNORED))
+
+
 class Gather:
     """Looks at paths: for requests (`files_now`), for the watcher and for scans (`outside`)."""
 
@@ -110,6 +119,7 @@ class Gather:
         self.under_way = UnderWay(recorder)
         self.hint = hint
         self.names = Names()  # of files that have several
+        self.unwatched = Unwatched(ignore.ignored)
 
     @property
     def settings(self) -> Settings:
@@ -117,11 +127,18 @@ class Gather:
         return self._settings.now
 
     def observe(
-        self, path: str, evidence: str, unfinished_ok: bool = False, named_ns: int = 0, look: Look | None = None
+        self,
+        path: str,
+        evidence: str,
+        unfinished_ok: bool = False,
+        named_ns: int = 0,
+        look: Look | None = None,
+        ignored: bool = False,
     ) -> Observation:
         """Look at `path` (as on disk) and say what the journal lacks. Nothing is noted yet.
 
-        `look`: what was there this very moment, where somebody has looked already. Raises `HeldOpen`, `BeingWritten`;
+        `look`: what was there this very moment, where somebody has looked already. `ignored`: a file that is there is
+        not read, and from now on not watched. Raises `HeldOpen`, `BeingWritten`;
         and as `commit` does where the log has to be told first that it holds a write that was not made.
         """
         name = journal_path(path)
@@ -129,7 +146,9 @@ class Gather:
             raise BeingWritten(name)
         self.under_way.tell_before_look(name)
         head = self.head(name)
-        sighting = self._look(path, look or self.workspace.look(path), head, unfinished_ok)
+        look = look or self.workspace.look(path)
+        left_out = _left_out(look) if ignored else None
+        sighting = left_out or self._look(path, look, head, unfinished_ok)
         return Observation(path, head, difference(name, head, sighting.disk, evidence), sighting, named_ns)
 
     def note(self, observation: Observation, event: Event | None) -> None:
@@ -143,6 +162,8 @@ class Gather:
             if sighting.image is not None and not sighting.disk.why:
                 known = blobs.Addressed(sighting.image.data, BlobId(sighting.disk.blob))
                 self.recorder.note_blob(known, journal_path(path))
+            keep_in_mind = self.unwatched.forget if sighting.disk.why == IGNORED else self.unwatched.met
+            keep_in_mind(path)
         self._note_seen(path, sighting, observation.event is not None)
 
     def _came_back(self, observation: Observation) -> bool:

@@ -20,14 +20,14 @@ from quire_daemon.jobs import StartJob
 from quire_daemon.linked import Linked, several_names
 from quire_daemon.mounts import Mounts
 from quire_daemon.named import Named
-from quire_daemon.noticed import Batch, below
+from quire_daemon.noticed import Batch, Blind, below
 from quire_daemon.reading_ahead import ReadingAhead
 from quire_daemon.reconcile import Renames, Seen, with_moves
 from quire_daemon.scanning import MOUNTS, OVERFLOW, RULES, Scanning
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Signature
 from quire_journal.events import FOLDER, OutsideDeleted, OutsideWritten, WatchLost, path_after
-from quire_journal.evidence import SCANNED, WATCHED
+from quire_journal.evidence import READ, SCANNED, WATCHED
 from quire_journal.ids import disk_path, journal_path
 from quire_journal.refusals import Refused
 from quire_journal.sentences import counted
@@ -59,6 +59,7 @@ class Outside:
         self.scanning = Scanning(gather, watcher, start_job, self._take_compared)
         self._unseen: dict[str, str] = {}  # path that could not be looked at, and is tried again → why
         self._stopped = False
+        self._ignored: set[str] = set()  # known files of which the journal is told that nobody watches them any more
         self._moves = Renames()  # whose ends are not both looked at
         self._crawling: set[object] = set()  # crawls of folders that have not come back
         self._ahead = Ahead(ReadingAhead(gather), start_job, self._not_read_ahead)
@@ -89,6 +90,7 @@ class Outside:
         if exchanged and self._ignore.governs(path) is None and path != WORKSPACE_FILE:  # what these say is news
             self._watcher.exchanged(path, signature)
         self._recorder.seen.tell({path: Seen.of(signature, blob, self._recorder.clock.now_ns())})
+        self._gather.unwatched.met(path)
 
     def idle(self) -> bool:
         """Has everything been looked at that the watcher told of, or that happened while nobody watched?
@@ -197,7 +199,10 @@ class Outside:
         patient = now - since < UNFINISHED_S
         named_ns = self._recorder.clock.now_ns() - int((now - since) * 1e9) if evidence != SCANNED else 0
         try:
-            observation = self._gather.observe(path, evidence, not patient, named_ns)
+            if path in self._ignored and self._ignore.ignored(path, False):
+                observation = self._gather.observe(path, evidence, ignored=True)
+            else:
+                observation = self._gather.observe(path, evidence, not patient, named_ns)
         except HeldOpen:
             self.name(path, evidence, now, now + (RETRY_S if patient else AGAIN_S))
             return []
@@ -215,6 +220,8 @@ class Outside:
             self.name(path, evidence, now, since + BRIEF_S)
             return []
         self._looked(path, observation.event is not None)
+        if observation.sighting.disk.kind == "missing":
+            self._gather.unwatched.forget(path)
         self._linked.looked(path, observation.sighting.signature)
         parent = path.rpartition("/")[0]
         if observation.sighting.disk.kind == "missing" and parent:
@@ -252,6 +259,7 @@ class Outside:
 
     def _looked(self, path: str, changed: bool) -> None:
         self._named.looked(path)
+        self._ignored.discard(path)
         self._unseen.pop(path, None)
         self.scanning.looked(path, changed)
 
@@ -365,16 +373,36 @@ class Outside:
             ahead = {path: new[path] for path in look_at if path in new and path not in self._named}
             for path in ahead:
                 self._named.keep(path, evidence, now)
-        for path in look_at:
+        self._ignored = {*compared.ignored}
+        self._gather.unwatched.know(compared.unwatched)
+        self.look_at_unwatched()
+        for path in (*look_at, *compared.ignored):
             if path not in self._named or self._named.is_late(path):
                 self.name(path, evidence, now)
         self._ahead.begin(ahead)
 
     # ── telling ──
 
+    def look_at_unwatched(self) -> None:
+        """Somebody asks about the tree: look at what the journal knows and the watcher is not to tell of."""
+        for path in self._gather.unwatched.to_look_at():
+            if path not in self._named:
+                self.name(path, READ, self._now())
+
+    def blind(self) -> list[Blind]:
+        """What nobody sees, and why; empty: everything is seen."""
+        health = self._watcher.health()
+        unwatched = self._gather.unwatched.told()
+        everywhere = [*health.everywhere, *self.scanning.reasons(), *([unwatched] if unwatched else ())]
+        found = [Blind("", why) for why in everywhere]
+        found += (Blind(folder, why) for folder, why in sorted(health.unwatched.items()))
+        return found + [Blind(path, why) for path, why in self._unseen.items() if path not in health.unwatched]
+
     def reasons(self) -> list[str]:
         """Why the journal does not see everything; empty: it does."""
         found = [*self._watcher.health().reasons, *self.scanning.reasons()]
+        if unwatched := self._gather.unwatched.told():
+            found.append(unwatched)
         if self._unseen:
             first = next(iter(self._unseen.values()))
             found.append(f"{counted(len(self._unseen), 'path')} cannot be looked at; the first: {first}")

@@ -31,7 +31,7 @@ class _Scan(NamedTuple):
 
     at_s: float  # when it is due, monotonic
     reason: str  # as `WorkspaceScanned` tells it
-    awaited: bool = False  # it tells of what was not watched (no daemon, other rules): who asks for the tree waits
+    awaited: bool = False  # it tells of what nobody told of (no daemon, other rules, lost hints): who asks waits
     tries: int = 0  # that broke off
     rewatch: bool = False  # other folders than before may have to be watched
 
@@ -97,7 +97,8 @@ class Scanning:
         of the mounts what stands at the folders by now.
         """
         pending, rewatch = self._next, reason in (RULES, MOUNTS)
-        scan = _Scan(self._now(), reason, awaited=rewatch and self.captured, rewatch=rewatch)
+        awaited = reason != _PERIODIC.reason and self.captured
+        scan = _Scan(self._now(), reason, awaited=awaited, rewatch=rewatch)
         if pending is not None and pending.reason in ("start", RULES):  # these stay what they are
             scan, pending = pending, scan
         scan = scan.instead_of(pending)

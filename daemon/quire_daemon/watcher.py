@@ -180,6 +180,7 @@ class Watcher:
             reasons.add(self._no_cookies)
         if blind_cookies:
             reasons.add(f"cookie folder not watched: {blind_cookies}")
+        everywhere = tuple(sorted(reasons))
         reasons.update(unwatched.values())
         return Coverage(
             watched=watched,
@@ -187,7 +188,8 @@ class Watcher:
             alive=alive,
             root_replaced=replaced,
             reasons=tuple(sorted(reasons)),
-            unwatched=tuple(sorted(unwatched)),
+            unwatched=unwatched,
+            everywhere=everywhere,
             overflows=self._overflows,
         )
 

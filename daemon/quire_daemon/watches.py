@@ -35,6 +35,7 @@ from watchdog.observers.inotify_c import (
     WatchDescriptor,
 )
 
+from quire_daemon.noticed import UNREADABLE_FOLDER, WATCH_LIMIT
 from quire_daemon.workspace import Signature, kernel
 from quire_daemon.workspace.confine import Beneath
 
@@ -378,5 +379,5 @@ def _event_bytes(name: bytes) -> int:
 def _reason(error: OSError) -> str:
     """Why a folder is not watched, in the words of `Coverage.reasons`."""
     if error.errno == errno.ENOSPC:
-        return "watch_limit"  # fs.inotify.max_user_watches
-    return "unreadable_folder" if error.errno == errno.EACCES else f"not watchable: {error.strerror or error}"
+        return WATCH_LIMIT  # fs.inotify.max_user_watches
+    return UNREADABLE_FOLDER if error.errno == errno.EACCES else f"not watchable: {error.strerror or error}"

@@ -19,5 +19,8 @@ TOO_LARGE: Final = "too_large"
 UNREADABLE: Final = "unreadable"
 """The file is closed to us."""
 
+IGNORED: Final = "ignored"
+"""An ignore rule hides the file since then: nobody watches it any more."""
+
 NOT_A_FILE: Final = "not_a_file"
 """A FIFO, a socket or a device stands there."""

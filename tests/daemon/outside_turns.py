@@ -59,12 +59,18 @@ class Choosy(Gather):
         return super().note_ahead(found, evidence)
 
     def observe(
-        self, path: str, evidence: str, unfinished_ok: bool = False, named_ns: int = 0, look: Look | None = None
+        self,
+        path: str,
+        evidence: str,
+        unfinished_ok: bool = False,
+        named_ns: int = 0,
+        look: Look | None = None,
+        ignored: bool = False,
     ) -> Observation:
         self.looks += 1
         if path in self.refuses:
             raise self.refuses[path]
-        return super().observe(path, evidence, unfinished_ok, named_ns, look)
+        return super().observe(path, evidence, unfinished_ok, named_ns, look, ignored)
 
 
 class Telling(Watcher):

@@ -282,10 +282,10 @@ def test_a_question_that_could_not_wait_for_the_watcher_says_so(daemon: Daemon) 
         return reply, [warning["type"] for warning in reply.get("warnings", ())]
 
     for tool, args in (("since", {}), ("log", {}), ("tree", {}), ("diff", {"from": "seq:0"})):
-        assert ask(tool, args)[1] == ["not_caught_up"]
+        assert ask(tool, args)[1] == ["not_caught_up", "coverage"]
     assert ask("status", {})[1] == []
     named, warned = ask("checkpoint", {"name": "here"})
-    assert warned == ["not_caught_up"]
+    assert warned == ["not_caught_up", "coverage"]
     assert "other programs wrote lately" in named["not_captured"]["blind"]
 
 

@@ -66,7 +66,7 @@ def test_folders_beyond_the_watch_limit_are_told_and_watched_once_it_is_raised(t
 allow("watches", 11)
 watcher = start()
 tell(watcher)
-left = watcher.health().unwatched
+left = list(watcher.health().unwatched)
 print(json.dumps(watcher.cover(left) == len(left) and not watcher.drain()))
 allow("watches", 1000)
 print(json.dumps(watcher.cover(left) == len(left) and watcher.drain().folders == set(left)))
@@ -108,7 +108,7 @@ noticed(watcher, "locked/in/f")
         locked, crawl, readable, seen = elsewhere(rights.be_anybody, tmp_path, script)
     finally:
         (tmp_path / "locked").chmod(0o755)
-    assert locked["unwatched"] == ["locked"]
+    assert locked["unwatched"] == {"locked": "unreadable_folder"}
     assert locked["reasons"] == ["unreadable_folder"]
     assert crawl == ["locked"]
     assert readable["full"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Final
 
 from quire_client import render
 from quire_client.commands.base import (
@@ -18,6 +19,9 @@ from quire_client.commands.base import (
     status_of,
 )
 from quire_client.commands.ls import BEFORE_IT, began_later, beside
+
+MOST_NAMED: Final = 50
+"""Entries that are named on stderr when they are left out."""
 
 
 def run(call: Invocation) -> int:
@@ -61,9 +65,11 @@ def run(call: Invocation) -> int:
         call.say(sentence)
     if left_out:
         call.say(f"Left out, because there they would be git's or Quire's own: {render.counted(left_out, 'path')}.")
-    for entry in missing:
+    for entry in missing[:MOST_NAMED]:
         why = render.one_line(entry["uncaptured"]).replace("_", " ")
         call.say(f"  {render.one_line(entry['path'], 4096)}: {why}")
+    if len(missing) > MOST_NAMED:
+        call.say(f"  and {len(missing) - MOST_NAMED} more; `--json` lists all of them")
     call.answer(reply, lambda reply: render.clean_text(str(reply["message"])))
     return status_of(reply)
 

@@ -211,6 +211,7 @@ class Tool(msgspec.Struct, Generic[P], frozen=True):
     shows_folders: bool = False  # of a folder it needs to see what is in it
     catch_up: bool = False  # the watcher must have caught up with the disk first
     all_noted: bool = False  # what calls before this one noted is committed first, so that it is told of, too
+    of_tree: bool = False  # it answers by what the journal knows of the tree: what nobody sees is told with it
     settle_s: float = 0.0  # how much longer than others it waits while what the watcher told of is looked at
     implies: Callable[[P, History, Who], Implied] | None = None  # more paths, which only the journal knows
     asks: Sequence[str] = ()  # arguments with files, folders or globs that the journal is asked about, not the disk

@@ -148,6 +148,15 @@ def _gaps_warned(cursor: int, history: History) -> dict[str, Any]:
     return {"warnings": [warning(gaps, so)]} if gaps else {}
 
 
+def blind_then(point: str, history: History) -> dict[str, Any] | None:
+    """The warning about a point that is a checkpoint which was named while the journal did not see everything."""
+    named = next((one for one in history.checkpoints() if one.name == point), None) if point else None
+    if named is None or not named.blind:
+        return None
+    message = f"When checkpoint {named.name!r} was named the journal may not have known everything: {named.blind}."
+    return {"type": "coverage", "message": message}
+
+
 def _files(lost: Iterator[tuple[str, str]], count: int, limit: int) -> dict[str, Any]:
     listed = [{"path": path, "why": why} for path, why in islice(lost, limit)]
     return {"files": listed, "more": max(count - len(listed), 0)}
@@ -202,6 +211,7 @@ CHECKPOINT_TOOL: Final = Tool(
     decide,
     writes=True,
     catch_up=True,
+    of_tree=True,
     needs_coverage=True,
     asks=("path", "paths"),
 )

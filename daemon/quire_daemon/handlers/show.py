@@ -260,4 +260,4 @@ def _between(start: int, end: int, history: History) -> set[str]:
 
 
 SHOW_TOOL: Final = Tool("show", ShowParams, no_paths, decide_show, asks=("path",))
-DIFF_TOOL: Final = Tool("diff", DiffParams, no_paths, decide_diff, catch_up=True, asks=("path", "paths"))
+DIFF_TOOL: Final = Tool("diff", DiffParams, no_paths, decide_diff, catch_up=True, of_tree=True, asks=("path", "paths"))

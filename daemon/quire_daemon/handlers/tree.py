@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.handlers.base import Decision, Tool, World, no_paths
+from quire_daemon.handlers.checkpoints import blind_then
 from quire_daemon.handlers.difference import ENTRIES
 from quire_daemon.handlers.log_filter import common_part, path_filter
 from quire_journal.blobs import NotHeld
@@ -86,7 +87,11 @@ def decide_tree(params: TreeParams, world: World) -> Decision:
     first_scan = history.first_scan()
     many = counted(len(entries), "entry", "entries")
     so = "files that only these tell of are missing here, and of others nobody knows what they were"
-    lost = {"gaps": gaps_json(gaps), "warnings": [warning(gaps, so)]} if gaps else {}
+    lost: dict[str, Any] = {"gaps": gaps_json(gaps)} if gaps else {}
+    blind = blind_then(params.at, history)
+    warnings = [*([warning(gaps, so)] if gaps else ()), *([blind] if blind else ())]
+    if warnings:
+        lost["warnings"] = warnings
     return Decision(
         {
             "ok": True,
@@ -183,5 +188,5 @@ def _blob(blob: bytes, offset: int, room: int, whole: bool, history: History) ->
     return {**told, "next_offset": offset + len(part)} if offset + len(part) < len(data) else told
 
 
-TREE_TOOL: Final = Tool("tree", TreeParams, no_paths, decide_tree, catch_up=True, asks=("path",))
+TREE_TOOL: Final = Tool("tree", TreeParams, no_paths, decide_tree, catch_up=True, of_tree=True, asks=("path",))
 BLOBS_TOOL: Final = Tool("blobs", BlobsParams, no_paths, decide_blobs)

@@ -18,6 +18,7 @@ import msgspec
 from quire_daemon.handlers.base import Decision, Tool, World, no_paths
 from quire_daemon.handlers.batches import Batches
 from quire_daemon.handlers.beginning import and_before_it
+from quire_daemon.handlers.checkpoints import blind_then
 from quire_daemon.handlers.choosing import (
     Choice,
     How,
@@ -103,17 +104,29 @@ def decide(params: Params, world: World) -> Decision:
         decision = Decision(_plan_reply(choice, actions, staying, history, refused))
     else:
         decision = CarryingOut(world, choice, staying, left_alone(seen, alone)).decision(actions)
-    return msgspec.structs.replace(decision, reply=decision.reply | _lost_json(choice, actions, history))
+    return msgspec.structs.replace(
+        decision, reply=decision.reply | _lost_json(choice, _point(params), actions, history)
+    )
 
 
-def _lost_json(choice: Choice, actions: Sequence[Action], history: History) -> dict[str, Any]:
-    """The lost records that a rollback cannot take back, or for which files are left alone: `gaps`, and a warning."""
+def _point(params: Params) -> str:
+    """The point that is gone back to, as the caller named it; "" for none."""
+    return params.to if isinstance(params, RollbackParams) else params.at if isinstance(params, RestoreParams) else ""
+
+
+def _lost_json(choice: Choice, point: str, actions: Sequence[Action], history: History) -> dict[str, Any]:
+    """The lost records that a rollback cannot take back, or for which files are left alone: `gaps`, and a warning.
+
+    And one where the point is a checkpoint of a time at which the journal did not see everything.
+    """
     gaps = gaps_after(history, choice.at) if choice.how == "rollback" else ()
     so = "what they did is not taken back"
     if not gaps and any(action.skipped == RECORD_LOST for action in actions):
         gaps = tuple(history.lost())
         so = "files that they may have changed are left alone"
-    return {"gaps": gaps_json(gaps), "warnings": [warning(gaps, so)]} if gaps else {}
+    blind = blind_then(point, history)
+    warnings = [*([warning(gaps, so)] if gaps else ()), *([blind] if blind else ())]
+    return ({"gaps": gaps_json(gaps)} if gaps else {}) | ({"warnings": warnings} if warnings else {})
 
 
 def _foreseen(params: Params, known: Batches, world: World) -> Foreseen:
@@ -216,7 +229,7 @@ def _summary(actions: Sequence[Action]) -> str:
 
 def _tool(params: type[P]) -> Tool[P]:
     asks = ("path", "paths")
-    return Tool(_HOW[params], params, no_paths, decide, writes=True, implies=implied_by, asks=asks)
+    return Tool(_HOW[params], params, no_paths, decide, writes=True, implies=implied_by, asks=asks, of_tree=True)
 
 
 UNDO_TOOL: Final = _tool(UndoParams)
