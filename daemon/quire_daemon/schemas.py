@@ -21,10 +21,15 @@ _SAID_BY_THE_TYPE: Final[tuple[object, ...]] = (None, "", False, [], {})
 
 
 def flat(params: type[msgspec.Struct]) -> Schema:
-    """The schema of a tool's arguments: an object without references. Its docstring is not a part of it."""
+    """The schema of a tool's arguments: an object without references. Its docstring is not a part of it.
+
+    A struct may say of arguments that a call cannot do without them (`NEEDED`), and of others that they are taken only
+    to be refused with better words (`FOREIGN`): these are not told of.
+    """
     schema = _plain(msgspec.json.schema(params), {})
     schema.pop("description", None)
-    return schema
+    needed, foreign = getattr(params, "NEEDED", ()), getattr(params, "FOREIGN", ())
+    return without(schema, foreign, needed) if needed or foreign else schema
 
 
 def one_shape(shapes: Sequence[type[msgspec.Struct]]) -> Schema:

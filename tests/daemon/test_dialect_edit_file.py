@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from cases import every
 from playbook import Playbook
+from quire_daemon.dialects.edit_file import FileParams
+from quire_daemon.schemas import flat
 from quire_journal import blobs
 from quire_journal.ids import blob_id
 from quire_journal.text import Text
@@ -183,10 +185,70 @@ def test_bad_arguments_are_refused_by_name(args: dict[str, Any], named: str) -> 
     assert book.text("f.txt") == "a\n"
 
 
-def test_the_sha256_is_required() -> None:
-    book = Playbook({"f.txt": "a\n"})
-    reply = book.call("edit_file", {"path": "f.txt", "edits": [change("a", "b")]})
-    assert (reply["error"], "expectedSha256" in reply["message"]) == ("schema_invalid", True)
+@every(
+    ("args", "argument", "dry"),
+    [
+        ({}, "expectedSha256", False),
+        ({"expectedSha256": ""}, "expectedSha256", False),
+        ({"dryRun": False}, "expectedSha256", False),
+        ({"dryRun": True}, "expectedSha256", True),
+        ({"dry_run": True}, "expectedSha256", True),
+        ({"dryRun": True, "expectedSha256": blob_id(b"a a\nb\n").hex()}, "dryRun", True),
+    ],
+)
+def test_a_call_without_its_sha256_learns_the_call_that_would_do(
+    args: dict[str, Any], argument: str, dry: bool
+) -> None:
+    book = Playbook({"f.txt": "a a\nb\n"})
+    edits = [change("a", "A", replaceAll=True), change("b", "B")]
+    reply = book.call("edit_file", {"path": "f.txt", "edits": edits, "safety_check": "off", **args})
+    assert (reply["error"], reply["argument"], reply["sha256"]) == ("schema_invalid", argument, sha(book))
+    assert f"`{argument}`" in reply["message"]
+    assert book.text("f.txt") == "a a\nb\n"
+    call = reply["call"]
+    assert call["args"] == {
+        "path": "f.txt",
+        "edits": edits,
+        "expectedSha256": sha(book),
+        "safety_check": "off",
+        **({"dry_run": True} if dry else {}),
+    }
+    done = book.call(call["tool"], call["args"])
+    assert (done["ok"], done.get("dry_run", False)) == (True, dry)
+    assert book.text("f.txt") == ("a a\nb\n" if dry else "A A\nB\n")
+
+
+@every(
+    ("path", "old", "why"),
+    [
+        ("f.txt", "z", "is not in the file"),
+        ("f.txt", "a", "matches 2 times"),
+        ("gone.txt", "a", "gone.txt"),
+        ("binary", "a", "binary"),
+    ],
+)
+def test_where_no_call_would_do_the_refusal_says_why(path: str, old: str, why: str) -> None:
+    book = Playbook({"f.txt": "a\na\n", "binary": b"a\0"})
+    reply = book.call("edit_file", {"path": path, "edits": [change(old, "x")]})
+    assert (reply["error"], reply["argument"], "call" in reply) == ("schema_invalid", "expectedSha256", False)
+    assert why in reply["message"]
+
+
+def test_a_call_without_its_sha256_learns_what_others_have_done_since_its_caller_read() -> None:
+    book = Playbook({"f.txt": "a\nb\nc\n"})
+    book.call("read_file", {"path": "f.txt"})
+    book.write("f.txt", "a\nb\nC\n")
+    reply = book.call("edit_file", {"path": "f.txt", "edits": [change("a", "A")]})
+    assert [entry["lines"] for entry in reply["changed_since_your_read"]] == [[[3, 3]]]
+    assert book.call("edit_file", reply["call"]["args"])["ok"]
+
+
+def test_the_schema_asks_for_the_sha256_and_does_not_know_the_arguments_of_others() -> None:
+    schema = flat(FileParams)
+    assert schema["required"] == ["edits", "expectedSha256"]
+    assert "dryRun" not in schema["properties"]
+    reply = Playbook({"f.txt": "a\n"}).call("edit_file", {"path": "f.txt", "edits": [change("a", "b")], "dry": True})
+    assert "dryRun" not in reply["message"]
 
 
 @every("path", ["gone.txt", "d"])

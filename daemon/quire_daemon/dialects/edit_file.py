@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 import msgspec
 
@@ -43,20 +43,26 @@ class TextEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class FileParams(Writing, frozen=True, kw_only=True):
-    """Arguments of `edit_file`."""
+    """Arguments of `edit_file`.
 
-    expectedSha256: str
+    A call without its sha256, or as for MCP's filesystem server, is refused by the handler, which has the file at hand.
+    """
+
+    NEEDED: ClassVar[tuple[str, ...]] = ("expectedSha256",)
+    FOREIGN: ClassVar[tuple[str, ...]] = ("dryRun",)
+
     edits: Annotated[tuple[TextEdit, ...], msgspec.Meta(min_length=1)]
+    expectedSha256: str | None = None
+    dryRun: bool | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not checked_sha256(self.expectedSha256, "expectedSha256"):
-            raise ValueError("`expectedSha256` is empty; it must be the sha256 of the file that you read")
+        checked_sha256(self.expectedSha256, "expectedSha256")
 
     @property
     def stated_sha256(self) -> str:
         """`expectedSha256`."""
-        return self.expectedSha256
+        return self.expectedSha256 or ""
 
 
 # ── matches ──────────────────────────────────────────────────────────────────

@@ -43,6 +43,7 @@ console.log("two");
 | `overlapping_edits` | Two edits would replace intersecting byte ranges. | Make one edit of them. |
 | `outside_workspace` | The path escapes the workspace. | Stay inside. |
 | `permission_denied` | The path is write-blocked. | Leave it alone. |
+| `schema_invalid` | `expectedSha256` is missing. | `call` is the complete call; send it if you know the file. |
 
 Related: `write_file` when the whole file changes; `apply_patch` for multi-file diffs and renames.
 """
