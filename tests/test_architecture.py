@@ -42,7 +42,8 @@ OTHERS |= {"urllib.request"}  # `urllib.parse` is pure
 WORLD = CLOCK_AND_CHANCE | DISK | OTHERS
 """Modules through which code could see the clock, the disk, a socket, another process, or chance."""
 
-ON_DISK = {f"quire_journal.{name}" for name in ("identities", "lasting", "locks", "places", "syncing", "workspaces")}
+_ON_DISK = ("identities", "lasting", "locks", "mount_ids", "places", "syncing", "workspaces")
+ON_DISK = {f"quire_journal.{name}" for name in _ON_DISK}
 EDGES = {"quire_journal": {"quire_journal.stores", *ON_DISK}}
 """The parts of the journal that touch the world: the adapters, and where things lie on disk."""
 

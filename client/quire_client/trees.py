@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
 import hashlib
 import os
 import secrets
-import shutil
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -22,6 +23,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from quire_journal.ids import disk_path, leads_inside, shown_path
+from quire_journal.mount_ids import mount_of
 from quire_journal.reserved import is_reserved, is_within, repositories
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -137,22 +139,58 @@ def export(client: Asks, tree: Tree, target: Path) -> list[dict[str, Any]]:
     nothing is left.
     """
     target = Path(os.path.abspath(target))
-    beside = target.parent / f".{target.name}.{secrets.token_hex(4)}"
     try:
         _require_room(target)
-        os.mkdir(beside, 0o700)
-        missing = _write(client, tree, beside)
-        if target.exists():
-            os.chmod(beside, target.stat().st_mode & 0o7777)
-        else:
-            os.chmod(beside, 0o777 & ~_umask())
-        os.rename(beside, target)  # onto an empty folder, too; onto anything else it fails
+        parent = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            return _export(client, tree, parent, target)
+        finally:
+            os.close(parent)
     except OSError as error:
         raise DiskRefuses(f"{target}: {error.strerror}.") from error
+
+
+def _export(client: Asks, tree: Tree, parent: int, target: Path) -> list[dict[str, Any]]:
+    """Write the tree beside `target`, in the folder `parent`, and give it that name.
+
+    Whatever else gets that name meanwhile, or that of the folder beside it, is neither written nor removed.
+    """
+    beside = f".{target.name}.{secrets.token_hex(4)}"
+    os.mkdir(beside, 0o700, dir_fd=parent)
+    top = os.open(beside, _FOLDER, dir_fd=parent)
+    try:
+        try:
+            _require_ours(parent, beside, top, target)
+            missing = _write(client, tree, top)
+            os.fchmod(top, _mode_of(target.name, parent))
+            _require_ours(parent, beside, top, target)
+            os.rename(beside, target.name, src_dir_fd=parent, dst_dir_fd=parent)  # onto an empty folder, too
+            beside = target.name
+            _require_ours(parent, beside, top, target)
+        except BaseException:
+            _remove(parent, beside, top)
+            raise
     finally:
-        if os.path.lexists(beside):
-            _remove(beside)
+        os.close(top)
     return missing
+
+
+def _require_ours(parent: int, name: str, top: int, target: Path) -> None:
+    """Raises Unwritable where another program has put something else in the place of our folder."""
+    try:
+        same = os.path.samestat(os.stat(name, dir_fd=parent, follow_symlinks=False), os.fstat(top))
+    except FileNotFoundError:
+        same = False
+    if not same or mount_of(top) != mount_of(parent):
+        raise Unwritable(f"{target} was not written: another program moved what was made beside it; call again.")
+
+
+def _mode_of(name: str, parent: int) -> int:
+    """The mode of the empty folder that is there, or that of a new one."""
+    try:
+        return stat.S_IMODE(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return 0o777 & ~_umask()
 
 
 def _require_room(target: Path) -> None:
@@ -169,17 +207,49 @@ def _umask() -> int:
     return mask
 
 
-def _remove(folder: Path) -> None:
-    """Remove what was written, folders without permission among it: each is opened before it is looked into."""
-    os.chmod(folder, 0o700)
-    for path, below, _ in os.walk(folder):
-        for inner in (os.path.join(path, name) for name in below):
-            if not os.path.islink(inner):
-                os.chmod(inner, 0o700)
-    shutil.rmtree(folder, ignore_errors=True)
+def _remove(parent: int, name: str, top: int) -> None:
+    """Remove what was written; what another program has put there, or mounted, stays."""
+    with contextlib.suppress(OSError):
+        os.fchmod(top, 0o700)
+    _empty(top, mount_of(top))
+    with contextlib.suppress(OSError):
+        if os.path.samestat(os.stat(name, dir_fd=parent, follow_symlinks=False), os.fstat(top)):
+            os.rmdir(name, dir_fd=parent)
 
 
-def _write(client: Asks, tree: Tree, top: Path) -> list[dict[str, Any]]:
+def _empty(folder: int, mount: tuple[int, int]) -> None:
+    """Remove what is in the folder, as far as it is on this mount."""
+    for name in os.listdir(folder):
+        with contextlib.suppress(OSError):
+            if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+                os.unlink(name, dir_fd=folder)
+                continue
+            inner = _opened(name, folder)
+            try:
+                if mount_of(inner) == mount:
+                    _empty(inner, mount)
+            finally:
+                os.close(inner)
+            os.rmdir(name, dir_fd=folder)
+
+
+def _opened(name: str, folder: int) -> int:
+    """A descriptor of a folder, which it may not have been permitted to open."""
+    try:
+        return os.open(name, _FOLDER, dir_fd=folder)
+    except PermissionError:
+        if not hasattr(os, "O_PATH"):
+            os.chmod(name, 0o700, dir_fd=folder, follow_symlinks=False)
+            return os.open(name, _FOLDER, dir_fd=folder)
+    seen = os.open(name, os.O_PATH | _FOLDER, dir_fd=folder)
+    try:
+        os.chmod(f"/proc/self/fd/{seen}", 0o700)
+        return os.open(f"/proc/self/fd/{seen}", _FOLDER & ~os.O_NOFOLLOW)
+    finally:
+        os.close(seen)
+
+
+def _write(client: Asks, tree: Tree, top: int) -> list[dict[str, Any]]:
     bare = repositories(shown_path(entry) for entry in tree.entries)
     kept_off = [is_reserved(path) or is_within(path, bare) for path in map(shown_path, tree.entries)]
     missing = [{**entry, "uncaptured": RESERVED} for entry, off in zip(tree.entries, kept_off, strict=True) if off]
@@ -187,30 +257,27 @@ def _write(client: Asks, tree: Tree, top: Path) -> list[dict[str, Any]]:
     missing += [entry for entry in allowed if entry.get("uncaptured")]
     standing = [entry for entry in allowed if not entry.get("uncaptured")]
     writing = _Writing(top)
-    try:
-        wanted: dict[str, list[dict[str, Any]]] = {}
-        for entry in standing:
-            if entry["kind"] == "folder":
-                with _naming(entry):
-                    writing.folder(entry)
-            elif entry.get("sha256"):
-                wanted.setdefault(entry["sha256"], []).append(entry)
-        links: list[tuple[dict[str, Any], bytes]] = []
-        for address, data in bytes_of(client, list(wanted)):
-            for entry in wanted[address]:
-                if data is None:
-                    missing.append({**entry, "uncaptured": "not_held"})
-                elif entry["kind"] == "link":
-                    links.append((entry, data))
-                else:
-                    with _naming(entry):
-                        writing.file(entry, data)
-        for entry, target in links:
+    wanted: dict[str, list[dict[str, Any]]] = {}
+    for entry in standing:
+        if entry["kind"] == "folder":
             with _naming(entry):
-                writing.link(entry, target)
-        writing.finish()
-    finally:
-        writing.close()
+                writing.folder(entry)
+        elif entry.get("sha256"):
+            wanted.setdefault(entry["sha256"], []).append(entry)
+    links: list[tuple[dict[str, Any], bytes]] = []
+    for address, data in bytes_of(client, list(wanted)):
+        for entry in wanted[address]:
+            if data is None:
+                missing.append({**entry, "uncaptured": "not_held"})
+            elif entry["kind"] == "link":
+                links.append((entry, data))
+            else:
+                with _naming(entry):
+                    writing.file(entry, data)
+    for entry, target in links:
+        with _naming(entry):
+            writing.link(entry, target)
+    writing.finish()
     return missing
 
 
@@ -228,8 +295,9 @@ def _naming(entry: dict[str, Any]) -> Iterator[None]:
 class _Writing:
     """Makes files, links and folders below one folder, and nowhere else."""
 
-    def __init__(self, top: Path) -> None:
-        self._top = os.open(top, _FOLDER)
+    def __init__(self, top: int) -> None:
+        """`top` stays the caller's."""
+        self._top, self._mount = top, mount_of(top)
         self._modes: dict[tuple[str, ...], int] = {}  # of empty folders; set at the end
 
     def folder(self, entry: dict[str, Any]) -> None:
@@ -265,11 +333,8 @@ class _Writing:
             finally:
                 os.close(folder)
 
-    def close(self) -> None:
-        os.close(self._top)
-
     def _open(self, names: Sequence[str]) -> int:
-        """A descriptor of a folder below the top, made where it is missing. Raises OSError for a link on the way."""
+        """A descriptor of a folder below the top, made where it is missing. Raises OSError, as for a link there."""
         at = os.dup(self._top)
         for name in names:
             try:
@@ -279,6 +344,9 @@ class _Writing:
             finally:
                 os.close(at)
             at = below
+            if mount_of(at) != self._mount:
+                os.close(at)
+                raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
         return at
 
 

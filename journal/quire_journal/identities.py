@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from quire_journal.lasting import sync_path
+from quire_journal.mount_ids import mount_of
 from quire_journal.places import Place, WorkspaceRefused, at_once, make_private_folder, state_home
 
 _ID: Final = re.compile(r"[0-9a-f]{32}")
@@ -137,12 +138,19 @@ def _write_workspace_id(root: Path, wanted: str) -> None:
 
 @contextlib.contextmanager
 def _quire_folder(root: Path) -> Iterator[int]:
-    """`.quire` of the workspace as a descriptor. Raises OSError; a link in its place is one."""
-    fd = os.open(root / ".quire", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    """`.quire` of the workspace as a descriptor. Raises OSError; a link in its place, or a mount, is one."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    above = os.open(root, flags)
     try:
-        yield fd
+        fd = os.open(".quire", flags | os.O_NOFOLLOW, dir_fd=above)
+        try:
+            if mount_of(fd) != mount_of(above):
+                raise OSError(errno.EXDEV, "something is mounted there")
+            yield fd
+        finally:
+            os.close(fd)
     finally:
-        os.close(fd)
+        os.close(above)
 
 
 def _replace_file(folder: int, name: str, content: bytes) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 import rights
 from cases import every
+from disks import mounted
 from quire_daemon.logfile import Log
 from quire_daemon.reserve import Reserve
 from quire_journal.identities import read_identity, settle, workspace_id
@@ -390,6 +391,17 @@ def test_a_new_journal_leaves_its_id_in_the_workspace_and_hides_it_from_git(tmp_
 def test_settling_again_changes_nothing(tmp_path: Path) -> None:
     place = place_of(project(tmp_path / "site"))
     assert settle(place) == settle(place) == read_identity(place)
+
+
+def test_a_mount_at_the_quire_folder_is_not_written(tmp_path: Path) -> None:
+    """It may show any folder."""
+    place = place_of(project(tmp_path / "site"), tmp_path / "state")
+    elsewhere = project(tmp_path / "elsewhere")
+    (place.root / ".quire").mkdir()
+    with mounted(place.root / ".quire", "--bind", elsewhere):
+        with pytest.raises(WorkspaceRefused, match="something is mounted there"):
+            settle(place)
+        assert os.listdir(elsewhere) == []
 
 
 def test_a_link_in_place_of_the_quire_folder_is_not_followed(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from contextlib import suppress
 
 from quire_daemon.workspace import kernel
 from quire_daemon.workspace.values import HeldOpen, Look, NotRegular, Signature, Vanished
+from quire_journal.mount_ids import mount_of
 from quire_journal.refusals import Refused
 
 RULES = kernel.BENEATH | kernel.NO_XDEV | kernel.NO_SYMLINKS | kernel.NO_MAGICLINKS
@@ -136,8 +137,8 @@ class Beneath:
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
         fd = os.open(name, flags | os.O_CLOEXEC, dir_fd=folder)
         if self._mount is None:
-            self._mount = kernel.mount_of(self.fd)
-        if kernel.mount_of(fd) != self._mount:
+            self._mount = mount_of(self.fd)
+        if mount_of(fd) != self._mount:
             os.close(fd)
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
         return fd

@@ -173,20 +173,6 @@ def reopen(fd: int, flags: int) -> int:
         raise OSError(errno.ENOSYS, "there is no /proc any more, which was there at the start") from None
 
 
-def mount_of(fd: int) -> tuple[int, int]:
-    """What is mounted where `fd` is: the device and, where /proc says it, the number of the mount (else 0).
-
-    Two bind mounts of one device differ in that number alone.
-    """
-    device = os.fstat(fd).st_dev
-    try:
-        with open(f"/proc/self/fdinfo/{fd}", "rb") as told:
-            numbers = [int(line.split()[1]) for line in told if line.startswith(b"mnt_id:")]
-    except OSError:
-        numbers = []
-    return device if not numbers else 0, numbers[0] if numbers else 0
-
-
 def take_lease(fd: int) -> bool | None:
     """Take a read lease.
 
