@@ -23,7 +23,8 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +35,8 @@ from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 from quire_daemon.crawl import OUR_LIMITS
 from quire_daemon.git_head import git_folder
 from quire_daemon.globs import linear
+from quire_daemon.workspace.confine import Beneath
+from quire_daemon.workspace.probe import can_openat2
 
 ALWAYS: Final = frozenset({".git", ".quire"})
 """Names that are ignored wherever they stand, as folders or as files (the `.git` file of a worktree)."""
@@ -179,7 +182,7 @@ class Ignore:
         return level
 
     def _top(self) -> _Level:
-        git = self._rules_in("", GIT_RULES) + self._read(_exclude_file(os.fspath(self._root)), "", 0)
+        git = self._rules_in("", GIT_RULES) + self._read_exclude()
         return self._complete(git, self._rules_in("", OWN_RULES))
 
     def _below(self, above: _Level, folder: str) -> _Level:
@@ -195,15 +198,23 @@ class Ignore:
         settings = ((0, self._settings),) if self._settings.patterns else ()
         return _Level(ignored=False, git=git, own=own, all=settings + own + git)
 
+    def _read_exclude(self) -> tuple[tuple[int, _Rules], ...]:
+        file = _exclude_file(os.fspath(self._root))
+        return self._read(file, "", 0, partial(_bytes_of, file))
+
     def _rules_in(self, folder: str, name: str) -> tuple[tuple[int, _Rules], ...]:
         file = os.path.join(os.fspath(self._root), folder, name)
-        return self._read(file, folder, len(os.fsencode(folder)) + 1 if folder else 0)
+        depth = len(os.fsencode(folder)) + 1 if folder else 0
+        bytes_of = partial(_bytes_within, os.fspath(self._root), os.path.join(folder, name))
+        return self._read(file, folder, depth, bytes_of)
 
-    def _read(self, file: str, folder: str, depth: int) -> tuple[tuple[int, _Rules], ...]:
+    def _read(
+        self, file: str, folder: str, depth: int, bytes_of: Callable[[], bytes]
+    ) -> tuple[tuple[int, _Rules], ...]:
         # The signature is taken before the bytes: a change in between is seen by the next recheck.
         self._governed[file] = folder
-        self._signatures[file] = _signature(file)
-        rules = _compile(_lines(_bytes_of(file)))
+        signature = self._signatures[file] = _signature(file)
+        rules = _compile(_lines(bytes_of() if signature != _NO_FILE else b""))
         return ((depth, rules),) if rules.patterns else ()
 
 
@@ -248,22 +259,40 @@ def _exclude_file(root: str) -> str:
     return os.path.join(git, os.fsdecode(common), "info", "exclude")
 
 
+_NO_FILE: Final = (0, 0, 0, 0)
+
+
+def _bytes_within(root: str, path: str) -> bytes:
+    """`_bytes_of` a file in the checkout: nothing is read behind a link or a mount that came in the way."""
+    try:
+        top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in OUR_LIMITS:
+            raise
+        return b""
+    try:
+        return _bytes_of(path, Beneath(top, can_openat2(top)))
+    finally:
+        os.close(top)
+
+
 def _signature(file: str) -> _Signature:
     try:
         found = os.stat(file, follow_symlinks=False)
     except OSError:
-        return (0, 0, 0, 0)
+        return _NO_FILE
     return (found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns)
 
 
-def _bytes_of(file: str) -> bytes:
+def _bytes_of(file: str, beneath: Beneath | None = None) -> bytes:
     """The bytes of a regular file, at most `_MOST_RULE_BYTES`; b"" for anything else.
 
     Raises OSError for want of descriptors: without its rules all that is ignored would go into the journal.
     """
     try:
         # Never waits (a FIFO), never follows a link (git does not either: the target may be anywhere).
-        fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        fd = os.open(file, flags) if beneath is None else beneath.open(file, flags)
     except OSError as error:
         if error.errno in OUR_LIMITS:
             raise

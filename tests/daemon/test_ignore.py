@@ -338,3 +338,15 @@ def test_secrets_are_known_by_name_or_path(tmp_path: Path, path: str, is_secret:
 
 def test_without_globs_nothing_is_secret(tmp_path: Path) -> None:
     assert not Ignore(tmp_path).secret(".env")
+
+
+def test_no_rules_are_read_behind_a_link_in_place_of_a_folder(tmp_path: Path) -> None:
+    """A program may have put it there since the folder was met."""
+    root = tmp_path / "root"
+    root.mkdir()
+    write(tmp_path, "outside/.gitignore", "x\n")
+    (root / "sub").symlink_to("../outside")
+    assert not Ignore(root).ignored("sub/x", False)
+    (root / "sub").unlink()
+    write(root, "sub/.gitignore", "x\n")
+    assert Ignore(root).ignored("sub/x", False)
