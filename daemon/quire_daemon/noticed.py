@@ -125,4 +125,4 @@ def blind_told(blind: Sequence[Blind]) -> str:
         first = next(one.folder for one in folders if one.why == why)
         more = f" and {counted(many - 1, 'other folder')}" if many > 1 else ""
         told.append(f"{journal_path(first)}{more}: {WORDS.get(why, why)}")
-    return f"The journal may not know everything that is on disk: {'; '.join(told)}."
+    return f"The journal may not know everything that is on disk: {'; '.join(told).removesuffix('.')}."

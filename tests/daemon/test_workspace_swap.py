@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 from swapping import in_tmp, settle
 
 from checkout import do, file_now, put
+from disks import mounted
 from quire_daemon.handlers.base import FileNow, Move, Remove
 from quire_daemon.workspace import Lost, Swapped, Workspace
 from quire_journal.text import Text
@@ -177,6 +179,20 @@ def test_a_file_with_several_names_is_swapped_and_its_other_names_keep_the_old_b
     assert not again.hard_link_broken
     settle(workspace)
     assert in_tmp(workspace) == []
+
+
+def test_a_name_that_a_bind_mount_shows_twice_does_not_let_a_write_through_to_the_outside(tmp_path: Path) -> None:
+    """All names were found inside, as it seemed, and the file was written in place."""
+    root = tmp_path / "root"
+    (root / "a").mkdir(parents=True)
+    (root / "b").mkdir()
+    (tmp_path / "store").write_bytes(b"old")
+    os.link(tmp_path / "store", root / "a/f")
+    with mounted(root / "b", "--bind", root / "a"), closing(Workspace(root)) as workspace:
+        result = do(workspace, put(workspace, "a/f", b"new"))
+        assert isinstance(result, Swapped)
+        assert result.hard_link_broken
+    assert ((tmp_path / "store").read_bytes(), (root / "a/f").read_bytes()) == (b"old", b"new")
 
 
 def test_a_hard_link_to_the_outside_is_not_written_through(tmp_path: Path) -> None:

@@ -298,3 +298,23 @@ def test_status_and_read_of_a_running_daemon_load_neither_zeromq_nor_msgspec(ser
         ran = subprocess.run([sys.executable, "-c", told, *where, *words], capture_output=True, text=True, check=False)
         assert (ran.returncode, ran.stderr) == (0, "")
         assert wanted in ran.stdout
+
+
+def test_the_daemon_of_a_folder_above_leaves_the_own_files_of_a_workspace_below_alone(daemon) -> None:
+    """Both write the same file, and neither loses a line of the other."""
+    outer = daemon()
+    outer.write("sub/f.txt", "start\n")
+    inner = daemon(root=outer.root / "sub")
+    with outer.connect("out") as above, inner.connect("in") as below:
+        live.ok(below.call("status", {}))
+        for path in ("sub/.quire/tmp/x", "sub/.quire.toml", "sub/.quireignore", "sub/.quire/workspace-id"):
+            live.refused(above.call("write_file", {"path": path, "content": "theirs\n"}), "permission_denied")
+        live.refused(above.call("read_file", {"path": "sub/.quire/workspace-id"}), "permission_denied")
+        for number in range(5):
+            for client, path in ((above, "sub/f.txt"), (below, "f.txt")):
+                said = {"file": path, "line_number": -1, "text": f"{path} {number}"}
+                live.eventually(
+                    "the line is in", lambda client=client, said=said: client.call("insert_lines", said)["ok"]
+                )
+    lines = outer.read("sub/f.txt").decode().splitlines()
+    assert sorted(lines[1:]) == sorted(f"{path} {n}" for path in ("sub/f.txt", "f.txt") for n in range(5))
