@@ -158,6 +158,11 @@ class Campaign:
             sure = told.get("ok") and "unknown" not in (outcome, state)
             if sure and (state != "not_applied") != reply["ok"]:
                 wrong.append(f"{what} contradicts the reply")
+        states = {one.get("outcome", "unknown").replace("superseded", "applied") for one in (first, second)} - {
+            "unknown"
+        }
+        if len(states) > 1:
+            wrong.append("a start made, or took back, what op_status had settled")
         if second and second.get("outcome") == "unknown":
             wrong.append("op_status is not settled by a start")
         return [" | ".join([one, *said]) for one in wrong]

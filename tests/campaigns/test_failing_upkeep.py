@@ -238,6 +238,7 @@ def test_no_fault_of_a_start_lets_it_say_that_a_write_stands_which_does_not(daem
         said = [(one.get("outcome"), one.get("taken_back"), one.get("message")) for one in (first, second)]
         with rounds.true(lambda said=said, step=step: (step, said)):
             assert second["outcome"] != "unknown"
+            assert first.get("outcome", "unknown") in ("unknown", second["outcome"])
             for told, files in ((first, there), (second, then)):
                 if told.get("outcome") == "not_applied":
                     assert files == before

@@ -69,7 +69,8 @@ class Lingering(msgspec.Struct, eq=False):
         A file with other names keeps no lease: writers who come by those are not late, and must not wait for a sweep.
         """
         if item.held.leased and (os.fstat(item.held.fd).st_nlink if links is None else links) > 1:
-            kernel.give_lease_back(item.held.fd)
+            with suppress(OSError):  # of a swap that stands: nothing may take it for one that failed
+                kernel.give_lease_back(item.held.fd)
             item.held.leased = False
         self.items[item] = None
         self.named.setdefault(item.name, item)
