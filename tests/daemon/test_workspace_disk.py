@@ -19,7 +19,7 @@ from checkout import do, file_now, put
 from disks import mounted, small_disk
 from quire_daemon.config import Policy
 from quire_daemon.handlers.base import FileNow, Move, Put, Remove
-from quire_daemon.workspace import Lost, Swapped, Workspace
+from quire_daemon.workspace import Lost, Swapped, Workspace, own_folder
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
 
@@ -217,6 +217,16 @@ def test_nothing_is_read_or_written_behind_a_mount(tmp_path: Path, openat2: bool
             assert refused.value.code == "permission_denied"
         assert (root / "sub/a").read_bytes() == b"old"
         assert not (root / "sub/new").exists()
+
+
+def test_no_folder_of_ours_is_one_that_is_mounted_there(tmp_path: Path) -> None:
+    """Cookies and requests would be written into it."""
+    (tmp_path / "root/.quire/spool").mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    elsewhere = mounted(tmp_path / "root/.quire/spool", "--bind", tmp_path / "other")
+    with elsewhere, pytest.raises(OSError, match="cross-device"):
+        own_folder(tmp_path / "root", ".quire/spool")
+    os.close(own_folder(tmp_path / "root", ".quire/spool"))
 
 
 # --- fallbacks --------------------------------------------------------------------------------------------------------

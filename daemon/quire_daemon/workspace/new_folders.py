@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.making import UNFINISHED, finish
 from quire_daemon.workspace.staging import Staged
 from quire_daemon.workspace.values import Vanished
+from quire_journal.mount_ids import mount_of
 from quire_journal.refusals import Refused
 
 _INTO: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -66,11 +68,12 @@ class NewFolders:
 
 
 def own_folder(root: Path | str, path: str) -> int:
-    """A descriptor of a folder of ours below `root`, made where it is missing; no link on the way is followed.
+    """A descriptor of a folder of ours below `root`, made where it is missing; no link is followed, no mount entered.
 
     Raises OSError.
     """
     fd = os.open(root, _INTO & ~os.O_NOFOLLOW)
+    mount = mount_of(fd)
     for name in path.split("/"):
         try:
             with contextlib.suppress(FileExistsError):
@@ -79,6 +82,9 @@ def own_folder(root: Path | str, path: str) -> int:
         finally:
             os.close(fd)
         fd = below
+        if mount_of(fd) != mount:
+            os.close(fd)
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path)
     return fd
 
 
