@@ -309,7 +309,9 @@ def test_a_diff_as_aider_writes_it_needs_no_numbers() -> None:
     assert patched(b"a\r\nb\r\nc\r\nd", two) == b"a\r\nB\r\nc\r\nD"
     assert patched(b"a\nb\n", AIDER + "@@ ... @@\n+c\n") == b"a\nb\nc\n"
     assert refused(b"a\na\n", AIDER + "@@ ... @@\n-a\n+A\n").code == "multiple_matches"
-    assert patched(b"a\nb\n", update("@@ ... @@", " a", "-b", "+B")) == b"a\nB\n"
+    for head in ("@@ ... @@", "@@...@@", "@@ @@"):
+        assert patched(b"a\nb\n", update(head, " a", "-b", "+B")) == b"a\nB\n"
+        assert patched(b"a\nb\n", f"{AIDER}{head}\n a\n-b\n+B\n") == b"a\nB\n"
 
 
 def test_aiders_diffs_of_several_files_are_one_patch() -> None:

@@ -20,8 +20,8 @@ END: Final = "*** End Patch"
 HUNK: Final = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@", re.ASCII)
 """The head of a hunk that names lines by their numbers."""
 
-ANY_LINES: Final = re.compile(r"@@\s*\.\.\.\s*@@\s*")
-"""The head of a hunk, as aider writes it: it says nothing about where the lines are."""
+ANY_LINES: Final = re.compile(r"@@\s*(?:\.\.\.)?\s*@@\s*")
+"""The head of a hunk, as aider writes it: `@@ ... @@`. It says nothing about where the lines are."""
 
 Kind = Literal["add", "update", "delete", "move"]
 
