@@ -14,6 +14,9 @@ from quire_client.progress import Progress
 from quire_journal.places import Place, place_of
 from quire_journal.workspaces import checked
 
+_UNHEARD = "The import could not be followed to its end"
+_ALL_OR_NOTHING = "all of its journal is there, or nothing: `quire log` in that folder shows which."
+
 
 def run(call: Invocation) -> int:
     """Make the journal of a folder that has none."""
@@ -44,11 +47,15 @@ def _imported(place: Place, file: BinaryIO, bar: Progress) -> dict[str, Any]:
     # `-m` puts the current folder first on the path: no module of a workspace must be found there.
     with subprocess.Popen(words, stdin=file, stdout=subprocess.PIPE, cwd="/") as child:
         assert child.stdout is not None
-        for line in child.stdout:
-            told: dict[str, Any] = json.loads(line)
-            if "ok" in told:
-                return told
-            bar.update(told["done"], told["of"])
+        try:
+            for line in child.stdout:
+                told: dict[str, Any] = json.loads(line)
+                if "ok" in told:
+                    return told
+                bar.update(told["done"], told["of"])
+        except OSError as error:
+            child.kill()
+            return {"ok": False, "error": "fault", "message": f"{_UNHEARD} ({error.strerror}); {_ALL_OR_NOTHING}"}
     return {"ok": False, "error": "fault", "message": "The import ended without a word; see above."}
 
 
