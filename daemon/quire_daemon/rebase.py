@@ -1,18 +1,23 @@
 """Rebase: a plan made on a caller's base, carried over what others wrote since.
 
-Stricter than a merge: a splice is carried only when the lines it touches and the lines beside them are what they
-were, and still stand together. Each splice moves by an offset of its own. One that somebody else made already, exactly
-so, is met: nothing is left to do, as long as what it made stays what it is. Who moves lines has not removed them.
+What others did is merged with the plan as `diff3` merges two sides: it is carried only where both lie apart, however
+each is lined up, with an unchanged line between them. Each splice moves by an offset of its own. One that somebody else
+made already, exactly so, is met: nothing is left to do, as long as what it made stays what it is. Who moves lines has
+not removed them. Over what the caller did itself a plan moves line by line.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 import msgspec
 from msgspec.structs import replace
 
-from quire_journal.splice import Splice
+from quire_journal.diff import Block, diff
+from quire_journal.diff3 import merge
+from quire_journal.splice import Splice, apply, clash
+from quire_journal.text import Text
 
 
 class ByOthers(tuple[Splice, ...]):
@@ -24,64 +29,120 @@ class ByCaller(tuple[Splice, ...]):
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """A splice that cannot be carried, and the one by others that is in its way, in the coordinates before that one."""
+    """A splice that cannot be carried, and the one by others that is in its way: what both would make of `base`."""
 
     mine: Splice
     theirs: Splice
     index: int  # of `mine` in the plan
-    step: int  # of `theirs` among those that were carried over
+    base: Text
 
 
 def carried(
-    splices: Sequence[Splice], steps: Iterable[Sequence[Splice]], beside: int = 1, base: Sequence[bytes] = ()
+    splices: Sequence[Splice],
+    steps: Sequence[Sequence[Splice]],
+    texts: Sequence[Text],
+    final_break: bool | None = None,
+    alone: bool = False,
 ) -> tuple[Splice, ...] | Conflict:
-    """`splices` after every step in turn, or the first conflict. `base`: the lines that they were made for.
+    """`splices` after every step in turn, or the first conflict. `texts`: before the first step, and after each.
 
-    `beside` is how many lines on either side must be unchanged too: 1 over the work of others; over what is known to
-    be one's own it is 0.
+    `final_break` is that of the plan. `alone`: all steps are the caller's own work.
     A splice that was met replaces what it made by the same.
     """
     at = tuple(splices)
-    for number, step in enumerate(steps):
-        moved: list[Splice] = []
-        near = 0 if isinstance(step, ByCaller) else beside
-        for index, mine in enumerate(at):
-            offset, length = 0, mine.stop - mine.start
-            for theirs in step:
-                if isinstance(step, ByOthers) and _is_met(mine, theirs) and not _moved(splices[index], base, step):
-                    length = len(mine.lines)
-                elif _in_the_way(mine, theirs, near):
-                    return Conflict(mine, theirs, index, number)
-                elif theirs.stop <= mine.start:
-                    offset += theirs.shift
-            start = mine.start + offset
-            moved.append(replace(mine, start=start, stop=start + length))
-        at = tuple(moved)
+    stop = 0
+    for kind, run in groupby(steps, type):
+        start, stop = stop, stop + sum(1 for _ in run)
+        if kind is ByCaller or alone:
+            moved = _over_own(at, steps[start:stop], texts[start:stop])
+        else:
+            moved = _over_others(at, texts[start], texts[stop], final_break, known=kind is ByOthers)
+        if isinstance(moved, Conflict):
+            return moved
+        at = moved
     return at
 
 
-def _is_met(mine: Splice, theirs: Splice) -> bool:
-    """Is `theirs` the very change that `mine` is?"""
-    same = (theirs.start, theirs.stop, theirs.lines) == (mine.start, mine.stop, mine.lines)
-    return same and (mine.breaks is None or mine.breaks == theirs.breaks)
+def without_others(steps: Sequence[Sequence[Splice]], texts: Sequence[Text]) -> Text | None:
+    """What the caller's own steps alone make of the first text; None where they build on what others did."""
+    view = texts[0]
+    for step, before, after in zip(steps, texts, texts[1:], strict=False):
+        if isinstance(step, ByCaller):
+            merged = merge(before, after, view)
+            if merged.conflicts:
+                return None
+            view = merged.text
+    return view
 
 
-def _moved(removal: Splice, base: Sequence[bytes], step: Sequence[Splice]) -> bool:
-    """Does `step` put the lines that `removal` removes from `base` somewhere else? False of what adds lines itself."""
-    lines = tuple(base[removal.start : removal.stop])
+def _over_own(
+    splices: Sequence[Splice], steps: Sequence[Sequence[Splice]], texts: Sequence[Text]
+) -> tuple[Splice, ...] | Conflict:
+    """The splices after steps of the caller itself, which only changes of the same lines contradict."""
+    at = [*splices]
+    for step, before in zip(steps, texts, strict=True):
+        for index, mine in enumerate(at):
+            if (own := next((own for own in step if clash(mine, own)), None)) is not None:
+                return Conflict(mine, own, index, before)
+            at[index] = _at(mine, sum(own.shift for own in step if own.stop <= mine.start))
+    return tuple(at)
+
+
+def _over_others(
+    splices: Sequence[Splice], before: Text, after: Text, final_break: bool | None, known: bool
+) -> tuple[Splice, ...] | Conflict:
+    """The splices of `before` as splices of `after`, which others made of it. `known`: others alone."""
+    merged = merge(before, apply(before, splices, final_break), after)
+    theirs = diff(before, after)
+    if merged.conflicts:
+        return _conflict(splices, theirs, before, merged.conflicts[0].start, merged.conflicts[0].stop)
+    for start, stop, *_ in merged.met:
+        removed = [s for s in splices if start <= s.start and s.stop <= stop]
+        if not known or any(_moved(s, before, theirs) for s in removed):
+            return _conflict(splices, theirs, before, start, stop)
+    moved = _placed(splices, theirs, merged.met, after)
+    try:
+        if apply(after, moved, final_break).data == merged.text.data:
+            return moved
+    except ValueError:
+        pass
+    return diff(after, merged.text)  # a splice that spans lines which it leaves as they are
+
+
+def _placed(
+    splices: Sequence[Splice], theirs: Sequence[Splice], met: Sequence[Block], after: Text
+) -> tuple[Splice, ...]:
+    """Each splice by its own offset; what others made already stands for itself."""
+    placed = [Splice(k, m, tuple(after.lines[k:m]), tuple(after.breaks[k:m])) for _, _, k, m in met]
+    rest = (mine for mine in splices if not any(i <= mine.start and mine.stop <= j for i, j, *_ in met))
+    placed += [_at(mine, sum(s.shift for s in theirs if s.stop <= mine.start)) for mine in rest]
+    return tuple(sorted(placed, key=lambda s: (s.start, s.stop)))
+
+
+def _at(splice: Splice, offset: int) -> Splice:
+    return replace(splice, start=splice.start + offset, stop=splice.stop + offset)
+
+
+def _conflict(splices: Sequence[Splice], theirs: Sequence[Splice], before: Text, start: int, stop: int) -> Conflict:
+    """The conflict at lines start..stop of the base: what of both sides is nearest to them."""
+
+    def far(s: Splice) -> int:
+        return max(s.start - stop, start - s.stop, 0)
+
+    index = min(range(len(splices)), key=lambda at: far(splices[at]))
+    return Conflict(splices[index], min(theirs, key=far), index, before)
+
+
+def _moved(removal: Splice, before: Text, theirs: Sequence[Splice]) -> bool:
+    """Do others put the lines that `removal` removes somewhere else? False of what adds lines itself."""
+    lines = tuple(before.lines[removal.start : removal.stop])
     if removal.lines or not lines:
         return False
     return any(
-        other.lines[at : at + len(lines)] == lines for other in step for at in range(len(other.lines) - len(lines) + 1)
+        other.lines[at : at + len(lines)] == lines
+        for other in theirs
+        for at in range(len(other.lines) - len(lines) + 1)
     )
-
-
-def _in_the_way(mine: Splice, theirs: Splice, beside: int) -> bool:
-    """Does `theirs` change a line that `mine` needs, or put one between them?"""
-    if theirs.start == theirs.stop:
-        first, last = mine.start - beside, mine.stop + beside
-        return first < theirs.start < last or (theirs.start == mine.start == mine.stop)
-    return theirs.start < mine.stop + beside and theirs.stop > mine.start - beside
 
 
 def touched(splices: Iterable[Splice], length: int) -> list[tuple[int, int]]:

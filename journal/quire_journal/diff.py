@@ -227,7 +227,7 @@ def _matches(a: list[int], b: list[int], most: int) -> Iterator[tuple[int, int, 
                 yield op.src_start, op.dest_start, op.src_end - op.src_start
         return
     at_a = at_b = 0
-    for i, k in [*_unique_pairs(a, b), (len(a), len(b))]:
+    for i, k in [*unique_pairs(a, b), (len(a), len(b))]:
         piece_a, piece_b = a[at_a:i], b[at_b:k]
         if len(piece_a) * len(piece_b) <= most:
             for x, y, length in _matches(piece_a, piece_b, most):
@@ -237,7 +237,7 @@ def _matches(a: list[int], b: list[int], most: int) -> Iterator[tuple[int, int, 
         at_a, at_b = i + 1, k + 1
 
 
-def _unique_pairs(a: list[int], b: list[int]) -> list[tuple[int, int]]:
+def unique_pairs(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
     """Lines that occur once on each side, the longest sequence of them that is in order on both (patience)."""
     in_a, in_b = Counter(a), Counter(b)
     place = {n: k for k, n in enumerate(b) if in_b[n] == 1}

@@ -1,20 +1,26 @@
 """Three-way merge: what two sides made of one base, put together where they do not contradict each other.
 
-diff3 on line diffs, as `git merge-file` does it: changes by both sides that overlap or touch are one region; where
-both sides made the same of it, or only one changed it, that is taken, otherwise it is a conflict.
+diff3 on lines as git has them, held against `git merge-file`. Changes by both sides that overlap or touch are one
+region; where both sides surely made the same of it, or only one changed it, that is taken, otherwise it is a conflict.
+Every change is in its one place before both sides are compared (`alignment`): so two sides that add one block add it
+once, however each of them lines it up. The same lines added by both, close to each other and yet not at one place, are
+a conflict, too.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import msgspec
 
-from quire_journal.diff import diff
-from quire_journal.splice import Splice
-from quire_journal.text import Text, shown
+from quire_journal.alignment import Change, changes_between
+from quire_journal.diff import Block
+from quire_journal.text import BOM, Text, shown
 
-Line = tuple[bytes, bytes]  # content, break
+NEAR: Final = 3
+"""Unchanged lines between what both sides add that are not enough for it to be two things."""
 
 
 class Contradiction(msgspec.Struct, frozen=True):
@@ -37,27 +43,48 @@ class Merged(msgspec.Struct, frozen=True):
 
     text: Text
     conflicts: tuple[Contradiction, ...] = ()
+    met: tuple[Block, ...] = ()  # what both sides made alike: lines i..j of the base, and k..m of `theirs`
 
 
 def merge(base: Text, mine: Text, theirs: Text) -> Merged:
     """What `mine` and `theirs` made of `base`, together."""
-    lines: list[Line] = []
+    was, left, right = (_lines(text.data) for text in (base, mine, theirs))
+    a, b, c = _numbered(was, left, right)
+    out: list[bytes] = []
     conflicts: list[Contradiction] = []
+    met: list[Block] = []
     at = 0
-    for region in _regions(diff(base, mine), diff(base, theirs)):
-        lines += _lines(base, at, region.start, ())
+    for region in _regions(changes_between(a, b), changes_between(a, c), left, right):
+        out += was[at : region.start]
         at = region.stop
-        was = _lines(base, region.start, region.stop, ())
-        left = _lines(base, region.start, region.stop, region.mine)
-        right = _lines(base, region.start, region.stop, region.theirs)
-        lines += left if right == was else right
-        if left != right and left != was and right != was:
-            sides = (tuple(content for content, _ in side) for side in (was, left, right))
-            conflicts.append(Contradiction(region.start, region.stop, *sides))
-    lines += _lines(base, at, len(base), ())
-    bom = mine.bom if theirs.bom == base.bom else theirs.bom
-    contents, breaks = [content for content, _ in lines], [ending for _, ending in lines]
-    return Merged(Text.of(Text(bom, contents, breaks).data), tuple(conflicts))  # a CR and an LF may have met
+        (k, m), (p, q) = region.of(region.mine), region.of(region.theirs)
+        out += right[p:q] if region.theirs else left[k:m]
+        if region.mine and region.theirs:
+            sure = b == c or all(change.sure for change in (*region.mine, *region.theirs))
+            if sure and left[k:m] == right[p:q]:
+                met.append((region.start, at, p, q))
+            else:
+                three = was[region.start : at], left[k:m], right[p:q]
+                conflicts.append(Contradiction(region.start, at, *map(_contents, three)))
+    out += was[at:]
+    return Merged(Text.of(b"".join(out)), tuple(conflicts), tuple(met))
+
+
+def _lines(data: bytes) -> list[bytes]:
+    """The lines as git has them, with their LF: a CR is content, and so is a byte order mark."""
+    parts = data.split(b"\n")
+    return [part + b"\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
+
+
+def _numbered(*texts: Sequence[bytes]) -> list[list[int]]:
+    """Lines as numbers; equal lines have equal ones."""
+    numbers: dict[bytes, int] = {}
+    return [[numbers.setdefault(line, len(numbers)) for line in lines] for lines in texts]
+
+
+def _contents(lines: Sequence[bytes]) -> tuple[bytes, ...]:
+    """Lines without their breaks, as they are shown."""
+    return tuple(line.rstrip(b"\r\n").removeprefix(BOM) for line in lines)
 
 
 class _Region(msgspec.Struct):
@@ -65,36 +92,50 @@ class _Region(msgspec.Struct):
 
     start: int
     stop: int
-    mine: list[Splice]
-    theirs: list[Splice]
+    moved: tuple[int, int]  # by how many lines what comes before has moved this place, in `mine` and in `theirs`
+    mine: list[Change]
+    theirs: list[Change]
+
+    def of(self, changes: Sequence[Change]) -> tuple[int, int]:
+        """The lines of that side which the region has become."""
+        by = self.moved[changes is self.theirs]
+        return self.start + by, self.stop + by + sum(change.shift for change in changes)
 
 
-def _regions(mine: Sequence[Splice], theirs: Sequence[Splice]) -> Iterator[_Region]:
-    """The regions, in order."""
-    tagged = sorted([(s.start, s.stop, 0, s) for s in mine] + [(s.start, s.stop, 1, s) for s in theirs], key=_place)
+def _regions(
+    mine: Sequence[Change], theirs: Sequence[Change], left: Sequence[bytes], right: Sequence[bytes]
+) -> Iterator[_Region]:
+    """The regions, in order. `left` and `right` are the lines of both sides."""
+    tagged = sorted([(c.start, c.stop, 0, c) for c in mine] + [(c.start, c.stop, 1, c) for c in theirs], key=_place)
     region: _Region | None = None
-    for start, stop, side, s in tagged:
-        if region is None or start > region.stop:
-            if region is not None:
-                yield region
-            region = _Region(start, stop, [], [])
+    moved = [0, 0]
+    for start, stop, side, change in tagged:
+        if region is not None and start > region.stop and not _near(region, change, side, left, right):
+            yield region
+            region = None
+        if region is None:
+            region = _Region(start, stop, (moved[0], moved[1]), [], [])
         region.stop = max(region.stop, stop)
-        (region.theirs if side else region.mine).append(s)
+        (region.theirs if side else region.mine).append(change)
+        moved[side] += change.shift
     if region is not None:
         yield region
 
 
-def _place(tagged: tuple[int, int, int, Splice]) -> tuple[int, int, int]:
+def _place(tagged: tuple[int, int, int, Change]) -> tuple[int, int, int]:
     return tagged[:3]
 
 
-def _lines(base: Text, start: int, stop: int, splices: Sequence[Splice]) -> list[Line]:
-    """Lines start..stop of `base` after `splices`, which lie in there."""
-    out: list[Line] = []
-    at = start
-    for s in splices:
-        out += zip(base.lines[at : s.start], base.breaks[at : s.start], strict=True)
-        out += zip(s.lines, s.breaks or [b"\n"] * len(s.lines), strict=True)
-        at = s.stop
-    out += zip(base.lines[at:stop], base.breaks[at:stop], strict=True)
-    return out
+def _near(region: _Region, change: Change, side: int, left: Sequence[bytes], right: Sequence[bytes]) -> bool:
+    """Does one side add, in the region close above or by `change`, nothing but what the other one adds there?"""
+    others = region.mine if side else region.theirs
+    if change.start - region.stop > NEAR or bool(region.mine and region.theirs):
+        return False
+    one = {line for c in others for line in (left if side else right)[c.begin : c.end]}
+    other = {*(right if side else left)[change.begin : change.end]}
+    return any(map(_says_something, one & other)) and (one <= other or other <= one)
+
+
+def _says_something(line: bytes) -> bool:
+    """Is the line more than blanks and punctuation?"""
+    return re.search(rb"[\w\x80-\xff]", line) is not None

@@ -6,13 +6,34 @@ from collections.abc import Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from cases import every
 from quire_daemon.rebase import ByCaller, ByOthers, Conflict, carried, touched
 from quire_journal.splice import Splice, apply
 from quire_journal.text import Text
 
+LENGTH = 12
 MINE = Splice(4, 6, (b"x",))
+
+
+def text_of(length: int) -> Text:
+    return Text.of(b"".join(b"line %d\n" % n for n in range(length)))
+
+
+def over(
+    plan: Sequence[Splice], *steps: Sequence[Splice], base: Text | None = None, alone: bool = False
+) -> tuple[Splice, ...] | Conflict:
+    """The plan for that base, carried over the steps, each of which goes from the text before."""
+    texts = [text_of(LENGTH) if base is None else base]
+    for step in steps:
+        texts.append(apply(texts[-1], step))
+    return carried(plan, steps, texts, alone=alone)
+
+
+def without_breaks(splices: Sequence[Splice] | Conflict) -> tuple[Splice, ...]:
+    assert not isinstance(splices, Conflict), splices
+    return tuple(replace(s, breaks=None) for s in splices)
 
 
 @every(
@@ -32,17 +53,17 @@ MINE = Splice(4, 6, (b"x",))
     ],
 )
 def test_lines_and_neighbours_must_be_what_they_were(theirs: Splice, moved: int | None) -> None:
-    result = carried([MINE], [[theirs]])
+    result = over([MINE], [theirs])
     if moved is None:
         assert isinstance(result, Conflict)
-        assert (result.mine, result.theirs) == (MINE, theirs)
+        assert (result.mine, replace(result.theirs, breaks=None)) == (MINE, theirs)
     else:
         assert result == (Splice(4 + moved, 6 + moved, (b"x",)),)
 
 
 @every(("gap", "carries"), [(3, True), (4, False), (5, True)])
 def test_an_insertion_needs_both_lines_beside_its_gap(gap: int, carries: bool) -> None:
-    assert isinstance(carried([Splice(4, 4, (b"x",))], [[Splice(gap, gap, (b"n",))]]), tuple) is carries
+    assert isinstance(over([Splice(4, 4, (b"x",))], [Splice(gap, gap, (b"n",))]), tuple) is carries
 
 
 @every(
@@ -55,17 +76,17 @@ def test_an_insertion_needs_both_lines_beside_its_gap(gap: int, carries: bool) -
     ],
 )
 def test_ones_own_changes_beside_do_not_matter(theirs: Splice, moved: int | None) -> None:
-    result = carried([MINE], [[theirs]], beside=0)
+    result = over([MINE], [theirs], alone=True)
     assert isinstance(result, Conflict) if moved is None else result == (Splice(4 + moved, 6 + moved, (b"x",)),)
 
 
 def test_each_splice_has_its_own_offset_and_every_step_counts() -> None:
     plan = [Splice(1, 2, (b"x",)), Splice(8, 9, (b"y",))]
     steps = [[Splice(4, 5, (b"a", b"b", b"c"))], [Splice(6, 6, (b"d",))]]
-    assert carried(plan, steps) == (Splice(1, 2, (b"x",)), Splice(11, 12, (b"y",)))
-    conflict = carried(plan, [*steps, [Splice(11, 12, (b"z",))]])
+    assert over(plan, *steps) == (Splice(1, 2, (b"x",)), Splice(11, 12, (b"y",)))
+    conflict = over(plan, ByCaller(steps[0]), steps[1], [Splice(11, 12, (b"z",))])
     assert isinstance(conflict, Conflict)
-    assert (conflict.index, conflict.step) == (1, 2)
+    assert (conflict.index, conflict.base) == (1, apply(text_of(LENGTH), steps[0]))
 
 
 def test_a_plan_depends_on_what_it_replaces_and_on_both_sides_of_a_gap() -> None:
@@ -85,40 +106,91 @@ def test_a_plan_depends_on_what_it_replaces_and_on_both_sides_of_a_gap() -> None
     ],
 )
 def test_the_very_change_that_others_made_is_met(mine: Splice, stands: Splice) -> None:
-    assert carried([mine], [ByOthers([Splice(0, 0, (b"n",)), mine])]) == (stands,)
+    assert without_breaks(over([mine], ByOthers([Splice(0, 0, (b"n",)), mine]))) == (stands,)
 
 
 def test_lines_that_others_moved_were_not_removed() -> None:
-    base = [b"%d" % n for n in range(12)]
     mine, theirs = Splice(4, 6), Splice(4, 6)
-    assert carried([mine], [ByOthers([theirs, Splice(9, 9, (b"x", b"5"))])], base=base) == (Splice(4, 4),)
-    for steps in ([theirs, Splice(9, 9, (b"x", b"4", b"5"))], [Splice(1, 2, (b"4", b"5", b"x")), theirs]):
-        assert isinstance(carried([mine], [ByOthers(steps)], base=base), Conflict)
+    assert without_breaks(over([mine], ByOthers([theirs, Splice(9, 9, (b"x", b"line 5"))]))) == (Splice(4, 4),)
+    both = (b"line 4", b"line 5")
+    for step in ([theirs, Splice(9, 9, (b"x", *both))], [Splice(1, 2, (*both, b"x")), theirs]):
+        assert isinstance(over([mine], ByOthers(step)), Conflict)
 
 
 def test_what_others_made_already_must_stay_what_it_is() -> None:
     made = Splice(4, 6, (b"x",))
-    over = carried([made], [ByOthers([made]), [Splice(4, 5, (b"z",))]])
-    assert isinstance(over, Conflict)
-    assert (over.mine, over.step) == (Splice(4, 5, (b"x",)), 1)
-    beside = carried([made], [ByOthers([made]), [Splice(5, 6, (b"z",))]])
-    assert isinstance(beside, Conflict)
-    assert carried([made], [ByOthers([made]), [Splice(6, 7, (b"z",))]]) == (Splice(4, 5, (b"x",)),)
+    assert isinstance(over([made], ByOthers([made]), ByOthers([Splice(4, 5, (b"z",))])), Conflict)
+    assert isinstance(over([made], ByOthers([made]), ByOthers([Splice(5, 6, (b"z",))])), Conflict)
+    changed = over([made], ByOthers([made]), ByCaller([Splice(4, 5, (b"z",))]))
+    assert isinstance(changed, Conflict)
+    assert without_breaks([changed.mine]) == (Splice(4, 5, (b"x",)),)
+    elsewhere = over([made], ByOthers([made]), ByOthers([Splice(6, 7, (b"z",))]))
+    assert without_breaks(elsewhere) == (Splice(4, 5, (b"x",)),)
 
 
 @every("theirs", [Splice(4, 6, (b"x", b"y")), Splice(4, 5, (b"x",)), Splice(4, 6, (b"x",), (b"\r\n",))])
 def test_nearly_the_same_change_is_in_the_way(theirs: Splice) -> None:
-    assert isinstance(carried([Splice(4, 6, (b"x",), (b"\n",))], [ByOthers([theirs])]), Conflict)
+    assert isinstance(over([Splice(4, 6, (b"x",), (b"\n",))], ByOthers([theirs])), Conflict)
 
 
 def test_ones_own_change_is_not_met_by_asking_for_it_again() -> None:
     twice = Splice(4, 4, (b"x",))
-    assert isinstance(carried([twice], [[twice]]), Conflict)
+    assert isinstance(over([twice], [twice]), Conflict)
+
+
+def test_lines_that_a_splice_brings_again_as_they_were_are_not_changed_by_it() -> None:
+    """A range that is replaced up to a good anchor, of which only a line in the middle becomes another."""
+    around = Splice(2, 9, tuple(b"mine" if n == 5 else b"line %d" % n for n in range(2, 9)))
+    theirs = Splice(2, 3, (b"theirs", b"too"))
+    result = over([around], ByOthers([theirs]))
+    assert not isinstance(result, Conflict)
+    assert apply(apply(text_of(LENGTH), [theirs]), result) == apply(text_of(LENGTH), [theirs, Splice(5, 6, (b"mine",))])
+    assert isinstance(over([around], ByOthers([Splice(4, 5, (b"n",))])), Conflict)
+
+
+# ── lines that repeat ──
+
+BLOCK = (b"}", b"", b"more {")
+REPEATING = Text.of(b"a {\n}\n\nb {\n}\n\nc {\n}\n")
+
+
+@every(
+    ("mine", "theirs"),
+    [
+        (Splice(2, 2, (b"", b"more {", b"}")), Splice(1, 1, BLOCK)),  # one block, lined up in two ways
+        (Splice(1, 1, BLOCK), Splice(3, 3, (b"more {", b"}", b""))),
+        (Splice(3, 6), Splice(2, 5)),
+    ],
+)
+def test_what_both_made_alike_is_met_however_it_is_lined_up(mine: Splice, theirs: Splice) -> None:
+    result = over([mine], ByOthers([theirs]), base=REPEATING)
+    assert not isinstance(result, Conflict)
+    now = apply(REPEATING, [theirs])
+    assert apply(now, result) == now == apply(REPEATING, [mine])
+
+
+@every(
+    ("mine", "theirs"),
+    [
+        (Splice(1, 1, BLOCK), Splice(3, 4, (b"B {",))),  # as far down as it can lie it is beside
+        (Splice(1, 1, BLOCK), Splice(3, 3, (b"other {", b"}", b""))),
+    ],
+)
+def test_what_may_lie_beside_the_work_of_others_is_refused(mine: Splice, theirs: Splice) -> None:
+    assert isinstance(over([mine], ByOthers([theirs]), base=REPEATING), Conflict)
+
+
+def test_what_is_added_lies_as_far_down_as_it_can() -> None:
+    """Where the work of others is beside it only if it is thought to be further up."""
+    theirs = Splice(1, 1, (b"x",))
+    for mine in (Splice(3, 3, (b"more {", b"}", b"")), Splice(1, 1, BLOCK)):
+        result = over([mine], ByOthers([theirs]), base=REPEATING)
+        assert not isinstance(result, Conflict)
+        expected = b"a {\nx\n}\n\nmore {\n}\n\nb {\n}\n\nc {\n}\n"
+        assert apply(apply(REPEATING, [theirs]), result).data == expected
 
 
 # ── properties ──
-
-LENGTH = 12
 
 
 @st.composite
@@ -133,14 +205,10 @@ def plans(draw: st.DrawFn, length: int = LENGTH, new: str = "xyz") -> tuple[Spli
     return tuple(made)
 
 
-def text_of(length: int) -> Text:
-    return Text.of(b"".join(b"line %d\n" % n for n in range(length)))
-
-
 @given(plans(), plans())
 def test_edits_that_are_carried_over_each_other_commute(one: tuple[Splice, ...], other: tuple[Splice, ...]) -> None:
     base = text_of(LENGTH)
-    there, back = carried(one, [ByOthers(other)]), carried(other, [ByOthers(one)])
+    there, back = over(one, ByOthers(other)), over(other, ByOthers(one))
     assert isinstance(there, Conflict) == isinstance(back, Conflict)
     if not isinstance(there, Conflict) and not isinstance(back, Conflict):
         assert apply(apply(base, other), there).data == apply(apply(base, one), back).data
@@ -153,7 +221,7 @@ def test_what_is_carried_equals_replaying_line_by_line(plan: tuple[Splice, ...],
         step = data.draw(plans(len(texts[-1]), new="abcdef"[2 * number : 2 * number + 2]))
         steps.append(step)
         texts.append(apply(texts[-1], step))
-    result = carried(plan, steps)
+    result = carried(plan, steps, texts)
     expected = replayed(plan, steps)
     if expected is None:
         assert isinstance(result, Conflict)
@@ -192,6 +260,6 @@ def _fresh(s: Splice, content: dict[object, bytes]) -> list[object]:
 
 def test_what_the_caller_did_itself_may_stand_right_beside() -> None:
     mine, own = Splice(3, 4, (b"new",)), Splice(2, 3, (b"mine", b"too"))
-    assert carried([mine], [ByCaller([own])]) == (Splice(4, 5, (b"new",)),)
-    assert isinstance(carried([mine], [(own,)]), Conflict)
-    assert isinstance(carried([mine], [ByCaller([Splice(3, 4, own.lines)])]), Conflict)
+    assert over([mine], ByCaller([own])) == (Splice(4, 5, (b"new",)),)
+    assert isinstance(over([mine], (own,)), Conflict)
+    assert isinstance(over([mine], ByCaller([Splice(3, 4, own.lines)])), Conflict)

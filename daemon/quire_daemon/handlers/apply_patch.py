@@ -8,7 +8,6 @@ on them and carried over what others did. A removal that brings no text along ha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
@@ -20,7 +19,7 @@ from quire_daemon.dialects.base import Plan
 from quire_daemon.dialects.patch_parts import FilePatch
 from quire_daemon.dialects.patch_text import parse_patch
 from quire_daemon.handlers.base import Decision, FileNow, Tool, World
-from quire_daemon.handlers.edit import WRITER_TYPE
+from quire_daemon.handlers.edit import SEVERAL, WRITER_TYPE
 from quire_daemon.handlers.files import deletion, movement
 from quire_daemon.handlers.news import news
 from quire_daemon.handlers.outcome import SUSPICIOUS, Result, conclude
@@ -285,7 +284,7 @@ class _Call:
         fields = dict(plan.fields)
         splices: tuple[Splice, ...] | Conflict = plan.splices
         if known.stated and basis.behind:
-            splices = carried(plan.splices, basis.steps, beside=1 if basis.others else 0, base=basis.text.lines)
+            splices = carried(plan.splices, basis.steps, basis.texts, plan.final_break, alone=not basis.others)
             fields |= {"cross_version": True, "rebased_over": [v.seq for v in basis.others]} if basis.others else {}
         if isinstance(splices, Conflict):
             return self._refuse_stale(known, now, world, lines_of(plan.splices), splices)
@@ -309,8 +308,11 @@ class _Call:
         if known.stated:
             return known, plan_file(file, basis.text, known=True)
         if rebase and basis.behind:
-            with suppress(Refused):
+            try:
                 return replace(known, stated=True), plan_file(file, basis.text, known=True)
+            except Refused as refused:
+                if refused.code == SEVERAL:
+                    raise
         return known, plan_file(file, text, known=basis.version is not None and not basis.behind)
 
     def _result(

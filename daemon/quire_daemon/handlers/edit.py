@@ -25,7 +25,7 @@ from quire_daemon.handlers.preconditions import (
 from quire_daemon.handlers.refusing import Stale, refuse_mismatch, refuse_stale, refuse_unseen
 from quire_daemon.handlers.staleness import Basis, current_version, find_basis, never_read, on_stale
 from quire_daemon.overlap import Lines, lines_of
-from quire_daemon.rebase import ByCaller, Conflict, carried, touched
+from quire_daemon.rebase import ByCaller, ByOthers, Conflict, carried, touched, without_others
 from quire_journal.diff import changed_ranges, diff
 from quire_journal.history import History
 from quire_journal.ids import version_token
@@ -42,6 +42,9 @@ WRITER_TYPE: Final = "edit"
 
 DEPRECATION: Final = timedelta(weeks=4)
 """How long `file_path` is accepted, from the journal's first event on."""
+
+SEVERAL: Final = "multiple_matches"
+"""The code of a refusal because a text stands in several places: that one of them is left now settles nothing."""
 
 MOST_NAMED: Final = 10
 """Lines that the message of a refusal names."""
@@ -116,6 +119,8 @@ def decide_on(dialect: Dialect[P], params: P, now: FileNow, world: World, warnin
     proven = proof == "text" and on_stale(params, world) == "reject"
     basis = find_basis(params, now, text, world, dialect.stale, proven)
     call = _Call(dialect, params, now, text, basis, world)
+    if proof == "text" and call.on_stale == "rebase" and (known := call.plan_on_known()) is not None:
+        return call.finish_rebased(*known, [*warnings, *lost])
     made_for_base = call.plan_made_for_base() if proof == "text" and call.on_stale == "rebase" else None
     if proof == "text" and made_for_base is None:
         plan = call.plan_on_now()
@@ -137,16 +142,15 @@ def decide_on(dialect: Dialect[P], params: P, now: FileNow, world: World, warnin
         return call.finish_on_now(call.plan_on_now(), [*warnings, *lost])
     splices: tuple[Splice, ...] | Conflict = plan.splices
     if basis.behind:
-        splices = carried(plan.splices, basis.steps, beside=1 if basis.others else 0, base=basis.text.lines)
+        splices = carried(plan.splices, basis.steps, basis.texts, plan.final_break, alone=not basis.others)
     if isinstance(splices, Conflict):
         if proof == "lines":
             return call.refuse_mismatch(call.torn(plan, splices), plan, splices)
         return call.refuse(lines_of(plan.splices, plan.anchors), splices)
     if gone := call.gone_by_own_hand(plan.anchors):
         return call.refuse_gone(gone, plan)
-    across = {"cross_version": True, "rebased_over": [v.seq for v in basis.others]} if basis.others else {}
     lines = Lines(lines_of(plan.splices, plan.anchors), basis.version or now.version)
-    return call.finish(plan, splices, lines, across, [*warnings, *lost])
+    return call.finish(plan, splices, lines, call.across, [*warnings, *lost])
 
 
 class _Call(msgspec.Struct, frozen=True):
@@ -181,8 +185,43 @@ class _Call(msgspec.Struct, frozen=True):
             return None
         try:
             return self.dialect.plan(self.params, Sight(self.basis.text, self.basis.shown), self.world.settings)
-        except Refused:
+        except Refused as refused:
+            if refused.code == SEVERAL:
+                raise
             return None
+
+    def plan_on_known(self) -> tuple[Plan, Text] | None:
+        """The plan on what the caller made of its base by itself, and that text; None where it did nothing to it.
+
+        A text is about what the caller knows: what it wrote counts, what others wrote in between does not.
+        """
+        steps = self.basis.steps
+        if not self.basis.others or not any(isinstance(step, ByCaller) for step in steps):
+            return None
+        known = without_others(steps, self.basis.texts)
+        if known is None:
+            return None
+        try:
+            return self.dialect.plan(self.params, Sight(known, None), self.world.settings), known
+        except Refused as refused:
+            if refused.code == SEVERAL:
+                raise
+            return None
+
+    def finish_rebased(self, plan: Plan, known: Text, warnings: Warnings) -> Decision:
+        """Conclude a plan on what the caller made of its base by itself: between that and the file are others alone."""
+        steps = self.basis.steps
+        step = ByOthers() if all(isinstance(step, ByOthers | ByCaller) for step in steps) else ()
+        splices = carried(plan.splices, [step], [known, self.text], plan.final_break)
+        if isinstance(splices, Conflict):
+            return self.refuse(None, splices)
+        return self.finish(plan, splices, Lines(lines_of(splices), self.now.version), self.across, warnings)
+
+    @property
+    def across(self) -> dict[str, Any]:
+        """The fields of a reply to a call that was carried over the work of others."""
+        others = self.basis.others
+        return {"cross_version": True, "rebased_over": [v.seq for v in others]} if others else {}
 
     def plan_on_now(self) -> Plan:
         """The plan on the file as it is."""
@@ -237,7 +276,7 @@ class _Call(msgspec.Struct, frozen=True):
 
     def torn(self, plan: Plan, conflict: Conflict) -> Sequence[int]:
         """The lines that the plan names and somebody changed, or else those whose neighbours are in its way."""
-        mine = touched([plan.splices[conflict.index]], len(self.basis.text))
+        mine = touched(plan.splices[conflict.index : conflict.index + 1], len(self.basis.text))
         near = {line for start, stop in mine for line in range(start, stop)}
         changed = [line for line, image in self.images(plan.anchors) if image is None]
         return changed or sorted(near.intersection(plan.anchors) or near)

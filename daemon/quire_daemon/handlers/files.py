@@ -107,7 +107,7 @@ def _refuse(params: Writing, basis: Basis, now: FileNow, world: World, tool: str
     if on_stale(params, world) == "rebase" and basis.steps and basis.steps[0]:
         theirs = basis.steps[0][0]
         kept = basis.text.lines[theirs.start : theirs.stop] if tool == "move_file" else ()
-        conflict = Conflict(Splice(theirs.start, theirs.stop, tuple(kept)), theirs, index=0, step=0)
+        conflict = Conflict(Splice(theirs.start, theirs.stop, tuple(kept)), theirs, index=0, base=basis.text)
     return refuse_stale(Stale(tool, STALE, basis, now, None, conflict), world, params.dry_run)
 
 

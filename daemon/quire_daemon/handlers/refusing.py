@@ -83,7 +83,7 @@ def refuse_stale(stale: Stale, world: World, dry_run: bool) -> Decision:
         **news(world, now.path, lines),
     }
     if stale.conflict is not None:
-        details["conflict"] = _three_ways(basis, stale.conflict)
+        details["conflict"] = _three_ways(stale.conflict)
     message = _sentence(basis, now, others, overall, touches)
     if stale.missing:
         more = len(stale.missing) - MOST_ANCHORS
@@ -128,7 +128,7 @@ def refuse_mismatch(
         **_versions(basis, now),
         "changes": changes_told(world.history, now.path, basis.others, lines_of_call),
         **rest("more_changes", basis.others),
-        **({} if conflict is None else {"conflict": _three_ways(basis, conflict)}),
+        **({} if conflict is None else {"conflict": _three_ways(conflict)}),
         **news(world, now.path, lines_of_call),
     }
     return _decided(refused, EditRefused("hashline_edit", now.path, refused.code, ""), basis, now, ranges, dry_run)
@@ -237,12 +237,9 @@ def _span(changed: dict[str, int]) -> str:
     return f"line {start}" if start == end else f"lines {start}-{end}"
 
 
-def _three_ways(basis: Basis, conflict: Conflict) -> dict[str, list[str]]:
+def _three_ways(conflict: Conflict) -> dict[str, list[str]]:
     """The first conflict: the lines as they were, as they are now, and as the caller would have them."""
-    mine, theirs = conflict.mine, conflict.theirs
-    before = basis.text
-    for step in basis.steps[: conflict.step]:
-        before = apply(before, step)
+    mine, theirs, before = conflict.mine, conflict.theirs, conflict.base
     start, stop = min(mine.start, theirs.start), max(mine.stop, theirs.stop)
     region = Text(False, before.lines[start:stop], before.breaks[start:stop])
     return {

@@ -60,22 +60,35 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def steps(self) -> tuple[tuple[Splice, ...], ...]:
         """What was done to the base since, version by version where the journal can tell."""
-        if not self.behind or self.version is None:
-            return ()
-        versions = list(self.history.versions(self.path, after=self.version.seq))
-        if len(versions) > MOST_STEPS or any(v.gone or v.uncaptured for v in versions):
-            return (diff(self.text, self.now),)
-        try:
-            texts = [self.text, *(self.history.text_of(v.blob) for v in versions)]
-        except NotHeld:
-            return (diff(self.text, self.now),)
-        if texts[-1].blob != self.now.blob:
+        if len(self._walked) == 1 and self.behind:
             return (diff(self.text, self.now),)
         return tuple(
-            self._step(version, diff(a, b))
-            for version, (a, b) in zip(versions, pairwise(texts), strict=True)
-            if a.blob != b.blob
+            self._step(version, diff(a, b)) for (_, a), (version, b) in pairwise(self._walked) if version is not None
         )
+
+    @property
+    def texts(self) -> tuple[Text, ...]:
+        """The base, and what each of the steps made of it."""
+        if len(self._walked) == 1 and self.behind:
+            return self.text, self.now
+        return tuple(text for _, text in self._walked)
+
+    @cached_property
+    def _walked(self) -> tuple[tuple[Version | None, Text], ...]:
+        """The base, and each version since that changed its bytes; the base alone where the journal cannot tell."""
+        base = (None, self.text)
+        if not self.behind or self.version is None:
+            return (base,)
+        versions = list(self.history.versions(self.path, after=self.version.seq))
+        if len(versions) > MOST_STEPS or any(v.gone or v.uncaptured for v in versions):
+            return (base,)
+        try:
+            walked = (base, *((version, self.history.text_of(version.blob)) for version in versions))
+        except NotHeld:
+            return (base,)
+        if walked[-1][1].blob != self.now.blob:
+            return (base,)
+        return (base, *(after for (_, was), after in pairwise(walked) if after[1].blob != was.blob))
 
     def _step(self, version: Version, splices: tuple[Splice, ...]) -> tuple[Splice, ...]:
         """What `version` did, with the mark of who did it."""

@@ -1,0 +1,331 @@
+"""Alignment: what surely differs between two texts, as git lines them up.
+
+Lines that repeat can be lined up in several ways that are equally short: a block that was added behind an equal one
+may as well have been added before it. Here several such ways are taken, the two outermost ones among them, and in each
+every change is moved to the place where git puts it: as far down as it goes, or beside a change of the other text. So
+one change has one place, whoever made it. What the ways do not agree on is one change as a whole, which is not sure.
+
+Not every diff is a shortest one: git leaves out lines that occur often (blank ones, brackets) amid many others that
+have no match. So the ways without those lines count, too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from quire_journal.diff import MOST_PAIRS, common_lines, unique_pairs
+
+MARGIN: Final = 32
+"""Lines of the common ends that changes may move into; twice as many as long as one comes to the end of them."""
+
+RUN: Final = 8
+"""Lines that occur once on each side and follow each other on both: in a large text they are surely kept."""
+
+SCANNED: Final = 100
+"""Lines on either side of a common one in which those without a match are counted."""
+
+ALONE: Final = 4
+"""A common line is left out where there are less than one of them among so many around it."""
+
+MOST_STEPS: Final = 128
+"""Steps of a search for where two halves of a text meet, each of which takes longer than the one before."""
+
+_Lines = Sequence[int]
+_Pairs = list[tuple[int, int]]
+
+
+class Change(msgspec.Struct, frozen=True):
+    """Lines start..stop of one text have become lines begin..end of the other. `sure`: all ways come to the same."""
+
+    start: int
+    stop: int
+    begin: int
+    end: int
+    sure: bool = True
+
+    @property
+    def shift(self) -> int:
+        """By how many lines what comes after it moves."""
+        return self.end - self.begin - (self.stop - self.start)
+
+
+def changes_between(a: _Lines, b: _Lines) -> list[Change]:
+    """What differs: every line between these changes is kept, in all ways to line both up."""
+    head, tail = common_lines(a, b)
+    if head == len(a) == len(b):
+        return []
+    ways = _ways(a, b, head, tail)
+    margin = MARGIN
+    while True:
+        above, below = min(head, margin), min(tail, margin)
+        start, stop_a, stop_b = head - above, len(a) - tail + below, len(b) - tail + below
+        window = a[start:stop_a], b[start:stop_b]
+        placed = [_placed(*window, pairs, above, below) for pairs in ways]
+        found = [*_agreed(placed, stop_a - start, stop_b - start)]
+        open_above = start and not found[0].start
+        open_below = stop_a < len(a) and found[-1].stop == stop_a - start
+        if not (open_above or open_below):
+            return [Change(c.start + start, c.stop + start, c.begin + start, c.end + start, c.sure) for c in found]
+        margin *= 2
+
+
+# ── the ways to line up ──────────────────────────────────────────────────────
+
+
+def _ways(a: _Lines, b: _Lines, head: int, tail: int) -> list[_Pairs]:
+    """Pairs of lines of what lies between the common ends, for each of the ways."""
+    one, other = a[head : len(a) - tail], b[head : len(b) - tail]
+    found = [*_shortest(one, other)]
+    in_a, in_b = Counter(a), Counter(b)
+    matches = [in_b[line] for line in one], [in_a[line] for line in other]
+    left, right = _left_in(matches[0], len(a)), _left_in(matches[1], len(b))
+    rare = [one[i] for i in left], [other[k] for k in right]
+    if len(left) + len(right) < len(one) + len(other):
+        found += [[(left[i], right[k]) for i, k in pairs] for pairs in _shortest(*rare)]
+    if len(found) > 1:
+        left, right = [i for i in left if matches[0][i]], [k for k in right if matches[1][k]]
+        pairs = _by_middles([one[i] for i in left], [other[k] for k in right])
+        found += [] if pairs is None else [[(left[i], right[k]) for i, k in pairs]]
+    return found
+
+
+def _left_in(matches: Sequence[int], length: int) -> list[int]:
+    """Of lines with so many matches each, in a text of that length, those that git does not leave out."""
+    many = 1 << (length.bit_length() + 1) // 2  # somewhat more than the root
+    left = []
+    for at, count in enumerate(matches):
+        if count >= many:
+            above = _around(matches[max(at - SCANNED, 0) : at][::-1], many)
+            below = _around(matches[at + 1 : at + 1 + SCANNED], many)
+            common, single = above[0] + below[0] + 2, above[1] + below[1]
+            if above[1] and below[1] and common * ALONE < common + single:
+                continue
+        left.append(at)
+    return left
+
+
+def _around(matches: Iterable[int], many: int) -> tuple[int, int]:
+    """How many lines with many matches follow, and how many without any, up to the first with a few."""
+    common = single = 0
+    for count in matches:
+        if 0 < count < many:
+            break
+        common, single = common + (count > 0), single + (count == 0)
+    return common, single
+
+
+def _shortest(a: _Lines, b: _Lines) -> Iterator[_Pairs]:
+    """Some longest common subsequences: the two outermost, and two that lie between them."""
+    if len(a) * len(b) > MOST_PAIRS:
+        pieces = [*_pieces(a, b)]
+        for way in range(4):
+            yield [(i + x, k + y) for i, k, pairs in pieces for x, y in pairs[way % len(pairs)]]
+        return
+    one, other = _outermost(a, b), [(i, k) for k, i in _outermost(b, a)]
+    yield one
+    if one == other:  # then it is the only one
+        return
+    from rapidfuzz.distance import Indel  # see `diff`
+
+    yield other
+    for swapped in (False, True):
+        equal = [op for op in (Indel.opcodes(b, a) if swapped else Indel.opcodes(a, b)) if op.tag == "equal"]
+        runs = (zip(range(op.src_start, op.src_end), range(op.dest_start, op.dest_end), strict=True) for op in equal)
+        pairs = [pair for run in runs for pair in run]
+        yield [(i, k) for k, i in pairs] if swapped else pairs
+
+
+def _outermost(a: _Lines, b: _Lines) -> _Pairs:
+    """The longest common subsequence that lies furthest to one side; with the texts swapped, to the other.
+
+    By bits (Hyyrö): bit k of a row is 0 where line k of `b` makes the subsequence longer.
+    """
+    places: dict[int, int] = {}
+    for k, line in enumerate(b):
+        places[line] = places.get(line, 0) | 1 << k
+    row = every = (1 << len(b)) - 1
+    rows = []
+    for line in a:
+        used = row & places.get(line, 0)
+        row = ((row + used) | (row - used)) & every
+        rows.append(row)
+    pairs: _Pairs = []
+    i, k = len(a) - 1, len(b) - 1
+    while i >= 0 and k >= 0:
+        if rows[i] >> k & 1:
+            k -= 1
+        elif a[i] == b[k]:
+            pairs.append((i, k))
+            i, k = i - 1, k - 1
+        else:
+            i -= 1
+    return pairs[::-1]
+
+
+def _by_middles(a: _Lines, b: _Lines) -> _Pairs | None:
+    """The longest common subsequence that git finds: by halves, of which each ends where two searches meet (Myers).
+
+    None where they would have far to go: then git does not look for the longest one either.
+    """
+    pairs: _Pairs = []
+    todo = [(0, len(a), 0, len(b))]
+    while todo:
+        i, j, k, m = todo.pop()
+        while i < j and k < m and a[i] == b[k]:
+            pairs.append((i, k))
+            i, k = i + 1, k + 1
+        while i < j and k < m and a[j - 1] == b[m - 1]:
+            j, m = j - 1, m - 1
+            pairs.append((j, m))
+        if i < j and k < m:
+            middle = _middle(a, b, i, j, k, m)
+            if middle is None:
+                return None
+            x, y = middle
+            todo += [(i, x, k, y), (x, j, y, m)]
+    return sorted(pairs)
+
+
+def _middle(a: _Lines, b: _Lines, i: int, j: int, k: int, m: int) -> tuple[int, int] | None:
+    """Where the search from the beginning of both pieces meets the one from their end. Diagonals are i - k."""
+    least, most = i - m, j - k
+    above, below = i - k, j - m
+    odd = (above - below) % 2
+    down, up = {above: i}, {below: j}
+    first = last = above
+    begun = ended = below
+    for _ in range(MOST_STEPS):
+        first, last = _widened(down, first, last, least, most, -1)
+        for diagonal in range(last, first - 1, -2):
+            x = down[diagonal - 1] + 1 if down[diagonal - 1] >= down[diagonal + 1] else down[diagonal + 1]
+            while x < j and x - diagonal < m and a[x] == b[x - diagonal]:
+                x += 1
+            down[diagonal] = x
+            if odd and begun <= diagonal <= ended and up[diagonal] <= x:
+                return x, x - diagonal
+        begun, ended = _widened(up, begun, ended, least, most, len(a) + len(b) + 2)
+        for diagonal in range(ended, begun - 1, -2):
+            x = up[diagonal - 1] if up[diagonal - 1] < up[diagonal + 1] else up[diagonal + 1] - 1
+            while x > i and x - diagonal > k and a[x - 1] == b[x - diagonal - 1]:
+                x -= 1
+            up[diagonal] = x
+            if not odd and first <= diagonal <= last and x <= down[diagonal]:
+                return x, x - diagonal
+    return None
+
+
+def _widened(reached: dict[int, int], first: int, last: int, least: int, most: int, nowhere: int) -> tuple[int, int]:
+    """The diagonals of the next step of a search: one more on either side, or one less at the edge of the pieces."""
+    if first > least:
+        first -= 1
+        reached[first - 1] = nowhere
+    else:
+        first += 1
+    if last < most:
+        last += 1
+        reached[last + 1] = nowhere
+    else:
+        last -= 1
+    return first, last
+
+
+def _pieces(a: _Lines, b: _Lines) -> Iterator[tuple[int, int, list[_Pairs]]]:
+    """Large texts, cut in the middle of long runs of lines that occur once: where each piece begins, and its ways.
+
+    A piece that is still too large has no pairs.
+    """
+    at_a = at_b = 0
+    for i, k in [*_middles(unique_pairs(a, b)), (len(a), len(b))]:
+        fits = (i - at_a) * (k - at_b) <= MOST_PAIRS
+        yield at_a, at_b, [*_shortest(a[at_a:i], b[at_b:k])] if fits else [[]]
+        if i < len(a):
+            yield i, k, [[(0, 0)]]
+        at_a, at_b = i + 1, k + 1
+
+
+def _middles(pairs: _Pairs) -> Iterator[tuple[int, int]]:
+    """The pair in the middle of each `RUN` pairs that follow each other on both sides."""
+    run = 0
+    for number, (i, k) in enumerate(pairs):
+        run = run + 1 if number and pairs[number - 1] == (i - 1, k - 1) else 1
+        if not run % RUN:
+            yield pairs[number - RUN // 2]
+
+
+# ── where changes lie ────────────────────────────────────────────────────────
+
+
+def _placed(a: _Lines, b: _Lines, pairs: _Pairs, above: int, below: int) -> _Pairs:
+    """All pairs of one way, after the changes were moved: `pairs` between so many equal lines above and below."""
+    head = [*zip(range(above), range(above), strict=True)]
+    tail = [*zip(range(len(a) - below, len(a)), range(len(b) - below, len(b)), strict=True)]
+    whole = [*head, *((i + above, k + above) for i, k in pairs), *tail]
+    left, right = [i for i, _ in whole], [k for _, k in whole]
+    _move(a, left, right, len(b))
+    _move(b, right, left, len(a))
+    return [*zip(left, right, strict=True)]
+
+
+def _move(lines: _Lines, kept: list[int], others: list[int], length: int) -> None:
+    """Move what is changed between the lines `kept` of one text to its place; `others` are those of the other text.
+
+    A change moves over a kept line that is equal to its own first or last one, and is one with those that it meets.
+    First up, then down, as far as it goes; then back up to where the other text has a change, too.
+    """
+    last = len(kept)
+
+    def bounds(gap: int) -> tuple[int, int]:
+        return (kept[gap - 1] + 1 if gap else 0), (kept[gap] if gap < last else len(lines))
+
+    def is_beside(gap: int) -> bool:
+        return (others[gap - 1] + 1 if gap else 0) < (others[gap] if gap < last else length)
+
+    gap = 0
+    while gap <= last:
+        start, stop = kept[gap - 1] + 1 if gap else 0, kept[gap] if gap < last else len(lines)
+        if start == stop:  # most gaps
+            gap += 1
+            continue
+        size = -1
+        while size != stop - start:
+            size, back = stop - start, -1
+            while gap and lines[start - 1] == lines[stop - 1]:
+                gap -= 1
+                kept[gap] = stop - 1
+                start, stop = bounds(gap)
+            highest = stop
+            if is_beside(gap):
+                back = gap
+            while gap < last and lines[start] == lines[stop]:
+                kept[gap] = start
+                gap += 1
+                start, stop = bounds(gap)
+                if is_beside(gap):
+                    back = gap
+        while stop != highest and back >= 0 and gap > back:
+            gap -= 1
+            kept[gap] = stop - 1
+            start, stop = bounds(gap)
+        gap += 1
+
+
+def _agreed(ways: Sequence[_Pairs], length: int, other: int) -> Iterator[Change]:
+    """What lies between the pairs that all ways have."""
+    shared = set(ways[0]).intersection(*ways[1:])
+    most = [0] * len(ways)
+    at = [0, 0]
+    for i, k in [*sorted(shared), (length, other)]:
+        inside = 0
+        for number, pairs in enumerate(ways):
+            begun = most[number]
+            while most[number] < len(pairs) and pairs[most[number]] < (i, k):
+                most[number] += 1
+            inside += most[number] - begun
+            most[number] += 1
+        if at != [i, k]:
+            yield Change(at[0], i, at[1], k, not inside)
+        at = [i + 1, k + 1]
