@@ -171,6 +171,17 @@ def test_a_rebase_merges_what_does_not_contradict() -> None:
     assert book.text("f.txt") == "zero 0\n" + FIVE.replace("four 4", "mine")
 
 
+def test_a_rebase_is_written_in_the_line_ends_of_its_base() -> None:
+    """One of the others has put a line with another break into the file; that is no change of all lines."""
+    crlf = FIVE.replace("\n", "\r\n").encode()
+    book = Playbook({"f.txt": crlf})
+    base = version(book)
+    book.write("f.txt", b"zero 0\n" + crlf)
+    reply = write(book, FIVE.replace("four 4", "mine"), base=base, on_stale="rebase")
+    assert reply["ok"]
+    assert book.files["f.txt"] == b"zero 0\n" + crlf.replace(b"four 4", b"mine")
+
+
 def test_a_rebase_that_contradicts_is_refused_with_three_sides() -> None:
     book = Playbook({"f.txt": FIVE})
     base = version(book)

@@ -63,7 +63,7 @@ def _decide(params: WriteParams, now: FileNow, world: World) -> Decision:
     before = require_text(now, world)
     lost = tuple(require_captured(now, params.allow_uncaptured))
     code, basis = _through_the_gate(params, now, before, world)
-    mine = in_the_style_of(before, params.content.encode())
+    mine = in_the_style_of(basis.text, params.content.encode())
     changes = diff(basis.text, mine)
     lines = Lines(lines_of(changes), basis.version or now.version)
     if not code:  # and so the base is what is there
