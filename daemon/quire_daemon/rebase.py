@@ -130,7 +130,8 @@ def _conflict(splices: Sequence[Splice], theirs: Sequence[Splice], before: Text,
         return max(s.start - stop, start - s.stop, 0)
 
     index = min(range(len(splices)), key=lambda at: far(splices[at]))
-    return Conflict(splices[index], min(theirs, key=far), index, before)
+    nearest = min(theirs, key=far, default=Splice(start, start))  # a byte order mark is no splice
+    return Conflict(splices[index], nearest, index, before)
 
 
 def _moved(removal: Splice, before: Text, theirs: Sequence[Splice]) -> bool:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from cases import every
 from quire_daemon.rebase import ByCaller, ByOthers, Conflict, carried, touched
 from quire_journal.splice import Splice, apply
-from quire_journal.text import Text
+from quire_journal.text import BOM, Text
 
 LENGTH = 12
 MINE = Splice(4, 6, (b"x",))
@@ -188,6 +188,14 @@ def test_what_is_added_lies_as_far_down_as_it_can() -> None:
         assert not isinstance(result, Conflict)
         expected = b"a {\nx\n}\n\nmore {\n}\n\nb {\n}\n\nc {\n}\n"
         assert apply(apply(REPEATING, [theirs]), result).data == expected
+
+
+def test_a_byte_order_mark_is_a_change_of_the_first_line() -> None:
+    base = text_of(LENGTH)
+    marked = Text.of(BOM + base.data)
+    first = carried([Splice(0, 1, (b"x",))], [ByOthers()], [base, marked])
+    assert isinstance(first, Conflict)
+    assert carried([MINE], [ByOthers()], [base, marked]) == (MINE,)
 
 
 # ── properties ──

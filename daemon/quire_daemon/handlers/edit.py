@@ -195,10 +195,9 @@ class _Call(msgspec.Struct, frozen=True):
 
         A text is about what the caller knows: what it wrote counts, what others wrote in between does not.
         """
-        steps = self.basis.steps
-        if not self.basis.others or not any(isinstance(step, ByCaller) for step in steps):
+        if not self.basis.others or not any(isinstance(step, ByCaller) for step in self.basis.steps):
             return None
-        known = without_others(steps, self.basis.texts)
+        known = without_others(self.basis.steps, self.basis.texts)
         if known is None:
             return None
         try:
