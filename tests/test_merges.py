@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 import live
-from bench.merge_cases import Case, generated, git, merges_of
+from bench.merge_aligners import ALIGNERS, git
+from bench.merge_cases import Case, generated, merges_of
 from bench.merge_dialects import WAYS, Calls, Way, Wish
 from bench.merges import REFUSED, RIGHT, WRONG, Oracle, Outcome, Player, main, row_of
+from quire_journal.text import BOM
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is the judge")
 
@@ -82,6 +84,57 @@ def test_a_change_that_both_sides_made_is_no_obstacle_where_lines_are_named(play
     assert {way: found[way] for way in named} == dict.fromkeys(named, RIGHT)
 
 
+# ── lines that repeat: each side can be lined up in several ways ──
+
+
+def functions(*names: str, ends: str = "\n") -> bytes:
+    """Functions between blank lines: a new one begins and ends as its neighbours do."""
+    told = (f"def {name}() {{{ends}    begin(){ends}    {name}(){ends}    end(){ends}}}{ends}" for name in names)
+    return ends.join(told).encode()
+
+
+def played(player: Player, case: Case) -> set[str]:
+    """The verdicts on a case in all dialects, the agent's side lined up in one way after the other."""
+    return {outcome.verdict for aligner in ALIGNERS for outcome in player.play(case, aligner=aligner)}
+
+
+def test_a_block_that_both_sides_add_lands_once(player: Player) -> None:
+    base = functions("one", "two", "three", "four", "five")
+    first = functions("one", "two", "new", "three", "four", "five")
+    second = functions("one", "two", "new", "three", "four", "five", "six")
+    assert played(player, Case("", base, first, second)) == {RIGHT}
+
+
+def test_another_block_at_the_same_place_is_refused_however_it_is_lined_up(player: Player) -> None:
+    base = functions("one", "two", "three", "four")
+    for first in (
+        functions("one", "two", "his", "three", "four"),
+        functions("one", "two", "new", "his", "three", "four"),
+    ):
+        case = Case("", base, first, functions("one", "two", "new", "three", "four"))
+        assert played(player, case) == {REFUSED}
+
+
+def test_line_ends_and_a_byte_order_mark_make_no_difference(player: Player) -> None:
+    base = BOM + functions("one", "two", "three", "four", ends="\r\n")
+    first = BOM + functions("one", "new", "two", "three", "four", ends="\r\n")
+    second = BOM + functions("one", "new", "two", "three", "four", "five", ends="\r\n")
+    assert played(player, Case("", base, first, second)) == {RIGHT}
+    assert played(player, Case("", base, first.replace(b"\r\n", b"\n"), second)) == {REFUSED}
+
+
+def test_a_text_that_the_caller_wrote_itself_is_found_where_it_wrote_it(player: Player) -> None:
+    """Calls from the bottom up: the text of the second one is told from others by what the first one wrote."""
+    lines = ["a", "x", "b", "x", "c", "d", "e", "f", "g", "h"]
+    first = [*lines[:8], "his", *lines[8:]]
+    second = ["a", "x", "b", "X", "C", *lines[5:]]
+    texts = ("\n".join([*told, ""]).encode() for told in (lines, first, second))
+    assert played(player, Case("", *texts)) == {RIGHT}
+    beside = [*lines[:2], "his", *lines[2:]]
+    texts = ("\n".join([*told, ""]).encode() for told in (lines, beside, second))
+    assert played(player, Case("", *texts)) <= {RIGHT, REFUSED}
+
+
 def test_a_text_beside_one_that_changed_is_refused_as_git_sees_a_conflict(player: Player) -> None:
     beside = Case("beside", BASE, with_lines(line_9="theirs"), with_lines(line_10="mine"))
     found = verdicts(player.play(beside))
@@ -147,5 +200,5 @@ def test_the_command_prints_a_table_and_says_by_its_status_whether_all_is_well(
     out = capsys.readouterr().out
     assert "1 files that two sides changed (repository)" in out
     assert out.splitlines()[2].split()[:3] == ["dialect", "cases", "git"]
-    assert out.splitlines()[3].split() == ["edit", "1", "1", "1", "0", "0", "0", "0", "100.0"]
+    assert out.splitlines()[3].split() == ["edit", "1", "1", "1", "0", "0", "0", "100.0"]
     assert json.loads(told.read_text())["outcomes"][0]["verdict"] == RIGHT

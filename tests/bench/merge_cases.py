@@ -6,15 +6,14 @@ same seed on the same checkout gives the same cases. Real ones are the merge com
 
 from __future__ import annotations
 
-import os
 import random
 import re
-import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.merge_aligners import git
 from quire_journal.diff import diff
 from quire_journal.splice import Splice, apply
 from quire_journal.text import Text
@@ -23,15 +22,13 @@ LEAST_LINES = 20
 MOST_LINES = 1500
 """How long the files are that edits are generated for."""
 
-MOST_BYTES = 250_000
+MOST_BYTES = 150_000
 """What one read shows, with the hashes of its lines; longer files of a repository are left out."""
 
 NEAR = 0.15
 """The part of the made-up edits of the second side that are made close to those of the first."""
 
 NEAR_LINES = 6
-
-_GIT_ENV = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_OPTIONAL_LOCKS": "0"}
 
 
 @dataclass(frozen=True)
@@ -42,25 +39,12 @@ class Case:
     base: bytes
     first: bytes
     second: bytes
-
-
-def git(*args: str, cwd: Path, status: int = 0) -> bytes:
-    """What git prints. A status over `status` is an error."""
-    out, code = git_status(*args, cwd=cwd)
-    if code > status:
-        raise RuntimeError(f"git {' '.join(args)}: status {code}")
-    return out
-
-
-def git_status(*args: str, cwd: Path) -> tuple[bytes, int]:
-    """What git prints, and its status."""
-    done = subprocess.run(["git", *args], cwd=cwd, env=_GIT_ENV, capture_output=True, check=False)
-    return done.stdout, done.returncode
+    source: str = "generated"  # the repository
 
 
 def sayable(data: bytes) -> bool:
-    """Can every dialect speak of this text? UTF-8, lines that end with LF, not empty, and shown by one read."""
-    if not data or len(data) > MOST_BYTES or b"\r" in data or b"\0" in data or data.startswith(b"\xef\xbb\xbf"):
+    """Can an agent read this text and speak of it? UTF-8, not empty, and shown by one read."""
+    if not data or len(data) > MOST_BYTES or b"\0" in data:
         return False
     try:
         return "\ufffd" not in data.decode()
@@ -69,9 +53,23 @@ def sayable(data: bytes) -> bool:
 
 
 def is_case(case: Case) -> bool:
-    """Did both sides change the file, differently, and agree about its final line break?"""
-    sides = {case.base, case.first, case.second}
-    return len(sides) == 3 and all(map(sayable, sides)) and len({data.endswith(b"\n") for data in sides}) == 1
+    """Did both sides change the file, differently, and the second so that an agent can ask for it?
+
+    Its line ends, a byte order mark and whether the last line has a break are properties of the file that no edit
+    states: the second side must have left them. The first side may have done anything to a text.
+    """
+    if len({case.base, case.first, case.second}) < 3 or not case.first or b"\0" in case.first:
+        return False
+    if len(case.first) > MOST_BYTES or not (sayable(case.base) and sayable(case.second)):
+        return False
+    return keeps_the_style(case.base, case.second)
+
+
+def keeps_the_style(before: bytes, after: bytes) -> bool:
+    """Has each line of `after` the one break of `before`, or none where `before` ends without one; and its BOM?"""
+    was, now = Text.of(before), Text.of(after)
+    styles = {*was.breaks, *now.breaks} - {b""}
+    return len(styles) <= 1 and b"\r" not in styles and was.bom == now.bom and was.final_break == now.final_break
 
 
 # ── merge commits ────────────────────────────────────────────────────────────
@@ -95,9 +93,16 @@ def merges_of(repository: Path, seed: int) -> Iterator[Case]:
             if blobs in seen:
                 continue
             seen.add(blobs)
-            case = Case(f"{commit[:10]}:{path}", *(git("cat-file", "blob", blob, cwd=repository) for blob in blobs))
+            sides = (git("cat-file", "blob", blob, cwd=repository) for blob in blobs)
+            case = Case(f"{commit[:10]}:{path}", *sides, name_of(repository))
             if is_case(case):
                 yield case
+
+
+def name_of(repository: Path) -> str:
+    """What the table calls it: its folder, or the one around that."""
+    folder = repository.resolve()
+    return folder.parent.name if folder.name in ("repo", ".git") else folder.name
 
 
 def _changed(repository: Path, base: str, commit: str) -> dict[str, tuple[str, str]]:
@@ -147,7 +152,8 @@ def texts_below(root: Path) -> dict[str, bytes]:
         path = root / name
         if name and path.is_file() and not path.is_symlink():
             data = path.read_bytes()
-            if sayable(data) and data.endswith(b"\n") and LEAST_LINES <= data.count(b"\n") <= MOST_LINES:
+            lines = data.count(b"\n") if data.endswith(b"\n") and b"\r" not in data else 0
+            if sayable(data) and LEAST_LINES <= lines <= MOST_LINES:
                 found[name] = data
     return found
 
@@ -186,7 +192,7 @@ def _replayed(draw: random.Random, name: str, versions: Sequence[str], blobs: _B
     one = draw.randrange(start + 1, len(versions))
     other = draw.randrange(one, len(versions))
     base, left, right = (Text.of(blobs[versions[at]]) for at in (start, one, other))
-    if not all(sayable(text.data) for text in (base, left, right)):
+    if not all(sayable(text.data) and not text.has_cr for text in (base, left, right)):
         return None
     first = _some(draw, diff(base, left))
     second = _some(draw, [s for s in diff(base, right) if s not in first])

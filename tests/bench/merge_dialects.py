@@ -5,20 +5,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
+from bench.merge_aligners import Hunk
+
 PATH: Final = "f.txt"
-
-
-@dataclass(frozen=True)
-class Hunk:
-    """Lines start..stop (0-based, half open) of the base give way to these."""
-
-    start: int
-    stop: int
-    lines: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -38,6 +33,22 @@ class Wish:
     def ended(self) -> list[str]:
         """The lines with their breaks."""
         return [line + "\n" for line in self.lines[:-1]] + [self.lines[-1] + "\n" * self.final_break]
+
+    @cached_property
+    def _count(self) -> Counter[str]:
+        return Counter(self.lines)
+
+    def is_good(self, line: int) -> bool:
+        """Of a read with hashes: does the hash of this line (0-based) name it alone?"""
+        return self._count[self.lines[line]] == 1 and not self.rows[line].partition("|")[0].endswith("[low]")
+
+    def hash(self, line: int) -> str:
+        """Of a read with hashes: the hash of this line, without its number."""
+        return self.rows[line].split(" ")[0].split("#")[1]
+
+    def occurrence(self, line: int) -> dict[str, Any]:
+        """Of a read with hashes: this line by its hash, and by which one of those that read alike it is."""
+        return {"hash": self.hash(line), "occurrence": self.lines[: line + 1].count(self.lines[line])}
 
 
 @dataclass(frozen=True)
@@ -86,12 +97,91 @@ def _operation(wish: Wish, hunk: Hunk) -> dict[str, Any]:
     return {"op": f"{what}_range", **ends, **content}
 
 
+def _edit_by_hash(wish: Wish) -> Calls:
+    """Hashes alone, as the manual asks for it: a hunk whose lines are no good anchors is wrapped in lines that are.
+
+    Where there are none around one of them, every line is named with its `occurrence`.
+    """
+    spans: list[tuple[int, int, tuple[Hunk, ...]]] = []
+    for hunk in wish.hunks:
+        wrapped = (hunk.start, hunk.stop) if _by_hash(wish, hunk) else _wrapped(wish, hunk)
+        if wrapped is None:
+            operations = [one for hunk in wish.hunks for one in _by_occurrence(wish, hunk)]
+            return [Call("edit", {"operations": operations, "expected_file_version": wish.version}, wish.hunks)]
+        spans.append((*wrapped, (hunk,)))
+    operations = [
+        (_by_hash(wish, hunks[0]) if len(hunks) == 1 else None) or _range(wish, start, stop, hunks)
+        for start, stop, hunks in joined(spans)
+    ]
+    return [Call("edit", {"operations": operations, "expected_file_version": wish.version}, wish.hunks)]
+
+
+def joined(spans: Sequence[tuple[int, int, tuple[Hunk, ...]]]) -> list[tuple[int, int, tuple[Hunk, ...]]]:
+    """Spans of lines around hunks; those that overlap are one."""
+    out: list[tuple[int, int, tuple[Hunk, ...]]] = []
+    for start, stop, hunks in spans:
+        while out and out[-1][1] > start:
+            before, after, others = out.pop()
+            start, stop, hunks = min(before, start), max(after, stop), (*others, *hunks)
+        out.append((start, stop, hunks))
+    return out
+
+
+def _wrapped(wish: Wish, hunk: Hunk) -> tuple[int, int] | None:
+    """The hunk with the lines around it up to two good anchors."""
+    start, last = min(hunk.start, len(wish.lines) - 1), max(hunk.stop - 1, hunk.start)
+    start -= hunk.start == hunk.stop and start > 0
+    while start > 0 and not wish.is_good(start):
+        start -= 1
+    last = max(last, start + 1)
+    while last < len(wish.lines) - 1 and not wish.is_good(last):
+        last += 1
+    good = last < len(wish.lines) and wish.is_good(start) and wish.is_good(last)
+    return (start, last + 1) if good else None
+
+
+def _range(wish: Wish, start: int, stop: int, hunks: Sequence[Hunk]) -> dict[str, Any]:
+    """The hunks, and what is between them, as the replacement of one range."""
+    lines = wish.lines[start:stop]
+    for hunk in reversed(hunks):
+        lines[hunk.start - start : hunk.stop - start] = hunk.lines
+    content = {"content": _whole(lines)} if lines else {}
+    what = "replace_range" if lines else "delete_range"
+    return {"op": what, "start_hash": wish.hash(start), "end_hash": wish.hash(stop - 1), **content}
+
+
+def _by_hash(wish: Wish, hunk: Hunk) -> dict[str, Any] | None:
+    """The hunk as one operation whose hashes name one line each; None where they do not."""
+    content = {"content": _whole(hunk.lines)} if hunk.lines else {}
+    what = "replace" if hunk.lines else "delete"
+    if hunk.start == hunk.stop:
+        for where, line in (("insert_after", hunk.start - 1), ("insert_before", hunk.start)):
+            if 0 <= line < len(wish.lines) and wish.is_good(line):
+                return {"op": where, "hash": wish.hash(line), **content}
+        return None
+    first, last = hunk.start, hunk.stop - 1
+    if not (wish.is_good(first) and wish.is_good(last)):
+        return None
+    if first == last:
+        return {"op": f"{what}_line", "hash": wish.hash(first), **content}
+    return {"op": f"{what}_range", "start_hash": wish.hash(first), "end_hash": wish.hash(last), **content}
+
+
+def _by_occurrence(wish: Wish, hunk: Hunk) -> list[dict[str, Any]]:
+    """The hunk line by line, each by its hash and which of the lines with that hash it is."""
+    content = {"content": _whole(hunk.lines)} if hunk.lines else {}
+    if hunk.start == hunk.stop:
+        where, line = ("insert_after", hunk.start - 1) if hunk.start else ("insert_before", 0)
+        return [{"op": where, **wish.occurrence(line), **content}]
+    first = {"op": "replace_line" if hunk.lines else "delete_line", **wish.occurrence(hunk.start), **content}
+    others = range(hunk.start + 1, hunk.stop)
+    return [first, *({"op": "delete_line", **wish.occurrence(line)} for line in others)]
+
+
 def _anchor(wish: Wish, line: int) -> dict[str, Any]:
     """The anchor of one line (0-based), as the read showed it: `119#c812f1 [high]|text`."""
     anchor, quality = wish.rows[line].partition("|")[0].split(" ")
-    if quality != "[low]":
-        return {"hash": anchor}
-    return {"hash": anchor.split("#")[1], "occurrence": wish.lines[: line + 1].count(wish.lines[line])}
+    return {"hash": anchor} if quality != "[low]" else wish.occurrence(line)
 
 
 def _hashline_edit(wish: Wish) -> Calls:
@@ -151,16 +241,9 @@ class _Exchange:
 
 def _in_the_base(wish: Wish) -> list[_Exchange]:
     """The hunks with as many lines around them as they need to stand in the base once; those that meet are one."""
-    spans: list[tuple[int, int, tuple[Hunk, ...]]] = []
-    for hunk in wish.hunks:
-        start, stop = _grown(wish.ended, hunk.start, hunk.stop)
-        together: tuple[Hunk, ...] = (hunk,)
-        while spans and spans[-1][1] > start:
-            before, after, others = spans.pop()
-            start, stop, together = min(before, start), max(after, stop), (*others, *together)
-        spans.append((start, stop, together))
+    spans = [(*_grown(wish.ended, hunk.start, hunk.stop), (hunk,)) for hunk in wish.hunks]
     made = []
-    for start, stop, hunks in spans:
+    for start, stop, hunks in joined(spans):
         lines = wish.ended[start:stop]
         unended = stop == len(wish.lines) and not wish.final_break
         made.append(_Exchange(start, stop, "".join(lines), _changed(lines, start, hunks, unended), hunks))
@@ -257,6 +340,7 @@ def _write_file(wish: Wish) -> Calls:
 
 WAYS: Final = (
     Way("edit", "hashed", _edit),
+    Way("edit, bare hashes", "hashed", _edit_by_hash),
     Way("hashline_edit", "hashline", _hashline_edit),
     Way("edit_file", "plain", _edit_file),
     Way("apply_patch with sha256", "plain", _apply_patch),
