@@ -8,7 +8,7 @@ for the name of the file, its mode, and that there is one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -33,6 +33,9 @@ from quire_journal.weave import Line, Made, Standing, Weave, ended
 UNDOING: Final = "undo"
 """The type of versions that undo, redo, rollback and restore make."""
 
+FIRST_SEEN: Final = "creation_not_seen"
+"""Why a plan keeps the first version of a file, though it is chosen: nothing shows that the file was made then."""
+
 FEW: Final = 8
 """Versions that are looked up one by one."""
 
@@ -43,7 +46,7 @@ MOST_CELLS: Final = 40_000
 class Undoing(msgspec.Struct, frozen=True):
     """What is undone, and what the log says of undos."""
 
-    chosen: Container[int]
+    chosen: frozenset[int]
     nothing: Callable[[int], bool]  # has a batch undone nothing but chosen ones, so that it comes to nothing with them?
     affected: Collection[int]  # what the chosen ones undid, and what that undid, and so on
     undoers: Callable[[int], Sequence[int]]  # which batches undid one, in this file
@@ -51,22 +54,24 @@ class Undoing(msgspec.Struct, frozen=True):
 
 def guard(history: History, life: Life, found: Unwound, undoing: Undoing) -> Unwound:
     """`found` without what the chosen batches do not account for, which are conflicts of it."""
-    if found.missing or found.is_now or found.now.folder or _is_as_before(life, found, undoing):
+    if found.missing or found.is_now or found.now.folder:
+        return found
+    if any(conflict.why == FIRST_SEEN for conflict in found.conflicts):
+        undoing = replace(undoing, chosen=undoing.chosen - {life.steps[0].batch})  # which stays
+    if _is_as_before(life, found, undoing):
         return found
     return _Guard(history, _from_the_first(history, life, undoing), found, undoing).guarded()
 
 
 def _is_as_before(life: Life, found: Unwound, undoing: Undoing) -> bool:
-    """Is the file to be as it was before its last steps, which are chosen ones, and undos of nothing else?"""
-    for step in reversed(life.steps):
-        if step.batch not in undoing.chosen and not undoing.nothing(step.batch):
-            return False
-        then = step.before
-        if not found.present and not then.present:
-            return True
-        if found.present and then.present and (found.path, found.mode, found.blob) == (then.path, then.mode, then.blob):
-            return bool(then.blob)
-    return False
+    """Is the file to be as it was before its last steps, which are all that is chosen, and undos of nothing else?"""
+    begun = next((n for n, step in enumerate(life.steps) if step.batch in undoing.chosen), 0)
+    if not all(step.batch in undoing.chosen or undoing.nothing(step.batch) for step in life.steps[begun:]):
+        return False
+    then = life.steps[begun].before
+    if not found.present or not then.present:
+        return found.present == then.present
+    return bool(then.blob) and (found.path, found.mode, found.blob) == (then.path, then.mode, then.blob)
 
 
 def _from_the_first(history: History, life: Life, undoing: Undoing) -> Life:

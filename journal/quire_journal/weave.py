@@ -157,6 +157,8 @@ class Weave:
         if not made.undoing or line.stands(in_force):
             back = made.moving and made.again and bool(line.acts) and line.acts[-1].brought
             line.acts.append(Act(made.batch, brought=False, takes_back=back))
+            if back and line.stands(in_force):
+                line.acts[-1] = Act(made.batch, brought=False)
         line.there = False
         line.removed_by = made.seq
         self._gone.setdefault(key, []).append(line)

@@ -134,6 +134,18 @@ def test_bytes_that_are_no_text_and_that_somebody_wrote_again_stay() -> None:
     assert desk.text("f.txt") == b"\0two"
 
 
+def test_a_redo_of_one_work_does_not_bring_back_what_was_undone_with_it() -> None:
+    desk = desk_with()
+    put(desk, "three\n", "three\nann 1\nann 2\n", desk.ann)
+    bens = put(desk, "ann 2\n", "ben\n", desk.ben)
+    assert desk.call(UNDO_TOOL, desk.ann, writer="*", **{"from": f"seq:{desk.head_of('f.txt') - 2}"})["ok"]
+    assert desk.text("f.txt") == START
+    desk.call(REDO_TOOL, desk.ann, writer="ben", last=1)
+    assert b"ann" not in (desk.text("f.txt") or b"")
+    with desk.history() as history:
+        assert history.undone_by(bens - 1) is not None
+
+
 def test_a_rollback_leaves_what_somebody_else_typed_again() -> None:
     desk = desk_with()
     point = desk.journal.head

@@ -117,6 +117,16 @@ def test_a_checkout_there_and_back_is_nothing() -> None:
     assert not woven.stands("old", 2)
 
 
+def test_who_puts_back_a_text_removes_what_no_removal_in_force_explains() -> None:
+    woven = Woven("a x", {3: [1]})
+    woven.types("a")
+    woven.outside("a x")
+    woven.undoes("a x")
+    woven.outside("a", again=True)
+    assert not woven.stands("x")
+    assert woven.stands("x", 4)
+
+
 def test_lines_that_an_undo_brings_back_are_looked_for_where_they_stood() -> None:
     woven = Woven("a b", {5: [3]})
     woven.types("a } b")
