@@ -17,6 +17,7 @@ from quire_daemon.recorder import Recorder
 from quire_journal.events import BurstBegun, BurstEnded, Event
 from quire_journal.ids import OUTSIDE, WriterId, journal_path
 from quire_journal.views.bursts import claiming
+from quire_journal.views.clock import over
 
 STAMP_NS: Final = 12_000_000
 """How far a file's time stamp may lag behind the clock: the kernel's own tick is up to 10 ms long."""
@@ -73,6 +74,6 @@ class Bursting:
             bursts = history.open_bursts()
         now_ns = self._clock.now_ns()
         for burst in bursts:
-            if not burst.open_at(now_ns):
+            if over(burst.expires_ns, now_ns):
                 self._bound.pop(burst.number, None)
                 self._recorder.note(BurstEnded(burst.number, "ttl"), OUTSIDE)

@@ -257,7 +257,8 @@ class _Collection:
         self._policy: Policy = policy_of(host.in_force.now.retention)
         self._grace_s = duration_ns(host.in_force.now.retention.grace) / 1e9
         self._breathe = Breather(host)
-        self._now_ns = host.clock.now_ns()
+        # A clock that was set forward would make all of the past old enough to be dropped.
+        self._now_ns = host.clock.now_ns() - max(host.clock.set_ns(), 0)
         self._store = host.recorder.journal.store
         self._attempts = 0
         self._dropped = 0  # before marks were made anew

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -19,8 +20,11 @@ from quire_daemon.workspace import Protection, Workspace
 from quire_journal import FORMAT, VERSION, WIRE
 from quire_journal.events import JournalSalvaged
 from quire_journal.points import rfc3339, to_the_second
+from quire_journal.retention import span
 from quire_journal.salvage import sentence
 
+CLOCK_STEP_NS: Final = 2 * 10**9  # by which a clock is set before anybody is told
+MOST_SET_BACK: Final = 5  # places where the clock went back that are told
 SALVAGE_IS_NEWS_NS: Final = 14 * 24 * 3600 * 10**9  # for so long `status` tells of one
 SALVAGE_IS_TOLD_NS: Final = 24 * 3600 * 10**9  # and every caller, once of each daemon
 
@@ -100,12 +104,38 @@ def health(app: Told) -> dict[str, Any]:
         **({"checkout_read_only": app.workspace.read_only} if app.workspace.read_only else {}),
         **({"progress": dict(app.progress)} if app.progress else {}),
         **({"salvaged": told} if (told := salvaged(app)) else {}),
+        **({"clock": told} if (told := clock_told(app)) else {}),
         "retention": {
             **app.collecting.taken(),
             "reserve": app.reserve.json(),
             **({"unfinished": unfinished} if (unfinished := app.collecting.unfinished()) else {}),
         },
     }
+
+
+def clock_told(app: Told) -> str:
+    """Where the clock was set lately, or records are dated in the future, a sentence that says so; else ""."""
+    now_ns, set_ns = app.clock.now_ns(), app.clock.set_ns()
+    said: list[str] = []
+    if abs(set_ns) > CLOCK_STEP_NS:
+        way = "forward" if set_ns > 0 else "back"
+        said.append(f"The clock was set {way} by {span(abs(set_ns))} since the daemon started.")
+    with app.recorder.history() as history:
+        for one in islice(history.set_back(), MOST_SET_BACK):
+            if one.before_ns <= now_ns and now_ns - one.at_ns > SALVAGE_IS_NEWS_NS:
+                continue
+            which = f"record {one.ahead}" if one.ahead == one.seq - 1 else f"records {one.ahead} to {one.seq - 1}"
+            dated = "is" if one.ahead == one.seq - 1 else "are"
+            future = ", which is in the future" if one.before_ns > now_ns else ""
+            said.append(
+                f"The clock went back by {span(one.before_ns - one.at_ns)} before record {one.seq}, at "
+                f"{to_the_second(one.at_ns)}: {which} {dated} dated later than that, up to "
+                f"{to_the_second(one.before_ns)}{future}."
+            )
+        head = history.record(history.head())
+        if head is not None and head.at_ns > now_ns + CLOCK_STEP_NS:
+            said.append(f"The newest record is dated {to_the_second(head.at_ns)}, which is in the future.")
+    return " ".join(said)
 
 
 def salvaged(app: Told, within_ns: int = SALVAGE_IS_NEWS_NS) -> str:

@@ -119,7 +119,7 @@ class Leasing:
         for number in {*self._bound} - {lease.number for lease in leases}:
             del self._bound[number]
         for lease in leases:
-            if lease.expires_ns <= self._clock.now_ns():
+            if lease.over_at(self._clock.now_ns()):
                 self._recorder.note(LeaseExpired(lease.number, lease.path), OUTSIDE)
 
     def _release(self, lease: Lease) -> None:

@@ -140,7 +140,6 @@ class _Log:
         self._replaced: Mapping[int, bytes] = {}
         self._standing: dict[int, tuple[bytes, int]] = {}  # record → the link that it has, and the one that says so
         self._prev = GENESIS
-        self._at_ns = 0
         self._cache = BlobCache(_CACHE_BYTES)
 
     def read(self, store: Store, tell: Progress) -> Iterator[Finding]:
@@ -217,11 +216,8 @@ class _Log:
             return None
         if link(record.prev) != link(expected) and not gap:
             tell(f"Record {seq} does not hold the hash of the record before it: one of the two was changed.")
-        if record.at_ns < self._at_ns:
-            tell(f"Record {seq} is dated before the one in front of it.")
         if not 0 < record.batch <= seq:
             tell(f"Record {seq} belongs to batch {record.batch}, which cannot have begun yet.")
-        self._at_ns = max(self._at_ns, record.at_ns)
         try:
             event = record.event()
         except Damaged as error:

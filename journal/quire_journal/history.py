@@ -7,7 +7,6 @@ need know neither tables nor stores.
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, takewhile
 from typing import Any, Final
@@ -28,6 +27,7 @@ from quire_journal.views import (
     callers,
     capture,
     checkpoints,
+    clock,
     files,
     leases,
     losses,
@@ -41,6 +41,7 @@ from quire_journal.views.anchors import AnchorTrace
 from quire_journal.views.bursts import BELONGING, Burst
 from quire_journal.views.callers import Caller
 from quire_journal.views.checkpoints import Checkpoint, EditCheckpoint
+from quire_journal.views.clock import SetBack
 from quire_journal.views.files import OUTSIDE_TYPE, Version
 from quire_journal.views.leases import Lease
 from quire_journal.views.losses import Gone, Stretch
@@ -96,13 +97,18 @@ class History:
             yield read_record(int.from_bytes(key, "big"), stored)
 
     def seq_at(self, at_ns: int) -> Seq:
-        """The newest record not later than a time (binary search; record times are made not to go back)."""
+        """The last record of the log that is not dated later than a time; 0 where all are.
 
-        def dated(seq: int) -> int:
-            record = self.record(seq)
-            return at_ns if record is None else record.at_ns
+        Where the clock was set back that is not the one with the latest such time: what came after it is left out, and
+        what the clock dated later before it was set back belongs to the past of those that follow.
+        """
 
-        return Seq(bisect_right(range(1, self.head() + 1), at_ns, key=dated))
+        first = clock.first_to_look_at(self._reading, at_ns)
+        return Seq(clock.last_not_after(self._reading, at_ns, first, self.head()))
+
+    def set_back(self) -> Iterator[SetBack]:
+        """Where the clock was set back by more than a moment, the newest first."""
+        return clock.set_back(self._reading)
 
     # ── paths ──
 

@@ -119,14 +119,12 @@ def _of_line(number: int) -> Iterator[None]:
         raise NotAnExport(f"line {number}: it cannot be taken ({type(wrong).__name__}: {wrong})") from wrong
 
 
-def _require_order(record: Record, at_ns: int) -> None:
-    """Raises `ValueError` for a record that cannot stand behind one that is dated `at_ns`."""
+def _require_order(record: Record) -> None:
+    """Raises `ValueError` for a record that cannot stand where it stands."""
     if not 0 < record.batch <= record.seq:
         raise ValueError(f"record {record.seq} belongs to batch {record.batch}, which cannot have begun yet")
-    if record.at_ns < at_ns:
-        raise ValueError(f"record {record.seq} is dated before the one in front of it")
-    if record.at_ns > _MOST_NS:
-        raise ValueError(f"record {record.seq} is dated after the year 2262, when nanoseconds end")
+    if not 0 <= record.at_ns <= _MOST_NS:
+        raise ValueError(f"record {record.seq} is dated before 1970, or after the year 2262, when nanoseconds end")
     if not 0 <= record.writer < _MOST_WRITERS:
         raise ValueError(f"record {record.seq} is of writer {record.writer}, which cannot be")
 
@@ -167,7 +165,6 @@ class _Import:
         self._ended = False
         self._prev = GENESIS
         self._waiting: list[_Waiting] = []
-        self._at_ns = 0
         self._missing: set[bytes] = set()  # blobs of which the export says so
         self._held = 0  # bytes that wait
         self._cache = BlobCache(_CACHE_BYTES)
@@ -247,7 +244,7 @@ class _Import:
             raise ValueError(f"the record at {line.seq} says that it is record {record.seq}")
         if link(record.prev) != link(self._prev):
             self._breaks[line.seq - 1] = link(record.prev), number
-        _require_order(record, self._at_ns)
+        _require_order(record)
         try:
             event = record.event()
         except Damaged as wrong:
@@ -262,7 +259,7 @@ class _Import:
             _require_sense(line.seq, event)
         self._standing.update((of, (there, line.seq, number)) for of, there in losses.links_since(event))
         self._waiting.append(_Waiting(number, None, stored, record, event))
-        self._prev, self._at_ns = record_hash(stored), record.at_ns
+        self._prev = record_hash(stored)
         self._held += len(stored)
         self.events += 1
 

@@ -22,6 +22,7 @@ from quire_journal.migrating import HEAD_KEY, head_row, migrate
 from quire_journal.records import GENESIS, Record, encode_record, read_record, record_hash, seal
 from quire_journal.stores import random_id
 from quire_journal.text import Text
+from quire_journal.views.clock import dated
 
 CACHE_BYTES: Final = 12 * 1024 * 1024
 """Bytes of recent versions that are held, so that the next delta need not unpack the one before."""
@@ -42,7 +43,7 @@ class Entry(msgspec.Struct, frozen=True):
 
     event: Event
     writer: WriterId
-    at_ns: int  # wall clock, UTC; a record is never dated before the one in front of it
+    at_ns: int  # wall clock, UTC; the record may be dated a moment later (`views.clock.dated`)
     batch: BatchId  # seq of the batch's first record, known from the place
     op: bytes = b""  # the caller's operation id, on the first record of a batch
 
@@ -121,7 +122,7 @@ class Journal:
         prev, at_ns = self._last_hash, self._last_at_ns
         for seq, entry in enumerate(entries, self._head + 1):
             self._require_batch(seq, entry, entries)
-            at_ns = max(at_ns, entry.at_ns)
+            at_ns = dated(at_ns, entry.at_ns)
             record = seal(Seq(seq), at_ns, entry.writer, entry.batch, entry.event, prev, entry.op)
             encoded.append(encode_record(record))
             prev = record_hash(encoded[-1])

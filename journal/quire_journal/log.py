@@ -49,6 +49,8 @@ TABLES: Final[tuple[str, ...]] = (
     "undone",  # batch | seq → batch that undid it by record seq
     "replies",  # caller | sha256(idempotency key)[:16] → kept reply
     "leases",  # seq of the grant → lease that no record has ended
+    "times",  # when a stretch of records begins, whose times only rise → seq of its first record
+    "set_back",  # seq of a record that is dated before the one in front of it → the time of that
     "broken_leases",  # the same, of those that somebody broke, while their holder may not know
     "readers",  # path id | caller → nothing: who was shown the path, and has no row in `stale_reads` since
     "stale_reads",  # caller | path id → nothing: reads that somebody else's change may have overtaken

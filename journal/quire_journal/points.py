@@ -2,6 +2,9 @@
 
 A point is a version (`v12`), `seq:N`, a time in RFC 3339, or a checkpoint's name; it means the state right
 after the record it leads to. Times are nanoseconds since 1970 in here and RFC 3339 in UTC at the edges.
+
+A time leads to the last record of the log that is not dated later. The order of the log is by seq, and the clock may
+have been set back: then records in front of that one may be dated later than the time, and belong to the state.
 """
 
 from __future__ import annotations

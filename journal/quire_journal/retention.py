@@ -62,10 +62,10 @@ class Policy(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         told = [f"keep-last {self.keep_last}"] if self.keep_last else []
         if self.keep_within_ns:
-            told.append(f"keep-within {_span(self.keep_within_ns)}")
+            told.append(f"keep-within {span(self.keep_within_ns)}")
         told += [f"{word} {count}" for word, count, _ in self.buckets() if count]
         if self.thin_outside_ns:
-            told.append(f"thin-outside {_span(self.thin_outside_ns)} after {_span(self.thin_after_ns)}")
+            told.append(f"thin-outside {span(self.thin_outside_ns)} after {span(self.thin_after_ns)}")
         return ", ".join(told) or "no rule"
 
     def buckets(self) -> Sequence[tuple[str, int, str]]:
@@ -116,7 +116,7 @@ def judge(
     candidates = [v for v in mine if v.seq not in thinned]
     for version in candidates:
         if policy.keep_within_ns and now_ns - version.at_ns <= policy.keep_within_ns:
-            kept.setdefault(version.seq, f"within {_span(policy.keep_within_ns)}")
+            kept.setdefault(version.seq, f"within {span(policy.keep_within_ns)}")
     heads = [v for v in candidates if not v.displaced]
     for version in _newest(heads, policy.keep_last):
         kept.setdefault(version.seq, f"one of the last {policy.keep_last} of {path}")
@@ -172,10 +172,10 @@ def _thinned(versions: Sequence[Version], policy: Policy, now_ns: int) -> dict[i
         stood_ns = later.at_ns - version.at_ns
         if (
             version.type == later.type == OUTSIDE_TYPE
-            and stood_ns <= policy.thin_outside_ns
+            and 0 <= stood_ns <= policy.thin_outside_ns  # else the clock was set back: nobody knows how long it stood
             and now_ns - later.at_ns >= policy.thin_after_ns
         ):
-            found[version.seq] = f"outside, superseded after {_span(stood_ns)}"
+            found[version.seq] = f"outside, superseded after {span(stood_ns)}"
     return found
 
 
@@ -196,7 +196,7 @@ def _one_each(versions: Sequence[Version], count: int, form: str) -> Iterable[tu
             yield version, bucket
 
 
-def _span(ns: int) -> str:
+def span(ns: int) -> str:
     """A duration for a sentence: `90d`, `3 s`."""
     for unit in ("d", "h"):
         size = _UNITS[unit] * _SECOND

@@ -349,7 +349,7 @@ def _store_records(
                     stored = encode_record(record)
                 else:
                     stored = remains.value(row)
-                    at_ns = max(at_ns, decode_record(stored).at_ns)
+                    at_ns = decode_record(stored).at_ns
                 w.append("records", u64(seq), stored)
                 following = kept[seq] if seq < len(kept) else None
                 there = record_hash(stored)

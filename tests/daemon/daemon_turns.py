@@ -59,13 +59,17 @@ class Hasty(SystemClock):
     """The machine's clock, and a test can have time pass, or stand still."""
 
     passed_s = 0.0
+    set_s = 0.0  # by how much it was set, which no other clock shows
     stands_s = 0.0  # 0.0: it does not
 
     def mono_s(self) -> float:  # type: ignore[override]  # there it is the very function, for speed
         return self.stands_s or time.monotonic() + self.passed_s
 
     def now_ns(self) -> int:
-        return super().now_ns() + int(self.passed_s * 1e9)
+        return super().now_ns() + int((self.passed_s + self.set_s) * 1e9)
+
+    def set_ns(self) -> int:
+        return int(self.set_s * 1e9)
 
 
 class Said(logging.Handler):

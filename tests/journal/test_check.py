@@ -132,7 +132,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "a record's writer was changed": (lambda w: replace(w, 5, writer=0), "Record 6 does not hold the hash"),
     "a record is not a record": (lambda w: w.put("records", u64(5), b"\xc1"), "Record 5 is not a record"),
     "a record stands at another's place": (lambda w: replace(w, 5, seq=6), "says that it is record 6"),
-    "a record is dated back": (lambda w: replace(w, 5, at_ns=0), "Record 5 is dated before"),
+    "a record is dated back": (lambda w: replace(w, 5, at_ns=0), "Record 6 does not hold the hash"),
     "a batch has not begun": (lambda w: replace(w, 5, batch=6), "Record 5 belongs to batch 6"),
     "a body is of another shape": (
         lambda w: replace(w, 5, body=msgspec.Raw(b"\x91\x01")),

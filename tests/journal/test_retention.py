@@ -238,3 +238,10 @@ def test_a_policy_that_keeps_more_keeps_everything_that_the_other_kept(
         return
     wider = replace(policy, **{name: more})
     assert kept(judge("a", versions, policy, Pins(), NOON)) <= kept(judge("a", versions, wider, Pins(), NOON))
+
+
+def test_an_outside_version_that_the_clock_dates_after_the_next_one_did_not_go_at_once() -> None:
+    """The clock was set back between the two: nobody knows how long the first one stood."""
+    thin = Policy(keep_last=-1, thin_outside_ns=10 * SECOND, thin_after_ns=DAY)
+    made = [version(1, DAY, "outside"), version(2, 2 * DAY, "outside"), version(3, 0, "outside")]
+    assert kept(judge("a", made, thin, Pins(), NOON)) == {1, 2, 3}

@@ -33,6 +33,8 @@ def rows(reply: Mapping[str, Any], colours: render.Palette) -> list[tuple[str, s
     rows.append(("capture", _capture(reply.get("capture") or {})))
     rows += [("", told) for told in [uncaptured(reply)] if told]
     rows.append(("coverage", _coverage(reply.get("coverage"), colours)))
+    if reply.get("clock"):
+        rows.append(("clock", colours.paint(render.one_line(reply["clock"], 1000), "yellow")))
     rows += [
         ("setting", colours.paint(render.one_line(told), "yellow")) for told in reply.get("settings_waiting") or ()
     ]

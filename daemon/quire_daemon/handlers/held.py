@@ -170,7 +170,7 @@ def under_leases(tool: Tool[P], params: P, world: World) -> Decision:
     dry = not decision.writes
     if dry and not (decision.reply.get("ok") and decision.reply.get("dry_run")):
         return decision
-    held = [one for one in world.history.leases() if one.expires_ns > world.now_ns]
+    held = [one for one in world.history.leases() if not one.over_at(world.now_ns)]
     if not held:
         return decision
     writes = tool.decide(_in_earnest(params), world).writes if dry else decision.writes

@@ -319,7 +319,7 @@ def _meant(params: ReleaseParams, world: World) -> list[Lease]:
     """The leases that a release names. Raises `Refused` when there is none of that name."""
     if params.lease is not None:
         found = world.history.lease(params.lease)
-        if found is None or (found.broken and found.holder != world.who.key) or found.expires_ns <= world.now_ns:
+        if found is None or (found.broken and found.holder != world.who.key) or found.over_at(world.now_ns):
             raise _ended(params.lease, found, "claims")
         return [found]
     held = in_force(world)
@@ -352,7 +352,7 @@ def decide_claims(params: ClaimsParams, world: World) -> Decision:
     held = _about(params.path, in_force(world), world)
     queue = _about(params.path, world.queue, world)
     lost = [one for one in world.history.leases() if one.broken and one.holder == world.who.key]
-    lost = _about(params.path, [one for one in lost if one.expires_ns > world.now_ns], world)
+    lost = _about(params.path, [one for one in lost if not one.over_at(world.now_ns)], world)
     waits = f", {len(queue)} waiting" if queue else ""
     return Decision(
         {

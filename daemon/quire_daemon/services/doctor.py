@@ -41,6 +41,9 @@ def run(call: Call, host: Host) -> None:
         checks.append({"name": "displaced bytes", "ok": False, "detail": waiting})
     if salvaged := health.get("salvaged"):
         checks.append({"name": "salvage", "ok": True, "detail": salvaged})
+    clock = health.get("clock", "")
+    in_future = "in the future" in clock
+    checks.append({"name": "clock", "ok": not in_future, "detail": clock or "goes forward"})
     reserve = health["retention"]["reserve"]
     full = "the disk is full: it was given back" if reserve["given_back"] else "there is no room for it"
     checks.append(

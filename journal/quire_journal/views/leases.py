@@ -16,6 +16,7 @@ from quire_journal.events import Event, LeaseBroken, LeaseExpired, LeaseGranted,
 from quire_journal.line_ranges import LineRange
 from quire_journal.log import Reading, Writing, u64
 from quire_journal.records import Record
+from quire_journal.views.clock import over
 from quire_journal.views.writers import caller_of
 
 TABLES = ("leases", "broken_leases")
@@ -45,7 +46,11 @@ class Lease(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     def binds(self, now_ns: int) -> bool:
         """Does it mean anything to others at this time?"""
-        return not self.broken and now_ns < self.expires_ns
+        return not self.broken and not self.over_at(now_ns)
+
+    def over_at(self, now_ns: int) -> bool:
+        """Has its time ended?"""
+        return over(self.expires_ns, now_ns)
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
@@ -116,5 +121,5 @@ def _put(w: Writing, held: Lease, table: str = "leases") -> None:
 def _forget_broken(w: Writing, now_ns: int) -> None:
     """Forget those that are over by now: a holder that still wants its lease renews it, and is told then."""
     for key, value in list(w.scan("broken_leases")):
-        if _LEASE.decode(value).expires_ns <= now_ns:
+        if _LEASE.decode(value).over_at(now_ns):
             w.delete("broken_leases", key)
