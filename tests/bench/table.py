@@ -127,7 +127,7 @@ def figure(value: float, unit: str) -> str:
 
 HEADLINES: Final = {
     "durable edit, 2,000 lines, text": "an edit of 2,000 lines, answered when it is safe on disk",
-    "read with hashes, 2,000 lines, unchanged": "a read of 2,000 lines with their anchors",
+    "read with hashes, 2,000 lines, unchanged": "a read of 2,000 lines",
     "outside write to `since`, p50": "a save of another program, until it is in the journal",
     "hook before an edit": "a hook before each call of an agent's own tool",
     "first capture of 20,000 files": "the first recording of 20,000 files",
