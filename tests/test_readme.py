@@ -25,7 +25,7 @@ BLOCK = re.compile(r"^```(bash|text|python)\n(.*?)^```$", re.MULTILINE | re.DOTA
 
 def test_the_readme_says_what_it_is_and_shows_it_within_its_first_lines() -> None:
     top = "\n".join(README.splitlines()[:12])
-    assert "records every version of every" in top
+    assert "records each saved version of its files" in top
     assert "(docs/demo.svg)" in top
     assert "./scripts/quire up" in README.split("\n## Connect")[0]
     assert len(README.splitlines()) <= 150
