@@ -18,7 +18,8 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from live import eventually
+import quire_client
+from live import Live, eventually
 
 FAILURES: Final[dict[str, tuple[str, ...]]] = {
     "newfstatat": ("EIO", "ENOMEM", "EACCES"),
@@ -154,23 +155,19 @@ def drawn(chance: random.Random, among: Sequence[tuple[str, int]]) -> Fault:
     return Fault(call, chance.choice(FAILURES[call]), when)
 
 
-COUNTS: Counter[tuple[str, str, str]] = Counter()
-"""(operation, call, error) of the faults that were met and not reported."""
-
-
-def count(operation: str, fault: Fault) -> None:
-    """This fault was met."""
-    COUNTS[operation, fault.call, fault.error] += 1
-
-
-def report(untrue: Sequence[str]) -> None:
-    """Fail with all that is untrue. Where somebody asks for it (`QUIRE_COUNTS`), say in a file what was met."""
+def count(operation: str, fault: Fault, untrue: Sequence[str]) -> None:
+    """This fault was met. Where somebody asks for it (`QUIRE_COUNTS`), a file is told at once, in a line of JSON."""
     if kept := os.environ.get("QUIRE_COUNTS"):
-        rows = [[*key, number] for key, number in sorted(COUNTS.items())]
         with open(kept, "a", encoding="utf-8") as file:
-            file.write(json.dumps({"counts": rows, "untrue": untrue}) + "\n")
-    COUNTS.clear()
-    assert not untrue, "\n".join(untrue)
+            file.write(json.dumps([operation, *fault, *untrue]) + "\n")
+
+
+def connected(at: Live, *who: str, timeout_s: float = 60.0) -> quire_client.Client:
+    """A client of a daemon that is started if need be, however busy the machine is."""
+    for _ in range(4):
+        with contextlib.suppress(quire_client.NoDaemon):
+            return at.connect(*who, timeout_s=timeout_s)
+    return at.connect(*who, timeout_s=timeout_s)
 
 
 def ended(process: subprocess.Popen[bytes], within_s: float) -> bool:

@@ -19,7 +19,7 @@ import live
 from live import Live, caught_up, ok, verified
 
 sys.path.insert(0, str(Path(__file__).parent))
-from failing_calls import ALL, attached, calls, count, drawn, faults_met, met, report, strace
+from failing_calls import ALL, attached, calls, connected, count, drawn, faults_met, met, strace
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(live.length(120, 7200))]
 
@@ -101,7 +101,7 @@ class Campaign:
 
     def calls_of(self, begin: Callable[[Live, Any, int], Begun]) -> None:
         """Find out which calls the operation makes."""
-        client = self.at.connect("agent", "s")
+        client = connected(self.at, "agent", "s")
         call, after = begin(self.at, client, self.number)
         self.out.unlink(missing_ok=True)
         with attached(self.at.daemon_pid(), ALL, self.out):
@@ -114,7 +114,7 @@ class Campaign:
     def round(self, begin: Callable[[Live, Any, int], Begun]) -> bool:
         """One fault; was it met?"""
         self.number += 1
-        client = self.at.connect("agent", f"s{self.number}", timeout_s=30)
+        client = connected(self.at, "agent", f"s{self.number}")
         call, after = begin(self.at, client, self.number)
         before = disk(self.at)
         fault = drawn(self.chance, self.known)
@@ -124,18 +124,19 @@ class Campaign:
         client.close()
         if not faults_met(self.out):
             return False
-        count(self.name, fault)
-        with self.at.connect("boss", "boss") as boss:
+        with connected(self.at, "boss", "boss") as boss:
             first = boss.call("op_status", {"op": reply["op"]}) if reply.get("op") else {}
             now = disk(self.at)  # only now: that call may have met another daemon, which had to make it first
         self.at.kill()
-        with self.at.connect("boss", "boss") as boss:
+        with connected(self.at, "boss", "boss") as boss:
             then = disk(self.at)
             second = ok(boss.call("op_status", {"op": reply["op"]})) if reply.get("op") else {}
             told = self._compared(reply, first, second, (before, now, then, after))
             told += self._heads(boss, then)
         where = f"{self.name} {self.number} {fault} {met(self.out)}"
-        self.untrue += [f"{where}\n   {one}" for one in told]
+        told = [f"{where}\n   {one}" for one in told]
+        count(self.name, fault, told)
+        self.untrue += told
         return True
 
     def _compared(
@@ -239,7 +240,7 @@ def test_no_fault_of_an_edit_is_told_untruly(name: str, daemon: Any) -> None:
     while found < wanted and tried < 3 * wanted:
         found += campaign.round(EDITS[name])
         tried += 1
-    with at.connect("boss", "boss") as boss:
+    with connected(at, "boss", "boss") as boss:
         verified(boss)
-    report(campaign.untrue)
+    assert not campaign.untrue, "\n".join(campaign.untrue)
     assert found >= wanted * 2 // 3, "too few faults were met"

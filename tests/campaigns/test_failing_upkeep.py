@@ -28,7 +28,7 @@ from quire_journal.journal import Journal
 from quire_journal.stores.lmdb import LmdbStore
 
 sys.path.insert(0, str(Path(__file__).parent))
-from failing_calls import ALL, Fault, attached, calls, count, drawn, ended, faults_met, met, report, strace
+from failing_calls import ALL, Fault, attached, calls, connected, count, drawn, ended, faults_met, met, strace
 from test_gc_killed import SETTINGS, History
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(live.length(120, 7200))]
@@ -48,6 +48,7 @@ class Rounds:
         self.fault: Fault | None = None
         self.found = self.number = 0
         self.untrue: list[str] = []
+        self._told = 0  # of those
 
     def __iter__(self) -> Iterator[int]:
         wanted = live.length(1, 60)
@@ -60,9 +61,9 @@ class Rounds:
             self.out.unlink(missing_ok=True)
             yield self.number
             if faults_met(self.out):
-                count(self.name, self.fault)
-                self.found += 1
-        report(self.untrue)
+                count(self.name, self.fault, self.untrue[self._told :])
+                self.found, self._told = self.found + 1, len(self.untrue)
+        assert not self.untrue, "\n".join(self.untrue)
         assert self.found >= wanted * 2 // 3, "too few faults were met"
 
     @property
@@ -104,19 +105,19 @@ def test_no_fault_of_a_collection_or_a_compaction_loses_what_the_policy_keeps(da
     history, rounds = History(), Rounds("gc, compaction", at.top / "strace.out")
     reply: dict[str, Any] = {}
     for number in rounds:
-        with at.connect("writer", f"s{number}", timeout_s=30) as client:
+        with connected(at, "writer", f"s{number}") as client:
             history.write(client, 3 if number else 12)
-        with at.connect("boss", "boss", timeout_s=60) as boss:
+        with connected(at, "boss", "boss") as boss:
             before = history.check(boss, last=False)
             with attached(at.daemon_pid(), rounds.words, rounds.out):
                 reply = boss.call("gc", {"compact": True})
         with rounds.true(lambda reply=reply: {k: reply.get(k) for k in ("ok", "error", "message", "dropped")}):
             answered(reply)
-            with at.connect("boss", "boss") as boss:
+            with connected(at, "boss", "boss") as boss:
                 dropped = history.check(boss, last=False)
                 assert not reply.get("ok") or dropped - before >= reply["dropped"]["blobs"] > 0
             at.kill()
-            with at.connect("boss", "boss") as boss:
+            with connected(at, "boss", "boss") as boss:
                 assert history.check(boss, last=number % 10 == 0) >= dropped
                 caught_up(boss)
                 for path, versions in history.newest.items():
@@ -133,7 +134,7 @@ def test_no_fault_of_a_purge_lets_it_say_that_something_is_gone_that_is_there(da
     at.write("kept.py", FILLING)
     for number in rounds:
         secret = f"{SECRET}-{number}"
-        with at.connect("ann", f"s{number}", timeout_s=60) as client:
+        with connected(at, "ann", f"s{number}") as client:
             text = f"{FILLING}KEY = {secret!r}\n"
             version = ok(client.call("write_file", {"path": f"{number}.py", "content": text}))["version"]
             pid = at.daemon_pid()
@@ -142,13 +143,13 @@ def test_no_fault_of_a_purge_lets_it_say_that_something_is_gone_that_is_there(da
         with rounds.true(lambda reply=reply: {k: reply.get(k) for k in ("ok", "error", "outcome", "message")}):
             answered(reply)
             for killed in (False, True):
-                with at.connect("ann", "after", timeout_s=60) as client:
+                with connected(at, "ann", "after") as client:
                     shown = client.call("read_file", {"path": f"{number}.py", "at": version})
                     assert not (reply.get("ok") and shown.get("ok")), ("it is gone, and can be read", killed)
                     assert not shown.get("ok") or shown["content"] == text
                 if not killed:
                     at.kill()
-            with at.connect("ann", "again", timeout_s=60) as client:
+            with connected(at, "ann", "again") as client:
                 ok(client.call("purge", {"matching": secret}))
                 assert not client.call("read_file", {"path": f"{number}.py", "at": version}).get("ok")
                 assert ok(client.call("read_file", {"path": "kept.py"}))["content"] == FILLING
@@ -207,14 +208,14 @@ def test_no_fault_of_a_start_lets_it_say_that_a_write_stands_which_does_not(daem
     rounds = Rounds("start", at.top / "strace.out", f"{at.state_dir}/journal")
     for number in rounds:
         step = STEPS[number % len(STEPS)]
-        with at.connect("ann", "before") as client:
+        with connected(at, "ann", "before") as client:
             for part in "ab":
                 ok(client.call("write_file", {"path": f"{number}{part}", "content": f"{number}{part}\n"}))
             at.kill()
         before = disk(at)
         after = {**before, f"{number}a": b"new\n", f"{number}c": b"made\n"}
         del after[f"{number}b"]
-        with at.fault(step), at.connect("ann", f"s{number}") as client:
+        with at.fault(step), connected(at, "ann", f"s{number}") as client:
             rows = [f"*** Update File: {number}a", f"-{number}a", "+new", f"*** Delete File: {number}b"]
             rows += [f"*** Add File: {number}c", "+made"]
             reply = client.call("apply_patch", {"patch": "\n".join(["*** Begin Patch", *rows, "*** End Patch"])})
@@ -229,7 +230,7 @@ def test_no_fault_of_a_start_lets_it_say_that_a_write_stands_which_does_not(daem
                 ):  # it may have ended
                     first = boss.call("op_status", {"op": reply["op"]})
             there = disk(at)
-        with at.connect("boss", "boss") as boss:
+        with connected(at, "boss", "boss") as boss:
             second = ok(boss.call("op_status", {"op": reply["op"]}))
             then = disk(at)
             caught_up(boss)
@@ -261,7 +262,7 @@ def test_no_fault_of_a_repair_loses_more_than_what_was_damaged(daemon: Any) -> N
     at: Live = daemon()
     rounds = Rounds("repair", at.top / "strace.out", f"{at.state_dir}/journal")
     for number in rounds:
-        with at.connect("ann", "s", timeout_s=60) as client:
+        with connected(at, "ann", "s") as client:
             versions = {}
             for part in ("lost", "kept"):
                 content = f"{number} {part} {os.urandom(300).hex()}\n"
@@ -273,12 +274,12 @@ def test_no_fault_of_a_repair_loses_more_than_what_was_damaged(daemon: Any) -> N
             ok(client.call("shutdown", {}))
         eventually("the daemon has stopped", lambda: not at.pids())
         damage(at)
-        with at.connect("ann", "repair", timeout_s=60) as client:
+        with connected(at, "ann", "repair") as client:
             assert ok(client.repair(execute=True))["executed"]
         eventually("the daemon has ended", lambda: not at.pids())
         with started(at, rounds.words, rounds.out):
             pass
-        with rounds.true(lambda: "after a repair"), at.connect("ann", "after", timeout_s=60) as client:
+        with rounds.true(lambda: "after a repair"), connected(at, "ann", "after") as client:
             caught_up(client)
             verified(client)
             for part in ("lost", "kept"):
@@ -322,7 +323,7 @@ def test_no_fault_of_an_export_of_a_tree_leaves_a_part_of_it(daemon: Any) -> Non
     for name in ("a.py", "folder/b.py", "folder/deep/c.py"):
         at.write(name, f"{FILLING}{name}\n")
     (at.root / "link").symlink_to("a.py")
-    with at.connect() as client:
+    with connected(at) as client:
         caught_up(client)
     for number in rounds:
         target = at.top / "out" / f"{number}"
@@ -348,7 +349,7 @@ def test_no_fault_of_an_import_makes_half_a_journal(daemon: Any) -> None:
     strace()
     at: Live = daemon()
     kept = at.top / "site.jsonl"
-    with at.connect() as client:
+    with connected(at) as client:
         for n in range(12):
             ok(client.call("write_file", {"path": f"{n}.py", "content": f"{FILLING}{n}\n"}))
     common = ["-C", str(at.root), "--state-dir", str(at.state_dir)]
