@@ -8,6 +8,7 @@ for the name of the file, its mode, and that there is one.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
@@ -260,7 +261,7 @@ class _Guard:
         if meant and not held and all(line is not None for line in coming):
             yield s
             return
-        if self._is_told_otherwise(splices, n, was, wanted):
+        if self._is_told_otherwise(splices, n, was, wanted, coming):
             yield s
             return
         if not meant:
@@ -297,7 +298,9 @@ class _Guard:
             self._conflicts.append(Conflict(seq or self._first, "lines", ranges_of(numbers), place))
             place = None
 
-    def _is_told_otherwise(self, splices: Sequence[Splice], n: int, was: Text, wanted: Text) -> bool:
+    def _is_told_otherwise(
+        self, splices: Sequence[Splice], n: int, was: Text, wanted: Text, own: Sequence[Line | None]
+    ) -> bool:
         """Does the same come of lines that may go and come, where equal lines stand there more than once?"""
         s = splices[n]
         moved = sum(one.shift for one in splices[:n])
@@ -310,7 +313,9 @@ class _Guard:
             return False
         old, new = _keys(was, start, stop), _keys(wanted, from_, upto)
         may_go = [self._may_go(self._text.line(number)) for number in range(start, stop)]
-        may_come = [any(self._comes_back(line) for line in self._text.gone(key)) for key in new]
+        more = Counter(new)
+        more.subtract(old)
+        may_come = [len(self._free(key, own)) >= max(1, more[key]) for key in new]
         reached = [True]
         for k in range(len(new)):
             reached.append(reached[k] and may_come[k])
@@ -329,6 +334,11 @@ class _Guard:
 
     def _comes_back(self, line: Line) -> bool:
         return line.stands(self._after.in_force)
+
+    def _free(self, key: bytes, own: Sequence[Line | None]) -> Sequence[Line]:
+        """The lines with these bytes that would stand again, and that no other place has: `own` are this one's."""
+        gone = (line for line in self._text.gone(key) if line not in self._claimed or line in own)
+        return [line for line in gone if self._comes_back(line)]
 
     def _claim(self, key: bytes) -> Line | None:
         """A line with these bytes that would stand again, which no other one stands for yet."""

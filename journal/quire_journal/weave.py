@@ -146,7 +146,8 @@ class Weave:
 
     def gone(self, key: bytes) -> Sequence[Line]:
         """The lines with these bytes that are not there now, the last to go at the end."""
-        found = [line for line in self._gone.get(key, ()) if not line.there]
+        last_first = dict.fromkeys(reversed(self._gone.get(key, ())))  # a line may have gone more than once
+        found = [line for line in last_first if not line.there][::-1]
         self._gone[key] = found
         return found
 
@@ -172,6 +173,7 @@ class Weave:
             if line is not None:
                 before.append(line)
         before += self._gaps[stop] or ()
+        before = list(dict.fromkeys(before))  # a line that came back elsewhere and went stands in two gaps
         lines: list[Line | None] = []
         gaps: list[list[Line] | None] = []
         at = 0

@@ -127,6 +127,16 @@ def test_who_puts_back_a_text_removes_what_no_removal_in_force_explains() -> Non
     assert woven.stands("x", 4)
 
 
+def test_a_line_that_went_twice_comes_back_once() -> None:
+    woven = Woven("a x b")
+    woven.types("a b")
+    woven.outside("a b x")
+    woven.types("a b")
+    assert len(woven.weave.gone(b"x\n")) == 1
+    woven.outside("x a x b x")
+    assert sorted(woven.authors()) == [0, 0, 0, 4, 4]
+
+
 def test_lines_that_an_undo_brings_back_are_looked_for_where_they_stood() -> None:
     woven = Woven("a b", {5: [3]})
     woven.types("a } b")
