@@ -17,13 +17,19 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.diff import MOST_PAIRS, common_lines, unique_pairs
+from quire_journal.diff import Block, common_lines, unique_pairs
+
+FEW_PAIRS: Final = 300 * 300
+"""Lines times lines that are compared as they are; more is cut at long runs of lines that occur once on each side."""
+
+MOST_PAIRS: Final = 4_000 * 4_000
+"""Of a piece that could not be cut; what is larger is one change that is not sure."""
 
 MARGIN: Final = 32
 """Lines of the common ends that changes may move into; twice as many as long as one comes to the end of them."""
 
 RUN: Final = 8
-"""Lines that occur once on each side and follow each other on both: in a large text they are surely kept."""
+"""Lines that occur once on each side and follow each other on both: they are surely kept."""
 
 SCANNED: Final = 100
 """Lines on either side of a common one in which those without a match are counted."""
@@ -36,6 +42,7 @@ MOST_STEPS: Final = 128
 
 _Lines = Sequence[int]
 _Pairs = list[tuple[int, int]]
+_Matches = tuple[Sequence[int], Sequence[int]]
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -58,7 +65,46 @@ def changes_between(a: _Lines, b: _Lines) -> list[Change]:
     head, tail = common_lines(a, b)
     if head == len(a) == len(b):
         return []
-    ways = _ways(a, b, head, tail)
+    in_a, in_b = Counter(a), Counter(b)
+    found: list[Change] = []
+    for i, j, k, m in _pieces(a, b, head, tail):
+        one, other = a[i:j], b[k:m]
+        if one != other:
+            matches = [in_b[line] for line in one], [in_a[line] for line in other]
+            inside = _changes_in(one, other, matches, (len(a), len(b)))
+            found += [Change(c.start + i, c.stop + i, c.begin + k, c.end + k, c.sure) for c in inside]
+    return found
+
+
+def _pieces(a: _Lines, b: _Lines, head: int, tail: int) -> Iterator[Block]:
+    """Pieces of both texts between which a line is kept: larger ones are cut in the middle of long runs.
+
+    No change moves over such a run, and so each piece can be looked at alone.
+    """
+    stop_a, stop_b = len(a) - tail, len(b) - tail
+    i = k = 0
+    if (stop_a - head) * (stop_b - head) > FEW_PAIRS:
+        for x, y in _middles(unique_pairs(a[head:stop_a], b[head:stop_b])):
+            yield i, x + head, k, y + head
+            i, k = x + head + 1, y + head + 1
+    yield i, len(a), k, len(b)
+
+
+def _middles(pairs: _Pairs) -> Iterator[tuple[int, int]]:
+    """The pair in the middle of each `RUN` pairs that follow each other on both sides."""
+    run = 0
+    for number, (i, k) in enumerate(pairs):
+        run = run + 1 if number and pairs[number - 1] == (i - 1, k - 1) else 1
+        if not run % RUN:
+            yield pairs[number - RUN // 2]
+
+
+def _changes_in(a: _Lines, b: _Lines, matches: _Matches, lengths: tuple[int, int]) -> list[Change]:
+    """The changes of one piece. `matches`: how often each line stands in the other text; `lengths` of both texts."""
+    head, tail = common_lines(a, b)
+    if (len(a) - head - tail) * (len(b) - head - tail) > MOST_PAIRS:
+        return [Change(head, len(a) - tail, head, len(b) - tail, sure=False)]
+    ways = _ways(a, b, matches, lengths, head, tail)
     margin = MARGIN
     while True:
         above, below = min(head, margin), min(tail, margin)
@@ -76,20 +122,19 @@ def changes_between(a: _Lines, b: _Lines) -> list[Change]:
 # ── the ways to line up ──────────────────────────────────────────────────────
 
 
-def _ways(a: _Lines, b: _Lines, head: int, tail: int) -> list[_Pairs]:
+def _ways(a: _Lines, b: _Lines, matches: _Matches, lengths: tuple[int, int], head: int, tail: int) -> list[_Pairs]:
     """Pairs of lines of what lies between the common ends, for each of the ways."""
     one, other = a[head : len(a) - tail], b[head : len(b) - tail]
+    of_one, of_other = (counts[head : len(counts) - tail] for counts in matches)
     found = [*_shortest(one, other)]
-    in_a, in_b = Counter(a), Counter(b)
-    matches = [in_b[line] for line in one], [in_a[line] for line in other]
-    left, right = _left_in(matches[0], len(a)), _left_in(matches[1], len(b))
-    rare = [one[i] for i in left], [other[k] for k in right]
+    left, right = _left_in(of_one, lengths[0]), _left_in(of_other, lengths[1])
     if len(left) + len(right) < len(one) + len(other):
-        found += [[(left[i], right[k]) for i, k in pairs] for pairs in _shortest(*rare)]
+        rare = _shortest([one[i] for i in left], [other[k] for k in right])
+        found += [[(left[i], right[k]) for i, k in pairs] for pairs in rare]
     if len(found) > 1:
-        left, right = [i for i in left if matches[0][i]], [k for k in right if matches[1][k]]
-        pairs = _by_middles([one[i] for i in left], [other[k] for k in right])
-        found += [] if pairs is None else [[(left[i], right[k]) for i, k in pairs]]
+        left, right = [i for i in left if of_one[i]], [k for k in right if of_other[k]]
+        searched = _by_middles([one[i] for i in left], [other[k] for k in right])
+        found += [] if searched is None else [[(left[i], right[k]) for i, k in searched]]
     return found
 
 
@@ -120,11 +165,6 @@ def _around(matches: Iterable[int], many: int) -> tuple[int, int]:
 
 def _shortest(a: _Lines, b: _Lines) -> Iterator[_Pairs]:
     """Some longest common subsequences: the two outermost, and two that lie between them."""
-    if len(a) * len(b) > MOST_PAIRS:
-        pieces = [*_pieces(a, b)]
-        for way in range(4):
-            yield [(i + x, k + y) for i, k, pairs in pieces for x, y in pairs[way % len(pairs)]]
-        return
     one, other = _outermost(a, b), [(i, k) for k, i in _outermost(b, a)]
     yield one
     if one == other:  # then it is the only one
@@ -231,29 +271,6 @@ def _widened(reached: dict[int, int], first: int, last: int, least: int, most: i
     else:
         last -= 1
     return first, last
-
-
-def _pieces(a: _Lines, b: _Lines) -> Iterator[tuple[int, int, list[_Pairs]]]:
-    """Large texts, cut in the middle of long runs of lines that occur once: where each piece begins, and its ways.
-
-    A piece that is still too large has no pairs.
-    """
-    at_a = at_b = 0
-    for i, k in [*_middles(unique_pairs(a, b)), (len(a), len(b))]:
-        fits = (i - at_a) * (k - at_b) <= MOST_PAIRS
-        yield at_a, at_b, [*_shortest(a[at_a:i], b[at_b:k])] if fits else [[]]
-        if i < len(a):
-            yield i, k, [[(0, 0)]]
-        at_a, at_b = i + 1, k + 1
-
-
-def _middles(pairs: _Pairs) -> Iterator[tuple[int, int]]:
-    """The pair in the middle of each `RUN` pairs that follow each other on both sides."""
-    run = 0
-    for number, (i, k) in enumerate(pairs):
-        run = run + 1 if number and pairs[number - 1] == (i - 1, k - 1) else 1
-        if not run % RUN:
-            yield pairs[number - RUN // 2]
 
 
 # ── where changes lie ────────────────────────────────────────────────────────
