@@ -29,7 +29,6 @@ from quire_daemon.handlers.base import (
     refused_reply,
 )
 from quire_daemon.handlers.notices import decided
-from quire_daemon.handlers.origins import NeedsOrigins, worked_out
 from quire_daemon.search import Answer, NeedsSearch, Search, run
 from quire_daemon.wrong_arguments import refusal
 from quire_journal.events import EditRefused, Event, OutsideDeleted, OutsideWritten, WriterIntroduced
@@ -120,15 +119,10 @@ class Playbook:
             while True:
                 try:
                     return decided(tool, params, world)
-                except (NeedsSearch, NeedsOrigins) as needs:
-                    missing = needs
-                if isinstance(missing, NeedsSearch):
-                    assert missing.search not in world.found
-                    world = replace(world, found={**world.found, missing.search: self.search(missing.search)})
-                else:
-                    assert missing.asked not in world.origins
-                    origins = {**world.origins, missing.asked: worked_out(missing.asked, history)}
-                    world = replace(world, origins=origins)
+                except NeedsSearch as needs:
+                    missing = needs.search
+                assert missing not in world.found
+                world = replace(world, found={**world.found, missing: self.search(missing)})
 
     def who(self, name: str) -> Who:
         """The caller of that name, introduced on its first call."""

@@ -18,7 +18,7 @@ log before any answer), and the request is decided again on what is there now.
 The parts of a turn have modules of their own: `accepting` makes calls of requests, `waiting` keeps them, `deciding`
 decides each, `performing` brings decisions to the log and to the disk, `concluding` sees to what came of that, and
 `answering` replies; `trouble` says what follows where one of them fails. Work that takes long runs on threads (`jobs`)
-and comes back into a turn.
+and comes back into a turn; a decision that takes long is thought about in slices, one a turn (`thinker`).
 """
 
 from __future__ import annotations
@@ -72,6 +72,7 @@ from quire_daemon.server import Incoming, Server, listen
 from quire_daemon.services import SERVICES
 from quire_daemon.spooling import Spooling
 from quire_daemon.standing import Standing
+from quire_daemon.thinker import Thinker
 from quire_daemon.trouble import Trouble
 from quire_daemon.waiting import Waiting
 from quire_daemon.watcher import Watcher
@@ -125,7 +126,6 @@ class App:
         )
         # Of each kind that takes long no more than its own threads: neither crawls nor callers wait for a collection.
         self.jobs, self.crawls = Jobs(server.wake, self._guarded), Jobs(server.wake, self._guarded)
-        self.asides = Jobs(server.wake, self._guarded, workers=1)  # for what callers wait for
         self.watcher = Watcher(root, ignore.ignored, server.wake, log, cookies=not workspace.read_only)
         self.outside = Outside(self.gather, self.watcher, self.crawls.start, self._reload, self._mounts)
         self._under_way = self.gather.under_way
@@ -139,11 +139,12 @@ class App:
             state_dir, workspace, self.watcher, recorder, self.trouble, log, self.stop, lambda: self._stopping
         )
         self.searching = Searching(server)
-        self.finding_out = FindingOut(recorder, in_force, self.searching, self.answering, self.asides.start)
+        self.finding_out = FindingOut(recorder, in_force, self.searching, self.answering)
+        self.thinker = Thinker(recorder, self.clock.mono_s)
         self.deciding = Deciding(
             self,
             self.gather,
-            Looking(FilesNow(self.gather, self.outside.look_first)),
+            Looking(FilesNow(self.gather, self.outside.look_first), self.thinker),
             CatchingUp(self.outside, self.watcher, clock),
             self.leasing,
             self.bursting,
@@ -151,8 +152,11 @@ class App:
             self.answering,
             self.trouble,
             self._standing,
+            self.thinker,
         )
-        self.waiting = Waiting(self.deciding, self._under_way, recorder, self.finding_out, self.answering, self.trouble)
+        self.waiting = Waiting(
+            self.deciding, self._under_way, recorder, self.finding_out, self.thinker, self.answering, self.trouble
+        )
         self._concluding = Concluding(
             self.performing, recorder, in_force, self.watcher, self.waiting, self.answering, self.trouble
         )
@@ -224,7 +228,7 @@ class App:
         self.git.close()
         self.outside.stop()
         self.watcher.stop()
-        for jobs in (self.jobs, self.crawls, self.asides):
+        for jobs in (self.jobs, self.crawls):
             jobs.close()
         self._concluding.finish()
         self.performing.close()
@@ -255,9 +259,9 @@ class App:
         if self.workspace.lingering():
             until = min(until, self._sweeping.at_s)
         until = min(until, self.searching.next_look_s(now))
-        writing_s = self.performing.patience_s()
-        if writing_s is not None:
-            until = min(until, now + writing_s)
+        for busy_s in (self.performing.patience_s(), self.thinker.patience_s()):
+            if busy_s is not None:
+                until = min(until, now + busy_s)
         if not self.trouble.read_only:
             until = min(until, self.outside.next_look_s(now))
         return max(0.0, until - now)
@@ -268,7 +272,7 @@ class App:
             call = self.accepting.accept(one)
             if call is not None:
                 self.waiting.take(call)
-        for jobs in (self.jobs, self.crawls, self.asides):
+        for jobs in (self.jobs, self.crawls):
             jobs.take_results()
         self.accepting.know_again(self.waiting)
         self._guarded("search", self.finding_out.look)

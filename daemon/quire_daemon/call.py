@@ -8,13 +8,14 @@ from typing import Any
 import msgspec
 
 from quire_daemon.arguments import Writing
-from quire_daemon.handlers.base import Decision, FileNow, Implied, OriginsOf, Tool, Who
+from quire_daemon.fiber import Fiber
+from quire_daemon.handlers.base import Decision, FileNow, Implied, Tool, Who
 from quire_daemon.lost_races import LostRaces
 from quire_daemon.nulls import without_nulls
+from quire_daemon.portions import Portions
 from quire_daemon.search import Answer, Search
 from quire_daemon.server import Incoming
 from quire_daemon.wrong_arguments import refusal
-from quire_journal.blame import Blame
 from quire_journal.ids import Seq
 from quire_journal.messages import MAX_DEPTH
 from quire_journal.refusals import Refused
@@ -23,11 +24,35 @@ MOST_HEADERS = 50_000
 """Values of one request that are walked before it is decoded: the walk is in the loop, where others wait for it."""
 
 
+class NotYet(Exception):
+    """The call cannot be decided now; come back at `at_s` (monotonic)."""
+
+    def __init__(self, at_s: float) -> None:
+        super().__init__()
+        self.at_s = at_s
+
+
+class Thought(msgspec.Struct):
+    """What is thought about for a call (`thinker`)."""
+
+    about: object
+    fiber: Fiber[Any]
+    head: int  # the newest record that it knows of
+    purges: int  # there had been when it began
+
+    @property
+    def ended(self) -> bool:
+        """Is the answer there?"""
+        return self.fiber.ended
+
+
 class Looks(msgspec.Struct):
     """Files of a call, as far as they have been looked at; many take several turns."""
 
     implied: Implied = Implied()
     head: int = -1  # the newest record when that was found out
+    asked: int = 0  # how often it was found out anew
+    long: bool = False  # that took several turns
     files: dict[str, FileNow] = msgspec.field(default_factory=dict)  # by the names that the caller used
     kept_off: dict[str, str] = msgspec.field(default_factory=dict)  # implied ones that were not seen: path → code
     known: int = 0  # so many of the implied ones at least, from the first on, are in one of the two
@@ -56,9 +81,8 @@ class Call(msgspec.Struct):
     searching: Search | None = None  # that search
     asked: int = 0  # how often it has asked for what takes long to find out (`finding_out`)
     found: dict[Search, Answer] = msgspec.field(default_factory=dict)  # what came of the last one
-    working: OriginsOf | None = None  # what a thread is working out for it
-    origins: dict[OriginsOf, Blame | None] = msgspec.field(default_factory=dict)  # what came of that
-    failed: Exception | None = None  # why nothing did
+    thought: Thought | None = None  # what is thought about over several turns
+    thoughts: int = 0  # that came to nothing, because its files changed meanwhile
     looks: Looks | None = None  # what has been seen of its files when that takes more than a turn
 
     @property
@@ -83,6 +107,12 @@ class Going(msgspec.Struct):
     seqs: tuple[Seq, ...]
     batch: Seq
     commit: int = 0  # the number of the one that tells of its events (`Recorder.next_commit`)
+    portions: Portions | None = None  # of records that are noted over several turns, until all of them are
+
+    @property
+    def write_seqs(self) -> list[int]:
+        """The records of its writes that are noted."""
+        return [write.seq for write in self.decision.writes] if self.portions is None else [*self.portions.write_seqs]
 
 
 def decode(tool: Tool[Any], raw: bytes) -> Any:

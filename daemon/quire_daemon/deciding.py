@@ -8,26 +8,32 @@ find out. What is to be written goes on as `Going`, to be performed by the loop.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from quire_daemon.answering import BEHIND, Answering
 from quire_daemon.bursting import Bursting
-from quire_daemon.call import Call, Going, Looks
+from quire_daemon.call import Call, Going, Looks, NotYet
 from quire_daemon.catching_up import CatchingUp
 from quire_daemon.gather import RETRY_S, Gather
 from quire_daemon.handlers.base import Decision, Put, World, Write
+from quire_daemon.handlers.held import warnings
 from quire_daemon.handlers.notices import decided
 from quire_daemon.kept_replies import answered_before, to_keep
 from quire_daemon.leasing import Leasing
-from quire_daemon.looking import Looking, NotYet
-from quire_daemon.performing import most_open, require_room
+from quire_daemon.looking import Looking
+from quire_daemon.performing import MANY, most_open, require_room
+from quire_daemon.portions import Portions
 from quire_daemon.presence import Presence
+from quire_daemon.provisional import Provisional
 from quire_daemon.services import SERVICES
 from quire_daemon.services.base import Host
 from quire_daemon.standing import Standing
 from quire_daemon.syntax import Grammars
+from quire_daemon.thinker import Thinker
 from quire_daemon.trouble import Trouble
 from quire_journal.events import EditRefused, Event, ReadServed
 from quire_journal.history import History
@@ -35,6 +41,9 @@ from quire_journal.ids import Seq
 from quire_journal.log import StoreFailed
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
+
+_READ_ONLY: Final = "read_only"
+"""What a thought is about that changes nothing: it holds for the journal as it was."""
 
 MOST_WAIT_S: Final = 60.0  # for news, whatever the call asks
 
@@ -54,11 +63,13 @@ class Deciding:
         answering: Answering,
         trouble: Trouble,
         standing: Standing,
+        thinker: Thinker,
     ) -> None:
         self._host, self._gather, self._recorder, self._clock = host, gather, gather.recorder, host.clock
         self._looking, self._catching_up = looking, catching_up
         self._leasing, self._bursting, self._presence = leasing, bursting, presence
         self._answering, self._trouble, self._standing = answering, trouble, standing
+        self._thinker, self._numbers = thinker, Provisional.drawn()
         self._grammars = Grammars(self._clock.mono_s)
         self._taken: set[tuple[bytes, bytes]] = set()  # operation ids and idempotency keys of this turn
         self._first_event_ns = 0
@@ -72,11 +83,12 @@ class Deciding:
     def begin_turn(self) -> None:
         """From now on each operation is decided once, but for those that are being written: not at all."""
         self._taken = self._gather.under_way.operations
+        self._thinker.begin_turn()
 
     def decide(self, call: Call) -> Going | None:
         """Gather and decide one call; None where it is answered, as nothing is to be written.
 
-        Raises `NotYet`, `NeedsSearch` or `NeedsOrigins` where it has to wait, else what it is to be answered with.
+        Raises `NotYet` or `NeedsSearch` where it has to wait, else what it is to be answered with.
         """
         self._looking.name_inside(call)
         service = SERVICES.get(call.tool.name)
@@ -97,18 +109,72 @@ class Deciding:
             if repeated is not None:
                 self._answering.answer(call, repeated)
                 return None
+        if call.thought is not None and call.thought.about == _READ_ONLY and call.thought.ended:
+            return self._going(call, self._thought_out(call, Looks()))
         looks = self._looking.looks(call)
         self._presence.named(call.who, (now.path for now in looks.files.values()))
         if not self._trouble.read_only:
             self._look_at_connections()
         if (call.tool.writes or call.tool.journals) and not self._trouble.read_only:
             self._recorder.introduce(call.who.writer)
-        with self._recorder.history() as history:
-            decision = self._under_leases(call, self._world(call, looks, history))
+        if call.tool.long:
+            decision = self._thought_out(call, looks)
+        else:
+            with self._recorder.history() as history:
+                decision = self._under_leases(call, self._world(call, looks, history))
         if decision.writes:
             self._require_that_it_can_be_written(decision.writes)
+            if self._numbers.has(decision.writes[0].seq):
+                return self._numbered(call, decision, looks)
         self._wait_for_news(call, decision)
         return self._going(call, decision)
+
+    def _thought_out(self, call: Call, looks: Looks) -> Decision:
+        """What follows from a call about which it may take long to think. Raises `NotYet`, as long as it does.
+
+        One that writes is about the files as they were seen when the thought began; where they have changed since, all
+        of it is thought again.
+        """
+
+        def work(history: History, apart: bool) -> Decision:
+            world = replace(self._world(call, looks, history), files=files)
+            return decided(call.tool, call.params, replace(world, next_seq=self._numbers.first) if apart else world)
+
+        files = dict(looks.files)
+        carried_out = call.tool.writes and not any(getattr(call.params, name, False) for name in ("plan", "dry_run"))
+        about = (looks.asked, *files.items(), *looks.kept_off.items()) if carried_out else _READ_ONLY
+        if call.thought is not None and call.thought.about != about:
+            self._thinker.thought_in_vain(call)
+        try:
+            decision, _ = self._thinker.think(call, about, work)
+        except NotYet:
+            call.looks = looks
+            raise
+        return decision
+
+    def _in_portions(self, call: Call, decision: Decision) -> Going:
+        """Note the first of the many records of a decision that was thought about over several turns."""
+        keep = partial(to_keep, call) if call.key else None
+        portions = Portions(decision, self._numbers, self._recorder, call.who.writer, call.op, keep)
+        batch, commit = self._recorder.next_seq, self._recorder.next_commit
+        portions.note()
+        going = Going(call, decision, (), batch, commit, portions)
+        self._gather.under_way.decided(going)
+        return going
+
+    def _numbered(self, call: Call, decision: Decision, looks: Looks) -> Going | None:
+        """Carry out what was thought about over several turns, under the leases that stand now. Raises `Refused`."""
+        with self._recorder.history() as history:
+            world = self._world(call, looks, history)
+            held = [one for one in history.leases() if one.expires_ns > world.now_ns]
+            if held:
+                warnings(decision.writes, held, world)
+        if len(decision.writes) >= MANY:
+            return self._in_portions(call, decision)
+        seqs = range(self._recorder.next_seq, self._recorder.next_seq + len(decision.events))
+        events = [self._numbers.event(event, seqs) for event in decision.events]
+        writes = [self._numbers.write(write, seqs) for write in decision.writes]
+        return self._going(call, Decision(self._numbers.reply(decision.reply, seqs), events, writes, decision.blobs))
 
     def _answered_before(self, call: Call) -> dict[str, Any] | None:
         """What a call is answered with that comes a second time; None where it does not, or the first was not made."""
@@ -139,7 +205,6 @@ class Deciding:
             landed=self._gather.under_way.landed,
             being_written=self._gather.under_way.batches,
             unsure=self._trouble.unsure,
-            origins=call.origins,
         )
 
     def _require_that_it_can_be_written(self, writes: Sequence[Write]) -> None:

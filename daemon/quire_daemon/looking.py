@@ -13,32 +13,37 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.call import Call, Looks
+from quire_daemon.call import Call, Looks, NotYet
 from quire_daemon.files_now import FilesNow
 from quire_daemon.gather import RETRY_S, BeingWritten, HeldOpen
 from quire_daemon.handlers.base import FileNow
+from quire_daemon.thinker import Thinker
 from quire_daemon.workspace import NoPath
+from quire_journal.events import JournalSalvaged, WritesAbandoned, paths_of
+from quire_journal.history import History
 from quire_journal.refusals import Refused
 
-SLICE_S: Final = 0.03
+SLICE_S: Final = 0.008
 """Of one turn, spent on finding out which files one call implies, and on looking at them."""
 
 MANY: Final = 64
 """After a look at so many files in one turn, the decision may be left to the next."""
 
 
-class NotYet(Exception):
-    """The call cannot be decided now; come back at `at_s` (monotonic)."""
+MOST_RECORDS: Final = 100
+"""That have been written while somebody thought, and are gone through in one turn."""
 
-    def __init__(self, at_s: float) -> None:
-        super().__init__()
-        self.at_s = at_s
+PATIENCE: Final = 1
+"""Thoughts of a call that come to nothing because of what others write elsewhere; then only its files count."""
+
+_IMPLIES: Final = "implies"
 
 
 class Looking:
     """Looks at what calls name and imply."""
 
-    def __init__(self, files: FilesNow) -> None:
+    def __init__(self, files: FilesNow, thinker: Thinker) -> None:
+        self._thinker = thinker
         self._files, self._under_way, self._recorder = files, files.gather.under_way, files.gather.recorder
         self._clock = self._recorder.clock
 
@@ -63,6 +68,7 @@ class Looking:
         looks, began_s, under_way = call.looks, self._clock.mono_s(), self._under_way
         if looks is None:
             looks = call.looks = Looks()
+        if looks.head < 0:
             self._imply(call, looks)
         named = list(dict.fromkeys(call.tool.paths(call.params)))
         for name in named:
@@ -89,7 +95,7 @@ class Looking:
             for at in range(looks.known, len(looks.implied.paths)):
                 looks.known, name = at, looks.implied.paths[at]
                 if name not in looks.files and name not in looks.kept_off:
-                    if self._clock.mono_s() > until:
+                    if looked and self._clock.mono_s() > until:
                         raise NotYet(self._clock.mono_s())
                     self._look_at_implied(call, name, looks)
                     looked += 1
@@ -101,14 +107,49 @@ class Looking:
 
     def _imply(self, call: Call, looks: Looks) -> None:
         """Ask the journal what the call implies, and forget of which files it tells something else by now."""
+        if call.tool.long and call.tool.implies is not None:
+            self._imply_much(call, looks)
+            return
         looks.head, looks.known = self._recorder.journal.head, 0
         with self._recorder.history() as history:
-            still = looks.implied.still(history) if looks.implied.still is not None else None
-            if still is not None:
-                looks.implied = still
-            elif call.tool.implies is not None:
+            if call.tool.implies is not None:
                 looks.implied = call.tool.implies(call.params, history, call.who)
             looks.files = {n: file for n, file in looks.files.items() if file.version == history.file(file.path)}
+
+    def _imply_much(self, call: Call, looks: Looks) -> None:
+        """The same where it may take long: what is known stands for as long as nothing that it is about has changed.
+
+        Of what has been written meanwhile a part is gone through. Raises `NotYet`.
+        """
+        implies, head = call.tool.implies, self._recorder.journal.head
+        assert implies is not None
+        if looks.head < 0:
+            looks.long = call.thought is not None
+            looks.implied, looks.head = self._thinker.think(
+                call, _IMPLIES, lambda history, _: implies(call.params, history, call.who)
+            )
+            looks.asked, looks.known = looks.asked + 1, 0
+        if looks.head < head:
+            self._catch_up(call, looks, min(head, looks.head + MOST_RECORDS))
+        if looks.head < head:
+            raise NotYet(self._clock.mono_s())
+
+    def _catch_up(self, call: Call, looks: Looks, upto: int) -> None:
+        """What is known is to be as of record `upto`: files that were written since are forgotten, or all is."""
+        with self._recorder.history() as history:
+            touched = _touched(history, looks.head, upto)
+            for name, file in [*looks.files.items()]:
+                if (touched is None or file.path in touched) and file.version != history.file(file.path):
+                    del looks.files[name]
+                    looks.known = 0
+            implied = looks.implied
+            still = implied if implied.still is None else implied.still(history, upto, call.thoughts >= PATIENCE)
+        if still is None:
+            looks.head = -1
+            if looks.long:
+                self._thinker.thought_in_vain(call)
+        else:
+            looks.implied, looks.head = still, upto
 
     def _named(self, call: Call, name: str) -> FileNow:
         """A file that the caller names. Raises `NotYet` while another program writes it, then `Refused`."""
@@ -152,6 +193,17 @@ class Looking:
 
     def _is_patient(self, call: Call) -> bool:
         return self._clock.mono_s() < call.give_up_s
+
+
+def _touched(history: History, after: int, upto: int) -> set[str] | None:
+    """The files that these records are about; None where that may be any."""
+    found: set[str] = set()
+    for record in history.records(after, upto):
+        event = record.event()
+        if event is None or isinstance(event, WritesAbandoned | JournalSalvaged):
+            return None
+        found.update(paths_of(event))
+    return found
 
 
 def _argument(params: object, name: str) -> str:

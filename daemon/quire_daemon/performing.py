@@ -8,11 +8,11 @@ What comes out of here is told as a value (`Done`, `Overtaken`, `Failed`); the a
 (`writes_settled`) is noted later and rides on the next commit. It means: as everybody sees it. When the file system
 writes the names down is its own affair; `forgotten` deals with what a power cut makes of that.
 
-A request of many writes (an undo of a thousand files) would have everybody else wait for a second. So only its records
-are committed at once; then it is staged and swapped in slices of time, over several turns (`go_on`), and others are
-served between them. What it writes is `under_way` meanwhile: nobody looks at these files before all of them have
-landed, or been taken back. A kill finds an intent without an outcome, as ever, and the next start finishes it; of no
-record behind that intent it is said before that it is settled.
+A request of many writes (an undo of a thousand files) would have everybody else wait for a second. So its records are
+committed in portions where they are many (`portions`); then it is staged and swapped in slices of time. All of that
+takes several turns (`go_on`), and others are served between them. What it writes is `under_way` meanwhile: nobody looks
+at these files before all of them have landed, or been taken back. A kill finds an intent without an outcome, as ever,
+and the next start finishes it; of no record behind that intent it is said before that it is settled.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from quire_daemon.call import Going
 from quire_daemon.displaced import Theirs, Withheld, nothing_is_withheld
 from quire_daemon.handlers.base import Move, Put, Write, names
 from quire_daemon.outside import Outside
+from quire_daemon.portions import Portions
 from quire_daemon.preparing import AT_ONCE, Preparing, Slices, Staging, only_syncs, to_end
 from quire_daemon.recorder import Recorder
 from quire_daemon.under_way import UnderWay
@@ -35,12 +36,14 @@ from quire_daemon.workspace import HeldOpen, InDoubt, Kept, Lost, Staged, Swappe
 from quire_journal.events import BytesGone, WritesSettled
 from quire_journal.evidence import DISPLACED
 from quire_journal.ids import disk_path
+from quire_journal.log import StoreFailed
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
 
 STEPS: Final[tuple[str, ...]] = (
     "before_commit",
     "after_commit",
+    "after_portion",
     "after_stage",
     "after_write",
     "after_abandon",
@@ -55,11 +58,11 @@ SPARE_FILES: Final = 1024
 MANY: Final = 64
 """A request of so many writes, or more, is written in slices."""
 
-SLICE_S: Final = 0.01
+SLICE_S: Final = 0.006
 """How much of a turn such a request gets while others ask for something."""
 
-LONGER_SLICE_S: Final = 0.04
-"""And while nobody does: each turn has a price."""
+LONGER_SLICE_S: Final = 0.012
+"""And while nobody does: each turn has a price, and who asks meanwhile waits for its end."""
 
 WAIT_S: Final = 0.05
 """The longest time between two looks whether the disk has synced what such a request waits for."""
@@ -194,6 +197,8 @@ class Performing:
             raise
         self._step("after_commit")
         for one in long:
+            if one.going.portions is not None:
+                self._step("after_portion")
             one.rest = self._outcome(one, sync_folders)
         self._long += long
         return ((one.going, to_end(self._outcome(one, sync_folders))) for one in short)
@@ -240,6 +245,13 @@ class Performing:
 
     def _try(self, one: _Progress, sync_folders: bool) -> Slices[Outcome]:
         """Perform one request; whatever goes wrong while it is taken back is the caller's to turn into `Unknown`."""
+        while one.going.portions is not None:
+            try:
+                self._note_portion(one.going, one.going.portions)
+            except Exception as error:  # noqa: BLE001  told as a value
+                self._under_way.not_made(one.going, "not_begun")
+                return Failed(error) if isinstance(error, StoreFailed) and not error.unsure else Unknown(error)
+            yield False
         try:
             if not one.staging:
                 yield from self._stage(one)
@@ -263,6 +275,15 @@ class Performing:
     def _land(self, one: _Progress) -> None:
         self._under_way.land(one.going.seqs[-1])
         one.concluded = True
+
+    def _note_portion(self, going: Going, portions: Portions) -> None:
+        """Put the next of its records into the log. Raises `StoreFailed`."""
+        if portions.all_noted:
+            going.decision, going.seqs, going.portions = portions.settled, tuple(portions.seqs), None
+            return
+        portions.note()
+        self.settle()
+        self._step("after_portion")
 
     def _stage(self, one: _Progress) -> Slices[None]:
         """Write the temporary files of a long request: the disk syncs one portion while the next is written.

@@ -33,7 +33,7 @@ SMALL_BYTES: Final = 512 * 1024
 MOST_SMALL_BYTES: Final = 32 << 20
 """So many bytes of small files are written there in one portion."""
 
-AT_ONCE: Final = 16
+AT_ONCE: Final = 8
 """Of many writes so many are prepared, or swapped, before the time is looked at."""
 
 T = TypeVar("T")

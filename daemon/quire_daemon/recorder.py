@@ -11,8 +11,8 @@ refused over and over fills the log no faster than `Refusals` allows.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final
 
 from quire_daemon.clock import Clock
@@ -28,7 +28,7 @@ from quire_journal.frames import Frame
 from quire_journal.history import History, Shown
 from quire_journal.ids import OUTSIDE, BatchId, BlobId, Seq, WriterId
 from quire_journal.journal import Bytes, Entry, Journal
-from quire_journal.log import StoreFailed
+from quire_journal.log import Reading, StoreFailed
 from quire_journal.path_names import PathNames
 from quire_journal.purging import Change
 from quire_journal.recent import Recent
@@ -81,6 +81,7 @@ class Recorder:
         self._last_reads = LastReads()
         self._refusals = Refusals()
         self._numbers = WriterNumbers(journal.store)
+        self._forgotten = 0  # how often bytes have gone, in this run
         self.purges = 0  # of this run: the numbers of writers stand for others since
         self._asking: nullcontext[History] | None = None  # for who asks within the block that is open
         self._asking_at = 0  # how many commits there had been when it began
@@ -179,6 +180,7 @@ class Recorder:
                 raise
             self._full_disk.taken(sum(_size(data) for data, _ in bytes_) if self._full_disk.full else 0)
         if dropped:
+            self._forgotten += 1
             self._last_reads.forget()  # their paths have left the hash index, which a read lets them join again
         del recent  # the reads view holds them now
         self.seen.tell(seen)
@@ -218,6 +220,7 @@ class Recorder:
         self._full_disk.taken(0)
         self._names.begun_outside.clear()
         self._numbers.forget()
+        self._forgotten += 1
         self.purges += 1
 
     @property
@@ -240,6 +243,26 @@ class Recorder:
         if self._asking is not None and self._asking_at == self._commits:
             return self._asking
         return _Asking(self)
+
+    @contextmanager
+    def history_apart(self, seen: Callable[[Reading], Reading]) -> Iterator[History]:
+        """The same, of one state of the journal that others' commits leave as it is. `seen`: how it is read.
+
+        On any thread, as long as the loop waits for it meanwhile.
+        """
+        forgotten = self._forgotten
+        with self.journal.store.reading() as reading:
+            snapshot = seen(reading)
+
+            def text_of(blob: bytes) -> Text:
+                text = self.texts.find(blob)
+                if text is None:
+                    text = Text.of(blobs.get(snapshot, blob), BlobId(blob))
+                    if self._forgotten == forgotten:  # else it may be of bytes that have gone since
+                        self.texts.keep(text.blob, text)
+                return text
+
+            yield History(snapshot, text_of, self._recent, self._names)
 
     def know_names(self, names: PathNames) -> None:
         """`names` were read by another thread, so that the first question about many paths need not read them."""

@@ -68,7 +68,9 @@ def recover(start: Finishing) -> int:
     recorder, workspace, log = start.recorder, start.workspace, start.log
     left = workspace.leftovers(start.limit)
     with recorder.history() as history:
-        taken_back = [one for batch in history.unsettled() if (one := _rest_taken_back(batch, history)) is not None]
+        unsettled = history.unsettled()
+        found = [_rest_taken_back(batch, history) or _never_whole(batch, history) for batch in unsettled]
+        taken_back = [one for one in found if one is not None]
     for one in taken_back:
         recorder.note(one)
     recorder.commit()
@@ -175,6 +177,15 @@ def _rest_taken_back(batch: int, history: History) -> WritesAbandoned | None:
     whole, stand = {record.seq for record in history.batch(batch)}, history.batch_writes(batch)
     why = next((one.why for one in said if whole.intersection(one.seqs)), "")
     return WritesAbandoned(tuple(stand), why) if why and stand else None
+
+
+def _never_whole(batch: int, history: History) -> WritesAbandoned | None:
+    """What is to be said of the batch of an undo that the log has only a part of (`portions`): no file was written."""
+    stand = history.batch_writes(batch)
+    last = history.event(max(stand, default=0))
+    if getattr(last, "by", "") != "undo" or history.undoing(batch) is not None:
+        return None
+    return WritesAbandoned(tuple(stand), "not_begun")
 
 
 def _finish_folder(workspace: Workspace, event: Event | None) -> None:

@@ -203,6 +203,6 @@ def paths_of(one: Going) -> Iterable[str]:
 
 def _abandoned(one: Going, why: str, standing: Set[int] = frozenset()) -> list[WritesAbandoned]:
     """Its writes do not stand: the newest first, so that a file that was moved twice goes back as it came."""
-    seqs = sorted({write.seq for write in one.decision.writes} - standing)
+    seqs = sorted({*one.write_seqs} - standing)
     starts = range(0, len(seqs), ABANDONED_AT_ONCE)
     return [WritesAbandoned(tuple(seqs[start : start + ABANDONED_AT_ONCE]), why) for start in reversed(starts)]

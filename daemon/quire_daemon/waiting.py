@@ -2,7 +2,8 @@
 
 In one turn a caller has one request and a path one writer; what would be second waits for the next turn, or until what
 is first is written (`under_way`) and there is room for its answer (`server`). So does what cannot be decided now
-(`deciding`), and what has others find something out for it (`finding_out`).
+(`deciding`), what has others find something out for it (`finding_out`), and what is thought about
+for long (`thinker`).
 """
 
 from __future__ import annotations
@@ -12,16 +13,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from quire_daemon.answering import Answering
-from quire_daemon.call import Call, Going
+from quire_daemon.call import Call, Going, NotYet
 from quire_daemon.deciding import Deciding
 from quire_daemon.finding_out import FindingOut
 from quire_daemon.gather import RETRY_S
 from quire_daemon.handlers.notices import FIELD, beside
-from quire_daemon.handlers.origins import NeedsOrigins
-from quire_daemon.looking import NotYet
 from quire_daemon.recorder import Recorder
 from quire_daemon.search import NeedsSearch
 from quire_daemon.services.shutdown import SHUTDOWN
+from quire_daemon.thinker import Thinker
 from quire_daemon.trouble import Trouble
 from quire_daemon.under_way import UnderWay
 from quire_journal.refusals import Refused
@@ -41,11 +41,13 @@ class Waiting:
         under_way: UnderWay,
         recorder: Recorder,
         finding_out: FindingOut,
+        thinker: Thinker,
         answering: Answering,
         trouble: Trouble,
     ) -> None:
         self._deciding, self._under_way, self._recorder, self._clock = deciding, under_way, recorder, recorder.clock
         self._finding_out, self._answering, self._trouble = finding_out, answering, trouble
+        self._thinker = thinker
         self._calls: deque[Call] = deque()
         self._of: Counter[bytes] = Counter()  # how many of them each connection has
 
@@ -76,7 +78,7 @@ class Waiting:
 
     def again(self, call: Call) -> None:
         """The call lost a race to an outside program: it is decided again, on what is there now."""
-        call.retry_s = self._clock.mono_s() + RETRY_S
+        call.retry_s, call.thoughts = self._clock.mono_s() + RETRY_S, 0
         self._calls.appendleft(call)
 
     def next_look_s(self, now: float) -> float:
@@ -114,9 +116,6 @@ class Waiting:
             except NeedsSearch as needs:
                 if self._finding_out.search(call, needs.search):
                     waiting.append(call)
-            except NeedsOrigins as needs:
-                if self._finding_out.work_out(call, needs.asked):
-                    waiting.append(call)
             except Refused as refused:
                 self._answering.refuse(call, refused)
             except Exception as error:  # noqa: BLE001  one call's fault is that call's answer
@@ -150,8 +149,6 @@ class Waiting:
         """Decide one call, unless it is too late for it. Every refusal tells the news."""
         try:
             self._check_time(call)
-            if call.failed is not None:
-                raise call.failed
             return self._deciding.decide(call)
         except Refused as refused:
             if FIELD not in refused.details:
@@ -162,6 +159,7 @@ class Waiting:
     def _check_time(self, call: Call) -> None:
         if call.deadline_ns and self._clock.now_ns() > call.deadline_ns:
             self._finding_out.give_up(call)
+            self._thinker.give_up(call)
             raise Refused(
                 "expired",
                 f"{call.tool.name}: the caller's deadline had passed before its turn came; nothing was done.",
@@ -173,9 +171,11 @@ class Waiting:
 
         Others, who only ask, ask the next daemon.
         """
+        thought = [call for call in self._calls if call.thought is not None]
         self._finding_out.close()
+        self._thinker.close()
         for call in self._calls:
-            if call.tool.writes or call.ticket or call.working is not None:
+            if call.tool.writes or call.ticket or call in thought:
                 message = f"{call.tool.name}: the daemon stops before this call's turn came; nothing was done."
                 self._answering.refuse(call, Refused("busy", message, "retry", retry_after_ms=500))
         self._calls.clear()

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from quire_journal.diff import diff
+from quire_journal.pausing import pause
 from quire_journal.splice import Splice, apply, clash
 from quire_journal.text import Text
 
@@ -87,10 +88,12 @@ def three_way(base: Text, mine: Text, theirs: Text) -> tuple[Text, Carried]:
     """
     wanted = changes(base, mine)
     carried = carry(wanted, changes(base, theirs))
+    pause()
     if carried.blocked or carried.met:
         carried = _without_half(carried, wanted, base, mine)
     final_break = mine.final_break if mine.final_break != base.final_break else theirs.final_break
     bom = mine.bom if mine.bom != base.bom else theirs.bom
+    pause()
     made = apply(theirs, carried.splices, final_break=final_break)
     return Text(bom, made.lines, made.breaks), carried
 

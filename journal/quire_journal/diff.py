@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from quire_journal.pausing import paced, pause
 from quire_journal.splice import Splice
 from quire_journal.text import Text
 
@@ -201,8 +202,8 @@ def _numbered(a: Iterable[Hashable], b: Iterable[Hashable]) -> tuple[list[int], 
     """Lines as numbers; equal lines have equal ones."""
     numbers: dict[Hashable, int] = {}
     return (
-        [numbers.setdefault(line, len(numbers)) for line in a],
-        [numbers.setdefault(line, len(numbers)) for line in b],
+        [numbers.setdefault(line, len(numbers)) for line in paced(a)],
+        [numbers.setdefault(line, len(numbers)) for line in paced(b)],
     )
 
 
@@ -230,6 +231,7 @@ def _matches(a: list[int], b: list[int], most: int) -> Iterator[tuple[int, int, 
     for i, k in [*unique_pairs(a, b), (len(a), len(b))]:
         piece_a, piece_b = a[at_a:i], b[at_b:k]
         if len(piece_a) * len(piece_b) <= most:
+            pause()
             for x, y, length in _matches(piece_a, piece_b, most):
                 yield at_a + x, at_b + y, length
         if i < len(a):
@@ -240,12 +242,12 @@ def _matches(a: list[int], b: list[int], most: int) -> Iterator[tuple[int, int, 
 def unique_pairs(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
     """Lines that occur once on each side, the longest sequence of them that is in order on both (patience)."""
     in_a, in_b = Counter(a), Counter(b)
-    place = {n: k for k, n in enumerate(b) if in_b[n] == 1}
-    pairs = [(i, place[n]) for i, n in enumerate(a) if in_a[n] == 1 and n in place]
+    place = {n: k for k, n in enumerate(paced(b)) if in_b[n] == 1}
+    pairs = [(i, place[n]) for i, n in enumerate(paced(a)) if in_a[n] == 1 and n in place]
     ends: list[int] = []  # ends[r]: the smallest last place in `b` of a sequence of r+1 pairs
     best: list[int] = []  # which pair that is
     before: list[int] = []
-    for index, (_, k) in enumerate(pairs):
+    for index, (_, k) in enumerate(paced(pairs)):
         rank = bisect_left(ends, k)
         before.append(best[rank - 1] if rank else -1)
         if rank == len(ends):

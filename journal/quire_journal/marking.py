@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from quire_journal.pausing import pause
 from quire_journal.splice import Along, Splice, apply, clash, new_breaks
 from quire_journal.text import Text
 
@@ -42,6 +43,7 @@ def disputed(base: Text, mine: Sequence[Splice], theirs: Sequence[Splice]) -> li
     found: list[Disputed | None] = []
     groups: list[tuple[int, list[Splice], list[Splice]]] = []  # (index of the first, splices of `mine`, of `theirs`)
     for i, s in enumerate(mine):
+        pause()
         hits = [other for other in along.near(s.start, s.stop)[1] if clash(other, s)]
         found.append(None)
         if groups and hits and groups[-1][2][-1:] == hits[:1]:
@@ -50,6 +52,7 @@ def disputed(base: Text, mine: Sequence[Splice], theirs: Sequence[Splice]) -> li
         else:
             groups.append((i, [s], hits))
     for first, own, hits in groups:
+        pause()
         found[first] = _place(base, own, hits, along)
     return found
 

@@ -18,6 +18,7 @@ from quire_journal.history import History
 from quire_journal.line_ranges import Ranges, merge_ranges
 from quire_journal.lives import State, Step
 from quire_journal.marking import Disputed, disputed, place_after
+from quire_journal.pausing import pause
 from quire_journal.splice import Along, Splice, carry_ranges
 from quire_journal.text import Text
 
@@ -175,6 +176,7 @@ class Merging:
         since, met = Along(self._since(theirs)), {*carried.met}
         places = disputed(base, [b.splice for b in carried.blocked], changes(base, theirs))
         for one, place in zip(carried.blocked, places, strict=True):
+            pause()
             if place is not None:
                 start, stop = place_after(since, place.start, place.stop)
                 place = replace(place, start=start, stop=stop)

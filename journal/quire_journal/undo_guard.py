@@ -25,6 +25,7 @@ from quire_journal.line_ranges import ranges_of
 from quire_journal.lives import Life, State, Step
 from quire_journal.marking import Disputed
 from quire_journal.merging import Conflict
+from quire_journal.pausing import pause
 from quire_journal.splice import Splice, apply
 from quire_journal.text import BINARY_PROBE, BOM, Text
 from quire_journal.unwind import Unwound
@@ -252,6 +253,7 @@ class _Guard:
 
     def _parts(self, splices: Sequence[Splice], n: int, s: Splice, was: Text, wanted: Text) -> Iterator[Splice]:
         """What of a splice is accounted for: all of it, or some lines of one that only removes or only adds."""
+        pause()
         keys = [line + ending for line, ending in zip(s.lines, s.breaks or (), strict=True)]
         going = [self._text.line(number) for number in range(s.start, s.stop)]
         coming = [self._claim(key) for key in keys]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from quire_journal.diff import blocks, breaks_between, common_bytes
+from quire_journal.pausing import pause
 
 EVER: Final = 1 << 63
 """Behind every record."""
@@ -130,9 +131,11 @@ class Weave:
         differing = blocks(gone, come)
         fallen: set[Line] = set()
         for i, j, _, _ in differing:
+            pause()
             for n in range(i, j):
                 fallen.add(self._fell(line + n, gone[n], made, in_force))
         for i, j, k, m in reversed(differing):
+            pause()
             self._replace(line + i, line + j, come[k:m], made, _Found(self, fallen, in_force, made))
 
     @property

@@ -16,7 +16,6 @@ from quire_daemon.handlers.base import (
     FileNow,
     Implied,
     Move,
-    OriginsOf,
     Present,
     Put,
     Remove,
@@ -26,7 +25,6 @@ from quire_daemon.handlers.base import (
     refused_reply,
 )
 from quire_daemon.handlers.notices import decided
-from quire_daemon.handlers.origins import NeedsOrigins, worked_out
 from quire_daemon.search import Answer, NeedsSearch, Search, run
 from quire_journal.events import (
     FOLDER,
@@ -70,7 +68,6 @@ class Desk:
         self.landed = 0
         self.being_written: tuple[int, ...] = ()
         self.search: Callable[[Search], Answer] = run
-        self.worked_out: list[OriginsOf] = []
         self.ann = self.introduce("ann", "s1")
         self.ben = self.introduce("ben", "s2")
 
@@ -179,12 +176,6 @@ class Desk:
             return decided(tool, params, world)
         except NeedsSearch as needs:
             return decided(tool, params, replace(world, found={needs.search: self.search(needs.search)}))
-        except NeedsOrigins as needs:
-            self.worked_out.append(needs.asked)
-            with self.history() as history:
-                found = worked_out(needs.asked, history)
-            assert found is not None
-            return self._decided(tool, params, replace(world, origins={**world.origins, needs.asked: found}))
 
     def _now(self, path: str, history: History) -> FileNow:
         lying, head = self.files.get(path), history.file(path)

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from checkout import put
-from quire_daemon.call import Call, Going, Looks
+from quire_daemon.call import Call, Going, Looks, NotYet
 from quire_daemon.config import Settings
 from quire_daemon.files_now import FilesNow
 from quire_daemon.gather import Gather
@@ -19,9 +19,10 @@ from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Decision, Implied, Who
 from quire_daemon.ignore import Ignore
 from quire_daemon.in_force import InForce
-from quire_daemon.looking import MANY, RETRY_S, SLICE_S, Looking, NotYet
+from quire_daemon.looking import MANY, RETRY_S, SLICE_S, Looking
 from quire_daemon.recorder import Recorder
 from quire_daemon.server import Incoming, Peer
+from quire_daemon.thinker import Thinker
 from quire_daemon.workspace import Workspace
 from quire_journal.events import (
     BatchUndone,
@@ -81,7 +82,8 @@ class Scene:
         self.root, self.clock = root, Ticking()
         self.recorder = Recorder(Journal.open(MemoryStore(), self.clock.now_ns()), self.clock)
         self.gather = Gather(workspace, self.recorder, Ignore(root), InForce(Settings()))
-        self.looking = Looking(FilesNow(self.gather))
+        self.thinker = Thinker(self.recorder, lambda: 0.0)
+        self.looking = Looking(FilesNow(self.gather), self.thinker)
         self.ann = self.recorder.writer(WriterIntroduced(0, 1000, 1, 1, "ann", "s1"))
         self.recorder.introduce(self.ann)
         self.ben = self.recorder.writer(WriterIntroduced(0, 1000, 1, 1, "ben", "s2"))
@@ -116,7 +118,7 @@ class Scene:
     def still(self, implied: Implied) -> Implied | None:
         assert implied.still is not None
         with self.recorder.history() as history:
-            return implied.still(history)
+            return implied.still(history, self.recorder.journal.head, False)
 
     def call(self, tool: str, **args: Any) -> Call:
         params = msgspec.convert(args, TOOLS[tool].params)
@@ -130,6 +132,7 @@ class Scene:
     def turns(self, call: Call) -> Iterator[Looks | float]:
         """What each turn comes to: when to come again, or everything."""
         while True:
+            self.thinker.begin_turn()
             try:
                 yield self.looking.looks(call)
                 return

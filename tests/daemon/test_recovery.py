@@ -16,6 +16,7 @@ from quire_daemon.recovery import recover
 from quire_daemon.workspace import Workspace
 from quire_journal.events import (
     FOLDER,
+    BatchUndone,
     FileDeleted,
     FileMoved,
     FileWritten,
@@ -192,6 +193,22 @@ def test_a_move_never_overwrites(scene: Scene) -> None:
     assert (scene.root / "f.txt").read_bytes() == BASE
 
 
+def test_an_undo_of_which_the_log_has_only_a_part_was_never_begun(scene: Scene) -> None:
+    """Its records come in portions, and what ends it (`BatchUndone`) with the last; before that no file is written."""
+    batch = scene.recorder.next_seq
+    written = FileWritten("f.txt", blob_id(NEW), len(NEW), 0o644, scene.base_seq, "undo", scene.inode)
+    scene.recorder.note_blob(NEW, "f.txt")
+    scene.recorder.note(written, WriterId(1), batch)
+    scene.recorder.commit()
+    assert scene.recover() == 0
+    assert (scene.root / "f.txt").read_bytes() == BASE
+    with scene.recorder.history() as history:
+        head = history.file("f.txt")
+        assert head is not None
+        assert (head.seq, history.batch_state(batch), history.unsettled()) == (scene.base_seq, "abandoned", [])
+    assert scene.recover() == 0
+
+
 @pytest.mark.parametrize("done", range(4))
 def test_files_that_go_round_in_a_circle_are_moved_on_from_where_they_were(scene: Scene, done: int) -> None:
     """Each waits for the name of another to be free, which it was not when the process died."""
@@ -207,6 +224,7 @@ def test_files_that_go_round_in_a_circle_are_moved_on_from_where_they_were(scene
     ):
         event = FileMoved(path, to, blob_id(data), len(data), 0o644, base, "undo", moved)
         scene.recorder.note(event, WriterId(1), batch)
+    scene.recorder.note(BatchUndone((1,)), WriterId(1), batch)
     scene.recorder.commit()
     for path, to in moves[:done]:
         (scene.root / path).rename(scene.root / to)

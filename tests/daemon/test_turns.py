@@ -21,9 +21,7 @@ import live
 from quire_daemon.app import SALVAGE_S, SAVE_S
 from quire_daemon.catching_up import CATCH_UP_S
 from quire_daemon.connections import LOOK_S
-from quire_daemon.finding_out import MOST_ASKED
 from quire_daemon.gather import RETRY_S
-from quire_daemon.handlers.origins import FEW
 from quire_daemon.health import SALVAGE_IS_TOLD_NS
 from quire_daemon.logfile import Log
 from quire_daemon.performing import MANY
@@ -386,26 +384,6 @@ def test_a_journal_that_cannot_be_used_for_a_moment_takes_edits_when_it_can_be_a
     assert (refused["error"], refused["outcome"]) == ("busy", "not_applied")
     assert daemon.turn(ann=write("a"))["ann"]["ok"]
     assert daemon.turn(ann=("status", {}))["ann"]["read_only"] == ""
-
-
-def test_who_wrote_a_file_that_changes_faster_than_that_is_worked_out_is_not_looked_for_without_end(
-    daemon: Daemon,
-) -> None:
-    """The answer was one for the version before, each time, until the caller's deadline had passed."""
-    for n in range(FEW + 1):
-        (daemon.root / "a").write_text(f"{n}\n")
-        assert daemon.turn(eve=read("a"))["eve"]["ok"]
-    daemon.server.replies.clear()
-    daemon.app.turn([incoming("ann", "blame", {"path": "a"})])
-    daemon.clock.passed_s += CATCH_UP_S  # nobody watches the tree
-    daemon.app.turn([])
-    for n in range(3 * MOST_ASKED):
-        came = daemon.server.poll(LONGEST_S)  # until the lines are there
-        (daemon.root / "a").write_text(f"more {n}\n")
-        daemon.app.turn(came)
-        if b"ann" in daemon.server.replies:
-            break
-    assert daemon.server.replies[b"ann"]["error"] == "busy"
 
 
 def test_of_a_write_whose_commit_could_not_be_synced_nobody_knows_before_the_next_start(daemon: Daemon) -> None:

@@ -16,7 +16,7 @@ from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
 from quire_daemon.workspace import Workspace
 from quire_journal.check import check
-from quire_journal.events import FileDeleted, WriterIntroduced
+from quire_journal.events import BatchUndone, FileDeleted, WriterIntroduced
 from quire_journal.ids import WriterId
 from quire_journal.journal import Journal
 
@@ -101,7 +101,9 @@ def test_a_link_that_was_to_go_when_the_daemon_was_killed_goes(daemon: Daemon, s
         head = history.file("link")
     assert head is not None
     recorder.note(WriterIntroduced(5, agent="ann"))
-    recorder.note(FileDeleted("link", head.seq, "undo", (daemon.root / "link").lstat().st_ino), WriterId(5))
+    inode = (daemon.root / "link").lstat().st_ino
+    batch = recorder.note(FileDeleted("link", head.seq, "undo", inode), WriterId(5))
+    recorder.note(BatchUndone((head.batch,)), WriterId(5), batch)
     recorder.commit()
     if not same:
         (daemon.root / "link").unlink()

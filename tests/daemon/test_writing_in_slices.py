@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from quire_daemon.call import Call, Going
+from quire_daemon.call import Call, Going, NotYet
 from quire_daemon.config import Settings
 from quire_daemon.files_now import FilesNow
 from quire_daemon.finishing import Finishing
@@ -23,7 +23,7 @@ from quire_daemon.handlers.base import Decision, Put, Who
 from quire_daemon.ignore import Ignore
 from quire_daemon.in_force import InForce
 from quire_daemon.logfile import Log
-from quire_daemon.looking import Looking, NotYet
+from quire_daemon.looking import Looking
 from quire_daemon.performing import (
     MANY,
     SLICE_S,
@@ -39,6 +39,7 @@ from quire_daemon.preparing import AT_ONCE, PORTION
 from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
 from quire_daemon.server import Incoming, Peer
+from quire_daemon.thinker import Thinker
 from quire_daemon.workspace import Signature, Workspace
 from quire_daemon.workspace.lingering import GRACE_S
 from quire_daemon.workspace.staging import TOGETHER, sync_each
@@ -88,7 +89,7 @@ class Scene:
         self.recorder = Recorder(Journal.open(MemoryStore(), self.clock.now_ns()), self.clock)
         self.gather = Gather(workspace, self.recorder, Ignore(root), InForce(Settings()))
         self.files, self.under_way = FilesNow(self.gather), self.gather.under_way
-        self.looking = Looking(self.files)
+        self.looking = Looking(self.files, Thinker(self.recorder, lambda: 0.0))
         self.steps: list[str] = []
         outside: Any = self.outside
         self.woken = threading.Event()

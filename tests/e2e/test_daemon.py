@@ -147,9 +147,36 @@ def test_an_idempotency_key_stands_for_arguments_in_any_order(served: live.Live)
     assert served.read("order.txt") == b"b a a\n"
 
 
+LONGEST_WAIT_S = 1.0
+"""For a read beside an undo that takes as long or longer: on a busy machine much of it is the machine's."""
+
+
 @pytest.mark.wide(
-    held_by="test_handlers_origins.py::test_the_origins_of_a_long_past_are_asked_for_and_told_as_those_of_a_short_one"
+    held_by="test_turns_thought.py::test_records_of_many_writes_are_noted_in_portions_between_which_others_write"
 )
+def test_while_many_files_are_undone_others_are_answered(at: live.Live) -> None:
+    names = [f"d{n // 20}/f{n}.txt" for n in range(400)]
+    for name in names:
+        at.write(name, f"before {name}\n" + "a line\n" * 100)
+    with at.connect("ada") as client, at.connect("ben", "s2") as other, ThreadPoolExecutor(1) as pool:
+        live.caught_up(client)
+        patch = "".join(f"*** Update File: {name}\n-before {name}\n+after {name}\n" for name in names)
+        live.ok(client.call("apply_patch", {"patch": f"*** Begin Patch\n{patch}*** End Patch\n"}))
+        live.ok(other.call("write_file", {"path": "beside.txt", "content": "x\n"}))
+        for plan in (True, False):
+            going, waits = pool.submit(client.call, "undo", {"plan": plan}), list[float]()
+            while not going.done():
+                begun = time.monotonic()
+                live.ok(other.call("read_file", {"path": "beside.txt"}))
+                waits.append(time.monotonic() - begun)
+            assert len(live.ok(going.result())["files"]) == len(names)
+            assert len(waits) > 3
+            assert max(waits) < LONGEST_WAIT_S
+        assert {at.read(name).partition(b"\n")[0].decode() for name in names} == {f"before {name}" for name in names}
+        live.verified(client)
+
+
+@pytest.mark.wide(held_by="test_turns_thought.py::test_a_question_that_takes_long_has_the_answer_that_it_has_at_once")
 def test_lines_of_a_file_with_a_long_past_are_told_of_while_others_are_answered(served: live.Live) -> None:
     text = [f"line {n}" for n in range(200)]
     with served.connect("ada") as client, served.connect("ben", "s2") as other, ThreadPoolExecutor(1) as pool:

@@ -16,7 +16,6 @@ import msgspec
 from quire_daemon.config import Settings
 from quire_daemon.safety import Grammars, no_grammars
 from quire_daemon.search import Answer, Search
-from quire_journal.blame import Blame
 from quire_journal.events import Event, WriterIntroduced
 from quire_journal.history import History
 from quire_journal.ids import WriterId
@@ -85,14 +84,10 @@ class Implied(msgspec.Struct, frozen=True):
 
     paths: Sequence[str] = ()
     thought: object = None  # what was found out on the way; the decision may go on from there
-    still: Callable[[History], Implied | None] | None = None  # this at a later record; None where it may be different
-
-
-class OriginsOf(msgspec.Struct, frozen=True):
-    """The question who wrote the lines of version `seq` of a file."""
-
-    path: str
-    seq: int
+    still: Callable[[History, int, bool], Implied | None] | None = None
+    """This as of a later record; None where it may be different. With `True` only what its files went through counts:
+    it may be what it was, though it would be more by now.
+    """
 
 
 class World(msgspec.Struct, frozen=True):
@@ -119,8 +114,6 @@ class World(msgspec.Struct, frozen=True):
     landed: int = 0  # writes up to this record are on disk, though the log does not call them settled yet
     being_written: tuple[int, ...] = ()  # but not those of these batches
     unsure: bool = False  # the next start may find a record that nobody sees now
-    origins: Mapping[OriginsOf, Blame | None] = msgspec.field(default_factory=dict)
-    """What was worked out for this decision; None where the bytes had gone."""
 
     def writer_json(self, writer: int) -> dict[str, Any]:
         """A writer as replies show it. Of a new caller the journal learns only with what this request notes."""
@@ -218,6 +211,7 @@ class Tool(msgspec.Struct, Generic[P], frozen=True):
     needs_health: bool = False  # `World.health` is filled in
     needs_coverage: bool = False  # its `coverage` is
     needs_presence: bool = False  # `World.present` is filled in
+    long: bool = False  # it may think for longer than others are to wait (`thinker`)
     journals: bool = False  # notes events though it writes nothing: its caller has to be a writer in the journal
     reads: Callable[[P], bool] | None = None  # do these arguments only read, though the tool writes?
 

@@ -10,10 +10,9 @@ import msgspec
 from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.log_filter import nobody_warned, writer_filter
 from quire_daemon.handlers.news import news
-from quire_daemon.handlers.origins import origins
 from quire_daemon.handlers.preconditions import require_file, require_size
 from quire_daemon.handlers.read import file_then, fitting
-from quire_journal.blame import Blame
+from quire_journal.blame import Blame, blame
 from quire_journal.blobs import NotHeld
 from quire_journal.history import History
 from quire_journal.ids import version_token
@@ -47,7 +46,7 @@ def decide(params: BlameParams, world: World) -> Decision:
     """
     path, version = _asked(params, world.files[params.path], world)
     require_text(path, version, world)
-    found = origins(path, version, world)
+    found = blame(world.history, path, version)
     start, stop, cut = _slice(params, found, world.settings.limits.reply_bytes)
     told = _told(found, start, stop, params.writer, world.history)
     reply = {
@@ -172,4 +171,6 @@ def _sentence(found: Blame, path: str, start: int, stop: int, cut: bool, whose: 
     return f"{said}; more from line {stop + 1} on." if cut else f"{said}."
 
 
-BLAME_TOOL: Final = Tool("blame", BlameParams, lambda params: (params.path,), decide, catch_up=True, of_tree=True)
+BLAME_TOOL: Final = Tool(
+    "blame", BlameParams, lambda params: (params.path,), decide, catch_up=True, of_tree=True, long=True
+)

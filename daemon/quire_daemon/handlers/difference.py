@@ -13,6 +13,7 @@ from quire_journal.gaps import RECORD_LOST, gaps_before, is_lost, lost_version
 from quire_journal.git_names import quoted
 from quire_journal.history import History
 from quire_journal.ids import is_escaped, version_token
+from quire_journal.pausing import pause
 from quire_journal.splice import Splice
 from quire_journal.text import Text, shown
 from quire_journal.views.files import Version, standing
@@ -83,6 +84,7 @@ def patch_text(path_a: str | None, path_b: str | None, a: Text, b: Text, body: S
         return ""
     out = [f"--- {_named('a/', path_a)}", f"+++ {_named('b/', path_b)}"]
     for hunk in body:
+        pause()
         old = f"-{hunk['old_start']},{hunk['old_lines']}"
         out.append(f"@@ {old} +{hunk['new_start']},{hunk['new_lines']} @@")
         out += _marked(hunk, a, b)
@@ -112,6 +114,7 @@ def _grouped(splices: Sequence[Splice]) -> Iterator[list[Splice]]:
 def _hunk_lines(a: Text, group: Sequence[Splice], start: int, stop: int) -> Iterator[str]:
     at = start
     for s in group:
+        pause()
         yield from (" " + shown(line) for line in a.lines[at : s.start])
         yield from ("-" + shown(line) for line in a.lines[s.start : s.stop])
         yield from ("+" + shown(line) for line in s.lines)

@@ -303,7 +303,7 @@ def _since_reply(world: World, params: SinceParams, found: Page, end: int, fresh
 
 
 LOG_TOOL: Final = Tool(
-    "log", LogParams, no_paths, decide_log, catch_up=True, of_tree=True, all_noted=True, asks=("path",)
+    "log", LogParams, no_paths, decide_log, catch_up=True, of_tree=True, long=True, all_noted=True, asks=("path",)
 )
 SINCE_TOOL: Final = Tool(
     "since", SinceParams, no_paths, decide_since, catch_up=True, of_tree=True, all_noted=True, asks=("path",)

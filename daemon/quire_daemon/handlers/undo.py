@@ -229,7 +229,9 @@ def _summary(actions: Sequence[Action]) -> str:
 
 def _tool(params: type[P]) -> Tool[P]:
     asks = ("path", "paths")
-    return Tool(_HOW[params], params, no_paths, decide, writes=True, implies=implied_by, asks=asks, of_tree=True)
+    return Tool(
+        _HOW[params], params, no_paths, decide, writes=True, implies=implied_by, asks=asks, long=True, of_tree=True
+    )
 
 
 UNDO_TOOL: Final = _tool(UndoParams)

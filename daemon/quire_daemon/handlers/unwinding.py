@@ -32,13 +32,14 @@ from quire_journal.carry import changes
 from quire_journal.events import (
     FOLDER,
     REGULAR,
+    BatchUndone,
     EditRefused,
-    FileMoved,
-    OutsideMoved,
     ReadServed,
     ReplyKept,
     WriterIntroduced,
+    WritesAbandoned,
     WritesSettled,
+    paths_of,
 )
 from quire_journal.gaps import RECORD_LOST, is_lost, version_then
 from quire_journal.history import History
@@ -52,9 +53,6 @@ from quire_journal.views.files import OUTSIDE_WRITES, TOOL_WRITES, Version, stan
 
 MOST_STEPS: Final = 2000
 """Steps of files that one undo goes through anew to tell what stays; a batch that is not asked about is undone."""
-
-MOST_SINCE: Final = 500
-"""Records that are looked at to tell whether what was found out before them holds."""
 
 MOST_NAME: Final = 60
 """Characters of a writer's name in conflict markers."""
@@ -339,25 +337,31 @@ def _implied(paths: Sequence[str], seen: Foreseen, who: Who) -> Implied:
     return Implied(paths, seen, partial(_still, paths, seen, who))
 
 
-def _still(paths: Sequence[str], seen: Foreseen, who: Who, history: History) -> Implied | None:
-    """The same as the journal is now, where all that came since is what others did elsewhere.
+def _still(paths: Sequence[str], seen: Foreseen, who: Who, history: History, upto: int, narrow: bool) -> Implied | None:
+    """The same as of record `upto`, where all that came since is what others did elsewhere.
 
     It is asked when many files have been looked at, while others went on: to find all of it out anew takes as long as
-    it took first, and nobody is served meanwhile.
+    it took first. `narrow`: what joins the choice by now comes too late for it.
     """
-    head = history.head()
-    if head - seen.head > MOST_SINCE or not _of_own_or_named(seen, history):
+    if not narrow and not _of_own_or_named(seen, history):
         return None
-    about = {*paths}
-    for record in history.records(after=seen.head):
+    about, chosen = {*paths}, {*seen.choice.batches}
+    for record in history.records(after=seen.head, upto=upto):
         event = record.event()
         if isinstance(event, (*TOOL_WRITES, *OUTSIDE_WRITES)):
-            touched = {event.path, event.to} if isinstance(event, FileMoved | OutsideMoved) else {event.path}
-            if touched & about or history.caller_of(record.writer) == who.key:
+            if not about.isdisjoint(paths_of(event)):
                 return None
-        elif not isinstance(event, _OF_NO_ACCOUNT):
+            if not narrow and history.caller_of(record.writer) == who.key:
+                return None
+        elif isinstance(event, BatchUndone) and narrow:
+            if not chosen.isdisjoint((record.batch, *event.undone)):
+                return None
+        elif isinstance(event, WritesAbandoned) and narrow:
+            if not about.isdisjoint(path for seq in event.seqs for path in paths_of(history.event(seq))):
+                return None
+        elif not narrow and not isinstance(event, _OF_NO_ACCOUNT):
             return None
-    return _implied(paths, replace(seen, head=head), who)
+    return _implied(paths, replace(seen, head=upto), who)
 
 
 def _of_own_or_named(seen: Foreseen, history: History) -> bool:

@@ -18,10 +18,9 @@ from quire_daemon.handlers.difference import Room, before, difference, text_of
 from quire_daemon.handlers.log import record_json
 from quire_daemon.handlers.log_filter import VERSION_KINDS
 from quire_daemon.handlers.news import news
-from quire_daemon.handlers.origins import origins
 from quire_daemon.handlers.preconditions import require_file
 from quire_daemon.handlers.read import file_then
-from quire_journal.blame import Blame
+from quire_journal.blame import Blame, blame
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import diff
 from quire_journal.events import REGULAR, BatchUndone, paths_of
@@ -125,7 +124,7 @@ def _blamed(line: int, path: str, version: Version, world: World) -> Blame:
     if version.entry != REGULAR:
         raise Refused("not_a_file", f"{path} is no regular file and has no lines.", "check_path", path=path)
     require_text(path, version, world)
-    found = origins(path, version, world)
+    found = blame(world.history, path, version)
     if not 1 <= line <= len(found.text):
         message = f"There is no line {line}; {path} has {len(found.text)}."
         raise Refused("line_out_of_range", message, "re-read_file", path=path, line=line)
@@ -187,7 +186,7 @@ def _replaced(path: str, old: Version | None, was: Text, splice: Splice, world: 
     told: dict[str, Any] = {"start": splice.start + 1, "end": splice.stop}
     told["lines"] = _few(was.lines[splice.start : splice.stop])
     try:
-        wrote = origins(path, old, world).origins[splice.start : splice.stop]
+        wrote = blame(world.history, path, old).origins[splice.start : splice.stop]
     except NotHeld:
         return told
     by = {version.seq: version for version in wrote}
@@ -263,4 +262,4 @@ def _did(version: Version) -> str:
     return f"moved here from {version.moved_from}" if version.moved_from else "last changed"
 
 
-WHY_TOOL: Final = Tool("why", WhyParams, lambda params: (params.path,), decide, catch_up=True, of_tree=True)
+WHY_TOOL: Final = Tool("why", WhyParams, lambda params: (params.path,), decide, catch_up=True, of_tree=True, long=True)

@@ -1,0 +1,76 @@
+"""Work in slices: a thread that runs only while its owner waits for it, so that of the two one runs and never both.
+
+Theory of operation. Two locks are a baton: the owner hands it over (`go_on`) and waits until it comes back, the work
+gives it back at its next call of `pause` after its slice is over, or with its end. So the work needs no locks of its
+own and takes nothing from the interpreter while the owner runs, where a plain thread would have the owner wait for the
+interpreter at each system call. How long a slice really is depends on how often the work calls `pause`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+Pause = Callable[[], None]
+"""Called by the work between its steps; returns when the work may go on."""
+
+
+class Dropped(BaseException):
+    """Raised by `pause`: nobody wants the result any more."""
+
+
+class Fiber(Generic[T]):
+    """One piece of work, and what came of it."""
+
+    def __init__(self, work: Callable[[Pause], T], mono_s: Callable[[], float]) -> None:
+        """Raises `RuntimeError` where there can be no more threads."""
+        self._work, self._mono_s = work, mono_s
+        self._may_work, self._may_own = threading.Lock(), threading.Lock()
+        self._may_work.acquire()
+        self._may_own.acquire()
+        self._until_s = 0.0
+        self._is_dropped = False
+        self._result: T | None = None
+        self._error: BaseException | None = None
+        self.ended = False
+        threading.Thread(target=self._run, name="fiber", daemon=True).start()
+
+    def go_on(self, slice_s: float) -> bool:
+        """Let the work go on for so long; has it ended?"""
+        if not self.ended:
+            self._until_s = self._mono_s() + slice_s
+            self._may_work.release()
+            self._may_own.acquire()
+        return self.ended
+
+    def drop(self) -> None:
+        """End the work at its `pause`, now. Idempotent."""
+        self._is_dropped = True
+        self.go_on(0.0)
+
+    def result(self) -> T:
+        """What came of the work that has ended. Raises what it raised."""
+        if self._error is not None:
+            raise self._error
+        return self._result  # type: ignore[return-value]  # it has ended, without an error
+
+    def _pause(self) -> None:
+        if self._mono_s() >= self._until_s:
+            self._may_own.release()
+            self._may_work.acquire()
+            if self._is_dropped:
+                raise Dropped
+
+    def _run(self) -> None:
+        self._may_work.acquire()
+        try:
+            if not self._is_dropped:
+                self._result = self._work(self._pause)
+        except BaseException as error:  # noqa: BLE001  the owner is told, whatever it is
+            self._error = error
+        finally:
+            self.ended = True
+            self._may_own.release()

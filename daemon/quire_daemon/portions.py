@@ -1,0 +1,73 @@
+"""The records of a request of many writes, noted in portions: a commit of a thousand would keep everybody waiting.
+
+Its last record says what it did (`BatchUndone`), so that of a batch that ends without it a start knows that nothing of
+it was written (`recovery`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from quire_daemon.handlers.base import Decision, Put
+from quire_daemon.provisional import Provisional
+from quire_daemon.recorder import Recorder
+from quire_journal.events import Event
+from quire_journal.ids import Seq, WriterId
+
+PORTION: Final = 48
+"""Records of one commit, which takes about a tenth of a millisecond for each. The last portion is at most twice that:
+what ends the batch does not stand alone.
+"""
+
+
+class Portions(msgspec.Struct):
+    """A decision that was made with provisional numbers, and how much of it is noted."""
+
+    decision: Decision
+    numbers: Provisional
+    recorder: Recorder
+    writer: WriterId
+    op: bytes  # the operation id
+    kept: Callable[[dict[str, Any]], Event] | None  # the record that keeps the reply, of a call that has a key
+    seqs: list[Seq] = msgspec.field(default_factory=list)
+
+    def note(self) -> None:
+        """Note the next portion, for the commit that follows. After the last, `settled` tells the real numbers."""
+        events, blobs = self.decision.events, {id(data): data for data in self.decision.blobs}
+        puts = {write.seq - self.numbers.first: write for write in self.decision.writes if isinstance(write, Put)}
+        stop = len(self.seqs) + PORTION
+        if len(events) - stop < PORTION:
+            stop = len(events)
+        for at in range(len(self.seqs), stop):
+            self._note(events[at])
+            put = puts.get(at)
+            if put is not None and id(put.data) in blobs:
+                self.recorder.note_blob(put.text or put.data, put.path)
+        if self.all_noted and self.kept is not None:
+            self._note(self.kept(self.settled.reply))
+
+    def _note(self, event: Event) -> None:
+        op, batch = (b"", self.seqs[0]) if self.seqs else (self.op, 0)
+        self.seqs.append(self.recorder.note(self.numbers.event(event, self.seqs), self.writer, batch, op))
+
+    @property
+    def all_noted(self) -> bool:
+        """Is there nothing left to note?"""
+        return len(self.seqs) >= len(self.decision.events)
+
+    @property
+    def write_seqs(self) -> list[Seq]:
+        """The records that are noted of its writes."""
+        known = (write.seq - self.numbers.first for write in self.decision.writes)
+        return [self.seqs[at] for at in known if at < len(self.seqs)]
+
+    @property
+    def settled(self) -> Decision:
+        """The decision with its real numbers."""
+        numbers, seqs, decision = self.numbers, self.seqs, self.decision
+        writes = [numbers.write(write, seqs) for write in decision.writes]
+        return replace(decision, reply=numbers.reply(decision.reply, seqs), writes=writes)

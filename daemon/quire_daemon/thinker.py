@@ -1,0 +1,174 @@
+"""Decisions that think long, in slices between which everybody else is served.
+
+Theory of operation. A decision is a function of values, so it can be begun anew. It is tried in the loop first, for a
+few milliseconds, which is enough for nearly all. One that takes longer is begun again in a `Fiber`, on a state of the
+journal that stays as it is for as long as the fiber lives; each turn of the loop gives one slice to one fiber, in
+order. The work pauses where it reads the journal (`Pausing`), and where texts are compared
+(`quire_journal.pausing`), so that no decision knows of any of this.
+
+The answer is about the journal as it was (`Thought.head`). Whoever carries it out sees to it that what it was about is
+as it was then (`deciding`). Nothing that a fiber has read outlives a purge: it is begun anew.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeVar
+
+from quire_daemon.call import Call, NotYet, Thought
+from quire_daemon.fiber import Fiber, Pause
+from quire_daemon.gather import RETRY_S
+from quire_daemon.recorder import Recorder
+from quire_journal.history import History
+from quire_journal.log import Reading
+from quire_journal.pausing import pause, pausing
+from quire_journal.refusals import Refused
+
+T = TypeVar("T")
+
+SLICE_S: Final = 0.004
+"""Of a turn, for what is thought about over several turns."""
+
+TRIED_S: Final = 0.003
+"""So long a decision is tried in the loop, before it is begun anew in a fiber."""
+
+MOST_TRIED_S: Final = 0.004
+"""And so long, of one turn, are all of them together before the next has to wait for the next turn."""
+
+MOST_THOUGHTS: Final = 8
+"""Thoughts of one call that come to nothing because its files change meanwhile, before it is told `busy`."""
+
+MOST_FIBERS: Final = 32
+"""Each is a thread, and keeps a state of the journal."""
+
+
+class TooLong(BaseException):
+    """A decision that was tried in the loop has had its time; nothing came of it."""
+
+
+class Pausing:
+    """A state of the journal whose reader pauses now and then (`Reading`)."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self.known: dict[Any, Any] = reading.known
+
+    def get(self, table: str, key: bytes) -> bytes | None:
+        pause()
+        return self._reading.get(table, key)
+
+    def scan(
+        self, table: str, start: bytes = b"", stop: bytes | None = None, reverse: bool = False
+    ) -> Iterator[tuple[bytes, bytes]]:
+        for pair in self._reading.scan(table, start, stop, reverse):
+            pause()
+            yield pair
+
+    def values(self, table: str, start: bytes = b"", most: int | None = None) -> list[bytes]:
+        pause()
+        return self._reading.values(table, start, most)
+
+    def count(self, table: str) -> int:
+        return self._reading.count(table)
+
+    def empty(self, table: str) -> bool:
+        return self._reading.empty(table)
+
+
+class Thinker:
+    """Works out what calls are answered with. For the loop's thread."""
+
+    def __init__(self, recorder: Recorder, mono_s: Callable[[], float]) -> None:
+        self._recorder, self._clock, self._mono_s = recorder, recorder.clock, mono_s
+        self._going: deque[tuple[Call, Thought]] = deque()  # whose turn is next stands first
+        self._left_s = MOST_TRIED_S  # of this turn, for decisions that are tried
+
+    def begin_turn(self) -> None:
+        """Let one fiber go on; a call whose answer is there is decided in this turn."""
+        self._left_s = MOST_TRIED_S
+        if self._going:
+            call, thought = self._going.popleft()
+            if thought.fiber.go_on(SLICE_S):
+                call.retry_s = 0.0
+            else:
+                self._going.append((call, thought))
+
+    def patience_s(self) -> float | None:
+        """How long the next turn may wait; None: nothing is thought about."""
+        return 0.0 if self._going else None
+
+    def think(self, call: Call, about: object, work: Callable[[History, bool], T]) -> tuple[T, int]:
+        """What `work` says of the journal, and the newest record that it knew of. Raises what `work` raises.
+
+        `work` is told whether it runs in slices, so that the journal may have moved on when it ends. Raises `NotYet`
+        while it is not there.
+        """
+        thought = call.thought
+        if thought is not None and (thought.about != about or thought.purges != self._recorder.purges):
+            self.give_up(call)
+            thought = None
+        if thought is None:
+            return self._try(call, about, work)
+        if not thought.ended:
+            raise NotYet(self._deadline_s(call))
+        call.thought = None
+        return thought.fiber.result(), thought.head
+
+    def thought_in_vain(self, call: Call) -> None:
+        """What the call is about changed meanwhile. Raises `Refused` where it does so again and again."""
+        call.thoughts += 1
+        if call.thoughts > MOST_THOUGHTS:
+            message = f"{call.tool.name}: its files change faster than it can be worked out; nothing was done."
+            raise Refused("busy", message, "retry", retry_after_ms=250)
+
+    def _try(self, call: Call, about: object, work: Callable[[History, bool], T]) -> tuple[T, int]:
+        began_s = self._mono_s()
+        if self._left_s <= 0.0:
+            raise NotYet(began_s)
+        until_s = began_s + TRIED_S
+
+        def limit() -> None:
+            if self._mono_s() >= until_s:
+                raise TooLong
+
+        try:
+            with self._recorder.history_apart(Pausing) as history, pausing(limit):
+                return work(history, False), self._recorder.journal.head
+        except TooLong:
+            self._begin(call, about, work)
+        finally:
+            self._left_s -= self._mono_s() - began_s
+        raise NotYet(self._deadline_s(call))
+
+    def _begin(self, call: Call, about: object, work: Callable[[History, bool], T]) -> None:
+        if len(self._going) >= MOST_FIBERS:
+            raise NotYet(self._mono_s() + RETRY_S)
+
+        def run(called: Pause) -> T:
+            with self._recorder.history_apart(Pausing) as history, pausing(called):
+                return work(history, True)
+
+        try:
+            fiber = Fiber(run, self._mono_s)
+        except RuntimeError:  # there can be no more threads now
+            raise NotYet(self._mono_s() + RETRY_S) from None
+        fiber.go_on(0.0)  # from now on it has its state of the journal
+        call.thought = Thought(about, fiber, self._recorder.journal.head, self._recorder.purges)
+        self._going.append((call, call.thought))
+
+    def _deadline_s(self, call: Call) -> float:
+        left_s = (call.deadline_ns - self._clock.now_ns()) / 1e9 if call.deadline_ns else float("inf")
+        return self._mono_s() + left_s + RETRY_S
+
+    def give_up(self, call: Call) -> None:
+        """The call needs no answer any more."""
+        thought, call.thought = call.thought, None
+        if thought is not None:
+            thought.fiber.drop()
+            self._going = deque(one for one in self._going if one[1] is not thought)
+
+    def close(self) -> None:
+        """Nothing more is thought about."""
+        for call, _ in [*self._going]:
+            self.give_up(call)
