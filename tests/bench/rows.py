@@ -48,6 +48,10 @@ _QUERIES = (
     "patches are made of texts that have to be unpacked, and what is asked for the first time touches pages of the "
     "journal, and code, that nothing has touched before."
 )
+_WAITS = (
+    "texts of 20,000 lines are taken apart, compared and put together in steps of some milliseconds, between which a "
+    "thought stands still; a wait has several turns in it, and whatever else the machine does."
+)
 _COLLECTION = "drops and edits commit to the same disk, one after the other."
 _BYTES = (
     "contents are first versions of files, binaries, and what changed. Git's aggressive pack, which looks for the best "
@@ -99,6 +103,7 @@ ROWS: Final[dict[str, Row]] = {
             reason=_QUERIES,
         ),
         Row("blames", "who wrote each line of a file with many versions", rows_scripts.blames, "versions"),
+        Row("waits", "what others wait while one caller asks for much", rows_scripts.waits, reason=_WAITS),
         Row(
             "bytes",
             "what real histories take up (those that QUIRE_BENCH_REPO names, or this), beside git",

@@ -63,6 +63,19 @@ def blames(scale: Scale) -> Iterator[Line]:
         yield bounded(f"blame of 2,000 lines, {versions:,} versions", took, "ms", told["budget_ms"], size=versions)
 
 
+def waits(scale: Scale) -> Iterator[Line]:
+    """What others wait beside calls that take long: the longest turn of the loop, by the processor, and their waits."""
+    size, rounds = (1.0, 8) if scale.name == "full" else (0.1, 2)
+    for one in told_by("waits", "--scale", size, "--rounds", rounds)["scenes"]:
+        told = ", ".join(
+            f"{when}: read {at['read']['p99']:.0f} ms, edit {at['edit']['p99']:.0f} ms"
+            for when, at in (("p99 of a wait", one["beside"]), ("alone", one["alone"]))
+            if {"read", "edit"} <= at.keys()
+        )
+        what = f"longest turn beside: {one['scene']}"
+        yield bounded(what, one["beside"]["turn_cpu"], "ms", 20.0, f"of the processor; {told}")
+
+
 def storage(scale: Scale) -> Iterator[Line]:
     """Bytes a version of the histories of the repositories that `QUIRE_BENCH_REPO` names, else of Quire's own.
 
