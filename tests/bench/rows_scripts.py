@@ -65,7 +65,7 @@ def blames(scale: Scale) -> Iterator[Line]:
 
 def waits(scale: Scale) -> Iterator[Line]:
     """What others wait beside calls that take long: the longest turn of the loop, by the processor, and their waits."""
-    size, rounds = (1.0, 8) if scale.name == "full" else (0.1, 2)
+    size, rounds = (1.0, 5) if scale.name == "full" else (0.1, 2)
     for one in told_by("waits", "--scale", size, "--rounds", rounds)["scenes"]:
         told = ", ".join(
             f"{when}: read {at['read']['p99']:.0f} ms, edit {at['edit']['p99']:.0f} ms"
