@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from quire_journal import VERSION
+from quire_journal import VERSION, limits
 from quire_journal.identities import Identity, identity_for, settle
 from quire_journal.journal import NewerFormat
 from quire_journal.locks import Lock, Running, hold_lock
@@ -69,7 +69,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         _begin_again()
         return 2
     except (WorkspaceRefused, Refused, UnfitFolder, NewerFormat, Damaged, StoreFailed, OSError) as error:
-        print(f"quired: {error}", file=sys.stderr)
+        limit = limits.reached(error)
+        print(f"quired: {error}{f': {limits.sentence(limit)}' if limit else ''}", file=sys.stderr)
+        return 2
+    except (MemoryError, RuntimeError) as error:
+        if not (limit := limits.reached(error)):
+            raise
+        print(f"quired: {limits.sentence(limit)}", file=sys.stderr)
         return 2
 
 
@@ -124,7 +130,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     # Imported here: `quired --version` and a refused start need none of it. What is made meanwhile stays, and the
     # collector of cycles went through it again and again: an eighth of the time of a start.
     gc.disable()
-    from quire_daemon import examining, faults, server, soundness
+    from quire_daemon import examining, faults, server, soundness, starting
     from quire_daemon.app import App
     from quire_daemon.clock import SystemClock
     from quire_daemon.finishing import Finishing
@@ -147,6 +153,8 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     gc.enable()
     os.umask(0o077)
     server.raise_file_limit()
+    starting.require_threads()
+    starting.require_files()
 
     settings_files = SettingsFiles(place.root)
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from quire_daemon import call as calls
 from quire_daemon.call import Call
@@ -14,6 +14,7 @@ from quire_daemon.handlers.base import Who
 from quire_daemon.handlers.describe import describe_tool
 from quire_daemon.handlers.native import NATIVE_TOOL
 from quire_daemon.handlers.notices import beside
+from quire_daemon.headroom import NEEDED, memory_left
 from quire_daemon.in_force import InForce
 from quire_daemon.logfile import Log
 from quire_daemon.presence import Presence
@@ -22,16 +23,23 @@ from quire_daemon.server import Incoming, Peer, Server
 from quire_daemon.services import SERVICES
 from quire_daemon.services.shutdown import SHUTDOWN
 from quire_daemon.trouble import Trouble
-from quire_journal import VERSION, WIRE
+from quire_journal import VERSION, WIRE, limits
 from quire_journal.events import WriterIntroduced
 from quire_journal.messages import MOST_OP_BYTES
 from quire_journal.plain import plain_name
 from quire_journal.refusals import Refused, did_you_mean
 from quire_journal.views.writers import caller_key
 
-MOST_CONNECTIONS: Final = 4096  # whose processes are remembered
-MOST_WRITERS: Final = 4096  # whose numbers are: each process of an agent and each turn is one
+MOST_REMEMBERED: Final = 1024
+"""Connections whose processes are remembered, and writers whose numbers are: each turn of an agent is one. The oldest
+go first: to forget all at once made the memory of a day a saw with teeth of megabytes."""
 MOST_CLAIMED: Final = 1000  # characters that a caller says of itself and that are remembered as it said them
+
+FRUGAL: Final = frozenset({"status", "op_status", SHUTDOWN.name})
+"""Answered however little memory is left: they tell of it, or give it back."""
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 _TOOLS: Final = TOOLS | {name: service.tool() for name, service in SERVICES.items()}
 """All that can be called. `describe` tells of all of it."""
@@ -71,6 +79,9 @@ class Accepting:
                 reply = self._with_news(refused.reply(), incoming.peer, request.caller)
         except Exception as error:  # noqa: BLE001  whatever the frame held, the daemon goes on
             reply = self._trouble.told(request.tool, error)
+        tool = _TOOLS.get(request.tool)
+        if tool is not None and tool.writes:
+            reply.setdefault("outcome", "not_applied")
         self._server.reply(incoming.identity, request.id, reply)
         return None
 
@@ -99,6 +110,8 @@ class Accepting:
             nearest = did_you_mean(request.tool, known)
             message = f"There is no tool {request.tool[:80]!r}; there are {', '.join(known)}.{nearest}"
             raise Refused("unknown_tool", message)
+        if tool.name not in FRUGAL and memory_left() < NEEDED:
+            raise limits.refusal("memory", tool.name)
         if tool.writes or tool.journals:
             self.asked_s = self._clock.mono_s()
         params = calls.decode(tool, bytes(request.args))
@@ -142,9 +155,7 @@ class Accepting:
             key = caller_key(peer.uid, identity.agent, identity.agent_session)
             stranger = self._recorder.stranger(writer)
             who = Who(writer, key, identity.agent, identity.agent_session, stranger)
-            if len(self._writers) >= MOST_WRITERS:
-                self._writers.clear()
-            self._writers[identity] = who
+            _remember(self._writers, identity, who)
         self._presence.called(who, connection, identity, by_hook and bool(who.agent))
         return who
 
@@ -152,16 +163,19 @@ class Accepting:
         """What is attested and claimed, in a form that names nothing else; remembered, for callers come again."""
         claimed = [plain_name(text) for text in said]
         identity = WriterIntroduced(0, peer.uid, peer.pid, self._pid_start(connection, peer.pid), *claimed)
-        if len(self._identities) >= MOST_CONNECTIONS:
-            self._identities.clear()
         if sum(map(len, said)) <= MOST_CLAIMED:
-            self._identities[connection, peer, said] = identity
+            _remember(self._identities, (connection, peer, said), identity)
         return identity
 
     def _pid_start(self, connection: bytes, pid: int) -> int:
         """When the peer's process began. Asked once a connection, which cannot pass to another process."""
-        if len(self._pid_starts) > MOST_CONNECTIONS:
-            self._pid_starts.clear()
         if connection not in self._pid_starts:
-            self._pid_starts[connection] = pid_start(pid)
+            _remember(self._pid_starts, connection, pid_start(pid))
         return self._pid_starts[connection]
+
+
+def _remember(known: dict[K, V], key: K, value: V) -> None:
+    """Keep `value`, in the place of the oldest one where there are as many as may be."""
+    if len(known) >= MOST_REMEMBERED:
+        del known[next(iter(known))]
+    known[key] = value

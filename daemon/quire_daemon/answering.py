@@ -78,9 +78,9 @@ class Answering:
                 body.setdefault("op", call.op.hex())
         try:
             self._server.reply(call.incoming.identity, request.id, body)
-        except (TypeError, ValueError, OverflowError) as error:
-            # It holds what no reply can carry: the caller hears of that fault, at least.
-            told = self._trouble.fault(call.tool.name, error)
+        except (TypeError, ValueError, OverflowError, MemoryError) as error:
+            # It holds what no reply can carry, or more than there is room for: the caller hears of that, at least.
+            told = self._trouble.told(call.tool.name, error)
             told |= {name: body[name] for name in ("outcome", "op") if name in body}
             self._server.reply(call.incoming.identity, request.id, told)
 

@@ -125,7 +125,8 @@ class App:
             server, recorder, self.leasing, self.collecting, self.trouble, lambda: self.outside.blind()
         )
         # Of each kind that takes long no more than its own threads: neither crawls nor callers wait for a collection.
-        self.jobs, self.crawls = Jobs(server.wake, self._guarded), Jobs(server.wake, self._guarded)
+        self.crawls = Jobs(server.wake, self._guarded)
+        self.jobs = Jobs(server.wake, self._guarded, keeps=False)
         self.watcher = Watcher(root, ignore.ignored, server.wake, log, cookies=not workspace.read_only)
         self.outside = Outside(self.gather, self.watcher, self.crawls.start, self._reload, self._mounts)
         self._under_way = self.gather.under_way
@@ -177,7 +178,10 @@ class App:
         notify.notify("READY=1")
         try:
             while not self._stopping:
-                self.turn(self.server.poll(self._patience()))
+                try:
+                    self.turn(self.server.poll(self._patience()))
+                except MemoryError as error:  # where nobody could be told any more; what was decided is concluded
+                    self.trouble.limited("turn", "memory", error)
         finally:
             self.close()
 
@@ -193,6 +197,8 @@ class App:
         self._hear_git()
         self.reserve.take()
         self.watcher.start()
+        for jobs in (self.crawls, self.jobs):
+            jobs.begin()
         self._spooling.follow()
         self.outside.scanning.open()
         self.log.info("opened", root=os.fspath(self.root), epoch=self.server.epoch, head=self.recorder.journal.head)

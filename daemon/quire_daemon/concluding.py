@@ -17,6 +17,7 @@ from quire_daemon.recorder import Recorder
 from quire_daemon.trouble import Trouble
 from quire_daemon.waiting import Waiting
 from quire_daemon.watcher import Watcher
+from quire_journal import limits
 from quire_journal.log import StoreFailed
 from quire_journal.refusals import Refused
 
@@ -48,8 +49,9 @@ class Concluding:
             # The next start, should that come first, makes one of which an earlier commit told; and of which this one
             # did, where it was made and could not be synced.
             nothing_told = isinstance(error, StoreFailed) and not error.unsure
+            told_again = self._is_told_as_not_made(error)
             for one in going:
-                untold = nothing_told and self._recorder.failure(one.commit) is not None
+                untold = told_again or (nothing_told and self._recorder.failure(one.commit) is not None)
                 told = self._trouble.told if untold else self._trouble.left_open
                 self._answering.answer(one.call, told(one.call.tool.name, error))
             return
@@ -57,6 +59,16 @@ class Concluding:
         with self._watcher.quiet() if now <= FEW_WRITES else nullcontext():
             for one, outcome in outcomes:
                 self._answer(one, outcome)
+
+    def _is_told_as_not_made(self, error: Exception) -> bool:
+        """Where a limit of the process stopped a turn before its first write: does the log say so of all of it now?"""
+        if isinstance(error, StoreFailed) or not limits.reached(error):
+            return False
+        try:
+            self._performing.settle()
+        except Exception:  # noqa: BLE001  then a later commit says it, and until then nobody knows
+            return False
+        return True
 
     def go_on(self, hurried: bool) -> None:
         """A slice of what is written over several turns. `hurried`: others ask for something."""

@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from quire_daemon.clock import Clock
+from quire_daemon.jobs import Jobs
 from quire_daemon.logfile import Log
 from quire_daemon.performing import Performing
 from quire_daemon.reserve import Reserve
@@ -17,7 +18,7 @@ from quire_daemon.server import Server
 from quire_daemon.services.base import Host
 from quire_daemon.trouble import Trouble
 from quire_daemon.workspace import Protection, Workspace
-from quire_journal import FORMAT, VERSION, WIRE
+from quire_journal import FORMAT, VERSION, WIRE, limits
 from quire_journal.events import JournalSalvaged
 from quire_journal.points import rfc3339, to_the_second
 from quire_journal.retention import span
@@ -32,6 +33,7 @@ SALVAGE_IS_TOLD_NS: Final = 24 * 3600 * 10**9  # and every caller, once of each 
 class Told(Host, Protocol):
     """What is told about."""
 
+    crawls: Jobs
     performing: Performing
     reserve: Reserve
     server: Server
@@ -73,6 +75,8 @@ def reasons(app: Told) -> list[str]:
         found.append(full)
     if waiting := no_place(app):
         found.append(waiting)
+    if app.crawls.waits:
+        found.append(f"files are not looked at: {limits.wrong('threads')}")
     return found
 
 

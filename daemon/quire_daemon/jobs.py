@@ -14,6 +14,7 @@ from functools import partial
 from typing import Protocol
 
 from quire_daemon.crawl import CrawlCancelled
+from quire_journal import limits
 
 Job = Callable[[], Callable[[], None]]
 """Work for a worker thread; what it returns is called in the loop."""
@@ -34,11 +35,17 @@ class StartJob(Protocol):
 class Jobs:
     """The work under way, and what it has brought. `wake` ends the loop's wait."""
 
-    def __init__(self, wake: Callable[[], None], guarded: Guarded, workers: int = 2) -> None:
-        self._wake, self._guarded = wake, guarded
+    def __init__(self, wake: Callable[[], None], guarded: Guarded, workers: int = 2, keeps: bool = True) -> None:
+        """`keeps`: work for which there is no thread at all waits for one. Otherwise it fails, for a caller waits."""
+        self._wake, self._guarded, self._keeps = wake, guarded, keeps
+        self._begun = False  # has there been a thread? Then there is one, and all work gets its turn
         self._workers = ThreadPoolExecutor(workers, thread_name_prefix="job")
         self._done: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._kept = False  # does work wait for a thread that could not be started?
+
+    def begin(self) -> None:
+        """Have one of the threads now: later there may be none to be had, and work would wait for it."""
+        self._submit(_nothing)
 
     def start(self, work: Job, what: str, failed: Failed | None = None) -> None:
         """Run `work` on a worker thread, and in the loop what it returns. `what` is its name in the log.
@@ -47,21 +54,36 @@ class Jobs:
         nothing and fails nobody.
         """
 
+        given_up = False
+
         def run() -> None:
-            then = brought(work)
+            then = brought(work) if not given_up else None
             if then is not None:
                 self._done.put(partial(self._guarded, what, partial(ended, then, failed)))
                 self._wake()
 
-        self._submit(run)
+        if not (self._submit(run) or self._keeps):
+            given_up = True
+            none = partial(_raise, limits.refusal("threads", what))
+            self._done.put(partial(self._guarded, what, partial(ended, none, failed)))
+            self._wake()
 
-    def _submit(self, run: Callable[[], None]) -> None:
-        """Where no thread can be started it is kept, for the next one that can be or for one that is free again."""
+    def _submit(self, run: Callable[[], None]) -> bool:
+        """Where no thread can be started it is kept, for the next one that can be or for one that is free again.
+
+        False: there is none at all.
+        """
         try:
             self._workers.submit(run)
-            self._kept = False
+            self._begun, self._kept = True, False
         except RuntimeError:
-            self._kept = True
+            self._kept = not self._begun
+        return self._begun
+
+    @property
+    def waits(self) -> bool:
+        """Is there work for which no thread can be started?"""
+        return self._kept
 
     def take_results(self) -> None:
         """In the loop: call what finished work has left to be called."""

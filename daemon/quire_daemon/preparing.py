@@ -6,6 +6,7 @@ portions, which are synced together. What goes wrong is told when the outcome is
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -106,7 +107,7 @@ class Preparing:
 
     def submit(self, work: Callable[[], None]) -> Future[None]:
         """Do it on one of the threads."""
-        return self._pool.submit(work)
+        return self._submit(work)
 
     def begin(self, writes: Sequence[Write]) -> Staging:
         """Begin to stage; what goes wrong is told when the result is asked for, after the log has the records."""
@@ -115,7 +116,7 @@ class Preparing:
     def beginning(self, writes: Sequence[Write], long: bool) -> Slices[Staging]:
         """The same in slices. `long`: the loop is woken when the disk is through with it."""
         if not _are_small(writes):
-            staging = self._pool.submit(self._workspace.stage_all, writes)
+            staging = self._submit(partial(self._workspace.stage_all, writes))
             return self._heard(staging) if long else staging
         try:
             written = self._workspace.write(writes[:AT_ONCE])
@@ -127,14 +128,28 @@ class Preparing:
             failed.set_exception(error)
             return failed
         sync = partial(self._workspace.sync, written)
+        if long:
+            return _Syncing(self._workspace, written, self._heard(self._submit(sync)))
+        return _Syncing(self._workspace, written, self._syncer.begin(sync) or self._submit(sync))
+
+    def _submit(self, work: Callable[[], T]) -> Future[T]:
+        """Do it on one of the threads; at once, and here, where none is free and none can be started."""
+        future: Future[T] = Future()
+        once = threading.Lock()
+
+        def run() -> None:
+            if not once.acquire(blocking=False):
+                return  # the pool keeps what it has no thread for, and comes to it with the next one
+            try:
+                future.set_result(work())
+            except BaseException as error:  # noqa: BLE001  told when the result is asked for
+                future.set_exception(error)
+
         try:
-            if long:
-                return _Syncing(self._workspace, written, self._heard(self._pool.submit(sync)))
-            return _Syncing(self._workspace, written, self._syncer.begin(sync) or self._pool.submit(sync))
-        except RuntimeError:  # there can be no more threads
-            for staged in self._workspace.name(written):
-                self._workspace.abandon(staged)
-            raise
+            self._pool.submit(run)
+        except RuntimeError:
+            run()
+        return future
 
     def _heard(self, work: Future[T]) -> Future[T]:
         """Have the loop woken when it has ended: nobody waits for it in there."""

@@ -13,7 +13,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
@@ -73,6 +73,7 @@ class Failed(_Answer, frozen=True):
     """The search came to no end for a reason of its own, such as its memory."""
 
     why: str
+    limit: Literal["", "threads", "descriptors", "memory"] = ""  # of this machine, that was reached
 
 
 Answer: TypeAlias = Found | BadPattern | BadReplacement | TooLarge | TimedOut | Failed

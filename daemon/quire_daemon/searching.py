@@ -17,6 +17,7 @@ import msgspec
 from quire_daemon.child import LENGTH, framed
 from quire_daemon.search import Answer, Failed, Search, TimedOut
 from quire_daemon.starting import Command, program, wired
+from quire_journal import limits
 
 START_S: Final = 10.0
 """How long the process may take to be there, on a busy machine. Elsewhere it is there in a tenth of a second."""
@@ -136,7 +137,8 @@ class Searching:
             try:
                 self._process = _Process(self._command, self._poll)
             except OSError as error:
-                ended.append((self._waiting.popleft().ticket, Failed(f"no process for it can be started ({error})")))
+                failed = Failed(f"no process for it can be started ({error})", limits.reached(error))
+                ended.append((self._waiting.popleft().ticket, failed))
                 return True
             self._until_s = now_s + self._start_s
         if not self._process.ready:

@@ -5,11 +5,22 @@ A daemon has threads, and LMDB open: what is begun beside it is another program 
 
 from __future__ import annotations
 
+import errno
+import resource
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from typing import IO, Final
+
+from quire_journal.limits import NoProcess
+
+THREADS: Final = 5
+"""Threads that no daemon can do without: two of libzmq, which aborts where it gets none, and those of the watcher."""
+
+FILES: Final = 96
+"""Open files below which no daemon is started: 32 of its own, a few connections, and what an edit opens."""
 
 _NOWHERE: Final = "/"
 """Where they run, so that no folder is kept busy by one."""
@@ -23,8 +34,29 @@ def program(module: str, *words: str) -> list[str]:
     return [sys.executable, "-P", "-W", "ignore", "-m", f"quire_daemon.{module}", *words]
 
 
+def require_threads(count: int = THREADS) -> None:
+    """Raises RuntimeError where not so many threads can be started: that is said now, not by an abort in the middle."""
+    end, begun = threading.Event(), []
+    try:
+        for _ in range(count):
+            thread = threading.Thread(target=end.wait)
+            thread.start()
+            begun.append(thread)
+    finally:
+        end.set()
+        for thread in begun:
+            thread.join()
+
+
+def require_files(count: int = FILES) -> None:
+    """Raises OSError where this process may not have so many files open."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < count:
+        raise OSError(errno.EMFILE, f"the daemon needs {count} open files, and may have {soft}")
+
+
 class Piped(subprocess.Popen[bytes]):
-    """A process whose standard streams are pipes. Raises OSError when it cannot be started."""
+    """A process whose standard streams are pipes. Raises `NoProcess` when it cannot be started."""
 
     stdin: IO[bytes]
     stdout: IO[bytes]
@@ -32,16 +64,25 @@ class Piped(subprocess.Popen[bytes]):
 
     def __init__(self, words: Sequence[str], errors: int = subprocess.PIPE) -> None:
         """`errors`: where what it says on its standard error goes, if nobody reads that."""
-        super().__init__(words, cwd=_NOWHERE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+        try:
+            super().__init__(words, cwd=_NOWHERE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+        except OSError as error:
+            raise NoProcess(error.errno, error.strerror) from error
 
 
 def wired(command: Command) -> tuple[socket.socket, subprocess.Popen[bytes]]:
-    """Our end of a wire, and a process that has the other. Raises OSError when it cannot be started."""
-    ours, theirs = socket.socketpair()
+    """Our end of a wire, and a process that has the other. Raises `NoProcess` when it cannot be started."""
+    try:
+        ours, theirs = socket.socketpair()
+    except OSError as error:
+        raise NoProcess(error.errno, error.strerror) from error
     with theirs:
         fd = theirs.fileno()
         try:
             return ours, subprocess.Popen(command(fd), pass_fds=(fd,), cwd=_NOWHERE, stdin=subprocess.DEVNULL)
+        except OSError as error:
+            ours.close()
+            raise NoProcess(error.errno, error.strerror) from error
         except BaseException:
             ours.close()
             raise

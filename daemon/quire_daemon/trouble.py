@@ -14,6 +14,7 @@ from typing import Any
 from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.reserve import Reserve
+from quire_journal import limits
 from quire_journal.log import Damaged, JournalGone, JournalUnseen, StoreFailed
 from quire_journal.refusals import Refused
 from quire_journal.sentences import capitalised, counted
@@ -54,6 +55,8 @@ class Trouble:
             self._reserve.give_back()
             message = f"The journal's disk is full: {error}. Nothing was written."
             return Refused("disk_full", message, "free_space").reply()
+        if not error.for_good and (limit := limits.reached(error)):
+            return limits.refusal(limit, f"The journal could not be used just now ({error})").reply()
         if not error.for_good:
             message = f"The journal could not be used just now: {error}. Nothing was written; try again."
             return Refused("busy", message, "retry", retry_after_ms=250).reply()
@@ -111,11 +114,21 @@ class Trouble:
             return self.store_failed(error)
         if isinstance(error, Damaged):
             return self.damaged(error)
+        if limit := limits.reached(error):
+            return self.limited(what, limit, error).reply()
         return self.fault(what, error)
+
+    def limited(self, what: str, limit: limits.Limit, error: Exception) -> Refused:
+        """A limit of this process is reached: logged, for it is this machine's owner who can raise it."""
+        self._log.warning("limit_reached", limit=limit, tool=what, error=str(error) or type(error).__name__)
+        return limits.refusal(limit, what)
 
     def left_open(self, what: str, error: Exception) -> dict[str, Any]:
         """The same where the log tells of writes that do not stand, and not that they do not: a start may make them."""
         told = self.told(what, error) | {"outcome": "unknown"}
+        if not isinstance(error, Refused | StoreFailed | Damaged) and (limit := limits.reached(error)):
+            outcome = "Whether it was made is unknown; `op_status` settles it"
+            told = limits.refusal(limit, what, outcome).reply() | {"outcome": "unknown"}
         if isinstance(error, StoreFailed) and not isinstance(error, JournalGone | JournalUnseen):
             told["message"] = (
                 f"{what}: this was not made, or was taken back, and the journal could not be told so: {error}. A start "

@@ -99,6 +99,17 @@ class Waiting:
         going: list[Going] = []
         callers = self._behind()
         self._deciding.begin_turn()
+        try:
+            self._decide_each(now, callers, waiting, going)
+        except MemoryError as error:  # nobody can be told; what was decided before is noted, and has to be performed
+            self._trouble.limited("decide", "memory", error)
+        finally:
+            self._calls = waiting + self._calls
+            self._of = Counter(call.incoming.identity for call in self._calls)
+        return [one for one in going if self._is_noted(one)]
+
+    def _decide_each(self, now: float, callers: set[bytes], waiting: deque[Call], going: list[Going]) -> None:
+        """Of the calls in the queue some begin (`going`), some are answered, and some have to wait."""
         while self._calls:
             call = self._calls.popleft()
             if (call.retry_s > now and not self._has_news(call)) or call.incoming.identity in callers:
@@ -123,9 +134,6 @@ class Waiting:
             else:
                 if started is not None:
                     going.append(started)
-        self._calls = waiting
-        self._of = Counter(call.incoming.identity for call in waiting)
-        return [one for one in going if self._is_noted(one)]
 
     def _behind(self) -> set[bytes]:
         """Connections whose calls have to wait for what came of the ones before."""

@@ -79,7 +79,10 @@ class Syncer:
             return None
         if self._thread is None:
             thread = threading.Thread(target=self._serve, name=NAME, daemon=True)
-            thread.start()  # raises where there can be no more; what never began is not to be waited for
+            try:
+                thread.start()
+            except RuntimeError:  # there can be no more threads: the disk is waited for here
+                return done(work)
             self._thread = thread
         sync = self._now = Sync(work)
         self._come.release()

@@ -25,6 +25,7 @@ from quire_daemon.gather import RETRY_S
 from quire_daemon.health import SALVAGE_IS_TOLD_NS
 from quire_daemon.logfile import Log
 from quire_daemon.performing import MANY
+from quire_daemon.preparing import SMALL_BYTES
 from quire_daemon.spool import Spool
 from quire_daemon.waiting import MOST_CALLS, MOST_OF_ONE
 from quire_journal.check import check
@@ -628,17 +629,19 @@ def no_more_threads() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("no_more_threads")
-def test_an_edit_for_which_no_thread_can_begin_is_told_as_a_fault_and_ends_nothing(daemon: Daemon) -> None:
-    replies = daemon.turn(ann=write("a"), ben=write("b"), eve=read("a"))
-    assert [(replies[name]["error"], replies[name]["outcome"]) for name in ("ann", "ben")] == [("fault", "unknown")] * 2
-    assert not (daemon.root / "a").exists()
-    threading.stack_size(0)
-    assert daemon.turn(ann=write("a"))["ann"]["ok"]
-    assert daemon.text("b") is None
-    assert os.listdir(daemon.root / ".quire" / "tmp") == []
-    with daemon.app.recorder.history() as history:
-        assert history.file("b") is None
-        assert history.file("a") is not None
+def test_an_edit_for_which_no_thread_can_begin_is_made_without_one(daemon: Daemon) -> None:
+    large = ("write_file", {"path": "b", "content": "new\n" * (SMALL_BYTES // 4 + 1)})
+    replies = daemon.turn(ann=write("a"), ben=large)
+    assert [replies[name]["outcome"] for name in ("ann", "ben")] == ["applied"] * 2
+    assert [daemon.text("a"), daemon.text("b")] == ["new\n", large[1]["content"]]
+
+
+@pytest.mark.usefixtures("no_more_threads")
+def test_a_request_of_many_files_for_which_no_thread_can_begin_is_made_without_one(daemon: Daemon) -> None:
+    patch = "".join(f"*** Add File: f{n}\n+new\n" for n in range(MANY))
+    reply = daemon.turn(ann=("apply_patch", {"patch": f"*** Begin Patch\n{patch}*** End Patch\n"}))["ann"]
+    assert reply["ok"]
+    assert daemon.text(f"f{MANY - 1}") == "new\n"
 
 
 @pytest.mark.parametrize(("caller", "op"), [("ann", b""), ("ben", b"an operation id."), ("ben", b"")])

@@ -28,6 +28,7 @@ from quire_daemon.search import (
     TimedOut,
     TooLarge,
 )
+from quire_journal import limits
 from quire_journal.refusals import Refused
 
 SHOWN_CHARS: Final = 80
@@ -122,6 +123,8 @@ def refusal(params: RegexParams, answer: Answer, most_bytes: int) -> Refused:
         case TimedOut(limit_ms):
             message = f"The pattern {pattern!r} was stopped after {limit_ms} ms; repeats in repeats cost most."
             return Refused("regex_timeout", message, "simplify_pattern", argument="pattern", limit_ms=limit_ms)
+        case Failed(_, limit) if limit:
+            return limits.refusal(limit, "regex_replace")
         case Failed(why):
             message = f"The search for {pattern!r} came to no end: {why}. Nothing was changed."
             return Refused("regex_failed", message, "simplify_pattern", argument="pattern")

@@ -333,9 +333,13 @@ def sync_each(written: Sequence[_Unnamed]) -> None:
         for one in written:
             _sync_one(one)
         return
-    with ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="fsync") as threads:
-        for _ in threads.map(_sync_one, written):
-            pass
+    try:
+        with ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="fsync") as threads:
+            for _ in threads.map(_sync_one, written):
+                pass
+    except RuntimeError:  # there can be no more threads: one after the other, here
+        for one in written:
+            _sync_one(one)
 
 
 def _sync_one(one: _Unnamed) -> None:

@@ -1,0 +1,26 @@
+"""How much more memory this process may take, where its address space is limited (`ulimit -v`).
+
+Without any, not only a call fails: libraries end the process. So nothing is begun with too little left.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+from typing import Final
+
+NEEDED: Final = 64 << 20
+"""Bytes of address space that a call may need: a file of the largest size that is edited, some times over."""
+
+
+def memory_left() -> int:
+    """Bytes of address space that can still be had."""
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if most == resource.RLIM_INFINITY:
+        return sys.maxsize
+    try:
+        with open("/proc/self/statm", "rb", 0) as told:
+            used = int(told.read(64).split()[0]) * resource.getpagesize()
+    except OSError:  # not Linux, or no descriptor is left, which is told by itself
+        return sys.maxsize
+    return most - used

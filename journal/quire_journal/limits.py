@@ -1,0 +1,85 @@
+"""Limits of this process that an error tells of: threads and processes, open files, memory.
+
+They pass, and nothing is wrong with the call that meets one: the refusal is `busy`, and `limit` names which one it is.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import Final, Literal, TypeAlias
+
+from quire_journal.refusals import Refused
+
+Limit: TypeAlias = Literal["", "threads", "descriptors", "memory"]
+
+RETRY_MS: Final = 1000
+"""A limit is reached for longer than a file is held open."""
+
+_BY_NUMBER: Final[dict[int, Limit]] = {
+    errno.EMFILE: "descriptors",
+    errno.ENFILE: "descriptors",
+    errno.ENOMEM: "memory",
+}
+
+_NO_THREAD: Final = "can't start new thread"
+"""How Python says it, which has no class for that."""
+
+_SAID: Final[dict[Limit, tuple[str, str]]] = {
+    "threads": (
+        "no thread or process can be started, for as many run as may",
+        "End what is not needed, or raise the limit (`ulimit -u`, `TasksMax=` of systemd, `pids.max` of a container)",
+    ),
+    "descriptors": (
+        "no more files can be opened, for as many are open as may be",
+        "Close clients that are not needed, or raise the limit (`ulimit -n`, `LimitNOFILE=` of systemd)",
+    ),
+    "memory": (
+        "there is no memory left",
+        "End what is not needed, or raise the limit (`ulimit -v`, `MemoryMax=` of systemd)",
+    ),
+}
+"""What is wrong, and what to do about it."""
+
+
+class NoProcess(OSError):
+    """A process could not be started. EAGAIN means that as many run as may: elsewhere it means something else."""
+
+
+def reached(error: BaseException | None) -> Limit:
+    """The limit that `error` tells of, or one of the errors that it was raised from; "" where it is none."""
+    while error is not None:
+        found = _told_by(error)
+        if found:
+            return found
+        error = error.__cause__
+    return ""
+
+
+def _told_by(error: BaseException) -> Limit:
+    if isinstance(error, MemoryError):
+        return "memory"
+    if isinstance(error, RuntimeError):
+        return "threads" if str(error) == _NO_THREAD else ""
+    if isinstance(error, NoProcess) and error.errno == errno.EAGAIN:
+        return "threads"
+    if isinstance(error, OSError):
+        return _BY_NUMBER.get(error.errno or 0, "")
+    return ""
+
+
+def refusal(limit: Limit, what: str, outcome: str = "Nothing was changed") -> Refused:
+    """That `what` cannot be done now, and what to do."""
+    said, action = _SAID[limit]
+    message = f"{what}: {said}. {outcome}. {action}, then try again."
+    return Refused("busy", message, "retry", limit=limit, retry_after_ms=RETRY_MS)
+
+
+def wrong(limit: Limit) -> str:
+    """What is wrong, without what to do."""
+    return _SAID[limit][0]
+
+
+def sentence(limit: Limit) -> str:
+    """The same for who starts a program."""
+    said, action = _SAID[limit]
+    return f"{said}. {action}, then start it again."
