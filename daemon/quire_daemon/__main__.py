@@ -221,7 +221,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
             else:
                 make_private_folder(socket_path.parent)
                 listener = server.listen(socket_path)
-            door = server.Server(listener, socket_path, epoch, ours=inherited is None)
+            door = server.Server(listener, socket_path, epoch, ours=inherited is None, warn=log.warning)
             recorder = Recorder(journal, clock)
             app = App(place.state, recorder, workspace, door, in_force, ignore, log, reserve, step)
             _collect_seldom()

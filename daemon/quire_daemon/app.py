@@ -115,6 +115,7 @@ class App:
         self.leasing = Leasing(server, recorder, clock)
         self.bursting = Bursting(server, recorder, clock)
         self.presence = Presence(server, clock)
+        server.held = lambda: {*self.leasing.connections(), *self.bursting.connections()}
         self.git = GitWriter(recorder, clock, GitHead(os.fspath(root)), Commands(os.fspath(root)))
         self.gather = Gather(workspace, recorder, ignore, in_force, self._hint)
         self._mounts = Mounts.below(root)

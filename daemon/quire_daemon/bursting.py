@@ -7,7 +7,7 @@ connection is found out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from quire_daemon.call import Call
@@ -29,6 +29,10 @@ class Bursting:
     def __init__(self, server: Connections, recorder: Recorder, clock: Clock) -> None:
         self._recorder, self._clock = recorder, clock
         self._bound = Bound(server, clock)  # burst → connection
+
+    def connections(self) -> Iterable[bytes]:
+        """Those that bursts are bound to."""
+        return self._bound.values()
 
     def open(self) -> None:
         """End what was bound to connections of an earlier run."""

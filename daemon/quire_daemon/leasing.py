@@ -14,7 +14,7 @@ what ends with this run of the daemon:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from quire_daemon.call import Call
@@ -41,6 +41,10 @@ class Leasing:
         self._queue: dict[int, Lease] = {}  # id of the call → what it waits for, in the order in which they came
         self._bound = Bound(server, clock)  # lease → connection
         self._unknown = False  # does someone wait whose introduction may not be committed?
+
+    def connections(self) -> Iterable[bytes]:
+        """Those that leases are bound to."""
+        return self._bound.values()
 
     def open(self) -> None:
         """Release what was bound to connections of an earlier run."""

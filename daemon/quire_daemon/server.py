@@ -6,6 +6,9 @@ listener from systemd comes in. Frames are copied out and their sender is taken 
 (`Peer-Address` of the ipc transport is made from SO_PEERCRED by our side of the connection).
 
 One thread owns the socket. Whoever else has something for the loop calls `wake`.
+
+Replies that nobody reads stay in memory: of each connection a few, and of all together so many bytes. Where there are
+more, who has not read for longest is let go (`backlog`). How many connections there are is up to `admission`.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import resource
 import socket
 import time
 from collections import deque
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Collection, Iterable, Set
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +27,8 @@ from typing import Any, Final
 import msgspec
 import zmq
 
+from quire_daemon import admission
+from quire_daemon.backlog import MOST_SENT, Backlog, Link
 from quire_daemon.spool import PREFIX, Spool
 from quire_journal import VERSION, WIRE
 from quire_journal.messages import MAX_MESSAGE, Reply, Request, decode_request, encode
@@ -53,6 +58,21 @@ RESENT = 16
 SOON_S = 0.001
 LATE_S = 0.25
 """How long a poll takes at most while replies wait to be read: soon again at first, then later and later."""
+
+HANDSHAKE_MS = 10_000
+"""How long a connection may take to shake hands. libzmq's own measure is half a minute, at a descriptor each."""
+
+ADMITTED = 64
+"""Connections that are let in before one poll."""
+
+SHUT_S = 0.1
+"""How long nobody is let in where there was no room."""
+
+QUEUED = 128
+"""Connections that the kernel keeps for us until they are let in."""
+
+TOLD_S = 60.0
+"""Between two lines of the log that say that somebody waits for a connection."""
 
 # As numbers: zmq's enums take longer than what is asked with them.
 _POLLIN: Final = int(zmq.POLLIN)
@@ -86,13 +106,13 @@ def listen(path: Path) -> socket.socket:
         listener.bind(os.fspath(path))
     finally:
         os.umask(before)
-    listener.listen(128)
+    listener.listen(QUEUED)
     listener.setblocking(False)
     return listener
 
 
 def raise_file_limit() -> None:
-    """libzmq aborts the process when accept meets EMFILE, so take all descriptors that we may have."""
+    """Take all descriptors that we may have: how many connections there can be follows from that (`admission`)."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -101,9 +121,20 @@ def raise_file_limit() -> None:
 class Server:
     """The poll loop's socket and its bell."""
 
-    def __init__(self, listener: socket.socket, path: Path, epoch: str, ours: bool = True) -> None:
-        """`ours`: the socket's file was made by us. Otherwise its maker (systemd) goes on listening after us."""
+    def __init__(
+        self,
+        listener: socket.socket,
+        path: Path,
+        epoch: str,
+        ours: bool = True,
+        warn: Callable[..., None] = lambda event, **fields: None,
+    ) -> None:
+        """`ours`: the socket's file was made by us. Otherwise its maker (systemd) goes on listening after us.
+
+        `warn`: has something noted in the log.
+        """
         self.path = path
+        self._warn = warn
         self._ours = ours
         self.epoch = epoch
         self._listener = listener
@@ -115,6 +146,7 @@ class Server:
         self._router.setsockopt(zmq.ROUTER_MANDATORY, 1)
         self._router.setsockopt(zmq.SNDHWM, MOST_QUEUED)
         self._router.setsockopt(zmq.RCVHWM, MOST_QUEUED)
+        self._router.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         self._router.setsockopt(zmq.USE_FD, listener.fileno())
         self._router.bind(f"ipc://{path}")
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) if hasattr(os, "eventfd") else -1
@@ -126,6 +158,14 @@ class Server:
         self._poller = zmq.Poller()
         self._poller.register(self._router, zmq.POLLIN)
         self._poller.register(self._bell, zmq.POLLIN)
+        self.gate = admission.gate_of(listener.fileno())
+        if self.gate is not None:
+            self._poller.register(listener.fileno(), zmq.POLLIN)
+        self._shut_s = 0.0  # monotonic: until then nobody is let in; 0: somebody may be
+        self._told_s = -TOLD_S
+        self._seen: dict[int, float] = {}  # connections without a word, and since when; while others wait
+        self.held: Callable[[], Collection[bytes]] = tuple  # connections on which something of their callers depends
+        self._backlog = Backlog()
         self._ready: dict[Any, int] = {}  # what the last poll told
         self._unread: dict[bytes, deque[bytes]] = {}  # what did not fit in
         self._again_s = SOON_S  # until they are tried again
@@ -134,7 +174,8 @@ class Server:
     @property
     def unread(self) -> Set[bytes]:
         """Connections whose callers have replies to read before there is room for another."""
-        return self._unread.keys()
+        crowded = self._backlog.newcomers if self._backlog.crowded else ()
+        return self._unread.keys() | crowded if crowded else self._unread.keys()
 
     def wake(self) -> None:
         """End the current `poll`; from any thread, and from the handler of a signal, after the end as well."""
@@ -159,12 +200,21 @@ class Server:
         """Wait for requests, a bell, a watched descriptor, somebody's reading of the replies that were kept for him, or
         `timeout_s`; the requests that came, in order.
         """
+        now = time.monotonic()
+        self._let_go(now)
         if self._send_unread():
             timeout_s = 0.0  # what else they have asked for may have its turn now
-        elif self._unread:
+        elif self._unread or self._backlog.crowded:
             timeout_s = min(timeout_s, self._again_s)
             self._again_s = min(2 * self._again_s, LATE_S)
+        if self._shut_s:
+            timeout_s = min(timeout_s, SHUT_S)
+            if now > self._shut_s:
+                self._shut_s = 0.0
+                self._poller.register(self._listener.fileno(), zmq.POLLIN)
         self._ready = ready = dict(self._poller.poll(max(0, int(timeout_s * 1000 + 0.999))))
+        if self.gate is not None and self._listener.fileno() in ready:
+            self._admit(self.gate)
         if self._bell in ready:
             with contextlib.suppress(BlockingIOError):
                 os.read(self._bell, 4096)
@@ -194,6 +244,7 @@ class Server:
             except zmq.Again:
                 return
             identity, body = frames[0].bytes, frames[-1]
+            self._hear(identity, body)
             peer, size = _peer(body), size + sum(map(len, frames))
             if identity.startswith(PREFIX):  # as it calls itself: its replies would be written as files
                 self.undeliverable += 1
@@ -210,23 +261,32 @@ class Server:
             if self.spool is None or not self.spool.reply(identity, request_id, frame):
                 self.undeliverable += 1
             return
+        self._backlog.answered(identity)
         unread = self._unread.get(identity)
         if unread is None:
             if not self._is_settled(identity, frame):
                 self._unread[identity], self._again_s = deque([frame]), SOON_S
+                self._backlog.kept += len(frame)
         elif len(unread) < MOST_UNREAD:
             unread.append(frame)
+            self._backlog.kept += len(frame)
         else:
             self.undeliverable += 1
 
     def _is_settled(self, identity: bytes, frame: bytes) -> bool:
         """Send it, or count it where its caller has gone. False: nothing more fits in before the caller has read."""
+        link = self._backlog.links.get(identity)
+        if link is not None and link.sent > MOST_SENT and not self._backlog.has_read(link):
+            return False
         try:
             self._send(identity, frame)
         except zmq.Again:
             return False
         except zmq.ZMQError:
             self.undeliverable += 1
+        else:
+            if link is not None:
+                self._backlog.send(link, len(frame), time.monotonic())
         return True
 
     def _send_unread(self) -> bool:
@@ -238,11 +298,91 @@ class Server:
         for identity in list(islice(self._unread, RESENT)):
             frames = self._unread.pop(identity)
             while frames and self._is_settled(identity, frames[0]):
-                frames.popleft()
+                self._backlog.kept -= len(frames.popleft())
                 self._again_s = SOON_S
             if frames:
                 self._unread[identity] = frames  # behind the others
         return len(self._unread) < before
+
+    def _hear(self, identity: bytes, frame: zmq.Frame) -> None:
+        """Somebody asks something."""
+        if identity.startswith(PREFIX):
+            return
+        if identity not in self._backlog.links:
+            try:
+                fd = int(frame.get(zmq.SRCFD))
+                inode = os.fstat(fd).st_ino
+            except (zmq.ZMQError, ValueError, OSError):  # gone by now, or the system does not tell
+                return
+            gone = self._backlog.begin(identity, Link(fd, inode, _peer(frame).pid))
+            self._forget(gone)
+        self._backlog.hear(identity, time.monotonic())
+
+    def _forget(self, identity: bytes | None) -> None:
+        """This connection has ended: what was kept for it goes."""
+        frames = self._unread.pop(identity, ()) if identity is not None else ()
+        self._backlog.kept -= sum(map(len, frames))
+
+    def _let_go(self, now: float) -> None:
+        """End the connections of those who do not read, where their replies are too many or too old."""
+        for identity, link in self._backlog.slow(now, self._unread.keys()):
+            bytes_kept = link.sent + sum(map(len, self._unread.get(identity, ())))
+            self._warn("reader_too_slow", pid=link.pid, bytes=bytes_kept, waited_s=round(now - link.since_s, 1))
+            self._end(link.fd, link.inode)
+            self._backlog.forget(identity)
+            self._forget(identity)
+
+    def _end(self, fd: int, inode: int) -> None:
+        """End a connection of libzmq; nothing where its descriptor is another file's by now."""
+        try:
+            with socket.socket(fileno=os.dup(fd)) as held:
+                if os.fstat(held.fileno()).st_ino == inode:
+                    held.shutdown(socket.SHUT_RDWR)
+        except OSError:  # it has ended by itself, or there is no descriptor for this: it is tried again
+            pass
+
+    def _admit(self, gate: admission.Gate) -> None:
+        """Let in who waits, as many as there is room for."""
+        try:
+            connections, used = gate.connections(), admission.files_open()
+            room = admission.room(admission.limit_of_files(), used, len(connections))
+            waits = zmq.Poller()
+            waits.register(self._listener.fileno(), zmq.POLLIN)
+            for _ in range(min(room, ADMITTED)):
+                gate.admit()
+                while gate.is_open() and waits.poll(0):
+                    os.sched_yield()
+                if not waits.poll(0):
+                    break
+            gate.close()  # an `admit` that nobody took up would let in somebody later, with or without room
+        except OSError:  # not even for a look is there a descriptor
+            connections, room = [], 0
+        if not room:
+            self._poller.unregister(self._listener.fileno())
+            self._shut_s = time.monotonic() + SHUT_S
+            self._make_room(connections)
+
+    def _make_room(self, connections: Collection[int]) -> None:
+        """Somebody waits, and there is no room: who can best be done without leaves first."""
+        now = time.monotonic()
+        by_fd = {link.fd: (identity, link) for identity, link in self._backlog.links.items()}
+        self._seen = {fd: self._seen.get(fd, now) for fd in connections if fd not in by_fd}
+        held = self.held()
+        seen = [admission.Seen(fd, since_s, False, False, False) for fd, since_s in self._seen.items()]
+        seen += [
+            admission.Seen(fd, link.heard_s, True, bool(link.owed) or identity in held, identity in self._unread)
+            for fd, (identity, link) in by_fd.items()
+            if fd in connections
+        ]
+        leaving = admission.to_leave(seen, now)
+        if now > self._told_s + TOLD_S:
+            self._told_s = now
+            limit = admission.limit_of_files()
+            self._warn("connections_full", connections=len(connections), files=limit, left=len(leaving))
+        for one in leaving:
+            with contextlib.suppress(OSError):
+                self._end(one.fd, os.fstat(one.fd).st_ino)
+            self._seen.pop(one.fd, None)
 
     def _send(self, identity: bytes, frame: bytes) -> None:
         self._router.send(identity, _NOBLOCK_MORE)
