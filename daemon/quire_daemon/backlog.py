@@ -56,6 +56,11 @@ class Backlog:
         self._looked_s = 0.0
 
     @property
+    def unread(self) -> int:
+        """All that is not known to be read."""
+        return self._sent + self.kept
+
+    @property
     def newcomers(self) -> set[bytes]:
         """Connections that wait for an answer and have never been seen to read one."""
         return {identity for identity, link in self.links.items() if link.owed and not link.reads}
@@ -107,17 +112,17 @@ class Backlog:
 
         `waited_for`: for whom replies are kept until there is room.
         """
-        self.crowded = self._sent + self.kept > MOST_BYTES
+        self.crowded = self.unread > MOST_BYTES
         if not self.crowded and now_s < self._looked_s + LOOK_S:
             return
         self._looked_s = now_s
         behind = [(link.since_s, identity, link) for identity, link in self.links.items() if not self.has_read(link)]
         for since_s, identity, link in sorted(behind, key=lambda one: one[0]):
-            self.crowded = self._sent + self.kept > MOST_BYTES
+            self.crowded = self.unread > MOST_BYTES
             much = link.sent > MOST_SENT or identity in waited_for
             if since_s < now_s - (GRACE_S if self.crowded else SLOW_S) and much:
                 yield identity, link
-        self.crowded = self._sent + self.kept > MOST_BYTES
+        self.crowded = self.unread > MOST_BYTES
 
 
 def _unread(fd: int) -> int:

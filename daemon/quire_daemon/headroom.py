@@ -1,10 +1,11 @@
-"""How much more memory this process may take, where its address space is limited (`ulimit -v`).
+"""How much more memory this process may take, where its address space is limited (`ulimit -v`); and giving it back.
 
 Without any, not only a call fails: libraries end the process. So nothing is begun with too little left.
 """
 
 from __future__ import annotations
 
+import ctypes
 import resource
 import sys
 from typing import Final
@@ -24,3 +25,10 @@ def memory_left() -> int:
     except OSError:  # not Linux, or no descriptor is left, which is told by itself
         return sys.maxsize
     return most - used
+
+
+def give_back() -> None:
+    """Give free memory back to the system: after a lot was freed, malloc keeps it for what may come."""
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "malloc_trim"):  # of glibc
+        libc.malloc_trim(0)

@@ -8,10 +8,10 @@ from quire_journal.events import ReadServed
 from quire_journal.ids import WriterId
 
 REPEAT_S: Final = 60.0  # for so long a read that a writer repeats, of the same lines of the same version, is not noted
-MOST_READS: Final = 10_000  # that are remembered for this
+MOST_READS: Final = 1000  # that are remembered for this, the last ones
 REFUSALS: Final = 120  # of one caller that are noted however fast they come
 REFUSALS_A_SECOND: Final = 1.0  # and those that are noted besides
-MOST_CALLERS: Final = 10_000  # of which it is known how many there were
+MOST_CALLERS: Final = 1000  # of which it is known how many there were: those that were refused last
 
 
 class LastReads:
@@ -24,7 +24,7 @@ class LastReads:
         """It is being noted. What the reply to a write showed is no read: one that follows tells more of the caller."""
         self._reads.pop((writer, read.path), None)
         if len(self._reads) >= MOST_READS:
-            self._reads.clear()
+            del self._reads[next(iter(self._reads))]
         if read.version < batch:
             self._reads[writer, read.path] = read, now_s
 
@@ -46,9 +46,9 @@ class Refusals:
 
     def take(self, caller: bytes, now_s: float) -> bool:
         """Is this one noted?"""
+        left, at_s = self._left.pop(caller, (float(REFUSALS), now_s))
         if len(self._left) >= MOST_CALLERS:
-            self._left.clear()
-        left, at_s = self._left.get(caller, (float(REFUSALS), now_s))
+            del self._left[next(iter(self._left))]
         left = min(float(REFUSALS), left + (now_s - at_s) * REFUSALS_A_SECOND)
         self._left[caller] = (left - 1 if left >= 1 else left), now_s
         return left >= 1

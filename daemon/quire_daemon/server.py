@@ -29,6 +29,7 @@ import zmq
 
 from quire_daemon import admission
 from quire_daemon.backlog import MOST_SENT, Backlog, Link
+from quire_daemon.headroom import give_back
 from quire_daemon.spool import PREFIX, Spool
 from quire_journal import VERSION, WIRE
 from quire_journal.messages import MAX_MESSAGE, Reply, Request, decode_request, encode
@@ -70,6 +71,12 @@ SHUT_S = 0.1
 
 QUEUED = 128
 """Connections that the kernel keeps for us until they are let in."""
+
+MUCH_FREED = 8 << 20
+"""After so many bytes of unread replies have gone, memory is given back to the system."""
+
+FREED_S = 2.0
+"""And how long after that."""
 
 TOLD_S = 60.0
 """Between two lines of the log that say that somebody waits for a connection."""
@@ -163,6 +170,8 @@ class Server:
             self._poller.register(listener.fileno(), zmq.POLLIN)
         self._shut_s = 0.0  # monotonic: until then nobody is let in; 0: somebody may be
         self._told_s = -TOLD_S
+        self._most_unread = 0  # bytes of replies, since memory was given back
+        self._freed_s = 0.0  # monotonic: when most of them went; 0: what that freed has been given back
         self._seen: dict[int, float] = {}  # connections without a word, and since when; while others wait
         self.held: Callable[[], Collection[bytes]] = tuple  # connections on which something of their callers depends
         self._backlog = Backlog()
@@ -331,6 +340,12 @@ class Server:
             self._end(link.fd, link.inode)
             self._backlog.forget(identity)
             self._forget(identity)
+        unread, self._most_unread = self._backlog.unread, max(self._most_unread, self._backlog.unread)
+        if self._most_unread > MUCH_FREED and unread < self._most_unread // 4:
+            self._most_unread, self._freed_s = unread, now
+        if self._freed_s and now > self._freed_s + FREED_S:  # by now libzmq has ended what belonged to them
+            self._freed_s = 0.0
+            give_back()
 
     def _end(self, fd: int, inode: int) -> None:
         """End a connection of libzmq; nothing where its descriptor is another file's by now."""

@@ -12,8 +12,8 @@ from quire_journal.ids import blob_id
 from quire_journal.uncaptured import HOLDS_SECRET, PURGED, SECRET, TOO_LARGE
 from quire_journal.views.files import Version
 
-MOST_CLEAN: Final = 10_000
-"""Versions that are remembered to hold no secret: a change of one is looked through sooner."""
+MOST_CLEAN: Final = 2000
+"""Versions that are remembered to hold no secret, the last ones: a change of one is looked through sooner."""
 
 
 class Withholding:
@@ -21,7 +21,7 @@ class Withholding:
 
     def __init__(self, recorder: Recorder, ignore: Ignore, settings: InForce) -> None:
         self._recorder, self._ignore, self._settings = recorder, ignore, settings
-        self._clean: set[bytes] = set()  # blobs that were looked through and hold no secret
+        self._clean: dict[bytes, None] = {}  # blobs that were looked through and hold no secret
 
     def of_anybody(self, path: str, data: bytes) -> str:
         """Of these bytes of `path`, as on disk, wherever they come from. It may hold them already."""
@@ -46,8 +46,8 @@ class Withholding:
         found = secret_texts.find(data) if before is None else secret_texts.find_new(data, before)
         if found is None:
             if len(self._clean) >= MOST_CLEAN:
-                self._clean.clear()
-            self._clean.add(blob)
+                del self._clean[next(iter(self._clean))]
+            self._clean[blob] = None
         return found is not None
 
     def could_keep(self, path: str, head: Version) -> bool:

@@ -19,8 +19,8 @@ from quire_journal.journal import Entry
 from quire_journal.log import Store
 from quire_journal.views import writers
 
-MOST_CALLERS: Final = 10_000
-"""Writers of which it is remembered which caller they are, or that nobody has introduced."""
+MOST_CALLERS: Final = 1000
+"""Writers of which it is remembered which caller they are, or that nobody has introduced: the last ones."""
 
 
 class WriterNumbers:
@@ -43,8 +43,9 @@ class WriterNumbers:
             known = WriterId(self._next)
             self._next += 1
             self.unknown(replace(who, id=known))
+        self._keys.pop(known, None)
         if len(self._keys) >= MOST_CALLERS:
-            self._keys.clear()
+            del self._keys[next(iter(self._keys))]
         self._keys[known] = _key_of(who)
         return known
 

@@ -12,6 +12,8 @@ from quire_client.mcp.gate import token_in, verdict
 from quire_journal.places import WorkspaceRefused
 
 TOKEN = "t" * 43
+MOST = 1000
+"""Bytes of a body."""
 
 
 def status(token: str = TOKEN, **headers: str | list[str]) -> int:
@@ -22,7 +24,7 @@ def status(token: str = TOKEN, **headers: str | list[str]) -> int:
         for name, value in given.items()
         for one in (value if isinstance(value, list) else [value])
     ]
-    no = verdict(lines, 8123, token)
+    no = verdict(lines, 8123, token, MOST)
     return 200 if no is None else no.status
 
 
@@ -37,6 +39,12 @@ def test_a_name_that_was_bound_to_this_machine_is_not_ours(host: str) -> None:
     assert status(host=host) == 421
 
 
+def test_a_body_that_is_too_large_is_refused_before_the_token_is_looked_at() -> None:
+    assert status(**{"content-length": str(MOST)}) == 200
+    assert status(**{"content-length": str(MOST + 1)}) == 413
+    assert status(**{"content-length": str(MOST + 1), "authorization": "Bearer wrong"}) == 413
+
+
 def test_two_hosts_are_none() -> None:
     assert status(host=["127.0.0.1:8123", "evil.example"]) == 421
 
@@ -48,7 +56,7 @@ def test_a_foreign_origin_is_refused_even_with_the_token(origin: str) -> None:
 
 @every("said", ["", "Bearer", "Bearer wrong", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x", "Bearer é"])
 def test_a_wrong_token_is_refused_and_told_which_scheme_is_wanted(said: str) -> None:
-    no = verdict([(b"host", b"127.0.0.1:8123"), (b"authorization", said.encode())], 8123, TOKEN)
+    no = verdict([(b"host", b"127.0.0.1:8123"), (b"authorization", said.encode())], 8123, TOKEN, MOST)
     assert no is not None
     assert (no.status, no.header) == (401, (b"www-authenticate", b"Bearer"))
 

@@ -1,8 +1,10 @@
-"""Who may talk to the HTTP server: Host, Origin and token of each request, before anything else looks at it.
+"""Who may talk to the HTTP server: size, Host, Origin and token of each request, before anything else looks at it.
 
 A page in a browser can reach this machine's ports, and a name that resolves to it passes for one of its own. So the
 Host must be ours (421), the Origin, where there is one, too (403, as MCP demands), and the token must be right (401).
-No CORS headers are ever sent.
+A body that is too large is refused before all that (413). No CORS headers are ever sent.
+
+Nothing of the body of a refused request is read: its connection ends with the answer.
 """
 
 from __future__ import annotations
@@ -40,28 +42,36 @@ class No(NamedTuple):
 class Gate:
     """An ASGI application in front of `app`, which sees only requests that may pass."""
 
-    def __init__(self, app: App, port: int, token: str) -> None:
+    def __init__(self, app: App, port: int, token: str, most_body: int) -> None:
         self._app = app
         self.port = port
         self._token = token
+        self._most_body = most_body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        no = verdict(scope.get("headers", ()), self.port, self._token) if scope["type"] == "http" else None
+        headers = scope.get("headers", ())
+        no = verdict(headers, self.port, self._token, self._most_body) if scope["type"] == "http" else None
         if no is None:
             await self._app(scope, receive, send)
             return
         body = no.why.encode()
-        headers = [(b"content-type", b"text/plain"), (b"content-length", str(len(body)).encode())]
-        headers += [no.header] if no.header else []
-        await send({"type": "http.response.start", "status": no.status, "headers": headers})
+        said = [
+            (b"content-type", b"text/plain"),
+            (b"content-length", str(len(body)).encode()),
+            (b"connection", b"close"),
+        ]
+        said += [no.header] if no.header else []
+        await send({"type": "http.response.start", "status": no.status, "headers": said})
         await send({"type": "http.response.body", "body": body})
 
 
-def verdict(headers: Iterable[tuple[bytes, bytes]], port: int, token: str) -> No | None:
+def verdict(headers: Iterable[tuple[bytes, bytes]], port: int, token: str, most_body: int) -> No | None:
     """What stands against a request with these headers (names in lower case); None: nothing."""
     given: dict[bytes, list[bytes]] = {}
     for name, value in headers:
         given.setdefault(name, []).append(value)
+    if any(_length(said) > most_body for said in given.get(b"content-length", ())):
+        return No(413, f"A request has at most {most_body} bytes.")
     hosts = {f"{name}:{port}".encode() for name in NAMES}
     if len(given.get(b"host", ())) != 1 or given[b"host"][0].lower() not in hosts:
         return No(421, "This server answers to its own address only.")
@@ -74,6 +84,11 @@ def verdict(headers: Iterable[tuple[bytes, bytes]], port: int, token: str) -> No
     if len(said) != 1 or scheme.lower() != b"bearer" or not right:
         return No(401, "The token is missing or wrong.", (b"www-authenticate", b"Bearer"))
     return None
+
+
+def _length(said: bytes) -> int:
+    """A length as a header says it; the server refuses what is no number."""
+    return int(said) if said.isdigit() else 0
 
 
 def token_in(path: Path) -> str:

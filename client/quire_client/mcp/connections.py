@@ -1,0 +1,62 @@
+"""Connections of the HTTP server: how long one may take to ask, and how many there are.
+
+uvicorn waits for ever for the head of a request, and any user of this machine can connect to a port of loopback. So a
+head has a time limit, and where there are too many connections, one that has asked nothing makes room.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar, cast
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+MOST_HEAD: int = 16 << 10
+"""Bytes of a head, with its headers."""
+
+
+class Connection(H11Protocol):
+    """A connection that asks within `head_s`, or is ended."""
+
+    head_s: ClassVar[float] = 10.0
+    """From the connection, or the first byte of another request, to the last byte of the head. Clients here send it at
+    once; the time is for a machine that is out of breath."""
+
+    most: ClassVar[int] = 256
+    """An agent session has one stream open, and a connection or two for its calls."""
+
+    _head: asyncio.TimerHandle | None = None  # runs while a head is awaited
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._await_head()
+        others = cast("set[Connection]", self.connections)
+        if len(others) > self.most:
+            asking = (one for one in others if one._head is not None)
+            min(asking, key=lambda one: one._head.when() if one._head else 0.0).end()
+
+    def data_received(self, data: bytes) -> None:
+        before = self.cycle
+        super().data_received(data)
+        if self.cycle is not before:
+            self._stop()
+        elif before is None or before.response_complete:
+            self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop()
+        super().connection_lost(exc)
+
+    def end(self) -> None:
+        """End it, whatever is on its way."""
+        self._stop()
+        self.transport.abort()
+
+    def _await_head(self) -> None:
+        if self._head is None and not self.transport.is_closing():
+            self._head = self.loop.call_later(self.head_s, self.end)
+
+    def _stop(self) -> None:
+        if self._head is not None:
+            self._head.cancel()
+            self._head = None
