@@ -70,7 +70,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except (WorkspaceRefused, Refused, UnfitFolder, NewerFormat, Damaged, StoreFailed, OSError) as error:
         limit = limits.reached(error)
-        print(f"quired: {error}{f': {limits.sentence(limit)}' if limit else ''}", file=sys.stderr)
+        said = error.strerror if isinstance(error, OSError) and limit else error
+        print(f"quired: {said}{f': {limits.sentence(limit)}' if limit else ''}", file=sys.stderr)
         return 2
     except (MemoryError, RuntimeError) as error:
         if not (limit := limits.reached(error)):

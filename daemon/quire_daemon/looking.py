@@ -184,6 +184,8 @@ class Looking:
                 raise NotYet(self._clock.mono_s() + RETRY_S) from None
             self._keep_off(name, looks)
         except Refused as refused:
+            if refused.code == "busy" and "limit" in refused.details:
+                raise  # a limit of this process: it says nothing of the file
             looks.kept_off[name] = refused.code
 
     def _keep_off(self, name: str, looks: Looks) -> None:

@@ -56,7 +56,7 @@ def reached(error: BaseException | None) -> Limit:
 
 
 def _told_by(error: BaseException) -> Limit:
-    if isinstance(error, MemoryError):
+    if type(error).__name__ == MemoryError.__name__:  # also LMDB's, which is imported in one place
         return "memory"
     if isinstance(error, RuntimeError):
         return "threads" if str(error) == _NO_THREAD else ""

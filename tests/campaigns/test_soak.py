@@ -31,6 +31,9 @@ WINDOW = live.length(5, 60)
 MOST_RISE_KB = live.length(16 << 10, 1 << 10)
 """The short form stands at the beginning, where the caches fill."""
 
+LARGE = live.length(5, 250)
+"""Files of 3,000 lines that are written first: together they weigh more than the daemon keeps of texts."""
+
 AGENTS = 4
 FILES = 60
 PAUSE_S = 0.02
@@ -67,6 +70,13 @@ class Day:
             at.write(path, "".join(f"value_{n}_{line} = {line}\n" for line in range(20 + 60 * (n % 12))))
         self._agents = [at.connect(f"agent{n}", f"s{n}") for n in range(AGENTS)]
         self.calls = 0
+
+    def fill(self) -> None:
+        """Large files, each read with its anchors: what is kept of texts reaches its bound, on a slow machine, too."""
+        for n in range(LARGE):
+            path, agent = f"large/l{n}.py", self._agents[n % AGENTS]
+            ok(agent.write_file(path, "".join(f"large_{n}_{line} = {line}\n" for line in range(3000))))
+            ok(agent.call("read_file", {"path": path, "hashes": True}))
 
     def round(self) -> None:
         """One call of each agent, one of somebody who comes and goes, and now and then an outside save."""
@@ -123,6 +133,7 @@ def test_the_daemons_own_memory_stands_still_in_the_second_half_of_a_soak(daemon
     at = daemon()
     day = Day(at)
     pid, begun, samples = at.daemon_pid(), time.monotonic(), list[int]()
+    day.fill()
     while (passed := time.monotonic() - begun) < LASTS_S:
         day.round()
         if passed >= len(samples) * LASTS_S / SAMPLES:

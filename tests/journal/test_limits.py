@@ -18,6 +18,7 @@ FULL = OSError(errno.EMFILE, "Too many open files")
         (OSError(errno.ENFILE, "Too many open files in system"), "descriptors"),
         (OSError(errno.ENOMEM, "Cannot allocate memory"), "memory"),
         (MemoryError(), "memory"),
+        (type("MemoryError", (Exception,), {})("of the database"), "memory"),
         (RuntimeError("can't start new thread"), "threads"),
         (NoProcess(errno.EAGAIN, "Resource temporarily unavailable"), "threads"),
         (NoProcess(errno.EMFILE, "Too many open files"), "descriptors"),

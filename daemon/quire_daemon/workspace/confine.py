@@ -67,7 +67,7 @@ def refusal(error: OSError, path: str, to: str = "") -> Refused | OSError:
         return Refused("busy", message, "retry", path=path, retry_after_ms=50)
     if error.errno in _NO_DESCRIPTORS:
         message = f"{path} cannot be opened: no file descriptors are left ({reason}). Nothing was changed; call again."
-        return Refused("busy", message, "retry", path=path, retry_after_ms=500)
+        return Refused("busy", message, "retry", path=path, limit="descriptors", retry_after_ms=500)
     if error.errno == errno.ENAMETOOLONG:
         return Refused("schema_invalid", "A name in the path is too long for the disk.", argument="path", path=path)
     return error
