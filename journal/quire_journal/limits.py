@@ -12,6 +12,9 @@ from quire_journal.refusals import Refused
 
 Limit: TypeAlias = Literal["", "threads", "descriptors", "memory"]
 
+MOST_CAUSES: Final = 8
+"""Errors that are looked at, each raised from the next."""
+
 RETRY_MS: Final = 1000
 """A limit is reached for longer than a file is held open."""
 
@@ -47,9 +50,10 @@ class NoProcess(OSError):
 
 def reached(error: BaseException | None) -> Limit:
     """The limit that `error` tells of, or one of the errors that it was raised from; "" where it is none."""
-    while error is not None:
-        found = _told_by(error)
-        if found:
+    for _ in range(MOST_CAUSES):  # one that is raised from itself is its own cause
+        if error is None:
+            break
+        if found := _told_by(error):
             return found
         error = error.__cause__
     return ""

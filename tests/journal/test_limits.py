@@ -37,6 +37,12 @@ def test_a_limit_is_known_by_an_error_that_was_made_of_it() -> None:
     assert reached(failed) == "descriptors"
 
 
+def test_an_error_that_was_raised_from_itself_comes_to_an_end() -> None:
+    error = OSError(errno.EIO, "Input/output error")
+    error.__cause__ = error
+    assert reached(error) == ""
+
+
 @every("limit", ["threads", "descriptors", "memory"])
 def test_a_refusal_names_the_limit_and_how_it_is_raised(limit: Limit) -> None:
     reply = refusal(limit, "verify").reply()
