@@ -139,6 +139,8 @@ def test_the_tests_add_what_development_needs_and_that_serves_the_command_too(ch
 def test_the_sdk_of_mcp_comes_with_the_first_set_up_of_an_agent(checkout: Checkout) -> None:
     checkout.put("python3", PYTHON)
     checkout.run("scripts/quire", "up", ".")
+    checkout.run("scripts/quire", "setup", "codex", "--dry-run")
+    assert checkout.done() == ["venv", "install"]
     assert checkout.run("scripts/quire", "setup", "codex")[:2] == (0, "quire setup codex\n")
     checkout.run("scripts/quire", "-C", "a b", "mcp")
     assert checkout.done() == ["venv", "install", "install mcp"]

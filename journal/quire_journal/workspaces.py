@@ -57,6 +57,7 @@ def find_workspace(folder: Path | str, state_dir: Path | str | None = None, *, g
     for candidate in (real, *real.parents):
         if (candidate / ".git").exists():
             return checked(place_of(candidate, state_dir))
+    _check_root(real)
     raise WorkspaceRefused(
         f"{real} is in no workspace and in no git checkout; name the folder with -C PATH, or make this one a "
         "workspace with `quire up .`."
