@@ -284,7 +284,7 @@ def test_an_interruption_is_status_130(quire: Quire) -> None:
     assert quire("status", status=interrupted).status == 130
     up = quire("up", status=interrupted)
     assert (up.status, up.out) == (130, "")
-    assert up.err.startswith("The daemon goes on by itself; ")
+    assert up.err.startswith("Starting the daemon.\nThe daemon goes on by itself; ")
 
 
 def test_text_of_agents_cannot_control_the_terminal(quire: Quire) -> None:

@@ -32,7 +32,8 @@ def test_up_waits_for_the_first_capture(quire: Quire, site: Path, monkeypatch: p
 
     ran = quire("up", status=status)
     first, *rest = ran.out.splitlines()
-    assert (ran.status, first, ran.err) == (0, f"The daemon (pid 7) runs for {site} and records every change.", "")
+    assert (ran.status, first) == (0, f"The daemon (pid 7) runs for {site} and records every change.")
+    assert ran.err == "Starting the daemon.\n"
     assert rest == ["Not recorded: what .gitignore and .quireignore name.", *NEXT.splitlines()]
     assert not left
 
@@ -42,13 +43,14 @@ def test_up_says_how_far_it_is_where_no_person_watches(
 ) -> None:
     monkeypatch.setattr("quire_client.commands.up.PAUSE_S", 0.0)
     monkeypatch.setattr("quire_client.commands.up.TOLD_S", 0.0)
+    monkeypatch.setattr("quire_client.commands.up.SHORT_S", 0.0)
     left = [1, 0]
 
     def status(args: dict[str, Any]) -> dict[str, Any]:
         capture = {"done": 1200, "total": 20_000, "finished": not left.pop(0)}
         return {"ok": True, "pid": 7, "workspace": str(site), "capture": capture}
 
-    assert quire("up", status=status).err == "Recording files: 1,200 of 20,000.\n"
+    assert quire("up", status=status).err == "Starting the daemon.\nRecording files: 1,200 of 20,000.\n"
 
 
 def test_up_names_what_is_not_recorded_and_why(quire: Quire, site: Path) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from quire_client import render
 from quire_client.commands.base import Command, Invocation, Option
 from quire_client.progress import Progress
+from quire_journal.locks import running
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -21,6 +22,9 @@ PAUSE_S: Final = 0.1
 
 TOLD_S: Final = 1.5
 """Time between two lines of progress where no person watches: a log, or an agent's terminal."""
+
+SHORT_S: Final = 0.5
+"""How long the recording of a small folder takes at most; only of a longer one there is something to tell."""
 
 MANY_FILES: Final = 200_000
 """Files of a folder above which `up` asks first: that is more often a wrong folder than a project."""
@@ -40,6 +44,8 @@ def run(call: Invocation) -> int:
     refused = None if "yes" in call.options or call.place.identity_file.exists() else _unasked(call)
     if refused is not None:
         return refused
+    if not call.person_watches and running(call.place) is None:
+        call.say("Starting the daemon.")
     try:
         with call.connect(told=_Told(call)) as client:
             reply = client.status() if "no-wait" in call.options else _captured(client, call)
@@ -111,7 +117,7 @@ class _Told:
 
 def _captured(client: Client, call: Invocation) -> dict[str, Any]:
     """The status when the first capture is over, or waits for something that may never come."""
-    told = time.monotonic()
+    told = time.monotonic() - TOLD_S + SHORT_S
     with Progress("Recording files", call.person_watches) as bar:
         while True:
             reply = client.status()
