@@ -277,7 +277,9 @@ class Performing:
         one.concluded = True
 
     def _note_portion(self, going: Going, portions: Portions) -> None:
-        """Put the next of its records into the log. Raises `StoreFailed`."""
+        """Put the next of its records into the log, or tell more of those that are there. Raises `StoreFailed`."""
+        if portions.settle_some():
+            return
         if portions.all_noted:
             going.decision, going.seqs, going.portions = portions.settled, tuple(portions.seqs), None
             return

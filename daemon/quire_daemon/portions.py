@@ -6,7 +6,9 @@ it was written (`recovery`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -19,9 +21,12 @@ from quire_journal.events import Event
 from quire_journal.ids import Seq, WriterId
 
 PORTION: Final = 48
-"""Records of one commit, which takes about a tenth of a millisecond for each. The last portion is at most twice that:
+"""Records of one commit at most, which takes about a tenth of a millisecond for each. All portions are about as large:
 what ends the batch does not stand alone.
 """
+
+FILES: Final = "files"
+"""The part of a reply that is as long as the request has writes."""
 
 
 class Portions(msgspec.Struct):
@@ -34,21 +39,34 @@ class Portions(msgspec.Struct):
     op: bytes  # the operation id
     kept: Callable[[dict[str, Any]], Event] | None  # the record that keeps the reply, of a call that has a key
     seqs: list[Seq] = msgspec.field(default_factory=list)
+    files: list[Any] = msgspec.field(default_factory=list)  # of the reply, with real numbers, as far as they are known
 
     def note(self) -> None:
         """Note the next portion, for the commit that follows. After the last, `settled` tells the real numbers."""
         events, blobs = self.decision.events, {id(data): data for data in self.decision.blobs}
         puts = {write.seq - self.numbers.first: write for write in self.decision.writes if isinstance(write, Put)}
-        stop = len(self.seqs) + PORTION
-        if len(events) - stop < PORTION:
-            stop = len(events)
-        for at in range(len(self.seqs), stop):
+        left = len(events) - len(self.seqs)
+        size = math.ceil(left / math.ceil(left / PORTION))
+        for at in range(len(self.seqs), len(self.seqs) + size):
             self._note(events[at])
             put = puts.get(at)
             if put is not None and id(put.data) in blobs:
                 self.recorder.note_blob(put.text or put.data, put.path)
         if self.all_noted and self.kept is not None:
             self._note(self.kept(self.settled.reply))
+
+    def settle_some(self) -> bool:
+        """Find the real numbers of the next files of the reply; of all of them at once it takes long.
+
+        Were there any? What tells of a record that is still to be noted has to wait for that.
+        """
+        begun = len(self.files)
+        try:
+            for file in islice(self.decision.reply.get(FILES, ()), begun, begun + PORTION):
+                self.files.append(self.numbers.reply(file, self.seqs))
+        except IndexError:
+            pass
+        return len(self.files) > begun
 
     def _note(self, event: Event) -> None:
         op, batch = (b"", self.seqs[0]) if self.seqs else (self.op, 0)
@@ -69,5 +87,8 @@ class Portions(msgspec.Struct):
     def settled(self) -> Decision:
         """The decision with its real numbers."""
         numbers, seqs, decision = self.numbers, self.seqs, self.decision
+        while self.settle_some():
+            pass
+        reply = {n: self.files if n == FILES else numbers.reply(part, seqs) for n, part in decision.reply.items()}
         writes = [numbers.write(write, seqs) for write in decision.writes]
-        return replace(decision, reply=numbers.reply(decision.reply, seqs), writes=writes)
+        return replace(decision, reply=reply, writes=writes)

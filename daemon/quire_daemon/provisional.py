@@ -28,6 +28,8 @@ _MOST: Final = 1 << 24
 
 _TOKEN: Final = re.compile(r"v\d{19}")
 
+_TOKEN_CHARS: Final = 20
+
 
 class Provisional(msgspec.Struct, frozen=True):
     """The numbers of one run of the daemon. `first` is drawn, so that no text happens to hold one of them."""
@@ -61,12 +63,23 @@ class Provisional(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(write, seq=self.seq(write.seq, seqs))
 
     def reply(self, value: Any, seqs: Sequence[int]) -> Any:
-        """A reply, or a part of one, with the real numbers, also where they stand as versions (`v12`)."""
+        """A reply, or a part of one, with the real numbers, also where they stand as versions (`v12`).
+
+        Raises `IndexError` where one of them is not known yet.
+        """
+        kind = type(value)  # exactly: a reply has many thousand values, nearly all of which stay as they are
+        if kind is str:
+            return self._version(value, seqs) if len(value) == _TOKEN_CHARS and _TOKEN.fullmatch(value) else value
+        if kind is int:
+            return value if value < self.first else self.seq(value, seqs)
+        if kind is bool or value is None:
+            return value
         if isinstance(value, Mapping):
             return {name: self.reply(each, seqs) for name, each in value.items()}
         if isinstance(value, list | tuple):
             return [self.reply(each, seqs) for each in value]
-        if isinstance(value, str) and _TOKEN.fullmatch(value):
-            seq = parse_version_token(value)
-            return value if seq is None else version_token(self.seq(seq, seqs))
-        return self.seq(value, seqs) if isinstance(value, int) and not isinstance(value, bool) else value
+        return value
+
+    def _version(self, token: str, seqs: Sequence[int]) -> str:
+        seq = parse_version_token(token)
+        return token if seq is None else version_token(self.seq(seq, seqs))

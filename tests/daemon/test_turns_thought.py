@@ -213,8 +213,8 @@ def test_records_of_many_writes_are_noted_in_portions_between_which_others_write
             noted.append(daemon.app.recorder.journal.head - before)
 
     assert asked(daemon, "undo", edit)["ok"]
-    assert max(noted) <= 2 * PORTION + 4
-    assert len([n for n in noted if n > PORTION]) >= 2
+    assert max(noted) <= PORTION + 4  # ben's own beside it
+    assert len([n for n in noted if n > PORTION // 2]) >= 2
 
 
 def test_an_undo_of_which_the_log_takes_only_a_part_is_not_made_and_the_log_says_so(daemon: Daemon) -> None:
