@@ -29,6 +29,7 @@ _Lines = Sequence[Any]
 
 def diff(a: Text, b: Text) -> tuple[Splice, ...]:
     """The splices that turn `a` into `b`; `apply(a, diff(a, b), b.final_break)` is `b`, except for a BOM."""
+    pause()
     head, tail = common_ends(a, b)
     a_stop, b_stop = len(a) - tail, len(b) - tail
     if head in (a_stop, b_stop):
@@ -38,7 +39,7 @@ def diff(a: Text, b: Text) -> tuple[Splice, ...]:
     else:
         found = _different(*_interned(a, b, head, a_stop, b_stop))
         differing = [(i + head, j + head, k + head, m + head) for i, j, k, m in found]
-    return tuple(Splice(i, j, tuple(b.lines[k:m]), tuple(b.breaks[k:m])) for i, j, k, m in differing)
+    return tuple(Splice(i, j, tuple(b.lines[k:m]), tuple(b.breaks[k:m])) for i, j, k, m in paced(differing))
 
 
 def common_ends(a: Text, b: Text) -> tuple[int, int]:
@@ -271,7 +272,7 @@ def changed_ranges(splices: Sequence[Splice]) -> list[dict[str, int]]:
     """
     moved = 0
     out: list[dict[str, int]] = []
-    for s in splices:
+    for s in paced(splices):
         start = s.start + moved
         moved += s.shift
         out.append(

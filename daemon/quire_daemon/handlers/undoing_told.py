@@ -14,6 +14,7 @@ from quire_journal.history import History
 from quire_journal.ids import version_token
 from quire_journal.merging import Conflict
 from quire_journal.missing import Missing, missing_blob
+from quire_journal.pausing import pause
 from quire_journal.points import rfc3339
 from quire_journal.sentences import counted
 
@@ -44,6 +45,7 @@ def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any
     `kept` are later versions of others whose changes stay; a restore has `takes_back` instead, the versions since the
     point. Both are cut at `MOST_KEPT`, and the rest counted (`kept_more`, `takes_back_more`).
     """
+    pause()
     u = action.unwound
     name, later = "kept", u.kept
     if choice.how == "restore":

@@ -46,6 +46,7 @@ from quire_journal.history import History
 from quire_journal.ids import above, caller_name, version_token
 from quire_journal.lives import Life, State, Step
 from quire_journal.marking import Marked, mark, place_after
+from quire_journal.pausing import pause
 from quire_journal.refusals import Refused
 from quire_journal.splice import Along
 from quire_journal.unwind import Unwound, unwind
@@ -80,6 +81,7 @@ def _unwound(known: Batches, choice: Choice) -> list[Lived]:
 
 def _unwound_since(history: History, life: Life, guard: Guard) -> Unwound:
     """What a file comes to; of others' versions that stay only those are told that are later than what is chosen."""
+    pause()  # where its texts are at hand nothing is read
     found = guard.check(life, unwind(history, life))
     first = next((step.seq for step in life.steps if step.batch in guard.chosen), 0)
     return replace(found, kept=tuple(seq for seq in found.kept if seq > first))
@@ -228,7 +230,7 @@ class _Staying:
             places = [place for step in steps for place in self._places_now(step, found.now)]
         except NotHeld:
             return True
-        return all(any(start <= b and a <= stop for a, b in ranges) for start, stop in places)
+        return all(_meets(place, ranges) for place in places)
 
     def _places_now(self, step: Step, now: State) -> Iterator[tuple[int, int]]:
         """Where the lines are now that a step changed."""
@@ -274,6 +276,13 @@ class _Staying:
                 return None
             left[number] = len(now.conflicts)
         return left
+
+
+def _meets(place: tuple[int, int], ranges: Sequence[tuple[int, int]]) -> bool:
+    """Is the place, or where it was, among these lines?"""
+    pause()
+    start, stop = place
+    return any(start <= b and a <= stop for a, b in ranges)
 
 
 def _with_markers(u: Unwound, history: History, who: Who) -> Unwound:
