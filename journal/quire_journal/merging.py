@@ -172,7 +172,9 @@ class Merging:
     def _line_conflicts(self, base: Text, theirs: Text, carried: Carried) -> Iterator[Conflict]:
         if not carried.blocked:
             return
+        pause()
         self._causes = sorted({one.cause or one.splice for one in carried.blocked}, key=lambda s: (s.start, s.stop))
+        pause()
         since, met = Along(self._since(theirs)), {*carried.met}
         places = disputed(base, [b.splice for b in carried.blocked], changes(base, theirs))
         for one, place in zip(carried.blocked, places, strict=True):

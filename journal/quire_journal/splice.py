@@ -15,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quire_journal.line_ranges import LineRange
+from quire_journal.pausing import paced, pause
 from quire_journal.text import BOM, Text
 
 T = TypeVar("T")
@@ -76,18 +77,20 @@ def apply(base: Text, splices: Sequence[Splice], final_break: bool | None = None
     at = moved = 0
     new: list[Sequence[bytes]] = []
     fresh: list[range] = []
-    for s in splices:
+    for s in paced(splices):
         if not (at <= s.start <= s.stop <= len(base)):
             raise ValueError(f"splice {s.start}..{s.stop} overlaps the one before or leaves the {len(base)} lines")
         at = s.stop
         new.append(new_breaks(base, s))
         fresh.append(range(s.start + moved, s.start + moved + len(s.lines)))
         moved += s.shift
+    pause()
     lines = spliced(base.lines, splices, [s.lines for s in splices])
     final = base.final_break if final_break is None else final_break
     feeds = final and _keeps_to_feeds(base, lines, chain.from_iterable(new))
     if feeds and len(lines) == len(base):
         return _made_of_bytes(base, splices, lines, base.breaks)
+    pause()
     breaks = spliced(base.breaks, splices, new)
     if feeds:
         return _made_of_bytes(base, splices, lines, breaks)
@@ -124,7 +127,7 @@ def _made_of_bytes(base: Text, splices: Sequence[Splice], lines: list[bytes], br
     was = memoryview(base.data)
     parts: list[bytes | memoryview] = []
     at = 0
-    for s in splices:
+    for s in paced(splices):
         start = base.offset(s.start)
         parts.append(was[at:start])
         parts += [line + b"\n" for line in s.lines]

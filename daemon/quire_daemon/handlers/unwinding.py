@@ -46,7 +46,7 @@ from quire_journal.history import History
 from quire_journal.ids import above, caller_name, version_token
 from quire_journal.lives import Life, State, Step
 from quire_journal.marking import Marked, mark, place_after
-from quire_journal.pausing import pause
+from quire_journal.pausing import paced, pause
 from quire_journal.refusals import Refused
 from quire_journal.splice import Along
 from quire_journal.unwind import Unwound, unwind
@@ -239,7 +239,7 @@ class _Staying:
         text_of = self._known.history.text_of
         after = text_of(step.after.blob)
         since, shift = Along(changes(after, text_of(now.blob))), 0
-        for splice in changes(text_of(step.before.blob), after):
+        for splice in paced(changes(text_of(step.before.blob), after)):
             start = splice.start + shift
             yield place_after(since, start, start + len(splice.lines))
             shift += splice.shift
