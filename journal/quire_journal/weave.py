@@ -13,7 +13,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from quire_journal.diff import blocks, breaks_between, common_bytes
-from quire_journal.pausing import pause
+from quire_journal.pausing import paced, pause
 
 EVER: Final = 1 << 63
 """Behind every record."""
@@ -137,6 +137,8 @@ class Weave:
         for i, j, k, m in reversed(differing):
             pause()
             self._replace(line + i, line + j, come[k:m], made, _Found(self, fallen, in_force, made))
+        if made.undoing:
+            self._give_back(made, in_force)
 
     @property
     def size(self) -> int:
@@ -153,6 +155,17 @@ class Weave:
         found = [line for line in last_first if not line.there][::-1]
         self._gone[key] = found
         return found
+
+    def _give_back(self, made: Made, in_force: InForce) -> None:
+        """Where an undone line and one that comes back have the same bytes, no byte changes; the latter is there."""
+        for n, line in enumerate(paced(self._now)):
+            if line is None or line.key not in self._gone or line.stands(in_force):
+                continue
+            back = next((one for one in reversed(self.gone(line.key)) if one.stands(in_force)), None)
+            if back is not None:
+                self._fell(n, line.key, made, in_force)
+                self._gaps[n] = [*(self._gaps[n] or ()), line]
+                self._now[n] = self._back(back, made, in_force)
 
     def _fell(self, number: int, key: bytes, made: Made, in_force: InForce) -> Line:
         line = self._now[number]

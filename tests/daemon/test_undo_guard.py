@@ -84,6 +84,22 @@ def test_lines_that_the_undo_of_an_undo_brought_back_are_those_of_their_author()
     assert desk.text("f.txt") == START
 
 
+def test_a_line_that_is_there_again_after_a_rollback_is_that_of_its_author() -> None:
+    """Cal wrote the last line again while it was gone; the rollback takes cal's away and gives the first one back."""
+    desk = desk_with(lines("one", "five", "six"))
+    cal = desk.introduce("cal", "s3")
+    point = desk.journal.head
+    desk.delete("f.txt", cal)
+    desk.write("f.txt", lines("seven", "five"), desk.ann)
+    desk.outside("f.txt", lines("seven", "five", "nine"))
+    gone = desk.call(ROLLBACK_TOOL, desk.ann, to=f"seq:{point + 1}", writer="*")["batch"]
+    desk.write("f.txt", lines("ten", "six", "eleven"), cal)
+    assert desk.call(ROLLBACK_TOOL, cal, to=f"seq:{point}", writer="cal")["ok"]
+    assert desk.text("f.txt") == lines("one", "five", "six")
+    reply = desk.call(UNDO_TOOL, desk.ann, batch=gone)
+    assert b"six\n" in (desk.text("f.txt") or b""), reply
+
+
 def test_lines_that_another_program_brought_back_are_those_of_their_author() -> None:
     desk = desk_with()
     put(desk, "three\n", "three\nblock\n", desk.ann)

@@ -76,6 +76,17 @@ def test_a_line_that_an_undo_brings_back_keeps_its_author() -> None:
     assert not woven.stands("x", 3)
 
 
+def test_a_line_that_comes_back_takes_the_place_of_an_undone_one_with_the_same_bytes() -> None:
+    woven = Woven("a x", {4: [3, 2]})
+    woven.types("b x")
+    woven.types("b")
+    woven.types("c x d")
+    woven.undoes("b x")
+    assert woven.authors() == [1, 0]
+    assert woven.stands("x")
+    assert not woven.stands("x", 4)
+
+
 def test_what_an_undo_removes_stands_again_without_it() -> None:
     woven = Woven("a", {2: [1]})
     woven.types("a x")
