@@ -121,10 +121,12 @@ class Ledger:
     def undone(self, text: Sequence[str], batch: int, batches: Sequence[int], told: bool) -> list[str]:
         """Somebody undid these batches in this file; what is wrong with it. `told`: the reply names conflicts here."""
         before = self.text
+        idle = {act.batch for line in self.lines for act in line.acts if act.brought and not self.in_force(act.batch)}
         for one in batches:
             self.undoers.setdefault(one, []).append(batch)
         self.undid[batch] = tuple(batches)
         meant = {*batches}
+        self._part({batch for batch in idle if self.in_force(batch)}, text)
         wrong: list[str] = []
         chosen: set[Line] = set()
         for one in {*before, *text}:
@@ -157,8 +159,8 @@ class Ledger:
         ]:
             wrong.append("lines that stay have changed places")
         if not wrong:
+            self._excuse(chosen, meant)
             for line in self.lines:
-                line.excused = line.excused or line.stands(self) != (line in chosen)
                 if line.there != (line in chosen):
                     line.did(batch, line in chosen)
             kept, free = self._kept(text), {*chosen}
@@ -170,6 +172,34 @@ class Ledger:
                     free.discard(found[n])
             self._keep([found[n] for n in range(len(text))], batch)
         return wrong
+
+    def _part(self, revived: set[int], text: Sequence[str]) -> None:
+        """Tell apart what two batches brought back at two places: a program put the line back, that was undone, and
+        another one put it back elsewhere. Once the first is redone, the line may stand at both: each has a batch in
+        force that brought it there. One that has no such batch is not parted, and still counts as too many.
+        """
+        for line in [line for line in self.lines if line.there and text.count(line.text) > self.text.count(line.text)]:
+            other = [act for act in line.acts if act.brought and act.batch not in revived and self.in_force(act.batch)]
+            again = next((act for act in reversed(line.acts) if act.brought and act.batch in revived), None)
+            if again is not None and other:
+                line.acts = tuple(act for act in line.acts if act is not again)
+                self.lines.append(Line(line.text, again.batch, line.by, there=False))
+
+    def _excuse(self, chosen: set[Line], undone: set[int]) -> None:
+        """Note what was not done, as the undo said.
+
+        Where a batch replaced a line, and the undo could not bring that one back, the undo made no difference to what
+        the batch wrote instead either, though that was gone by then. Somebody who undoes its removal and its return
+        may find it there, as the batch left it: the undo told the place. Of a batch whose lines all came back, what it
+        wrote stays away.
+        """
+        stuck: set[int] = set()
+        for line in self.lines:
+            if line.stands(self) and line not in chosen:
+                stuck.update(act.batch for act in line.acts if act.batch in undone and not act.brought)
+        for line in self.lines:
+            late = line.born in stuck and not line.there
+            line.excused = line.excused or late or line.stands(self) != (line in chosen)
 
     def _deleted(self) -> int:
         """The newest batch in force that removed the file: what was in it goes with it."""

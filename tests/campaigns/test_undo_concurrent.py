@@ -2,7 +2,7 @@
 
 What is undone is held against a ledger that knows each line as an object (`line_ledger`): no line goes or comes back
 that the undone batches do not account for, no line of others changes its place, and what could not be undone is told.
-The wide lane plays 10,000 operations, of which 1,500 meet a conflict.
+The wide lane plays 20,000 operations, of which 2,000 meet a conflict.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ COMMON = ("}", "")
 THERE = "there"
 STEPS = 100
 GAMES = 4
-MANY_GAMES = 125
-# The ledger objects to game 20391 (number 130), whose cause is not known yet: more games come when it is.
+MANY_GAMES = 230
 
 STALE = {"write_conflict", "stale_base", "patch_apply_error", "multiple_matches", "not_found"}
 NOT_DONE = {"not_found", "conflict"}
@@ -295,7 +294,7 @@ def test_no_line_goes_or_comes_back_that_what_is_undone_does_not_account_for() -
     held_by="test_undo_concurrent.py::test_no_line_goes_or_comes_back_that_what_is_undone_does_not_account_for"
 )
 @pytest.mark.timeout(length(900, 7200))
-def test_no_line_does_so_in_ten_thousand_operations() -> None:
+def test_no_line_does_so_in_twenty_thousand_operations() -> None:
     counts = play(MANY_GAMES)
-    assert counts["operations"] >= 10_000, counts
-    assert counts["conflicts"] >= 1_500, counts
+    assert counts["operations"] >= 20_000, counts
+    assert counts["conflicts"] >= 2_000, counts
