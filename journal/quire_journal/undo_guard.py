@@ -141,7 +141,10 @@ class _Guard:
                 yield step
 
     def _is_chosen_edit(self, step: Step) -> bool:
+        """A chosen edit of a file that stays: with one that is made or goes, all lines are typed, or go."""
         version = step.after.version
+        if not (step.before.present and step.after.present):
+            return False
         return step.batch in self._chosen and version is not None and version.type not in (UNDOING, OUTSIDE_TYPE)
 
     def _bodies(self, states: Sequence[State]) -> Iterator[bytes]:

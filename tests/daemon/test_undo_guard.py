@@ -8,7 +8,7 @@ from desk import Desk, lines
 from undoings import START, desk_with, only_file
 
 from quire_daemon.handlers.base import Who
-from quire_daemon.handlers.undo import REDO_TOOL, ROLLBACK_TOOL, UNDO_TOOL
+from quire_daemon.handlers.undo import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
 
 
 def named(reply: dict[str, Any]) -> list[tuple[int, str]]:
@@ -97,6 +97,22 @@ def test_a_line_that_is_there_again_after_a_rollback_is_that_of_its_author() -> 
     assert desk.call(ROLLBACK_TOOL, cal, to=f"seq:{point}", writer="cal")["ok"]
     assert desk.text("f.txt") == lines("one", "five", "six")
     reply = desk.call(UNDO_TOOL, desk.ann, batch=gone)
+    assert b"six\n" in (desk.text("f.txt") or b""), reply
+
+
+def test_a_line_of_a_file_that_was_made_again_is_not_the_one_that_went_with_it() -> None:
+    """Cal's restore removed a line that Ann had typed into the new file, not the one that stood in the old."""
+    desk = desk_with(lines("one", "five", "six"))
+    cal = desk.introduce("cal", "s3")
+    point = desk.outside("f.txt", lines("one", "five"))
+    desk.outside("f.txt", lines("one", "five", "six", "seven"))
+    desk.delete("f.txt", desk.ann)
+    desk.write("f.txt", lines("ten", "six", "eleven"), desk.ann)
+    desk.call(RESTORE_TOOL, cal, path="f.txt", at=f"seq:{point}")
+    assert desk.call(UNDO_TOOL, desk.ann, writer="*", **{"from": f"seq:{point + 1}"})["ok"]
+    assert desk.text("f.txt") == lines("one", "five", "six", "seven")
+    put(desk, "one\n", "ONE\n", desk.ben)
+    reply = desk.call(REDO_TOOL, cal, writer="cal", last=1)
     assert b"six\n" in (desk.text("f.txt") or b""), reply
 
 
