@@ -23,7 +23,6 @@ from quire_daemon.recorder import Recorder
 from quire_journal.history import History
 from quire_journal.log import Reading
 from quire_journal.pausing import pause, pausing
-from quire_journal.refusals import Refused
 
 T = TypeVar("T")
 
@@ -37,7 +36,7 @@ MOST_TRIED_S: Final = 0.004
 """And so long, of one turn, are all of them together before the next has to wait for the next turn."""
 
 MOST_THOUGHTS: Final = 8
-"""Thoughts of one call that come to nothing because its files change meanwhile, before it is told `busy`."""
+"""Thoughts of one call that come to nothing because its files change meanwhile, before it is decided in one piece."""
 
 MOST_FIBERS: Final = 32
 """Each is a thread, and keeps a state of the journal."""
@@ -116,13 +115,13 @@ class Thinker:
         return thought.fiber.result(), thought.head
 
     def thought_in_vain(self, call: Call) -> None:
-        """What the call is about changed meanwhile. Raises `Refused` where it does so again and again."""
+        """What the call is about changed meanwhile. After `MOST_THOUGHTS` it is decided while nothing can change."""
         call.thoughts += 1
-        if call.thoughts > MOST_THOUGHTS:
-            message = f"{call.tool.name}: its files change faster than it can be worked out; nothing was done."
-            raise Refused("busy", message, "retry", retry_after_ms=250)
 
     def _try(self, call: Call, about: object, work: Callable[[History, bool], T]) -> tuple[T, int]:
+        if call.thoughts >= MOST_THOUGHTS:
+            with self._recorder.history_apart(Pausing) as history:
+                return work(history, False), self._recorder.journal.head
         began_s = self._mono_s()
         if self._left_s <= 0.0:
             raise NotYet(began_s)
