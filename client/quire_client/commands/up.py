@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +28,9 @@ TOLD_S: Final = 1.5
 SHORT_S: Final = 0.5
 """How long the recording of a small folder takes at most; only of a longer one there is something to tell."""
 
+STARTING_S: Final = 1.5
+"""Time between two lines that say that the daemon is still starting."""
+
 MANY_FILES: Final = 200_000
 """Files of a folder above which `up` asks first: that is more often a wrong folder than a project."""
 
@@ -44,10 +49,10 @@ def run(call: Invocation) -> int:
     refused = None if "yes" in call.options or call.place.identity_file.exists() else _unasked(call)
     if refused is not None:
         return refused
-    if not call.person_watches and running(call.place) is None:
-        call.say("Starting the daemon.")
     try:
-        with call.connect(told=_Told(call)) as client:
+        with _starting(call):
+            opened = call.connect(told=_Told(call))
+        with opened as client:
             reply = client.status() if "no-wait" in call.options else _captured(client, call)
             lacking = _lacking(client, reply) if reply.get("ok") and not call.json else ""
             return call.answer(reply, lambda reply: _show(reply, lacking))
@@ -97,6 +102,28 @@ def files_of(root: Path) -> Iterator[str]:
         if ".git" in folders:
             folders.remove(".git")
         yield from names
+
+
+@contextmanager
+def _starting(call: Invocation) -> Iterator[None]:
+    """Tell again and again, where no person watches, that the daemon starts; its first start takes longest."""
+    if call.person_watches or running(call.place) is not None:
+        yield
+        return
+    ended = threading.Event()
+
+    def tell() -> None:
+        call.say("Starting the daemon.")
+        while not ended.wait(STARTING_S):
+            call.say("The daemon is still starting.")
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        teller.join()
 
 
 class _Told:
