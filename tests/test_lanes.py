@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import lanes
-from cases import every
 
 FILES = {path.name: path for path in Path(__file__).parent.rglob("test_*.py")}
 WIDE = [path for path in FILES.values() if lanes.MARK in path.read_bytes() and path.name != Path(__file__).name]
 
 
-@every(
+@pytest.mark.parametrize(
     ("marks", "by_default", "wide", "named"),
     [((), True, False, True), (("wide",), False, True, True), (("campaign",), False, False, False)],
 )

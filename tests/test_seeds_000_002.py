@@ -8,7 +8,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from cases import every
+import pytest
 
 HERE = Path(__file__).parent
 ROWS = json.loads((HERE / "vectors" / "seeds_000_002.json").read_text(encoding="utf-8"))
@@ -17,7 +17,7 @@ CASES = {
 }
 
 
-@every("row", ROWS, ids=[row["id"] for row in ROWS])
+@pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
 def test_a_demand_of_the_seeds_names_a_test_that_exists(row: dict[str, str]) -> None:
     assert row["words"]
     path, _, node = row["test"].partition("::")

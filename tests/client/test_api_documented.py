@@ -13,7 +13,6 @@ import msgspec
 import pytest
 from fake_line import FakeDoor, FakeLine
 
-from cases import every
 from quire_client import api, calling
 from quire_client.api import Choice, Client, Writing
 from quire_daemon.handlers import TOOLS
@@ -37,7 +36,7 @@ def test_every_tool_of_the_daemon_that_has_a_method_is_named_as_the_method() -> 
     assert set(METHODS) <= {*TOOLS, *SERVICES}
 
 
-@every("part", ["reply", "refused", "source"])
+@pytest.mark.parametrize("part", ["reply", "refused", "source"])
 def test_every_method_says_what_it_replies_when_it_is_refused_and_where_that_is_decided(part: str) -> None:
     assert all(said(name)[part].strip() for name in METHODS)
 
@@ -103,7 +102,7 @@ def arguments(name: str) -> dict[str, Any]:
     return given
 
 
-@every("name", METHODS)
+@pytest.mark.parametrize("name", METHODS)
 def test_every_argument_of_a_method_is_one_of_the_tool(name: str, place: Place) -> None:
     line = FakeLine({"export": {"ok": False}})
     getattr(Client(FakeDoor(place, line), Caller()), name)(**arguments(name))

@@ -18,7 +18,6 @@ import pytest
 from exact import ROOT, assert_exact
 from fake_line import FakeOpener
 
-from cases import every
 from quire_client.__main__ import main
 from quire_client.commands import COMMANDS, GROUPS, offered
 from quire_client.helping import WIDEST, of_command, overview
@@ -158,7 +157,7 @@ def test_without_a_tool_the_help_is_that_of_the_command(capsys: pytest.CaptureFi
 # -- colours -----------------------------------------------------------------------------------------------------
 
 
-@every(
+@pytest.mark.parametrize(
     ("is_terminal", "environ", "on"),
     [
         (True, {}, True),
@@ -182,7 +181,7 @@ def test_colours_are_for_terminals_unless_the_environment_says_otherwise(
 # -- the pager ---------------------------------------------------------------------------------------------------
 
 
-@every(
+@pytest.mark.parametrize(
     ("environ", "command"),
     [
         ({}, "less"),
@@ -198,7 +197,7 @@ def test_the_pager_is_the_one_of_the_environment(environ: dict[str, str], comman
     assert pager({"TERM": "xterm", **environ}) == command
 
 
-@every(
+@pytest.mark.parametrize(
     ("text", "fitting"),
     [
         ("", True),

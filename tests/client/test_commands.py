@@ -16,7 +16,6 @@ import pytest
 from command_line import Quire
 
 import quire_client.commands
-from cases import every
 from quire_client.commands import COMMANDS
 from quire_client.commands.base import COMMON, Command, Invocation
 from quire_journal import VERSION
@@ -31,7 +30,7 @@ def test_without_a_command_the_help_lists_all_of_them(quire: Quire) -> None:
         assert f"  {name:<{max(map(len, COMMANDS))}}  {summary}\n" in ran.out
 
 
-@every("name", COMMANDS)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_with_an_example(name: str, quire: Quire) -> None:
     asked = [quire("help", name), quire(name, "--help"), quire(name, "-h")]
     assert len({ran.out for ran in asked}) == 1
@@ -43,7 +42,7 @@ def test_every_command_has_help_with_an_example(name: str, quire: Quire) -> None
     assert max(map(len, text.splitlines())) <= 120
 
 
-@every("name", COMMANDS)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_commands_example_can_be_read_as_it_stands(name: str) -> None:
     """Its options exist. (What the words mean is up to the command.)"""
     command: Command = import_module(f"quire_client.commands.{name.replace('-', '_')}").COMMAND
@@ -51,7 +50,7 @@ def test_every_commands_example_can_be_read_as_it_stands(name: str) -> None:
     assert {word for word in command.example.split() if word.startswith("-")} <= known
 
 
-@every("name", COMMANDS)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_no_option_of_a_command_hides_a_common_one(name: str) -> None:
     command: Command = import_module(f"quire_client.commands.{name.replace('-', '_')}").COMMAND
     names = [option.name for option in (*COMMON, *command.options)]
@@ -73,7 +72,7 @@ def test_the_version_is_one_line(quire: Quire) -> None:
 # -- usage -------------------------------------------------------------------------------------------------------
 
 
-@every(
+@pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (["fly"], "There is no command 'fly'; `quire help` lists them."),

@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from command_line import WRITER, Quire
-
-from cases import every
 
 
 def test_log_is_a_table_that_says_how_to_go_on(quire: Quire) -> None:
@@ -141,7 +140,7 @@ def test_a_log_or_listing_of_a_path_that_nobody_knows_is_refused_and_one_that_on
     assert json.loads(quire("log", "x", "--json", log=log).out)["error"] == "not_found"
 
 
-@every(
+@pytest.mark.parametrize(
     ("words", "writers", "hints"),
     [
         (("--agent", "bob"), ["alice"], True),
@@ -214,7 +213,7 @@ def test_why_names_a_line_and_tells_what_is_behind_it(quire: Quire, site: Path) 
     assert out.endswith("\n\n`quire show v7` prints the file as it was found.\n")
 
 
-@every("typed", ["file written", "file-written", "file_written"])
+@pytest.mark.parametrize("typed", ["file written", "file-written", "file_written"])
 def test_a_kind_is_typed_as_it_is_printed(typed: str, quire: Quire) -> None:
     for words in (["log"], ["since", "seq:1"]):
         ((_, arguments),) = quire(*words, "--kind", typed).asked

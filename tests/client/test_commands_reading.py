@@ -15,7 +15,6 @@ import pytest
 from command_line import WRITER, Quire
 
 import live
-from cases import every
 from quire_client.commands.read import LOSSY
 from quire_client.shell_words import step
 
@@ -138,7 +137,7 @@ def test_show_prints_the_text_and_tells_beside_it_who_wrote_it(quire: Quire) -> 
     assert (ran.out, ran.err) == ("x\ny", "2026-01-31 12:00:00Z  v812  alice/s1  file written  a.py\n")
 
 
-@every(
+@pytest.mark.parametrize(
     ("given", "sent"),
     [("14", "seq:14"), ("v14", "v14"), ("v3", "v3"), ("before-lunch", "before-lunch")],
 )

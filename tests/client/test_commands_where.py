@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from command_line import Quire
 
-from cases import every
 from quire_client.commands import COMMANDS
 from quire_client.commands.base import Invocation
 from quire_client.moments import HERE, PARTED, POINTS
@@ -18,7 +17,7 @@ from quire_journal.places import place_of
 # -- points ------------------------------------------------------------------------------------------------------
 
 
-@every(
+@pytest.mark.parametrize(
     "words",
     [
         ("log", "--since", "2d"),
@@ -68,7 +67,7 @@ def test_wherever_a_point_is_named_it_can_be_a_time_ago(words: tuple[str, ...], 
     assert all(abs(datetime.now(UTC) - timedelta(days=2) - at) < timedelta(minutes=5) for at in times)
 
 
-@every(
+@pytest.mark.parametrize(
     ("words", "said"),
     [
         (("log", "--since", "2026-13-45"), "'2026-13-45' is not a time"),
@@ -87,7 +86,7 @@ def _joined(text: str) -> str:
     return " ".join(text.split())
 
 
-@every("name", COMMANDS)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_the_help_of_a_command_that_takes_a_point_says_what_one_is(name: str, quire: Quire) -> None:
     text = quire("help", name).out
     takes = any(word in text for word in ("POINT ", "@POINT", "A..B [", "POINT]", "[CURSOR]"))
@@ -187,7 +186,7 @@ def test_a_path_may_hold_the_sign_that_parts_it_from_its_point() -> None:
     assert call.path_at("a.py") == ("a.py", "")
 
 
-@every(
+@pytest.mark.parametrize(
     ("command", "asked"),
     [
         ("cat", ("read_file", {"path": "src/icon@2x.png", "content_base64": True})),

@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import live
-from cases import every
 from letters import texts
 from quire_client.__main__ import main
 from quire_client.commands.base import Invocation
@@ -34,7 +33,7 @@ ROOT = "/work/app"
 CASES = [(name, case) for name in AGENTS for case in json.loads((VECTORS / f"{name}.json").read_text())]
 
 
-@every(("name", "case"), CASES, ids=[f"{name}: {case['case']}" for name, case in CASES])
+@pytest.mark.parametrize(("name", "case"), CASES, ids=[f"{name}: {case['case']}" for name, case in CASES])
 def test_an_event_asks_the_daemon_and_is_answered_as_written_down(name: str, case: dict[str, Any]) -> None:
     speaks, replies, asked = agent(name), list(case["replies"]), []
     intent = speaks.understand(case["input"])
@@ -55,7 +54,7 @@ def test_an_event_asks_the_daemon_and_is_answered_as_written_down(name: str, cas
     assert json.loads(json.dumps(answer)) == answer
 
 
-@every("name", AGENTS)
+@pytest.mark.parametrize("name", AGENTS)
 def test_the_vectors_of_an_agent_have_every_event_that_it_knows(name: str) -> None:
     cases = json.loads((VECTORS / f"{name}.json").read_text())
     told = {case["input"].get("hook_event_name") or case["input"].get("event") for case in cases}
@@ -225,7 +224,7 @@ class Stdin:
         return False
 
 
-@every(
+@pytest.mark.parametrize(
     ("arguments", "given"),
     [
         (["claude-code"], b""),

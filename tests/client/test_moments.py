@@ -8,14 +8,13 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from cases import every
 from quire_client.moments import NoMoment, point
 
 NOW = datetime(2026, 3, 29, 12, 0, tzinfo=UTC)  # at two in the morning of this day clocks there were put forward
 THERE = ZoneInfo("Europe/Zurich")
 
 
-@every(
+@pytest.mark.parametrize(
     ("text", "means"),
     [
         ("now", "2026-03-29T12:00:00.000000Z"),
@@ -45,7 +44,7 @@ def test_a_time_is_sent_in_utc(text: str, means: str) -> None:
 NO_TIMES = ["v12", "seq:3", "lunch", "2", "2x", "d", "2d-old", "12abc", "3rd", "todays", "2026-01-31-release", "1:2"]
 
 
-@every("text", [*NO_TIMES, ""])
+@pytest.mark.parametrize("text", [*NO_TIMES, ""])
 def test_what_is_no_time_is_left_as_it_is(text: str) -> None:
     assert point(text, NOW, THERE) == text
 
@@ -55,7 +54,7 @@ def test_an_exact_time_keeps_all_its_digits() -> None:
         assert point(exact, NOW, THERE) == exact
 
 
-@every(
+@pytest.mark.parametrize(
     "text",
     [
         "2026-13-45",

@@ -15,7 +15,6 @@ from tempfile import TemporaryDirectory
 import pytest
 
 import rights
-from cases import every
 from disks import mounted
 from quire_daemon.logfile import Log
 from quire_daemon.reserve import Reserve
@@ -155,7 +154,9 @@ def test_what_is_no_file_where_one_of_ours_must_be_keeps_nobody_waiting_and_is_n
 
 
 @pytest.mark.parametrize("put", [os.mkfifo, os.mkdir, lambda path: os.symlink("/nowhere/x", path), as_socket])
-@every("name", ["reserve", "gc.begun", "journal", "journal/clean", "journal/db", "journal/db/data.mdb"])
+@pytest.mark.parametrize(
+    "name", ["reserve", "gc.begun", "journal", "journal/clean", "journal/db", "journal/db/data.mdb"]
+)
 def test_whatever_stands_in_place_of_what_a_daemon_keeps_its_start_says_so(
     name: str, put: Callable[[Path], None]
 ) -> None:

@@ -21,7 +21,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import live
-from cases import every
 from letters import texts
 from quire_client.packing import pack, unpack
 from quire_client.quick import NotRunning, Quick, Unreachable
@@ -48,7 +47,7 @@ def test_what_is_packed_here_msgspec_reads_and_the_other_way_round(value: Any) -
     assert unpack(msgspec.msgpack.encode(value)) == value
 
 
-@every("size", [0, 15, 16, 31, 32, 255, 256, 65_535, 65_536])
+@pytest.mark.parametrize("size", [0, 15, 16, 31, 32, 255, 256, 65_535, 65_536])
 def test_every_width_of_a_length_is_understood(size: int) -> None:
     for value in ("x" * size, b"x" * size, [None] * size, {str(n): None for n in range(size)}):
         assert msgspec.msgpack.decode(pack(value)) == value
@@ -61,7 +60,9 @@ def test_bytes_that_are_no_message_are_a_value_error_and_nothing_else(data: byte
         unpack(data)
 
 
-@every("data", [b"\x91" * 1000, b"\xdf\xff\xff\xff\xff", b"\xdb\xff\xff\xff\xff", b"\x81\x01\x01", b"\x01\x01"])
+@pytest.mark.parametrize(
+    "data", [b"\x91" * 1000, b"\xdf\xff\xff\xff\xff", b"\xdb\xff\xff\xff\xff", b"\x81\x01\x01", b"\x01\x01"]
+)
 def test_hostile_messages_are_refused_before_they_cost_anything(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"nested|early|not a text|follow"):
         unpack(data)

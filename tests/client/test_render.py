@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 
-from cases import every
+import pytest
+
 from quire_client import render
 
 
-@every(
+@pytest.mark.parametrize(
     ("said", "shown"),
     [
         ("plain", "plain"),
@@ -48,7 +49,7 @@ def test_json_is_ascii_where_what_prints_it_has_no_other_characters() -> None:
     assert '"é"' in render.as_json({"é": UNSAFE}, "latin-1")
 
 
-@every(
+@pytest.mark.parametrize(
     ("terminal", "environ", "coloured"),
     [
         (True, {}, True),
@@ -96,7 +97,7 @@ def test_the_colours_for_writers_begin_again() -> None:
     assert colours.of(6) == colours.of(0)
 
 
-@every(
+@pytest.mark.parametrize(
     ("said", "shown"),
     [
         (f"git: checkout: moving from {'3f' * 20} to main (HEAD {'3f' * 6} -> main {'4e' * 6})", None),
@@ -110,7 +111,7 @@ def test_a_hint_is_told_in_a_few_words(said: str, shown: str | None) -> None:
     assert render.hint(said) == (shown or "git checkout: moving from 3f3f3f3f3f to main")
 
 
-@every(
+@pytest.mark.parametrize(
     ("message", "shown"),
     [
         (

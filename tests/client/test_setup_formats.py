@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases import every
 from letters import texts
 from quire_client.setup import Malformed, block, jsonc
 
@@ -57,7 +56,7 @@ COMMENTED = """\
 """
 
 
-@every("text", [COMMENTED, COMMENTED.replace("\n", "\r\n")], ids=["lf", "crlf"])
+@pytest.mark.parametrize("text", [COMMENTED, COMMENTED.replace("\n", "\r\n")], ids=["lf", "crlf"])
 def test_comments_trailing_commas_and_line_breaks_stay(text: str) -> None:
     longer = jsonc.put(jsonc.append(text, ("hooks", "Stop"), {"x": 1}), ("new",), [1])
     value = jsonc.read(longer)
@@ -68,7 +67,7 @@ def test_comments_trailing_commas_and_line_breaks_stay(text: str) -> None:
     assert jsonc.remove(jsonc.remove(longer, ("hooks", "Stop", 1)), ("new",)) == text
 
 
-@every(
+@pytest.mark.parametrize(
     ("text", "where"),
     [
         ("", "line 1: a value is missing"),
@@ -99,7 +98,7 @@ def test_every_json_is_read_as_the_library_reads_it(value: Any) -> None:
 TABLE: dict[str, str | list[str]] = {"command": 'C:\\a "b"/quire', "args": ["mcp", "-C", "/ü"]}
 
 
-@every("text", ["", "# mine\nmodel = 'x' # fast\n\n[mcp_servers.other]\ncommand = 'y'", "a = 1\r\n"])
+@pytest.mark.parametrize("text", ["", "# mine\nmodel = 'x' # fast\n\n[mcp_servers.other]\ncommand = 'y'", "a = 1\r\n"])
 def test_our_table_comes_to_the_end_of_a_toml_file_once_and_goes_again(text: str) -> None:
     longer = block.put(text, ("mcp_servers", "quire"), TABLE)
     assert tomllib.loads(longer)["mcp_servers"]["quire"] == TABLE
@@ -109,7 +108,7 @@ def test_our_table_comes_to_the_end_of_a_toml_file_once_and_goes_again(text: str
     assert tomllib.loads(block.take(longer)) == tomllib.loads(text)
 
 
-@every(
+@pytest.mark.parametrize(
     ("text", "why"),
     [
         ("a = ", "Invalid value"),

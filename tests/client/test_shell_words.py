@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from importlib import import_module
 
-from cases import every
+import pytest
+
 from quire_client.commands import COMMANDS
 from quire_client.commands.base import COMMON
 from quire_client.shell_words import ARGUMENTS, STEPS, sentence, step
@@ -24,7 +25,9 @@ def test_every_option_and_command_that_a_refusal_names_is_there() -> None:
     assert {name for one in said for name in re.findall(r"`quire ([a-z-]+)", one)} <= {*COMMANDS, "help"}
 
 
-@every("action", sorted({*(code.next for code in CODES.values()), "plan", "list_bursts", "begin_again"}))
+@pytest.mark.parametrize(
+    "action", sorted({*(code.next for code in CODES.values()), "plan", "list_bursts", "begin_again"})
+)
 def test_no_next_step_is_a_word_of_the_wire(action: str) -> None:
     assert "_" not in step(action).replace("op_status", "")
 

@@ -19,7 +19,6 @@ from pathlib import Path
 import pytest
 from fake_line import FakeOpener
 
-from cases import every
 from quire_client.__main__ import main
 from quire_journal.identities import settle
 from quire_journal.places import place_of
@@ -35,7 +34,7 @@ def ran(redirected: str, *words: str, code: str = "") -> subprocess.CompletedPro
     return subprocess.run(shell, capture_output=True, timeout=60)
 
 
-@every("redirected", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("redirected", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_streams_that_are_closed_change_nothing(redirected: str) -> None:
     done = ran(redirected, "help", "log")
     assert (done.returncode, done.stderr) == (0, b"")
@@ -52,7 +51,7 @@ def test_the_numbers_of_closed_streams_are_not_given_to_other_files() -> None:
 
 
 @needs_full
-@every("words", [("help",), ("--json", "help"), ("--json", "call", "x", "{")])
+@pytest.mark.parametrize("words", [("help",), ("--json", "help"), ("--json", "call", "x", "{")])
 def test_output_that_finds_no_room_is_one_sentence_and_a_status_of_its_own(words: tuple[str, ...]) -> None:
     done = ran("> /dev/full", *words)
     assert done.returncode == 74
@@ -66,12 +65,12 @@ def test_a_hook_ends_with_0_whatever_becomes_of_its_answer() -> None:
 
 
 @needs_full
-@every("redirected", ["2> /dev/full", "2>&-", "> /dev/full 2>&1", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("redirected", ["2> /dev/full", "2>&-", "> /dev/full 2>&1", "<&- >&- 2>&-"])
 def test_a_sentence_that_nobody_can_be_told_leaves_the_status_as_it_is(redirected: str) -> None:
     assert ran(redirected, "--no-such-option").returncode == 2
 
 
-@every("words", [("help", "log"), ("call", "x", "{", "--json")])
+@pytest.mark.parametrize("words", [("help", "log"), ("call", "x", "{", "--json")])
 def test_a_reader_that_has_gone_leaves_the_status_as_it_is(words: tuple[str, ...]) -> None:
     reading, writing = os.pipe()
     os.close(reading)

@@ -10,7 +10,6 @@ import pytest
 from exact import assert_exact
 from fake_line import FakeOpener
 
-from cases import every
 from quire_client import picture
 from quire_client.__main__ import main
 from quire_client.picture import Seen
@@ -93,8 +92,8 @@ def test_how_often_is_a_number_of_seconds(every: str, answers: dict[str, Any]) -
     assert main(["top", "--every", every], FakeOpener(answers)) == 2
 
 
-@every("height", [1, 3, 8, 12, 24, 60])
-@every("width", [20, 80, 200])
+@pytest.mark.parametrize("height", [1, 3, 8, 12, 24, 60])
+@pytest.mark.parametrize("width", [20, 80, 200])
 def test_the_picture_fits_the_terminal(height: int, width: int) -> None:
     drawn = picture.lines(seen(200), height, width, PLAIN)
     assert len(drawn) <= height
@@ -123,7 +122,7 @@ def test_few_lines_show_who_is_there_and_what_changed_and_of_the_rest_what_is_no
     assert picture.lines(now, 4, 40, PLAIN)[2:] == ["Callers", "  alice/s1    connected"]
 
 
-@every(
+@pytest.mark.parametrize(
     ("path", "width", "files", "events"),
     [
         ("src/a.py", 40, "v812  alice/s1  1 change  src/a.py", "v812  alice/s1  file written  src/a.py"),

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from cases import every
 from quire_client.mcp.gate import token_in, verdict
 from quire_journal.places import WorkspaceRefused
 
@@ -54,7 +53,9 @@ def test_a_foreign_origin_is_refused_even_with_the_token(origin: str) -> None:
     assert status(origin=origin) == 403
 
 
-@every("said", ["", "Bearer", "Bearer wrong", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x", "Bearer é"])
+@pytest.mark.parametrize(
+    "said", ["", "Bearer", "Bearer wrong", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x", "Bearer é"]
+)
 def test_a_wrong_token_is_refused_and_told_which_scheme_is_wanted(said: str) -> None:
     no = verdict([(b"host", b"127.0.0.1:8123"), (b"authorization", said.encode())], 8123, TOKEN, MOST)
     assert no is not None

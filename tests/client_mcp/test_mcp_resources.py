@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 import sdk
-from cases import every
 
 
-@every(
+@pytest.mark.parametrize(
     ("uri", "tool", "args"),
     [
         ("quire://file/src/app.py", "read_file", {"path": "src/app.py"}),
@@ -30,7 +29,7 @@ def test_a_uri_is_a_call(uri: str, tool: str, args: dict[str, Any]) -> None:
     assert sdk.resources.wanted(uri) == (tool, args)
 
 
-@every(
+@pytest.mark.parametrize(
     "uri",
     [
         "file:///etc/passwd",

@@ -9,7 +9,6 @@ import anyio
 import pytest
 
 import sdk
-from cases import every
 
 PING = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
 NOTICE = b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\n'
@@ -36,7 +35,7 @@ def test_what_is_no_json_is_a_parse_error_without_an_id(line: bytes) -> None:
     assert error(line, 10_000) == (sdk.types.PARSE_ERROR, None)
 
 
-@every(
+@pytest.mark.parametrize(
     ("line", "request_id"),
     [
         (b'{"jsonrpc": "1.0", "id": 7, "method": "ping"}', 7),

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from cases import every
 from quire_daemon import starting
 from quire_daemon.admission import IDLE_S, LEAVING, MOST_CONNECTIONS, SPARE, STRANGER_S, Seen, room, to_leave
 from quire_daemon.server import Server, listen
 from quire_journal.limits import reached
 
 
-@every(
+@pytest.mark.parametrize(
     ("limit", "used", "connections", "more"),
     [
         (120, 30, 0, 120 - SPARE - 30),
@@ -42,7 +41,7 @@ def test_who_never_asked_leaves_before_who_does_not_read_and_he_before_who_is_id
     assert to_leave([IDLE, DEAF, IDLER, STRANGER], LONG) == [STRANGER, DEAF, IDLER, IDLE]
 
 
-@every(
+@pytest.mark.parametrize(
     "stays",
     [
         STRANGER._replace(since_s=LONG),  # just came

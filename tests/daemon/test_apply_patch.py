@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 from desk import Desk
 from hypothesis import given
 from hypothesis import strategies as st
 from patches import envelope, update
 
-from cases import every
 from playbook import Playbook
 from quire_daemon.config import Settings
 from quire_daemon.handlers.apply_patch import PATCH_TOOL
@@ -143,7 +143,7 @@ BAD = {
 }
 
 
-@every(
+@pytest.mark.parametrize(
     ("section", "code"),
     [
         ("context_not_found", "patch_apply_error"),
@@ -156,7 +156,7 @@ BAD = {
         ("parse", "patch_parse_error"),
     ],
 )
-@every("dry_run", [False, True])
+@pytest.mark.parametrize("dry_run", [False, True])
 def test_one_file_that_cannot_be_changed_keeps_all_from_it(section: str, code: str, dry_run: bool) -> None:
     book = Playbook({"f.txt": "a\n", "p.txt": "p\n", "dir/x": "x\n", "first.txt": "1\n"})
     before = dict(book.files)
@@ -168,7 +168,7 @@ def test_one_file_that_cannot_be_changed_keeps_all_from_it(section: str, code: s
     assert len(book.events(EditRefused)) == (0 if dry_run else 1)
 
 
-@every(
+@pytest.mark.parametrize(
     ("sections", "reason"),
     [
         (["*** Update File: f.txt", "-a", "+A", "*** Delete File: f.txt"], "duplicate_path"),
@@ -187,7 +187,7 @@ def test_a_path_has_one_place_in_a_patch(sections: list[str], reason: str) -> No
     assert book.files == {"f.txt": b"a\n", "p.txt": b"p\n"}
 
 
-@every(
+@pytest.mark.parametrize(
     ("sections", "said"),
     [
         (["*** Delete File: f.txt", "*** Add File: f.txt", "+new"], "removed and added again: update it instead"),
@@ -281,7 +281,7 @@ def test_a_suspicious_result_is_told_and_if_asked_refused_for_all() -> None:
 # ── arguments ────────────────────────────────────────────────────────────────
 
 
-@every(
+@pytest.mark.parametrize(
     ("more", "named"),
     [
         ({"expectedSha256ByPath": {"f.txt": "xyz"}}, "f.txt"),
@@ -323,7 +323,7 @@ def test_a_sha_that_is_right_is_enough() -> None:
     assert book.call("apply_patch", {"patch": FOUR, "expectedSha256ByPath": expected})["ok"]
 
 
-@every("path", ["f.txt", "gone.txt", "old.py", "p.txt", "dir/new.txt"])
+@pytest.mark.parametrize("path", ["f.txt", "gone.txt", "old.py", "p.txt", "dir/new.txt"])
 def test_a_sha_that_is_wrong_refuses_all(path: str) -> None:
     book = four()
     before = dict(book.files)
@@ -333,7 +333,7 @@ def test_a_sha_that_is_wrong_refuses_all(path: str) -> None:
     assert book.files == before
 
 
-@every("path", ["f.txt", "gone.txt", "old.py", "p.txt"])
+@pytest.mark.parametrize("path", ["f.txt", "gone.txt", "old.py", "p.txt"])
 def test_the_sha_of_an_earlier_version_tells_who_changed_it(path: str) -> None:
     book = four()
     book.call("read_file", {"path": path})

@@ -14,7 +14,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from patches import update
 
-from cases import every
 from playbook import Playbook
 from quire_daemon.dialects.apply_patch import plan_file
 from quire_daemon.dialects.patch_text import parse_patch
@@ -52,7 +51,7 @@ def test_whole_lines_are_matched_never_parts() -> None:
     assert refused(b"abc\n", update("-ab", "+X")).details["reason"] == "context_not_found"
 
 
-@every("line", ["  a", "a ", "A", "\ta"])
+@pytest.mark.parametrize("line", ["  a", "a ", "A", "\ta"])
 def test_nothing_is_matched_nearly_but_the_nearest_line_is_told(line: str) -> None:
     error = refused(f"first\n{line}\n".encode(), update("@@", "-a", "+b"))
     assert (error.code, error.details["reason"], error.details["hunk"]) == ("patch_apply_error", "context_not_found", 1)
@@ -66,7 +65,7 @@ def test_a_missing_context_line_is_named() -> None:
     assert (error.details["missing_line"], error.details["near_miss"]["line"]) == ("three for", 3)
 
 
-@every(
+@pytest.mark.parametrize(
     ("text", "hunk", "said", "line"),
     [
         ("q\na\nX\nb\nc\n", [" a", " b", "-c"], "at line 3, but line 3 is 'X', where the patch has 'a'", 3),
@@ -125,7 +124,7 @@ class B:
 """
 
 
-@every(
+@pytest.mark.parametrize(
     ("headers", "line"),
     [(["class A:", "def f(self):"], 3), (["class A:", "    def g(self):"], 6), (["class B:", "def f(self):"], 11)],
 )
@@ -136,7 +135,7 @@ def test_headers_tell_places_apart(headers: list[str], line: int) -> None:
     assert patched(CLASSES, patch) == b"\n".join(lines)
 
 
-@every("header", ["class A:", "def g(self):"])
+@pytest.mark.parametrize("header", ["class A:", "def g(self):"])
 def test_headers_that_leave_several_places_are_not_enough(header: str) -> None:
     error = refused(CLASSES, update(f"@@ {header}", "-        return 1", "+        return 2"))
     assert (error.code, error.details["matchCount"]) == ("multiple_matches", 2)
@@ -161,7 +160,7 @@ def test_braces_labels_and_directives_end_no_section() -> None:
     assert patched(text, update("@@ int f()", "-  a();", "+  b();")) == changed
 
 
-@every(
+@pytest.mark.parametrize(
     ("text", "header", "old"),
     [
         ("def f():\n    a\n\nx = 1\n", "def f():", "x = 1"),
@@ -185,7 +184,7 @@ def test_a_closing_line_is_that_of_the_section() -> None:
     assert patched(text, update("@@ int f()", " }", "+// f")) == text.replace(b"}\n", b"}\n// f\n", 1)
 
 
-@every(
+@pytest.mark.parametrize(
     ("first", "goes_on"),
     [
         ("try:", "except ValueError:"),
@@ -249,7 +248,7 @@ def test_a_line_that_stands_elsewhere_than_its_number_says_is_found_and_told() -
     assert [(w["type"], w["line"]) for w in reply["warnings"]] == [("line_number_off", 2)]
 
 
-@every(
+@pytest.mark.parametrize(
     ("text", "made"),
     [
         (b"a\nb\n", b"a\nb\nnew\n2\n"),
@@ -510,7 +509,7 @@ class Counted(bytes):
         return super().strip(given)
 
 
-@every("header", ["a", "default:", "#"])
+@pytest.mark.parametrize("header", ["a", "default:", "#"])
 def test_a_header_that_every_line_is_costs_a_few_looks_at_each_however_often_it_is_said(header: str) -> None:
     """Each of them began a section of its own, which went through all the others: the daemon answered nobody else."""
     lines = [Counted(header.encode())] * 60 + [Counted(b"  x")] * 2

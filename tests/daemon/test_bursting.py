@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from clocks import SECOND, SetClock
 
-from cases import every
 from quire_daemon.bursting import Bursting
 from quire_daemon.call import Call
 from quire_daemon.connections import LOOK_S
@@ -105,7 +105,7 @@ def test_with_the_daemon_all_connections_end_and_what_was_bound_to_them() -> Non
         assert [burst.number for burst in history.open_bursts()] == [free]
 
 
-@every("bind", ["session", "connection"])
+@pytest.mark.parametrize("bind", ["session", "connection"])
 def test_the_end_of_its_time_is_noted_once(bind: str) -> None:
     scene = Scene()
     burst = scene.begin(bind, ttl_s=2)

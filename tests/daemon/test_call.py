@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import live
-from cases import every
 from letters import texts
 from quire_daemon.call import decode, nesting
 from quire_daemon.handlers import TOOLS
@@ -134,7 +133,7 @@ def test_a_field_of_another_shape_is_answered_with_the_shapes() -> None:
     assert caught.value.details == {"argument": "operations"}
 
 
-@every(
+@pytest.mark.parametrize(
     ("tool", "args", "nulls"),
     [
         ("edit_replace", {"old_text": "a", "new_text": "b"}, {"count": None, "dry_run": None, "base": None}),
@@ -167,7 +166,7 @@ def test_null_is_a_field_that_is_left_out_in_operations_and_edits_too() -> None:
     assert said("edit_file", edits=[{**text, "replaceAll": None, "expectedOccurrences": None}], **more) == known
 
 
-@every(
+@pytest.mark.parametrize(
     ("args", "named"),
     [
         ({"path": None, "old_text": "a", "new_text": "b"}, "`path`"),

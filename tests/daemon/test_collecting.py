@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from msgspec import msgpack
 
-from cases import every
 from quire_daemon.clock import SystemClock
 from quire_daemon.collecting import Asked, Collecting, due, usage, warnings
 from quire_daemon.config import Retention, Settings
@@ -220,8 +219,8 @@ def test_drops_wait_for_a_pause_of_others_and_not_at_all_where_there_is_one(tmp_
     assert told[2]["dropped"] == {"blobs": 1}
 
 
-@every(
-    "table, key, row",
+@pytest.mark.parametrize(
+    ("table", "key", "row"),
     [
         ("records", 2, b"nonsense"),
         ("blobs", 6, b""),
@@ -244,7 +243,7 @@ def test_a_collection_that_meets_damage_has_it_followed_up_like_any_other(
     assert [type(error) for error in daemon.faults] == [Damaged]
 
 
-@every(("for_good", "followed_up"), [(True, 1), (False, 0)])
+@pytest.mark.parametrize(("for_good", "followed_up"), [(True, 1), (False, 0)])
 def test_a_commit_of_a_collection_that_fails_for_good_is_followed_up_like_any_other(
     tmp_path: Path, for_good: bool, followed_up: int
 ) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cases import every
 from quire_daemon.config import Hooks, Settings, in_force, load, policy_of
 from quire_daemon.ignore import Ignore
 from quire_daemon.settings_files import SettingsFiles
@@ -42,7 +41,7 @@ def test_the_workspace_sets_one_key_of_a_dialect_and_the_users_others_stay() -> 
     assert load("[dialects.edit]\n", user) == load(None, user)
 
 
-@every("glob", ["[z-a]*", "*\\\\", " "])
+@pytest.mark.parametrize("glob", ["[z-a]*", "*\\\\", " "])
 def test_a_forbidden_glob_that_is_none_is_an_error_with_its_line(glob: str) -> None:
     """Every call would fail at it, or what was to be forbidden would not be."""
     with pytest.raises(BadSettings, match=r"\.quire\.toml: line 2: policy\.forbidden_globs: "):
@@ -79,7 +78,7 @@ def test_the_workspace_cannot_allow_absolute_paths_that_the_user_refuses() -> No
     assert settings.policy.allow_absolute_paths is False
 
 
-@every(
+@pytest.mark.parametrize(
     ("text", "parts"),
     [
         ("[edit]\non_stal = 1\n", [".quire.toml", "line 2", "on_stal"]),

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cases import every
+import pytest
+
 from playbook import play, play_in_parallel
 from quire_journal.ids import blob_id
 
@@ -22,7 +23,7 @@ CASES = [
 ]
 
 
-@every("case", CASES, ids=[case["id"] for case in CASES])
+@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
 def test_a_case_of_the_contract_holds(case: dict[str, Any]) -> None:
     expect = case["expect"]
     if "parallel" in case["call"]:

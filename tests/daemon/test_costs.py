@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from desk import Desk, lines
 
-from cases import every
 from playbook import Playbook
 from quire_daemon.config import Limits, Settings, load
 from quire_daemon.dialects.matching import MOST_EDITS, MOST_REPLACEMENTS
@@ -65,7 +64,7 @@ def test_lines_between_changes_that_are_told_together_keep_their_breaks() -> Non
     assert after == before.replace(b"x", b"z")
 
 
-@every(
+@pytest.mark.parametrize(
     ("tool", "args"),
     [
         ("edit_replace", {"old_text": "a", "new_text": "b", "count": 0}),
@@ -117,7 +116,7 @@ def test_many_edits_of_one_call_see_each_other(step: int) -> None:
     assert after == b"".join(b"%s%d.\n" % (b"L" if i % 2 else b"l", i) for i in range(1_000))
 
 
-@every(("size", "limit"), [(10, MOST_EDITS), (2**20, 256)])
+@pytest.mark.parametrize(("size", "limit"), [(10, MOST_EDITS), (2**20, 256)])
 def test_more_edits_than_can_be_looked_for_at_once_are_refused(size: int, limit: int) -> None:
     before = b"a" * size
     reply, _ = call(before, "multi_edit", edits=[{"old_text": "b", "new_text": "c"}] * (limit + 1))
@@ -159,7 +158,7 @@ def test_many_unknown_anchors_are_looked_for_together(digits: str) -> None:
     assert (reply["error"], reply["missing"]) == ("anchor_stale", wanted)
 
 
-@every("many", [1, 200])
+@pytest.mark.parametrize("many", [1, 200])
 def test_anchors_mean_the_same_however_many_are_looked_for(many: int) -> None:
     before = b"".join(b"line %d\n" % i for i in range(300))
     named = range(7, 7 + many)
@@ -200,7 +199,7 @@ def small(lines: int) -> Playbook:
     return Playbook({"f.txt": "x\n" * lines}, Settings(limits=Limits(edit_lines=5)))
 
 
-@every(
+@pytest.mark.parametrize(
     ("tool", "args"),
     [
         ("insert_lines", {"path": "f.txt", "line_number": 0, "text": "a"}),
@@ -234,7 +233,9 @@ def test_the_limit_of_lines_can_only_be_lowered_by_the_workspace() -> None:
 # ── the end of a file ──
 
 
-@every(("before", "old", "new", "done"), [(b"a\nb\n", "b\n", "b", "removed"), (b"a\nb", "b", "b\n", "added")])
+@pytest.mark.parametrize(
+    ("before", "old", "new", "done"), [(b"a\nb\n", "b\n", "b", "removed"), (b"a\nb", "b", "b\n", "added")]
+)
 def test_a_change_of_only_the_last_break_is_told(before: bytes, old: str, new: str, done: str) -> None:
     reply, after = call(before, "edit_replace", old_text=old, new_text=new)
     assert after == before.replace(old.encode(), new.encode())

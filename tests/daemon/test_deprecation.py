@@ -13,10 +13,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from freezegun import freeze_time
 
 import quire_daemon
-from cases import every
 from playbook import SECOND_NS, Playbook
 from quire_daemon.clock import SystemClock
 from quire_daemon.config import Dialects, EditDialect, Settings
@@ -70,7 +70,7 @@ def assert_ended(reply: dict[str, Any], book: Playbook) -> None:
 # ── four weeks ──
 
 
-@every("moment", [BEGAN, BEGAN + timedelta(weeks=2), ENDS - timedelta(seconds=1), ENDS - TICK])
+@pytest.mark.parametrize("moment", [BEGAN, BEGAN + timedelta(weeks=2), ENDS - timedelta(seconds=1), ENDS - TICK])
 def test_the_old_name_is_accepted_with_a_warning_until_the_last_moment(moment: datetime) -> None:
     reply, book = edit_at(moment, OLD_NAME)
     assert reply["ok"]
@@ -82,12 +82,12 @@ def test_the_old_name_is_accepted_with_a_warning_until_the_last_moment(moment: d
     assert "2026-02-02" in warning["message"]
 
 
-@every("moment", [ENDS, ENDS + TICK, ENDS + timedelta(seconds=1), ENDS + timedelta(days=3650)])
+@pytest.mark.parametrize("moment", [ENDS, ENDS + TICK, ENDS + timedelta(seconds=1), ENDS + timedelta(days=3650)])
 def test_after_four_weeks_the_old_name_is_refused(moment: datetime) -> None:
     assert_ended(*edit_at(moment, OLD_NAME))
 
 
-@every("moment", [BEGAN, ENDS - TICK, ENDS, ENDS + timedelta(days=3650)])
+@pytest.mark.parametrize("moment", [BEGAN, ENDS - TICK, ENDS, ENDS + timedelta(days=3650)])
 def test_the_new_name_is_always_accepted_and_never_warned_of(moment: datetime) -> None:
     reply, book = edit_at(moment, NEW_NAME)
     assert reply["ok"]
@@ -112,8 +112,8 @@ def test_both_names_are_refused_when_the_old_one_has_ended() -> None:
     assert_ended(*edit_at(ENDS, BOTH))
 
 
-@every("moment", [BEGAN, ENDS])
-@every("given", [{}, {"path": ""}, {"file_path": ""}, {"path": "", "file_path": ""}])
+@pytest.mark.parametrize("moment", [BEGAN, ENDS])
+@pytest.mark.parametrize("given", [{}, {"path": ""}, {"file_path": ""}, {"path": "", "file_path": ""}])
 def test_a_call_with_neither_name_is_refused_naming_path(moment: datetime, given: dict[str, str]) -> None:
     reply, _ = edit_at(moment, {**given, "operations": OPERATIONS})
     assert (reply["ok"], reply["error"]) == (False, "schema_invalid")
@@ -123,7 +123,7 @@ def test_a_call_with_neither_name_is_refused_naming_path(moment: datetime, given
 # ── a stated day ──
 
 
-@every("date", ["2026-01-10", "2026-03-31"])
+@pytest.mark.parametrize("date", ["2026-01-10", "2026-03-31"])
 def test_a_stated_day_counts_to_its_end_instead_of_the_four_weeks(date: str) -> None:
     midnight = datetime.fromisoformat(date).replace(tzinfo=UTC) + timedelta(days=1)
     reply, _ = edit_at(midnight - TICK, OLD_NAME, until(date))

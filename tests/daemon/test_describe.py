@@ -9,7 +9,6 @@ from typing import Any, get_args
 
 import pytest
 
-from cases import every
 from playbook import Playbook
 from quire_daemon.config import Dialect, Mcp, Settings, load
 from quire_daemon.dialects import DIALECTS
@@ -63,7 +62,7 @@ def test_nothing_that_removes_history_or_ends_the_daemon_is_offered_whatever_is_
     assert not [name for name in offered(ALL) if any(word in name for word in words)]
 
 
-@every("name", offered(ALL))
+@pytest.mark.parametrize("name", offered(ALL))
 def test_what_is_offered_keeps_to_what_clients_can_take(name: str) -> None:
     """Names are cut after 30 characters or so, descriptions after 2 KiB; some pass only ASCII."""
     tool = everything()[name]
@@ -79,7 +78,7 @@ def test_what_is_offered_keeps_to_what_clients_can_take(name: str) -> None:
     assert name in NATURES
 
 
-@every("name", offered(ALL))
+@pytest.mark.parametrize("name", offered(ALL))
 def test_annotations_say_all_four_and_agree_with_the_tool(name: str) -> None:
     told = everything()[name]["annotations"]
     assert set(told) == {"title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
@@ -125,7 +124,7 @@ def test_services_are_described_as_tools_are_and_never_offered() -> None:
     assert "findings" in alone["reply"]["$defs"]["VerifyReply"]["properties"]
 
 
-@every("name", {*TOOLS, *SERVICES})
+@pytest.mark.parametrize("name", {*TOOLS, *SERVICES})
 def test_every_tool_is_told_of(name: str) -> None:
     assert name in NATURES
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases import every
 from playbook import Playbook
 from quire_daemon.dialects.edit_file import FileParams
 from quire_daemon.schemas import flat
@@ -55,7 +55,7 @@ def _range(start: int, end: int, first: int, beyond: int) -> dict[str, int]:
     return {"startLine": start, "endLine": end, "startOffset": first, "endOffset": beyond}
 
 
-@every(
+@pytest.mark.parametrize(
     ("before", "old", "expected"),
     [
         (b"\xef\xbb\xbfa\r\nb\r\n", "b", _range(2, 2, 6, 7)),
@@ -96,7 +96,7 @@ def test_replace_all_replaces_all() -> None:
     assert book.text("f.txt") == "g g\ng\n"
 
 
-@every(("expected", "ok"), [(1, False), (2, False), (3, True), (4, False)])
+@pytest.mark.parametrize(("expected", "ok"), [(1, False), (2, False), (3, True), (4, False)])
 def test_a_text_may_say_how_often_it_matches(expected: int, ok: bool) -> None:
     book = Playbook({"f.txt": "f f f\n"})
     reply = edit(book, change("f", "g", expectedOccurrences=expected))
@@ -144,7 +144,7 @@ def test_near_misses_are_told_and_never_acted_on() -> None:
     assert book.text("f.txt") == "if x:\n    foo()\n    bar()\n"
 
 
-@every("old", ["a\nb", "a\r\nb"])
+@pytest.mark.parametrize("old", ["a\nb", "a\r\nb"])
 def test_a_crlf_in_the_text_or_none_both_match(old: str) -> None:
     book = Playbook({"f.txt": b"a\r\nb\r\n"})
     assert edit(book, change(old, "A\nB"))["ok"]
@@ -160,7 +160,7 @@ def test_what_changes_nothing_is_no_version() -> None:
 # ── arguments ──
 
 
-@every(
+@pytest.mark.parametrize(
     ("args", "named"),
     [
         ({"edits": []}, "edits"),
@@ -185,7 +185,7 @@ def test_bad_arguments_are_refused_by_name(args: dict[str, Any], named: str) -> 
     assert book.text("f.txt") == "a\n"
 
 
-@every(
+@pytest.mark.parametrize(
     ("args", "argument", "dry"),
     [
         ({}, "expectedSha256", False),
@@ -218,7 +218,7 @@ def test_a_call_without_its_sha256_learns_the_call_that_would_do(
     assert book.text("f.txt") == ("a a\nb\n" if dry else "A A\nB\n")
 
 
-@every(
+@pytest.mark.parametrize(
     ("path", "old", "why"),
     [
         ("f.txt", "z", "is not in the file"),
@@ -251,7 +251,7 @@ def test_the_schema_asks_for_the_sha256_and_does_not_know_the_arguments_of_other
     assert "dryRun" not in reply["message"]
 
 
-@every("path", ["gone.txt", "d"])
+@pytest.mark.parametrize("path", ["gone.txt", "d"])
 def test_what_is_missing_or_a_folder_is_not_found(path: str) -> None:
     book = Playbook({"f.txt": "a\n", "d/g.txt": "a\n"})
     assert edit(book, change("a", "b"), path=path)["error"] == "not_found"

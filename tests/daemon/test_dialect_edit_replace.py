@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cases import every
+import pytest
+
 from playbook import Playbook
 
 
@@ -28,7 +29,9 @@ def test_the_first_place_is_replaced_and_the_others_are_told() -> None:
     assert book.text("f.txt") == "qux bar foo\n"
 
 
-@every(("count", "made", "after"), [(0, 3, "b b b"), (2, 2, "b b a"), (3, 3, "b b b"), (9, 3, "b b b")])
+@pytest.mark.parametrize(
+    ("count", "made", "after"), [(0, 3, "b b b"), (2, 2, "b b a"), (3, 3, "b b b"), (9, 3, "b b b")]
+)
 def test_count_is_the_most_that_is_replaced_and_none_is_all(count: int, made: int, after: str) -> None:
     book = Playbook({"f.txt": "a a a"})
     reply = replace(book, "a", "b", count=count)
@@ -70,7 +73,7 @@ def test_what_a_lossy_read_shows_never_matches() -> None:
     assert book.files["f.txt"] == b"caf\xe9\n"
 
 
-@every(
+@pytest.mark.parametrize(
     ("args", "code"),
     [
         ({"old_text": "", "new_text": "x"}, "empty_old_text"),
@@ -89,7 +92,7 @@ def test_bad_arguments_are_refused_and_change_nothing(args: dict[str, Any], code
     assert (book.text("f.txt"), book.text("g.txt")) == ("a\n", "a\n")
 
 
-@every("name", ["path", "file"])
+@pytest.mark.parametrize("name", ["path", "file"])
 def test_the_file_may_be_called_file_or_path(name: str) -> None:
     book = Playbook({"f.txt": "a\n"})
     assert book.call("edit_replace", {name: "f.txt", "old_text": "a", "new_text": "b"})["ok"]

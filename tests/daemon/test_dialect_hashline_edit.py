@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
 from hashlines import FIVE, FOUR, LAST, ONE, TEN, THREE, TWO, after, before, edit, opened, put, read, ref, span
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases import every
 from playbook import Playbook
 from quire_daemon.config import Dialects, HashlineDialect, Settings
 from quire_journal.events import FileDeleted, FileMoved, FileWritten
@@ -21,7 +21,7 @@ REPLACING = Settings(dialects=Dialects(hashline_edit=HashlineDialect(allow_repla
 # ── the variants ─────────────────────────────────────────────────────────────
 
 
-@every(
+@pytest.mark.parametrize(
     ("wanted", "result"),
     [
         (put(TWO, "2"), "one\n2\nthree\nfour\nfive\n"),
@@ -103,7 +103,7 @@ def test_of_equal_lines_the_one_with_the_number_is_meant() -> None:
     assert book.text("f.txt") == "}\nhere\n}\n"
 
 
-@every("variant", [put(TWO, "x"), after(TWO, "x"), span(TWO, THREE, "x")])
+@pytest.mark.parametrize("variant", [put(TWO, "x"), after(TWO, "x"), span(TWO, THREE, "x")])
 def test_a_field_that_is_null_is_left_out(variant: dict[str, Any]) -> None:
     fields = ("target", "first", "last", "before", "after", "new_content", "inserted_lines", "old_text", "new_text")
     book, other = opened(), opened()
@@ -114,14 +114,18 @@ def test_a_field_that_is_null_is_left_out(variant: dict[str, Any]) -> None:
     assert edit(opened(), {**put(TWO, "x"), "note": None})["error"] == "invalid_variant"
 
 
-@every("said", ["+1 for this", "- item", "# Note: keep me", "3#abcd|three", ">>> 2#ab|x", "  deep", "\t"])
+@pytest.mark.parametrize(
+    "said", ["+1 for this", "- item", "# Note: keep me", "3#abcd|three", ">>> 2#ab|x", "  deep", "\t"]
+)
 def test_content_is_taken_as_it_is(said: str) -> None:
     book = opened()
     assert edit(book, put(TWO, said))["ok"]
     assert book.text("f.txt") == FIVE.replace("two", said)
 
 
-@every(("element", "becomes"), [("a\nb", "a\nb\n"), ("a\n", "a\n"), ("\n", "\n"), ("a\r\nb", "a\nb\n")])
+@pytest.mark.parametrize(
+    ("element", "becomes"), [("a\nb", "a\nb\n"), ("a\n", "a\n"), ("\n", "\n"), ("a\r\nb", "a\nb\n")]
+)
 def test_an_element_with_line_breaks_is_lines(element: str, becomes: str) -> None:
     book = opened()
     assert edit(book, put(TWO, element))["ok"]
@@ -131,7 +135,7 @@ def test_an_element_with_line_breaks_is_lines(element: str, becomes: str) -> Non
 # ── references ───────────────────────────────────────────────────────────────
 
 
-@every(
+@pytest.mark.parametrize(
     "reference", [f"{TWO}|two", f"{TWO}|", f">>> {TWO}|two", f">>>{TWO}", f"{TWO}|a | b", TWO.upper(), f"{TWO}|a\nb"]
 )
 def test_what_is_copied_along_with_a_reference_is_tolerated(reference: str) -> None:
@@ -139,14 +143,14 @@ def test_what_is_copied_along_with_a_reference_is_tolerated(reference: str) -> N
     assert edit(book, put(reference, "2"))["ok"]
 
 
-@every(
+@pytest.mark.parametrize(
     "reference",
     [
         *("", "two", "2", "#ab", "2#", f"0#{line_id(b'two')}", "-2#ab", "2 #ab", "2# ab", f" {TWO}", f"{TWO} ", "2:ab"),
         *(f"+{TWO}", "2#a-b", "L2#ab", f"{TWO}, {THREE}", "2#ab [high]|two", "02#abcd", "2##ab", f"{TWO}#x"),
     ],
 )
-@every("name", ["target", "after"])
+@pytest.mark.parametrize("name", ["target", "after"])
 def test_anything_else_is_no_reference(name: str, reference: str) -> None:
     book = opened()
     reply = edit(book, after(ONE, "x"), put(reference, "2") if name == "target" else after(reference, "x"))
@@ -154,7 +158,7 @@ def test_anything_else_is_no_reference(name: str, reference: str) -> None:
     assert book.text("f.txt") == FIVE
 
 
-@every("digits", [6, 8])
+@pytest.mark.parametrize("digits", [6, 8])
 def test_the_hash_that_diffs_show_names_a_line_too(digits: int) -> None:
     book = opened()
     assert edit(book, put(TWO, "2"))["ok"]
@@ -162,13 +166,13 @@ def test_the_hash_that_diffs_show_names_a_line_too(digits: int) -> None:
     assert edit(book, put(f"2#{hash8(b'2')[:digits]}", "third"))["error"] == "hash_mismatch"
 
 
-@every("name", ["z", "zz", "0" * 40, "abc", hash8(b"two")[:5], "two"])
+@pytest.mark.parametrize("name", ["z", "zz", "0" * 40, "abc", hash8(b"two")[:5], "two"])
 def test_the_length_of_an_id_does_not_matter_but_what_it_says_does(name: str) -> None:
     reply = edit(opened(), put(f"2#{name}", "2"))
     assert (reply["error"], reply["mismatched_lines"]) == ("hash_mismatch", [2])
 
 
-@every("line", [6, 99, 999_999_999_999_999_999])
+@pytest.mark.parametrize("line", [6, 99, 999_999_999_999_999_999])
 def test_a_line_beyond_the_file_is_out_of_range(line: int) -> None:
     book = opened()
     for wanted in (
@@ -189,7 +193,7 @@ def test_an_empty_file_has_no_line_to_name() -> None:
 # ── what is refused ──────────────────────────────────────────────────────────
 
 
-@every(
+@pytest.mark.parametrize(
     ("edits", "code"),
     [
         ([span(FOUR, TWO, "x")], "invalid_range"),
@@ -248,7 +252,7 @@ def test_a_line_that_stays_as_it_is_beside_one_that_changes_is_no_reason_to_refu
     assert book.text("f.txt") == FIVE.replace("three", "3")
 
 
-@every(
+@pytest.mark.parametrize(
     "twice",
     [put(TWO, "2"), after(TWO, "x"), span(TWO, THREE), {"inserted_lines": ["x"]}],
     ids=["set", "in", "cut", "end"],
@@ -322,7 +326,7 @@ def test_a_text_is_its_own_proof() -> None:
 # ── bytes ────────────────────────────────────────────────────────────────────
 
 
-@every(
+@pytest.mark.parametrize(
     ("text", "line", "said", "result"),
     [
         (b"a\r\nb\nc\rd", 3, b"c", b"a\r\nb\nX\rd"),
@@ -349,7 +353,9 @@ def test_lines_that_differ_only_in_bytes_that_are_not_utf8_have_ids_of_their_own
     assert edit(book, put(ref(1, b"caf\xe9"), "x"))["error"] == "hash_mismatch"
 
 
-@every(("text", "result"), [("", "x\n"), ("a", "a\nx"), ("a\n", "a\nx\n"), ("a\r\n", "a\r\nx\r\n"), ("\r", "\rx\r")])
+@pytest.mark.parametrize(
+    ("text", "result"), [("", "x\n"), ("a", "a\nx"), ("a\n", "a\nx\n"), ("a\r\n", "a\r\nx\r\n"), ("\r", "\rx\r")]
+)
 def test_without_references_lines_go_to_the_end_and_the_final_break_stays(text: str, result: str) -> None:
     book = opened(text)
     assert edit(book, {"inserted_lines": ["x"]})["ok"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cases import every
+import pytest
+
 from playbook import Playbook
 
 
@@ -13,7 +14,7 @@ def insert(book: Playbook, number: int, text: str, **args: Any) -> dict[str, Any
     return book.call("insert_lines", {"file": "f.txt", "line_number": number, "text": text, **args})
 
 
-@every(
+@pytest.mark.parametrize(
     ("before", "number", "text", "after"),
     [
         (b"a\nb\n", 0, "X", b"X\na\nb\n"),
@@ -47,7 +48,7 @@ def test_the_text_comes_before_the_line_as_lines_of_its_own(
     assert book.files["f.txt"] == after
 
 
-@every("number", [4, 10, -2, -100, 2**40])
+@pytest.mark.parametrize("number", [4, 10, -2, -100, 2**40])
 def test_a_line_that_is_not_there_is_refused(number: int) -> None:
     book = Playbook({"f.txt": "a\nb\n"})
     reply = insert(book, number, "X")
@@ -75,7 +76,7 @@ def test_a_line_number_follows_its_line_when_rebased() -> None:
     assert book.text("f.txt") == "zero\na\nb\nc\nX\nd\n"
 
 
-@every(("number", "after"), [(0, "X\nzero\na\n"), (-1, "zero\na\nX\n")])
+@pytest.mark.parametrize(("number", "after"), [(0, "X\nzero\na\n"), (-1, "zero\na\nX\n")])
 def test_top_and_end_are_where_they_are_whatever_others_changed(number: int, after: str) -> None:
     book = Playbook({"f.txt": "a\n"})
     book.call("read_file", {"path": "f.txt"})
@@ -86,7 +87,9 @@ def test_top_and_end_are_where_they_are_whatever_others_changed(number: int, aft
     assert book.text("f.txt") == after
 
 
-@every("args", [{"line_number": "1", "text": "x"}, {"text": "x"}, {"line_number": 1}, {"line_number": 1.5, "text": ""}])
+@pytest.mark.parametrize(
+    "args", [{"line_number": "1", "text": "x"}, {"text": "x"}, {"line_number": 1}, {"line_number": 1.5, "text": ""}]
+)
 def test_bad_arguments_are_refused(args: dict[str, Any]) -> None:
     reply = Playbook({"f.txt": "a\n"}).call("insert_lines", {"file": "f.txt", **args})
     assert reply["error"] == "schema_invalid"

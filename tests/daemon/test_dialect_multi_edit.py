@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cases import every
+import pytest
+
 from playbook import Playbook
 
 
@@ -79,7 +80,7 @@ def test_edits_that_undo_each_other_change_nothing() -> None:
     assert (reply["applied"], reply["unchanged"]) == (2, True)
 
 
-@every("edits", [None, [{"old_text": "a"}], [{"old_text": "a", "new_text": "b", "count": 2}], "a"])
+@pytest.mark.parametrize("edits", [None, [{"old_text": "a"}], [{"old_text": "a", "new_text": "b", "count": 2}], "a"])
 def test_edits_of_another_shape_are_refused(edits: Any) -> None:
     reply = Playbook({"f.txt": "a\n"}).call("multi_edit", {"file": "f.txt", "edits": edits})
     assert (reply["ok"], reply["error"]) == (False, "schema_invalid")

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from desk import Desk, lines
 
-from cases import every
 from playbook import Playbook
 from quire_daemon.config import Limits, Settings, load
 from quire_daemon.dialects.base import Sight
@@ -57,7 +56,7 @@ def test_a_version_is_replaced_wherever_it_stands() -> None:
 # ── what `re` can do ──
 
 
-@every(
+@pytest.mark.parametrize(
     ("before", "pattern", "replacement", "after", "made"),
     [
         ("a\nb\n", r"^(?=[ab])", "# ", "# a\n# b\n", 2),
@@ -118,7 +117,7 @@ def test_a_match_behind_the_final_break_makes_a_line_and_a_warning() -> None:
 # ── refusals ──
 
 
-@every(
+@pytest.mark.parametrize(
     ("pattern", "replacement", "told"),
     [
         (r"foo(\d)", "bar$1", "$1"),
@@ -150,7 +149,7 @@ def test_a_class_in_the_words_of_posix_is_told_found_or_not() -> None:
     assert ([warning["type"] for warning in reply["warnings"]], book.text("f.txt")) == (["not_a_class"], "a1 x\n")
 
 
-@every(
+@pytest.mark.parametrize(
     ("pattern", "said"), [(r"a\r\nb", "Every line end is matched as LF"), (r"foo(?<n>\d)", "named as in (?P<name>...)")]
 )
 def test_a_pattern_in_the_words_of_another_tool_is_told_how_it_is_said_here(pattern: str, said: str) -> None:
@@ -172,7 +171,7 @@ def test_a_bad_pattern_is_refused_with_the_place_of_the_fault() -> None:
     assert "position 1" in reply["message"]
 
 
-@every("replacement", [r"\3", r"\g<name>", "\\"])
+@pytest.mark.parametrize("replacement", [r"\3", r"\g<name>", "\\"])
 def test_a_replacement_that_does_not_fit_is_refused(replacement: str) -> None:
     book = Playbook({"f.txt": "a\n"})
     assert refused(book, sub(book, "a", replacement), "invalid_replacement")["argument"] == "replacement"
@@ -184,7 +183,7 @@ def test_what_a_lossy_read_shows_never_matches() -> None:
     assert "U+FFFD" in refused(book, sub(book, "caf\ufffd", "tea"), "pattern_not_found")["message"]
 
 
-@every(
+@pytest.mark.parametrize(
     ("answer", "code", "fields"),
     [
         (TimedOut(2000), "regex_timeout", {"limit_ms": 2000, "suggested_action": "simplify_pattern"}),
@@ -207,7 +206,7 @@ def test_a_result_over_the_limit_of_editing_is_refused() -> None:
     assert (reply["sizeBytes"], reply["limit"]) == (41, 40)
 
 
-@every(
+@pytest.mark.parametrize(
     "args",
     [
         {"count": -1},
@@ -228,7 +227,7 @@ def test_bad_arguments_are_refused_and_named(args: dict[str, Any]) -> None:
     assert (book.text("f.txt"), book.text("g.txt")) == ("a\n", "a\n")
 
 
-@every("missing", ["file", "pattern", "replacement"])
+@pytest.mark.parametrize("missing", ["file", "pattern", "replacement"])
 def test_arguments_that_are_needed_are_named(missing: str) -> None:
     sent = {"file": "f.txt", "pattern": "a", "replacement": "b"}
     del sent[missing]
@@ -237,7 +236,7 @@ def test_arguments_that_are_needed_are_named(missing: str) -> None:
     assert ("path" if missing == "file" else missing) in reply["message"]
 
 
-@every(("path", "code"), [("d", "not_a_file"), ("gone.txt", "not_found"), ("b.bin", "binary_file")])
+@pytest.mark.parametrize(("path", "code"), [("d", "not_a_file"), ("gone.txt", "not_found"), ("b.bin", "binary_file")])
 def test_what_is_no_text_file_is_not_searched(path: str, code: str) -> None:
     book = Playbook({"d/f.txt": "a\n", "b.bin": b"a\0"})
     book.search = _never

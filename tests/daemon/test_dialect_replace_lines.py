@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cases import every
+import pytest
+
 from playbook import Playbook
 
 SIX = "1\n2\n3\n4\n5\n6\n"
@@ -15,7 +16,7 @@ def replace(book: Playbook, start: int, end: int, text: str, **args: Any) -> dic
     return book.call("replace_lines", {"file": "f.txt", "start_line": start, "end_line": end, "new_text": text, **args})
 
 
-@every(
+@pytest.mark.parametrize(
     ("before", "start", "end", "text", "after", "removed", "added"),
     [
         (b"1\n2\n3\n", 2, 2, "X", b"1\nX\n3\n", 1, 1),
@@ -41,7 +42,7 @@ def test_the_lines_of_the_range_give_way_and_no_others(
     assert book.files["f.txt"] == after
 
 
-@every(
+@pytest.mark.parametrize(
     ("start", "end", "code"),
     [
         (5, 2, "invalid_range"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cases import every
+import pytest
+
 from playbook import Playbook
 from quire_daemon.handlers.base import MOST_INSIDE
 
@@ -25,13 +26,13 @@ def test_view_numbers_the_lines() -> None:
     assert len(reply["lines"]) == 5
 
 
-@every(("range_", "numbers"), [([2, 3], [2, 3]), ([4, -1], [4, 5]), ([5, 99], [5])])
+@pytest.mark.parametrize(("range_", "numbers"), [([2, 3], [2, 3]), ([4, -1], [4, 5]), ([5, 99], [5])])
 def test_view_shows_a_range(range_: list[int], numbers: list[int]) -> None:
     reply = editor(Playbook({"f.txt": FIVE}), "view", view_range=range_)
     assert [int(line.split("\t")[0]) for line in reply["lines"]] == numbers
 
 
-@every("range_", [[0, 2], [3, 2], [1, -2], [1]])
+@pytest.mark.parametrize("range_", [[0, 2], [3, 2], [1, -2], [1]])
 def test_a_range_that_is_none_is_refused_by_name(range_: list[int]) -> None:
     reply = editor(Playbook({"f.txt": FIVE}), "view", view_range=range_)
     assert reply["error"] == "schema_invalid"
@@ -143,7 +144,7 @@ def test_str_replace_takes_its_text_as_proof_and_reports_what_others_did() -> No
 # ── insert ───────────────────────────────────────────────────────────────────
 
 
-@every(
+@pytest.mark.parametrize(
     ("before", "line", "after"),
     [("a\nb\n", 0, "x\na\nb\n"), ("a\nb\n", 1, "a\nx\nb\n"), ("a\nb\n", 2, "a\nb\nx\n"), ("a\nb", 2, "a\nb\nx")],
 )
@@ -154,7 +155,7 @@ def test_insert_puts_lines_after_a_line(before: str, line: int, after: str) -> N
         assert book.text("f.txt") == after
 
 
-@every("line", [-1, 6])
+@pytest.mark.parametrize("line", [-1, 6])
 def test_insert_beyond_the_file_is_refused(line: int) -> None:
     reply = editor(Playbook({"f.txt": FIVE}), "insert", insert_line=line, insert_text="x")
     assert (reply["error"], reply["lineCount"]) == ("line_out_of_range", 5)
@@ -204,7 +205,7 @@ def test_undo_edit_without_an_edit_of_ones_own_is_refused() -> None:
 # ── arguments ────────────────────────────────────────────────────────────────
 
 
-@every(
+@pytest.mark.parametrize(
     ("command", "args", "named"),
     [
         ("create", {}, "file_text"),

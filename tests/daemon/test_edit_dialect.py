@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from cases import every
 from quire_daemon.config import Dialects, EditDialect, Settings
 from quire_daemon.dialects.base import Plan, Sight
 from quire_daemon.dialects.edit import EditParams, plan
@@ -85,7 +84,7 @@ def test_empty_content_is_one_blank_line() -> None:
 # ── anchors ──
 
 
-@every("digits", [4, 5, 6, 7, 8])
+@pytest.mark.parametrize("digits", [4, 5, 6, 7, 8])
 def test_an_anchor_has_four_to_eight_digits(digits: int) -> None:
     op = {"op": "delete_line", "hash": h("two 2", digits)}
     assert result(FIVE, op) == "one 1\nthree 3\nfour 4\nfive 5\n"
@@ -100,7 +99,9 @@ def test_a_whole_anchor_brings_its_line_number_as_a_hint() -> None:
     assert result("same\nb c\nsame\n", op) == "same\nb c\nX\n"
 
 
-@every("anchor", ["", "abc", "xyz123", "123456789", "0#c812f1", f"{'1' * 12}#c812f1", "c812f1 [high]"])
+@pytest.mark.parametrize(
+    "anchor", ["", "abc", "xyz123", "123456789", "0#c812f1", f"{'1' * 12}#c812f1", "c812f1 [high]"]
+)
 def test_what_is_no_anchor_is_refused_as_one_that_names_nothing(anchor: str) -> None:
     reply = refusal(FIVE, {"op": "delete_line", "hash": anchor})
     assert reply["error"] == "anchor_stale"
@@ -174,14 +175,14 @@ def test_occurrence_chooses_among_one_too() -> None:
     assert result("a 1\n}\n", {"op": "delete_line", "hash": h("}"), "occurrence": 1}) == "a 1\n"
 
 
-@every("occurrence", [0, -1, 3])
+@pytest.mark.parametrize("occurrence", [0, -1, 3])
 def test_an_occurrence_that_is_not_there_is_ambiguous(occurrence: int) -> None:
     reply = refusal("a b\nc\na b\n", {"op": "delete_line", "hash": h("a b"), "occurrence": occurrence})
     assert reply["error"] == "anchor_ambiguous"
     assert len(reply["candidates"]) == 2
 
 
-@every(("line", "wanted"), [(1, 0), (3, 2), (99, 4), (4, None), (2, None)])
+@pytest.mark.parametrize(("line", "wanted"), [(1, 0), (3, 2), (99, 4), (4, None), (2, None)])
 def test_a_line_number_chooses_that_line_or_the_nearest(line: int, wanted: int | None) -> None:
     text = "same\nb 1\nsame\nc 2\nsame\n"
     op = {"op": "replace_line", "hash": h("same"), "line": line, "content": "X"}
@@ -209,7 +210,7 @@ def test_a_line_number_that_contradicts_the_occurrence_is_refused() -> None:
 # ── poor anchors ──
 
 
-@every("op", ["replace_line", "insert_after", "insert_before", "delete_line"])
+@pytest.mark.parametrize("op", ["replace_line", "insert_after", "insert_before", "delete_line"])
 def test_a_line_of_punctuation_is_no_anchor(op: str) -> None:
     content = {} if op == "delete_line" else {"content": "x"}
     reply = refusal("alpha = 1\n},\nbeta = 2\n", {"op": op, "hash": h("},"), **content})
@@ -238,7 +239,7 @@ def test_an_end_of_a_range_may_be_poor() -> None:
     assert result("a 1\nb 2\n}\nc 3\n", op) == "c 3\n"
 
 
-@every(("start", "end", "name"), [("same", "end 9", "start_hash"), ("begin 9", "same", "end_hash")])
+@pytest.mark.parametrize(("start", "end", "name"), [("same", "end 9", "start_hash"), ("begin 9", "same", "end_hash")])
 def test_an_end_that_is_ambiguous_is_named(start: str, end: str, name: str) -> None:
     text = "begin 9\nsame\nmid\nsame\nend 9\n"
     op = {"op": "replace_range", "start_hash": h(start), "end_hash": h(end), "content": "x"}
@@ -312,7 +313,7 @@ def test_insertions_at_one_gap_keep_the_order_of_the_call() -> None:
     assert result(FIVE, *ops) == "one 1\na\nb\nX\nc\nthree 3\nfour 4\nfive 5\n"
 
 
-@every(
+@pytest.mark.parametrize(
     "second",
     [
         {"op": "delete_line", "hash": h("three 3")},
@@ -368,7 +369,7 @@ def test_an_empty_file_has_no_anchors() -> None:
 # ── arguments ──
 
 
-@every(
+@pytest.mark.parametrize(
     ("args", "named"),
     [
         ({"operations": []}, "path"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cases import every
+import pytest
+
 from quire_daemon.exporting import IDLE_S, MOST, PAGE_BYTES, PAGE_S, Export, Exporting
 from quire_journal.export.source import Source, Stretch
 from quire_journal.stores.memory import MemoryStore
@@ -63,7 +64,7 @@ def test_only_its_caller_finds_an_export_and_not_after_a_long_silence() -> None:
     assert exporting.find(one.id, b"ada", 10 * IDLE_S) is None
 
 
-@every("busy", [False, True])
+@pytest.mark.parametrize("busy", [False, True])
 def test_of_too_many_the_one_that_waits_longest_goes(busy: bool) -> None:
     exporting, made = Exporting(), [export(iter([]), now_s=float(n)) for n in range(MOST + 1)]
     made[0].busy = busy

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from cases import every
 from quire_daemon.clock import SystemClock
 from quire_daemon.config import Settings
 from quire_daemon.files_now import FilesNow
@@ -94,7 +93,7 @@ class Raced(Workspace):
         return super().read(path, limit, unfinished_ok=unfinished_ok)
 
 
-@every(("saves", "damaged"), [(b"", True), (b"changed\n", False)])
+@pytest.mark.parametrize(("saves", "damaged"), [(b"", True), (b"changed\n", False)])
 def test_what_stands_is_read_and_only_what_is_changed_that_moment_unpacked(
     tmp_path: Path, saves: bytes, damaged: bool
 ) -> None:

@@ -17,7 +17,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import live
-from cases import every
 from letters import texts
 from quire_daemon.git_trace import (
     KEPT_NS,
@@ -88,7 +87,7 @@ def test_a_command_may_have_written_what_was_written_while_it_ran_and_nothing_el
     assert (command.agent, command.agent_session, command.exit_code, command.pid) == ("ada", "s1", 0, 7)
 
 
-@every(
+@pytest.mark.parametrize(
     ("words", "labels"),
     [
         (("checkout", "-q", "-b", "side"), False),
@@ -126,7 +125,7 @@ def test_one_that_was_killed_has_no_exit_code() -> None:
     assert [(c.exit_code, c.ended_ns) for c in gits.commands.ended] == [(None, NOW + MS)]
 
 
-@every("said", [lines("status"), lines("add", "f"), lines("checkout", worktree="/w/other")])
+@pytest.mark.parametrize("said", [lines("status"), lines("add", "f"), lines("checkout", worktree="/w/other")])
 def test_who_changes_no_tree_or_another_one_is_not_listened_to(said: list[bytes]) -> None:
     gits = Gits()
     assert not gits.starts(7, said)
@@ -135,7 +134,7 @@ def test_who_changes_no_tree_or_another_one_is_not_listened_to(said: list[bytes]
     assert gits.at(NOW) == []
 
 
-@every(
+@pytest.mark.parametrize(
     ("worktree", "path", "wrote"),
     [
         ("/w", "f.txt", True),

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec
 
 import live
-from cases import every
 from quire_daemon import globs
 from quire_daemon.ignore import _compile
 
@@ -33,7 +32,7 @@ def test_matches_what_pathspec_matches(glob: str, paths: list[str]) -> None:
         assert not expected or globs.common_part(glob) in path, (glob, path)
 
 
-@every(
+@pytest.mark.parametrize(
     ("glob", "path"),
     [
         ("*a" * 30 + "b", "a" * 250),
@@ -60,13 +59,13 @@ def test_no_set_matches_a_slash_and_a_line_break_is_a_character() -> None:
     assert not globs.matches("*.py")("x.py\n")
 
 
-@every("glob", ["[z-a]*", "*\\"])
+@pytest.mark.parametrize("glob", ["[z-a]*", "*\\"])
 def test_what_is_no_glob_is_said_to_be_none(glob: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         globs.matches(glob)
 
 
-@every(
+@pytest.mark.parametrize(
     ("glob", "part"),
     [
         ("src/**/file17.*", "file17."),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from desk import BEGAN_NS, SECOND, Desk, OnDesk, lines
 
-from cases import every
 from quire_daemon.handlers.blame import BLAME_TOOL, MOST_LINES
 from quire_daemon.handlers.read import READ_TOOL
 from quire_daemon.handlers.undo import UNDO_TOOL
@@ -37,7 +37,7 @@ def test_every_line_names_its_record_its_writer_the_turn_and_the_time() -> None:
     assert {**two, "line": 3, "text": "three"} == three
 
 
-@every(
+@pytest.mark.parametrize(
     ("writer", "told", "message"),
     [
         ("ann", [1, 4], "Of lines 1-5 of 5 of f, ann wrote 2."),
@@ -70,7 +70,7 @@ def test_neighbours_of_one_version_are_told_as_runs_too() -> None:
     ]
 
 
-@every(
+@pytest.mark.parametrize(
     ("start", "end", "told", "asked"),
     [
         (2, 3, [2, 3], (2, 3)),

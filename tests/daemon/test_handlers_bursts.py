@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from desk import SECOND, Desk, lines
 
-from cases import every
 from quire_daemon.handlers.base import Who
 from quire_daemon.handlers.bursts import BURST_TOOL
 from quire_daemon.handlers.leases import CLAIM_TOOL
@@ -109,7 +109,7 @@ def test_only_its_owner_ends_a_burst_in_any_turn() -> None:
     assert desk.call(BURST_TOOL, desk.introduce("ann", "s1", "t2"), action="end", burst=burst)["ok"]
 
 
-@every(
+@pytest.mark.parametrize(
     ("args", "argument"),
     [
         ({"ttl_s": 0}, "ttl_s"),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 from desk import Desk, lines
 
-from cases import every
 from quire_daemon.handlers.checkpoints import CHECKPOINT_TOOL
 from quire_daemon.handlers.undo import RESTORE_TOOL
 from quire_journal.events import CaptureFailed, CheckpointNamed, FileWritten, WritesAbandoned
@@ -36,7 +36,7 @@ def test_a_name_is_moved_only_when_that_is_asked_for() -> None:
     assert desk.call(CHECKPOINT_TOOL, desk.ann, action="show", name="here")["seq"] == 1
 
 
-@every(
+@pytest.mark.parametrize(
     "name",
     [
         "",

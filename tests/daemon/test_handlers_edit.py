@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 
-from cases import every
 from playbook import Playbook
 from quire_daemon.config import Dialects, Edit, EditDialect, Safety, Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
@@ -168,7 +168,9 @@ def test_a_change_by_another_program_is_refused_with_who_when_and_which_lines() 
     assert book.text("f.txt") == TWENTY.replace("line 10", "theirs")
 
 
-@every(("line", "touches"), [("line 10", "conflicting"), ("line 11", "touching"), ("line 15", "none")])
+@pytest.mark.parametrize(
+    ("line", "touches"), [("line 10", "conflicting"), ("line 11", "touching"), ("line 15", "none")]
+)
 def test_a_stale_refusal_says_whether_the_change_touches_the_callers_lines(line: str, touches: str) -> None:
     book = Playbook({"f.txt": TWENTY})
     read(book)
@@ -186,7 +188,7 @@ def test_the_lines_that_a_refusal_shows_count_as_shown() -> None:
     assert (book.text("f.txt") or "").splitlines()[10] == "mine"
 
 
-@every("lost", ["line 10", "never there"])
+@pytest.mark.parametrize("lost", ["line 10", "never there"])
 def test_a_stale_refusal_names_the_anchors_that_no_line_has_any_more(lost: str) -> None:
     book = Playbook({"f.txt": TWENTY})
     read(book)
@@ -251,7 +253,7 @@ def test_bytes_that_came_back_are_not_stale() -> None:
     assert len(reply["changed_since_your_read"]) == 2
 
 
-@every("base", ["fv_00000000", "v999", "nonsense", "x" * 99])
+@pytest.mark.parametrize("base", ["fv_00000000", "v999", "nonsense", "x" * 99])
 def test_a_base_that_is_no_version_of_the_file_is_refused(base: str) -> None:
     book = Playbook({"f.txt": FIVE})
     current = read(book)["version"]
@@ -340,7 +342,7 @@ def test_a_rebase_carries_each_splice_by_its_own_offset() -> None:
     assert reply["anchors_valid_through"] == 0
 
 
-@every("line", ["line 9", "line 10", "line 11"])
+@pytest.mark.parametrize("line", ["line 9", "line 10", "line 11"])
 def test_a_rebase_needs_the_line_and_its_neighbours_unchanged(line: str) -> None:
     book = Playbook({"f.txt": TWENTY})
     read(book)
@@ -412,7 +414,7 @@ def test_a_warning_lets_the_edit_pass_and_says_what_is_suspicious() -> None:
     assert (off["ok"], off["safety_status"]) == (True, "off")
 
 
-@every(("setting", "ok"), [("warn", True), ("off", True), ("reject", False)])
+@pytest.mark.parametrize(("setting", "ok"), [("warn", True), ("off", True), ("reject", False)])
 def test_the_settings_decide_for_each_kind_of_suspicion(setting: str, ok: bool) -> None:
     book = Playbook({"f.txt": FIVE}, Settings(safety=Safety(duplicate_line=setting)))
     assert book.call("edit", replace("two 2", "one 1"))["ok"] is ok
@@ -428,7 +430,7 @@ def test_a_line_that_the_call_itself_doubles_is_not_refused() -> None:
 # ── refusals of the file itself ──
 
 
-@every(
+@pytest.mark.parametrize(
     ("files", "error"),
     [
         ({}, "not_found"),
@@ -563,7 +565,9 @@ def test_a_new_line_that_begins_as_reads_show_lines_is_written_and_warned_of() -
         assert book.text("f.txt") == FIVE.replace("two 2", new)
 
 
-@every("said", ["+1 for this", "- item", "# 3", "1\tx", "12 3\tx", "#abcd|x", "3#ab|x", "| 3#abcd |", "      \tx"])
+@pytest.mark.parametrize(
+    "said", ["+1 for this", "- item", "# 3", "1\tx", "12 3\tx", "#abcd|x", "3#ab|x", "| 3#abcd |", "      \tx"]
+)
 def test_what_only_looks_a_little_like_a_read_is_no_warning(said: str) -> None:
     book = Playbook({"f.txt": FIVE})
     reply = book.call("edit_replace", {"path": "f.txt", "old_text": "two 2", "new_text": said})
@@ -579,7 +583,7 @@ def test_lines_that_began_so_before_are_no_warning() -> None:
 # ── paths ──
 
 
-@every(
+@pytest.mark.parametrize(
     ("path", "there"),
     [
         ("a/src/f.txt", "src/f.txt"),

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from cases import every
 from playbook import Playbook
 from quire_journal.events import FileDeleted, FileMoved
 
@@ -43,7 +42,7 @@ def test_a_moved_file_keeps_its_bytes_and_what_was_shown_of_it() -> None:
     assert book.call("edit", {"path": "new/g.txt", "operations": [operation], "base": reply["version"]})["ok"]
 
 
-@every("there", ["g.txt", "g.txt/inner"])
+@pytest.mark.parametrize("there", ["g.txt", "g.txt/inner"])
 def test_a_move_never_overwrites(there: str) -> None:
     book = Playbook({"f.txt": FIVE, there: "precious\n"})
     assert book.call("move_file", {"path": "f.txt", "to": "g.txt"})["error"] == "already_exists"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
 from leased import TEN, after, claim, replace
 
-from cases import every
 from playbook import SECOND_NS, Playbook
 from quire_daemon.handlers.leases import MOST_LEASES, MOST_TTL_S, MOST_WAIT_MS
 from quire_journal.events import EditRefused, LeaseBroken, LeaseGranted, LeaseReleased, LeaseRenewed
@@ -44,7 +44,7 @@ def test_fencing_numbers_grow() -> None:
     assert numbers == sorted({*numbers})
 
 
-@every(
+@pytest.mark.parametrize(
     ("held", "wanted", "granted"),
     [
         ("intent", "intent", True),
@@ -178,7 +178,7 @@ def test_a_file_that_does_not_exist_can_be_claimed() -> None:
     assert book.call("write_file", {"path": "new.txt", "content": "x\n"}, by="ann")["ok"]
 
 
-@every(
+@pytest.mark.parametrize(
     ("arguments", "code"),
     [
         ({}, "schema_invalid"),
@@ -205,7 +205,7 @@ def test_a_claim_that_cannot_be_is_refused(arguments: dict[str, Any], code: str)
     assert book.events(LeaseGranted) == []
 
 
-@every(
+@pytest.mark.parametrize(
     "arguments",
     [{"ttl_s": 1}, {"ttl_s": MOST_TTL_S}, {"wait_ms": MOST_WAIT_MS}, {"start_line": 1, "end_line": 1}, {"end_line": 1}],
 )
@@ -323,7 +323,9 @@ def test_leases_are_released_by_number_by_path_or_all() -> None:
     assert [one["holder"]["agent"] for one in book.call("claims", {})["leases"]] == ["ben"]
 
 
-@every("arguments", [{}, {"lease": 1, "all": True}, {"path": "a", "lease": 1}, {"all": True, "force": True}])
+@pytest.mark.parametrize(
+    "arguments", [{}, {"lease": 1, "all": True}, {"path": "a", "lease": 1}, {"all": True, "force": True}]
+)
 def test_a_release_says_exactly_what_it_means(arguments: dict[str, Any]) -> None:
     assert Playbook().call("release", arguments)["error"] == "schema_invalid"
 
@@ -362,7 +364,7 @@ def test_breaking_by_path_ends_what_others_have_there_and_releases_ones_own() ->
 # ── which ground ─────────────────────────────────────────────────────────────
 
 
-@every(
+@pytest.mark.parametrize(
     ("held", "wanted", "granted"),
     [
         ("f.txt", "f.txt", False),
@@ -419,7 +421,7 @@ def test_lines_are_clamped_to_the_file() -> None:
     assert claim(book, "ben", end_line=2)["lines"] == {"start": 1, "end": 2}
 
 
-@every("glob", ["[", "[z-a]*"])
+@pytest.mark.parametrize("glob", ["[", "[z-a]*"])
 def test_claims_about_a_glob_that_is_none_are_refused(glob: str) -> None:
     book = Playbook({"f.txt": "one\n"})
     assert book.call("claim", {"path": "f.txt"})["ok"]

@@ -8,7 +8,6 @@ import msgspec
 import pytest
 from desk import Desk, lines
 
-from cases import every
 from quire_daemon.handlers.log import LOG_TOOL, MOST_UNDONE, SINCE_TOOL, LogParams
 from quire_daemon.handlers.log_pages import MOST_PATHS, RECORD_WORK, WORK
 from quire_daemon.handlers.undo import REDO_TOOL, ROLLBACK_TOOL, UNDO_TOOL
@@ -101,7 +100,7 @@ def test_a_kind_that_is_named_is_shown_and_an_unknown_one_refused() -> None:
     assert desk.call(LOG_TOOL, desk.ann, kind="file_painted")["error"] == "schema_invalid"
 
 
-@every("glob", ["[z-a]*", "*\\"])
+@pytest.mark.parametrize("glob", ["[z-a]*", "*\\"])
 def test_a_glob_that_is_none_is_refused_with_the_reason(glob: str) -> None:
     desk, _ = busy_desk()
     refused = desk.call(LOG_TOOL, desk.ann, path=glob)
@@ -109,7 +108,7 @@ def test_a_glob_that_is_none_is_refused_with_the_reason(glob: str) -> None:
     assert repr(glob) in refused["message"]
 
 
-@every(
+@pytest.mark.parametrize(
     ("path", "expected"),
     [
         ("src/a.py", ["ann", "first"]),
@@ -132,14 +131,16 @@ def test_a_path_is_a_file_a_folder_or_a_glob(path: str, expected: list[str]) -> 
     assert seqs(desk.call(LOG_TOOL, desk.ann, path=path)) == [made[name] for name in expected]
 
 
-@every("path", ["/anywhere/src/a.py", "..", "../src/a.py", "src/../../src/a.py", "../*.py", "src/../../*.py"])
+@pytest.mark.parametrize(
+    "path", ["/anywhere/src/a.py", "..", "../src/a.py", "src/../../src/a.py", "../*.py", "src/../../*.py"]
+)
 def test_what_is_elsewhere_is_refused_even_when_it_is_called_like_a_file_of_ours(path: str) -> None:
     desk, _ = busy_desk()
     assert desk.call(LOG_TOOL, desk.ann, path=path)["error"] == "outside_workspace"
     assert desk.call(SINCE_TOOL, desk.ann, cursor="seq:1", path=path)["error"] == "outside_workspace"
 
 
-@every(
+@pytest.mark.parametrize(
     ("path", "expected"),
     [
         ("p/[id].tsx", ["p/[id].tsx"]),
@@ -163,7 +164,7 @@ def test_a_name_with_the_signs_of_a_glob_that_the_journal_knows_is_that_file_or_
     assert [record["path"] for record in listed] == expected
 
 
-@every(
+@pytest.mark.parametrize(
     ("path", "expected"),
     [
         ("d/%FF.txt", ["d/\udcff.txt"]),
@@ -191,7 +192,7 @@ def test_news_are_waited_for_not_backwards() -> None:
         desk.call(SINCE_TOOL, desk.ann, wait_ms=-1)
 
 
-@every(
+@pytest.mark.parametrize(
     ("writer", "expected"),
     [
         ("ann", ["named", "ann"]),
@@ -210,7 +211,7 @@ def test_a_writer_is_called_as_it_is_shown_or_by_its_id(writer: str, expected: l
     assert seqs(desk.call(LOG_TOOL, desk.ann, writer=writer)) == [made[name] for name in expected]
 
 
-@every(
+@pytest.mark.parametrize(
     ("writer", "said"),
     [
         ("an", "Nobody in the journal is called 'an'. Did you mean ann?"),
@@ -249,8 +250,8 @@ def test_contains_looks_into_the_bytes_of_versions() -> None:
     assert seqs(desk.call(LOG_TOOL, desk.ann, contains="words", path="docs/b.md")) == [made["moved"], made["ben"]]
 
 
-@every("order", ["newest", "oldest"])
-@every("path", ["", "f.txt"])
+@pytest.mark.parametrize("order", ["newest", "oldest"])
+@pytest.mark.parametrize("path", ["", "f.txt"])
 def test_pages_join_to_the_whole_in_both_orders(order: str, path: str) -> None:
     desk = Desk()
     made = [desk.write("f.txt", lines(str(n)), desk.ann) for n in range(7)]
@@ -282,7 +283,7 @@ def test_a_write_that_did_not_happen_says_so() -> None:
     assert seqs(desk.call(LOG_TOOL, desk.ann, path="f.txt")) in ([], [record["seq"]])
 
 
-@every("wrong", [{"limit": 0}, {"limit": 1001}, {"cursor": "x"}])
+@pytest.mark.parametrize("wrong", [{"limit": 0}, {"limit": 1001}, {"cursor": "x"}])
 def test_arguments_out_of_range_are_refused_by_name(wrong: dict[str, Any]) -> None:
     desk = Desk()
     refused = desk.call(LOG_TOOL, desk.ann, **wrong)
@@ -324,7 +325,7 @@ def test_since_passes_over_what_the_filters_leave_out() -> None:
     assert reply["cursor"].startswith(f"c{desk.journal.head}.")
 
 
-@every("cursor", ["c3.abc", "c9999.17979cfe362a0000"])
+@pytest.mark.parametrize("cursor", ["c3.abc", "c9999.17979cfe362a0000"])
 def test_a_cursor_that_is_of_no_use_begins_anew_and_says_so(cursor: str) -> None:
     desk, made = busy_desk()
     reply = desk.call(SINCE_TOOL, desk.ann, cursor=cursor, limit=1)
@@ -352,7 +353,7 @@ def two_turns() -> tuple[Desk, dict[str, int]]:
     }
 
 
-@every(
+@pytest.mark.parametrize(
     ("asked", "expected"),
     [
         ({"agent": "ann"}, ["other", "two", "one"]),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+import pytest
+
 import live
-from cases import every
 from playbook import Playbook
 from quire_daemon.config import Limits, Settings
 from quire_journal.events import ReadServed
@@ -47,7 +48,7 @@ def test_a_hashline_read_shows_line_and_id() -> None:
     assert reply["lines"] == [f"1#{line_id(b'foo')}|foo", f"2#{line_id(b'}')}|}}"]
 
 
-@every(
+@pytest.mark.parametrize(
     ("args", "content"),
     [
         ({"start_line": 2, "end_line": 3}, "two 2\nthree 3"),
@@ -68,7 +69,7 @@ def test_a_missing_final_break_is_not_shown() -> None:
     assert read(Playbook({"f.txt": "a\nb"}))["content"] == "a\nb"
 
 
-@every(
+@pytest.mark.parametrize(
     "args",
     [
         {"start_line": 1, "startLine": 2},
@@ -97,7 +98,7 @@ def test_a_line_over_the_limit_is_shown_whole_so_that_reading_goes_on() -> None:
     assert read(book, hashes=True)["next_line"] == 2
 
 
-@every("shape", ["hashed", "hashline", "numbered"])
+@pytest.mark.parametrize("shape", ["hashed", "hashline", "numbered"])
 def test_pages_show_the_rows_of_the_whole_and_no_more_than_the_limit(shape: str) -> None:
     text = "one 1\nzwölf\n\n}\n" + "y" * 40 + "\nlast"
     whole = read(Playbook({"f.txt": text}), format=shape)["lines"]
@@ -157,7 +158,7 @@ def test_a_point_before_the_file_existed_is_not_found() -> None:
     assert read(book, at="no such name")["error"] == "not_found"
 
 
-@every(
+@pytest.mark.parametrize(
     ("files", "error"),
     [({}, "not_found"), ({"f.txt/a": "x"}, "not_a_file"), ({"f.txt": b"\0"}, "binary_file")],
 )

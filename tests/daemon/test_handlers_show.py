@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+import pytest
 from desk import Desk, lines
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases import every
 from quire_daemon.dialects.patch_text import parse_patch
 from quire_daemon.handlers.difference import hunks, patch_text
 from quire_daemon.handlers.log import LOG_TOOL
@@ -140,7 +140,7 @@ def test_diff_of_two_versions_of_one_file_is_about_that_file() -> None:
     assert statuses(desk.call(DIFF_TOOL, desk.ann, **{"from": first}, to=last)) == {"a": "changed"}
 
 
-@every(("path", "found"), [("a", {"a"}), ("*e*", {"came", "gone"}), ("same", set())])
+@pytest.mark.parametrize(("path", "found"), [("a", {"a"}), ("*e*", {"came", "gone"}), ("same", set())])
 def test_paths_narrow_a_diff(path: str, found: set[str]) -> None:
     desk, point = three_files()
     assert set(statuses(desk.call(DIFF_TOOL, desk.ann, **{"from": point}, paths=[path]))) == found
@@ -170,7 +170,7 @@ def test_a_missing_last_break_is_marked_on_the_side_that_misses_it() -> None:
     assert patch.endswith(" a\n-b\n\\ No newline at end of file\n+b\n")
 
 
-@every(
+@pytest.mark.parametrize(
     ("name", "head"),
     [
         ("ö x.txt", "b/ö x.txt"),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 from desk import BEGAN_NS, SECOND, Desk, lines
 
-from cases import every
 from quire_daemon.handlers.base import Present
 from quire_daemon.handlers.bursts import BURST_TOOL
 from quire_daemon.handlers.leases import CLAIM_TOOL
@@ -133,7 +133,7 @@ def test_an_abandoned_operation_was_not_applied() -> None:
     assert desk.call(OP_STATUS_TOOL, desk.ann, op=OP.hex())["outcome"] == "not_applied"
 
 
-@every("op", ["", "xyz"])
+@pytest.mark.parametrize("op", ["", "xyz"])
 def test_what_is_no_operation_id_is_refused(op: str) -> None:
     desk = Desk()
     assert desk.call(OP_STATUS_TOOL, desk.ann, op=op)["error"] == "schema_invalid"

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from desk import Desk, lines
 
-from cases import every
 from quire_daemon.handlers import tree
 from quire_daemon.handlers.read import READ_TOOL
 from quire_daemon.handlers.tree import BLOBS_TOOL, TREE_TOOL
@@ -57,7 +56,7 @@ def test_a_tree_of_a_folder_or_glob_is_only_that() -> None:
     assert listed(desk.call(TREE_TOOL, desk.ann, at="here", path="b*")) == {"big": "file"}
 
 
-@every("cursor", [-1, 0xFFFF_FFFF, (1 << 64) - 1])
+@pytest.mark.parametrize("cursor", [-1, 0xFFFF_FFFF, (1 << 64) - 1])
 def test_a_number_that_no_page_ever_named_is_no_cursor(cursor: int) -> None:
     desk = Desk()
     assert desk.call(TREE_TOOL, desk.ann, cursor=cursor)["error"] == "schema_invalid"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from desk import BEGAN_NS, Desk, lines
 from hypothesis import given
 from hypothesis import strategies as st
 from undoings import START, built_on, desk_with, only_file
 
-from cases import every
 from quire_daemon.handlers.undo import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
 from quire_journal.events import BytesGone, CaptureFailed, CheckpointNamed
 from quire_journal.ids import BatchId, WriterId, blob_id
@@ -173,7 +173,7 @@ def test_where_others_built_on_the_undone_lines_their_text_stays_and_the_rest_co
     assert conflict["writer"]["agent"] == "ben"
 
 
-@every("before, after", [(["FOUR"], []), ([], []), (["four"], ["later"])])
+@pytest.mark.parametrize(("before", "after"), [(["FOUR"], []), ([], []), (["four"], ["later"])])
 def test_a_line_that_was_put_elsewhere_stays_as_others_left_it(before: list[str], after: list[str]) -> None:
     """Half of it is not undone: it would stand twice, or nowhere, or what Ben removed be there again."""
     desk = desk_with(lines("one", "two", "three", "four"))
@@ -441,7 +441,7 @@ def test_a_token_stands_for_its_batches_whatever_was_done_elsewhere_since() -> N
     assert (desk.text("f.txt"), desk.text("other")) == (START, lines("o"))
 
 
-@every("token", ["nonsense!", "bm9uc2Vuc2U", "é"])
+@pytest.mark.parametrize("token", ["nonsense!", "bm9uc2Vuc2U", "é"])
 def test_what_is_not_a_token_is_refused(token: str) -> None:
     assert Desk().call(UNDO_TOOL, Desk().ann, token=token)["error"] == "schema_invalid"
 
@@ -476,7 +476,7 @@ def test_rollback_takes_back_what_the_caller_did_after_a_checkpoint_and_keeps_th
     assert desk.text("new") == lines("n")
 
 
-@every("conflicts", ["skip", "abort", "markers"])
+@pytest.mark.parametrize("conflicts", ["skip", "abort", "markers"])
 def test_rollback_does_not_lead_away_from_the_point_what_is_as_it_was_then(conflicts: str) -> None:
     """Somebody removed a file since, and the caller brought it back: without the caller's work it would go again."""
     desk = desk_with()

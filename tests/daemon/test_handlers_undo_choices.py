@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from desk import BEGAN_NS, Desk, OnDesk, lines
 from hypothesis import given
 from hypothesis import strategies as st
 from undoings import START, desk_with
 
-from cases import every
 from quire_daemon.handlers.base import Tool
 from quire_daemon.handlers.bursts import BURST_TOOL
 from quire_daemon.handlers.choosing import MAX_BATCHES
@@ -320,7 +320,7 @@ def test_without_one_writer_or_burst_exactly_the_others_lines_are_there(
     assert desk.text("f.txt") == before
 
 
-@every(
+@pytest.mark.parametrize(
     ("tool", "args"),
     [
         (UNDO_TOOL, {}),
@@ -338,7 +338,7 @@ def test_an_empty_name_among_the_paths_does_not_stand_for_everything(tool: Tool[
     assert (refused["error"], refused["argument"]) == ("schema_invalid", "paths")
 
 
-@every("tool", [UNDO_TOOL, REDO_TOOL, ROLLBACK_TOOL, RESTORE_TOOL])
+@pytest.mark.parametrize("tool", [UNDO_TOOL, REDO_TOOL, ROLLBACK_TOOL, RESTORE_TOOL])
 def test_an_empty_token_is_no_plan_and_undoes_nothing(tool: Tool[Any]) -> None:
     """A script that has lost the token of its plan does not mean whatever came last."""
     desk = Desk()
@@ -352,7 +352,7 @@ def test_an_empty_token_is_no_plan_and_undoes_nothing(tool: Tool[Any]) -> None:
 # ── what no choice can be made of ────────────────────────────────────────────
 
 
-@every(
+@pytest.mark.parametrize(
     ("tool", "args", "argument", "said"),
     [
         (ROLLBACK_TOOL, {}, "to", "to: is missing; name the point to go back to."),

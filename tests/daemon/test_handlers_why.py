@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 from desk import Desk, OnDesk, lines
 
-from cases import every
 from playbook import Playbook
 from quire_daemon.handlers.undo import UNDO_TOOL
 from quire_daemon.handlers.why import WHY_TOOL
@@ -109,7 +109,7 @@ def test_a_file_is_told_by_its_newest_version_and_one_that_is_gone_by_who_remove
     assert then["version"] == f"v{made['ben']}"
 
 
-@every(
+@pytest.mark.parametrize(
     ("args", "code"),
     [
         ({"path": "a.py", "line": 9}, "line_out_of_range"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cases import every
+import pytest
+
 from playbook import Playbook
 from quire_journal.events import EditRefused, FileWritten
 from quire_journal.history import History
@@ -52,7 +53,7 @@ def test_an_existing_file_is_not_overwritten_without_a_gate() -> None:
     assert book.text("f.txt") == "old\n"
 
 
-@every("gate", ["base", "expected_file_version"])
+@pytest.mark.parametrize("gate", ["base", "expected_file_version"])
 def test_a_version_opens_the_gate(gate: str) -> None:
     book = Playbook({"f.txt": FIVE})
     reply = write(book, FIVE.replace("two 2", "TWO"), **{gate: version(book)})
@@ -75,7 +76,7 @@ def test_a_change_by_another_writer_shuts_the_gate_and_is_told() -> None:
     assert any(row.endswith("|theirs") for row in reply["lines"])
 
 
-@every("gate", ["base", "expectedSha256"])
+@pytest.mark.parametrize("gate", ["base", "expectedSha256"])
 def test_an_edit_of_ones_own_since_shuts_the_gate_too_and_a_rebase_keeps_it(gate: str) -> None:
     """Two calls of one agent session at a time: each wrote the whole of what it knew, and the later one won."""
     book = Playbook({"f.txt": FIVE})
@@ -110,7 +111,7 @@ def test_the_sha256_of_an_earlier_version_learns_what_happened_since() -> None:
     assert reply["changes"][0]["writer"]["type"] == "outside"
 
 
-@every(("digest", "error"), [("0" * 64, "not_found"), ("xyz", "schema_invalid")])
+@pytest.mark.parametrize(("digest", "error"), [("0" * 64, "not_found"), ("xyz", "schema_invalid")])
 def test_a_sha256_needs_a_file_and_the_right_form(digest: str, error: str) -> None:
     book = Playbook()
     reply = write(book, "new\n", expectedSha256=digest)
@@ -125,7 +126,7 @@ def test_a_version_gate_on_a_file_that_is_gone_is_a_conflict() -> None:
     assert write(book, "new\n", base=base)["error"] == "write_conflict"
 
 
-@every(
+@pytest.mark.parametrize(
     ("before", "content", "after"),
     [
         (b"a\r\nb\r\n", "x\ny\n", b"x\r\ny\r\n"),
@@ -197,7 +198,7 @@ def test_after_its_own_write_the_caller_knows_the_file() -> None:
     assert write(book, "a 1\nb 3\n", base=first["version"])["ok"]
 
 
-@every(("files", "error"), [({"f.txt/a": "x"}, "not_a_file"), ({"f.txt": b"a\0"}, "binary_file")])
+@pytest.mark.parametrize(("files", "error"), [({"f.txt/a": "x"}, "not_a_file"), ({"f.txt": b"a\0"}, "binary_file")])
 def test_what_is_no_text_is_not_overwritten(files: dict[str, bytes | str], error: str) -> None:
     assert write(Playbook(files), "x", base="v1")["error"] == error
 
@@ -241,7 +242,7 @@ def test_whoever_writes_nul_bytes_is_told_that_the_file_is_no_text_any_more() ->
     assert [warning["type"] for warning in made["warnings"]] == ["binary"]
 
 
-@every(
+@pytest.mark.parametrize(
     ("tool", "args"),
     [
         ("write_file", {"path": "new/", "content": "x"}),

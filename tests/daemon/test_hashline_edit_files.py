@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from desk import Desk, lines
 from hashlines import FIVE, LAST, TEN, TWO, after, edit, opened, put, ref
 
-from cases import every
 from playbook import Playbook
 from quire_daemon.handlers.hashline_edit import HASHLINE_TOOL
 from quire_daemon.handlers.log import LOG_TOOL
@@ -64,7 +64,7 @@ def test_a_rename_whose_edits_change_nothing_is_a_rename() -> None:
     assert book.files == {"g.txt": FIVE.encode()}
 
 
-@every("edits", [[], [put(TWO, "2")]], ids=["alone", "edits"])
+@pytest.mark.parametrize("edits", [[], [put(TWO, "2")]], ids=["alone", "edits"])
 def test_a_name_that_is_taken_is_never_overwritten(edits: list[dict[str, Any]]) -> None:
     book = opened(FIVE, **{"taken.txt": "precious\n", "folder/x": ""})
     for name in ("taken.txt", "f.txt", "folder"):
@@ -72,7 +72,7 @@ def test_a_name_that_is_taken_is_never_overwritten(edits: list[dict[str, Any]]) 
     assert book.files == {"f.txt": FIVE.encode(), "taken.txt": b"precious\n", "folder/x": b""}
 
 
-@every("how", [{"delete": True}, {"rename": "g.txt"}, {"rename": "g.txt", "edits": [put(TWO, "2")]}])
+@pytest.mark.parametrize("how", [{"delete": True}, {"rename": "g.txt"}, {"rename": "g.txt", "edits": [put(TWO, "2")]}])
 def test_a_file_that_somebody_changed_is_neither_removed_nor_renamed(how: dict[str, Any]) -> None:
     book = opened()
     book.write("f.txt", FIVE + "theirs\n")
@@ -97,7 +97,7 @@ def test_a_wrong_id_stops_a_rename() -> None:
     assert book.files == {"f.txt": FIVE.encode()}
 
 
-@every(
+@pytest.mark.parametrize(
     ("how", "code"),
     [
         ({"delete": True, "rename": "g.txt"}, "invalid_variant"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
 from hashlines import FIVE, FOUR, LAST, ONE, TEN, THREE, TWO, after, before, edit, opened, put, read, ref, span
 
-from cases import every
 from playbook import Playbook
 from quire_journal.events import EditRefused, ReadServed
 
@@ -63,7 +63,7 @@ def test_a_line_inside_a_range_counts_though_only_its_ends_are_named() -> None:
     assert marked(reply) == [ref(3, "theirs")]
 
 
-@every("theirs", ["one\ntwo\nNEW\nthree\nfour\nfive\n", "one\ntwo\nfour\nfive\n"])
+@pytest.mark.parametrize("theirs", ["one\ntwo\nNEW\nthree\nfour\nfive\n", "one\ntwo\nfour\nfive\n"])
 def test_a_range_that_others_made_longer_or_shorter_is_a_mismatch(theirs: str) -> None:
     book = opened()
     book.write("f.txt", theirs)
@@ -71,7 +71,9 @@ def test_a_range_that_others_made_longer_or_shorter_is_a_mismatch(theirs: str) -
     assert book.text("f.txt") == theirs
 
 
-@every("theirs", [FIVE.replace("five", "5\n6"), FIVE.replace("three", "3\n3b"), FIVE.replace("one", "1")])
+@pytest.mark.parametrize(
+    "theirs", [FIVE.replace("five", "5\n6"), FIVE.replace("three", "3\n3b"), FIVE.replace("one", "1")]
+)
 def test_a_change_elsewhere_that_moves_nothing_lands(theirs: str) -> None:
     book = opened()
     book.write("f.txt", theirs)
@@ -225,7 +227,7 @@ def test_with_rebase_a_moved_line_is_followed_and_that_is_said() -> None:
     assert book.text("f.txt") == "NEW\n" + expected
 
 
-@every("theirs", ["theirs", "", "three\nline 5b"])
+@pytest.mark.parametrize("theirs", ["theirs", "", "three\nline 5b"])
 def test_with_rebase_a_changed_line_or_neighbour_is_refused_with_three_ways(theirs: str) -> None:
     book = opened(TEN)
     base = book.call("read_file", {"path": "f.txt"})["version"]

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 import live
-from cases import every
 from quire_daemon.ignore import Ignore
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="the oracle is not installed")
@@ -143,7 +142,7 @@ BEFORE = ("*\n", "foo/*\n")
 
 
 @needs_git
-@every(
+@pytest.mark.parametrize(
     ("before", "pattern"),
     [("", pattern) for pattern in PATTERNS]
     + [(before, pattern) for before in BEFORE for pattern in PATTERNS if "!" in pattern or live.LONG],
@@ -193,8 +192,10 @@ def test_a_linked_worktree_uses_the_excludes_of_its_repository(repository: Path)
 # ── what Quire adds ──────────────────────────────────────────────────────────
 
 
-@every("path", [".git", ".quire", "sub/.git", "deep/er/.quire", ".git/HEAD", ".quire/tmp/x", "sub/.git/config"])
-@every("folder", [True, False])
+@pytest.mark.parametrize(
+    "path", [".git", ".quire", "sub/.git", "deep/er/.quire", ".git/HEAD", ".quire/tmp/x", "sub/.git/config"]
+)
+@pytest.mark.parametrize("folder", [True, False])
 def test_git_and_quire_are_always_ignored(tmp_path: Path, path: str, folder: bool) -> None:
     write(tmp_path, ".quireignore", "!.git\n!.quire\n!*\n")
     assert Ignore(tmp_path, ["!.git", "!.quire"]).ignored(path, folder)
@@ -318,7 +319,7 @@ def test_the_excludes_of_a_repository_that_is_made_later_count(tmp_path: Path) -
 # ── secrets ──────────────────────────────────────────────────────────────────
 
 
-@every(
+@pytest.mark.parametrize(
     ("path", "is_secret"),
     [
         (".env", True),

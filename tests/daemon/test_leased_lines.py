@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from leased import TEN, after, claim
 
-from cases import every
 from playbook import SECOND_NS, START_NS, Playbook
 from quire_daemon.config import Settings
 from quire_daemon.handlers.base import FileNow, World
@@ -36,7 +35,7 @@ def text(*lines: str) -> Text:
     return Text.of("".join(f"{line}\n" for line in lines).encode())
 
 
-@every(
+@pytest.mark.parametrize(
     ("before", "now", "lines", "hit"),
     [
         ("abcd", "aBcd", (1, 2), True),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from leased import TEN, claim, replace
 
-from cases import every
 from playbook import Playbook
 from quire_daemon.handlers.ground import MOST_STEPS
 from quire_journal.events import EditRefused
@@ -53,8 +53,8 @@ WRITES = [
 ]
 
 
-@every("lines", [{}, {"start_line": 4, "end_line": 6}], ids=["file", "lines"])
-@every("tool", WRITES)
+@pytest.mark.parametrize("lines", [{}, {"start_line": 4, "end_line": 6}], ids=["file", "lines"])
+@pytest.mark.parametrize("tool", WRITES)
 def test_every_writing_tool_is_refused_under_an_exclusive_lease_and_says_so_when_dry(
     tool: str, lines: dict[str, int]
 ) -> None:
@@ -115,7 +115,7 @@ def test_a_move_onto_leased_ground_is_refused() -> None:
     assert (refused["error"], refused["path"], refused["lease_path"]) == ("lease_held", "src/f.txt", "src/**")
 
 
-@every("kind", ["intent", "shared"])
+@pytest.mark.parametrize("kind", ["intent", "shared"])
 def test_a_write_where_another_announced_or_shares_is_done_with_a_warning(kind: str) -> None:
     book = Playbook({"f.txt": TEN})
     number = claim(book, "ann", kind=kind, reason="renaming", start_line=4, end_line=6)["lease"]

@@ -9,7 +9,6 @@ import msgspec
 import pytest
 from clocks import SetClock
 
-from cases import every
 from quire_daemon.call import Call
 from quire_daemon.config import Settings
 from quire_daemon.connections import LOOK_S
@@ -178,7 +177,7 @@ def test_whoever_has_gone_is_granted_nothing_and_holds_nobody_up() -> None:
     assert [one["holder"]["agent"] for one in scene.reply(scene.call("claims", "ann"))["leases"]] == ["cleo"]
 
 
-@every("more", [{}, {"dry_run": True, "wait_ms": 5000}])
+@pytest.mark.parametrize("more", [{}, {"dry_run": True, "wait_ms": 5000}])
 def test_who_does_not_ask_to_wait_or_only_asks_what_would_be_is_answered_at_once(more: dict[str, Any]) -> None:
     scene = Scene()
     scene.reply(scene.claim("ann"))

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
-from cases import every
 from playbook import Playbook
 from quire_daemon.arguments import Writing
 from quire_daemon.config import Dialects, HashlineDialect, Settings
@@ -42,7 +42,7 @@ def folded(text: str) -> str:
 # ── the seeds ──
 
 
-@every("row", ROWS, ids=[row["id"] for row in ROWS])
+@pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
 def test_the_manuals_have_every_sentence_that_the_seeds_demand(row: dict[str, Any]) -> None:
     settings = REPLACING_TEXT if row["id"].startswith("hashline.replace-text") else None
     told = folded(manual(row["manual"], settings))
@@ -78,7 +78,7 @@ def test_every_dialect_has_a_manual_and_so_has_every_tool_that_edits() -> None:
     assert editing <= set(TOOLS)
 
 
-@every("name", MANUALS)
+@pytest.mark.parametrize("name", MANUALS)
 def test_a_manual_begins_with_a_line_that_says_what_the_tool_does(name: str) -> None:
     text = manual(name)
     assert text.startswith(f"# `{name}`: ")
@@ -123,7 +123,7 @@ def test_what_all_writing_tools_take_is_told_alone_and_before_all_manuals() -> N
     assert f"- `writing`: {about(alone)}\n" in told
 
 
-@every("name", MANUALS)
+@pytest.mark.parametrize("name", MANUALS)
 def test_the_manual_of_a_tool_that_writes_ends_with_every_argument_of_all_that_do(name: str) -> None:
     own, common, told = manual(name).partition("\n## What every writing tool takes\n")
     assert own.startswith(f"# `{name}`: ")
@@ -179,7 +179,7 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@every(("tool", "call", "code"), CALLS)
+@pytest.mark.parametrize(("tool", "call", "code"), CALLS)
 def test_what_is_told_of_a_change_by_others_elsewhere_in_the_file_is_so(
     tool: str, call: dict[str, Any], code: str
 ) -> None:
@@ -191,7 +191,7 @@ def test_what_is_told_of_a_change_by_others_elsewhere_in_the_file_is_so(
     assert f"`{code}`" in writing.CHANGED[tool] if code else reply["changed_since_your_read"]
 
 
-@every(
+@pytest.mark.parametrize(
     ("tool", "call"),
     [(tool, call) for tool, call, _ in CALLS if tool in ("edit_replace", "multi_edit", "regex_replace")],
 )
@@ -208,7 +208,7 @@ def test_a_changed_line_that_still_has_the_text_is_edited_unless_it_is_to_be_che
     assert book.text("a.txt") == LINES.replace("two", "2 and more")
 
 
-@every("tool", ["delete_file", "move_file"])
+@pytest.mark.parametrize("tool", ["delete_file", "move_file"])
 def test_rebase_does_not_let_a_whole_file_go_that_others_changed(tool: str) -> None:
     book = Playbook({"a.txt": LINES})
     book.call("read_file", {"path": "a.txt"})
@@ -229,7 +229,7 @@ def test_what_a_refusal_shows_counts_as_shown_as_it_is_told() -> None:
 # ── what they show is true ──
 
 
-@every("name", MANUALS)
+@pytest.mark.parametrize("name", MANUALS)
 def test_a_manual_names_only_error_codes_that_exist(name: str) -> None:
     """A word in backquotes before a colon, or in the table of errors, is a code."""
     text = manual(name)
@@ -251,7 +251,7 @@ def test_anchors_are_those_of_the_lines_that_are_shown() -> None:
     assert whole.startswith(f"{reference}|")
 
 
-@every("name", MANUALS)
+@pytest.mark.parametrize("name", MANUALS)
 def test_no_placeholder_is_left_in_a_manual(name: str) -> None:
     assert "{{" not in manual(name, REPLACING_TEXT)
     assert "{{" not in manual(name)
@@ -307,7 +307,7 @@ def play(example: Example) -> tuple[dict[str, bytes], dict[str, Any], Playbook]:
     return before, book.call(example.tool, call), book
 
 
-@every("example", [e for _, e in EXAMPLES if e.good], ids=[i for i, e in EXAMPLES if e.good])
+@pytest.mark.parametrize("example", [e for _, e in EXAMPLES if e.good], ids=[i for i, e in EXAMPLES if e.good])
 def test_an_example_of_a_manual_lands(example: Example) -> None:
     before, reply, book = play(example)
     assert reply["ok"], reply
@@ -319,7 +319,7 @@ def test_the_manuals_of_all_editing_tools_have_examples() -> None:
     assert {e.tool for _, e in EXAMPLES if e.good} == set(MANUALS) - {"read_file"}
 
 
-@every(
+@pytest.mark.parametrize(
     ("number", "wanted"),
     [
         (1, ["// line 40", "  return record != null && record?.status === 'fulfilled';"]),

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cases import every
 from quire_daemon.dialects.matching import Lines, normalised, occurrences
 from quire_daemon.dialects.replacing import Draft, replaced, replaced_at_once
 from quire_journal.splice import apply, trim
@@ -136,7 +135,7 @@ def test_edits_that_see_each_other_come_to_edits_of_the_first_text(
     assert done(text, draft.edits).normalised == by_steps
 
 
-@every(
+@pytest.mark.parametrize(
     ("before", "old", "new", "after"),
     [
         (b"a\r\nb\nc\r\nd\n", "a\nb\nc\nd", "a\nX\nb\nc\nD", b"a\r\nX\r\nb\nc\r\nD\n"),  # kept lines inside, each end
@@ -180,7 +179,7 @@ def test_edits_that_overlap_are_a_fault() -> None:
         replaced(Text.of(b"abc\n"), [(0, 2, b""), (1, 3, b"")])
 
 
-@every("old", ["a\nb", "a\r\nb", "a\rb"])
+@pytest.mark.parametrize("old", ["a\nb", "a\r\nb", "a\rb"])
 def test_a_text_to_match_may_have_any_line_ends(old: str) -> None:
     assert occurrences(Text.of(b"a\r\nb\r\n"), old) == [(0, 3)]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cases import every
+import pytest
+
 from quire_daemon.dialects.nearest import nearest, why_not
 from quire_journal.text import Text
 
@@ -13,7 +14,7 @@ def test_a_text_that_differs_in_blanks_is_shown_where_it_is() -> None:
     assert (near["line"], near["end_line"], near["differs"]) == (2, 4, "whitespace")
 
 
-@every(
+@pytest.mark.parametrize(
     ("line", "old", "there", "missing"),
     [
         ("say \u201chello\u201d", 'say "hello"', ["U+201C", "U+201D"], []),
@@ -34,7 +35,7 @@ def test_characters_that_look_the_same_are_told_by_their_codes(
     assert all(code in said for code in there + missing)
 
 
-@every(
+@pytest.mark.parametrize(
     ("line", "old"),
     [
         ("x = 1\ny = 2", "x = 1\\ny = 2"),  # a break that is written out, as in the source of a string
@@ -51,7 +52,7 @@ def test_what_is_escaped_once_too_often_or_too_little_is_told_so(line: str, old:
     assert "escapes only" in why_not(old, near)
 
 
-@every(
+@pytest.mark.parametrize(
     "old",
     [
         "     2\tx = 1\n     3\ty = 2\n",

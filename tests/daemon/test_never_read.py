@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cases import every
+import pytest
+
 from playbook import Playbook
 
 FOUR = "1\n2\n3\n4\n"
@@ -35,7 +36,7 @@ def warned(reply: dict[str, Any]) -> list[str]:
     return [warning["type"] for warning in told]
 
 
-@every(("tool", "args"), [*NUMBERS, *WHOLE])
+@pytest.mark.parametrize(("tool", "args"), [*NUMBERS, *WHOLE])
 def test_a_file_that_was_never_read_is_changed_with_a_warning(tool: str, args: dict[str, Any]) -> None:
     book = Playbook({"f.txt": FOUR})
     reply = book.call(tool, args)
@@ -43,28 +44,28 @@ def test_a_file_that_was_never_read_is_changed_with_a_warning(tool: str, args: d
     assert book.text("f.txt") != FOUR
 
 
-@every(("tool", "args"), [*NUMBERS, *WHOLE])
+@pytest.mark.parametrize(("tool", "args"), [*NUMBERS, *WHOLE])
 def test_who_read_it_is_not_warned(tool: str, args: dict[str, Any]) -> None:
     book = Playbook({"f.txt": FOUR})
     book.call("read_file", {"path": "f.txt"})
     assert warned(book.call(tool, args)) == []
 
 
-@every(("tool", "args"), [*NUMBERS, *WHOLE])
+@pytest.mark.parametrize(("tool", "args"), [*NUMBERS, *WHOLE])
 def test_what_another_read_does_not_count(tool: str, args: dict[str, Any]) -> None:
     book = Playbook({"f.txt": FOUR})
     book.call("read_file", {"path": "f.txt"}, by="bob")
     assert set(warned(book.call(tool, args))) == {"never_read"}
 
 
-@every(("tool", "args"), [*NUMBERS, *WHOLE[:2]])
+@pytest.mark.parametrize(("tool", "args"), [*NUMBERS, *WHOLE[:2]])
 def test_who_names_the_version_is_not_warned(tool: str, args: dict[str, Any]) -> None:
     book = Playbook({"f.txt": FOUR})
     base = book.call("read_file", {"path": "f.txt"}, by="bob")["version"]
     assert warned(book.call(tool, {**args, "base": base})) == []
 
 
-@every(("tool", "args"), PROVEN)
+@pytest.mark.parametrize(("tool", "args"), PROVEN)
 def test_a_call_that_shows_that_it_knows_the_text_is_not_warned(tool: str, args: dict[str, Any]) -> None:
     assert warned(Playbook({"f.txt": FOUR}).call(tool, args)) == []
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 from desk import Desk
 
-from cases import every
 from playbook import Playbook
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.log import LOG_TOOL, SINCE_TOOL
@@ -84,7 +84,7 @@ def notices(reply: dict[str, Any]) -> list[dict[str, Any]]:
     return [entry for part in parts if isinstance(part, dict) for entry in part.get(FIELD, ())]
 
 
-@every("tool", CALLS)
+@pytest.mark.parametrize("tool", CALLS)
 def test_every_tools_reply_tells_a_caller_whose_read_went_stale_and_nobody_else(tool: str) -> None:
     book = stale_book()
     reply = book.call(tool, CALLS[tool])
@@ -96,7 +96,7 @@ def test_every_tools_reply_tells_a_caller_whose_read_went_stale_and_nobody_else(
     assert FIELD not in stale_book().call("status", {}, by="ben")
 
 
-@every("tool", ["log", "claim", "claims", "blame", "diff"])
+@pytest.mark.parametrize("tool", ["log", "claim", "claims", "blame", "diff"])
 def test_a_call_about_the_file_is_told_which_lines_were_changed(tool: str) -> None:
     (entry,) = notices(stale_book().call(tool, CALLS[tool]))
     assert (entry["lines"], entry["touches"]) == ([[1, 1]], "conflicting")
@@ -122,7 +122,7 @@ def test_a_call_about_something_else_is_told_without_a_look_at_the_text() -> Non
     assert (entry["path"], entry["lines"], entry["touches"]) == ("f.txt", None, None)
 
 
-@every("tool", ["claims", "status"])
+@pytest.mark.parametrize("tool", ["claims", "status"])
 def test_each_entry_says_from_where_a_diff_shows_what_happened(tool: str) -> None:
     book = stale_book()
     (entry,) = notices(book.call(tool, CALLS[tool]))
@@ -189,7 +189,7 @@ def test_a_write_that_was_taken_back_is_no_news() -> None:
     assert FIELD not in desk.call(STATUS_TOOL, desk.ann)
 
 
-@every("content", ["", TEXT])
+@pytest.mark.parametrize("content", ["", TEXT])
 def test_who_moved_a_file_that_it_had_read_is_told_what_others_do_to_it_under_its_new_name(content: str) -> None:
     book = Playbook({"f.txt": content})
     assert book.call("read_file", {"path": "f.txt"})["ok"]
@@ -228,7 +228,7 @@ def test_replaying_the_log_gives_the_same_notices() -> None:
 NASTY = "\u202eevil\x1b[2J\x00\u2066 \u200e" + "x" * 5000
 
 
-@every(
+@pytest.mark.parametrize(
     ("tool", "args"),
     [
         ("claim", {"path": "f.txt", "reason": NASTY}),

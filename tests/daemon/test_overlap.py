@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases import every
 from playbook import Playbook
 from quire_daemon.overlap import MOST_STEPS, image, inverse, lines_of, relation, strongest
 from quire_journal.line_hash import LineHashes
@@ -87,7 +87,7 @@ def carried(theirs: Sequence[Splice], mine: set[int]) -> set[int]:
 # ── the arithmetic ───────────────────────────────────────────────────────────
 
 
-@every(
+@pytest.mark.parametrize(
     ("theirs", "word"),
     [
         (Splice(0, 1), "none"),
@@ -103,7 +103,7 @@ def test_what_a_change_means_for_lines_has_three_words(theirs: Splice, word: str
     assert relation([theirs], [(3, 5)]) == word
 
 
-@every(
+@pytest.mark.parametrize(
     ("theirs", "word"),
     [
         (Splice(3, 3, (b"n",)), "conflicting"),  # into the very gap
@@ -286,7 +286,7 @@ def test_replies_say_what_others_changes_mean_for_the_lines_of_the_call(data: st
         at.note()
 
 
-@every(("line", "touches"), [(3, "conflicting"), (4, "touching"), (5, "none"), (90, "none")])
+@pytest.mark.parametrize(("line", "touches"), [(3, "conflicting"), (4, "touching"), (5, "none"), (90, "none")])
 def test_a_text_that_still_matches_says_where_others_have_been(line: int, touches: str) -> None:
     at = Checkout(100)
     at.write([content + b", new" if n == line else content for n, content in enumerate(at.lines, 1)])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from cases import every
 from quire_daemon.dialects.patch_parts import FilePatch, Hunk
 from quire_daemon.dialects.patch_text import parse_patch
 from quire_journal.refusals import Refused
@@ -118,7 +117,7 @@ def test_a_line_behind_a_blank_is_one_of_the_file_below_an_update() -> None:
     assert marked(file.hunks[0]) == [" *** Add File: x", " *** End Patch", "-a", "+b"]
 
 
-@every("opening", ["<<EOF", "<<'EOF'", '<<"EOF"'])
+@pytest.mark.parametrize("opening", ["<<EOF", "<<'EOF'", '<<"EOF"'])
 def test_a_here_document_around_a_patch_is_left_out(opening: str) -> None:
     patch = envelope("*** Update File: f", "@@", "-a", "+b")
     assert parse_patch(f"{opening}\n{patch}\nEOF\n") == tuple(
@@ -128,7 +127,7 @@ def test_a_here_document_around_a_patch_is_left_out(opening: str) -> None:
     assert refused(f"{opening}\n{envelope('hello')}\nEOF\n").details["line"] == 3
 
 
-@every(
+@pytest.mark.parametrize(
     ("patch", "line"),
     [
         ("", 1),
@@ -168,7 +167,7 @@ def test_what_makes_no_sense_is_refused_with_its_line(patch: str, line: int) -> 
     assert (error.details["line"], error.action) == (line, "fix_patch")
 
 
-@every(
+@pytest.mark.parametrize(
     ("patch", "said"),
     [
         ("```\n{}\n```", "which is line 2 of this; leave out what stands before it and behind `*** End Patch`"),
@@ -261,7 +260,7 @@ def test_a_name_that_is_not_utf8_is_given_as_the_journal_writes_it() -> None:
     assert only(patch).path == "%/caf%E9"
 
 
-@every(
+@pytest.mark.parametrize(
     ("old", "new", "path"),
     [
         ("a/x y.txt", "b/x y.txt", "x y.txt"),
@@ -289,7 +288,7 @@ def test_prefixes_of_git_are_those_that_differ() -> None:
 HEAD = "--- a/f\n+++ b/f\n"
 
 
-@every(
+@pytest.mark.parametrize(
     ("patch", "line"),
     [
         ("@@ -1 +1 @@\n-a\n+b\n", 1),
@@ -316,7 +315,7 @@ def test_a_diff_that_cannot_be_meant_is_refused_with_its_line(patch: str, line: 
     assert refused(patch).details["line"] == line
 
 
-@every(
+@pytest.mark.parametrize(
     "hunk",
     ["@@ -1,9 +1 @@\n-a\n+b\n", "@@ -1 +1 @@\n-a\n+b\n+c\n", "@@ -1 +1,2 @@\n-a\n-b\n", "@@ def f(): @@\n-a\n+b\n"],
 )

@@ -13,7 +13,6 @@ import pytest
 from clocks import SetClock
 from swapping import Steps
 
-from cases import every
 from checkout import do, file_now, put
 from quire_daemon.call import Going
 from quire_daemon.displaced import LATE_S, note_theirs, nothing_is_withheld
@@ -38,7 +37,7 @@ def test_more_writes_than_there_are_descriptors_for_are_refused() -> None:
     assert (caught.value.code, caught.value.details["most"]) == ("schema_invalid", 9000)
 
 
-@every("most_open", [256, 1024])
+@pytest.mark.parametrize("most_open", [256, 1024])
 def test_a_few_writes_are_never_refused(most_open: int) -> None:
     """However little the system allows."""
     require_room(100, most_open)

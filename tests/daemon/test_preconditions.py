@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cases import every
+import pytest
+
 from playbook import Playbook
 from quire_daemon.config import Limits, Settings
 
@@ -55,7 +56,7 @@ def test_what_is_no_file_is_named_with_what_it_is() -> None:
     assert (*refused(reply, "path"), reply["message"]) == ("not_a_file", "folder", "folder is a folder.")
 
 
-@every("tool", ["delete_file", "move_file"])
+@pytest.mark.parametrize("tool", ["delete_file", "move_file"])
 def test_a_link_is_told_with_its_target(tool: str) -> None:
     book = Playbook({"f.txt": "a\n"})
     book.links["link"] = "f.txt"
@@ -71,7 +72,7 @@ def test_a_name_that_is_taken_or_none_is_told_with_the_file_that_was_to_have_it(
     assert refused(folder, "path") == ("not_a_file", "new")
 
 
-@every("tool", ["delete_file", "edit_replace"])
+@pytest.mark.parametrize("tool", ["delete_file", "edit_replace"])
 def test_bytes_that_are_not_in_the_journal_go_only_when_that_is_allowed_and_with_a_warning(tool: str) -> None:
     args = DELETE if tool == "delete_file" else {**EDIT, "old_text": "key"}
     book = Playbook({"f.txt": "key\n"})

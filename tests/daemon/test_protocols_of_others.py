@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from patches import update
 
-from cases import every
 from playbook import Playbook
 
 Files = dict[str, str]
@@ -37,7 +37,7 @@ def patched(files: Files, text: str) -> Files | str:
 TWO_CLASSES = "class A:\n    def f(self):\n        return 1\n\nclass B:\n    def f(self):\n        return 1\n"
 
 
-@every(
+@pytest.mark.parametrize(
     ("files", "lines", "wanted"),
     [
         ({}, ["*** Add File: new.md", "+one", "+", "+two"], {"new.md": "one\n\ntwo\n"}),
@@ -92,7 +92,7 @@ def test_an_envelope_is_taken_as_codex_takes_it(files: Files, lines: list[str], 
     assert patched(files, patch(*lines)) == wanted
 
 
-@every(
+@pytest.mark.parametrize(
     ("files", "lines", "ours", "rule"),
     [
         ({"f.txt": "a"}, ["*** Update File: f.txt", "@@", "-a", "+b"], {"f.txt": "b"}, KEPT_END),
@@ -126,7 +126,7 @@ def diff(*lines: str, old: str = "f.txt", new: str = "f.txt") -> str:
     return "\n".join([f"--- {old}", f"+++ {new}", "@@ ... @@", *lines]) + "\n"
 
 
-@every(
+@pytest.mark.parametrize(
     ("files", "text", "wanted"),
     [
         ({"f.txt": "a\nb\nc\n"}, diff(" a", "-b", "+B", " c"), {"f.txt": "a\nB\nc\n"}),
@@ -167,7 +167,7 @@ UNDO = {"command": "undo_edit"}
 ABC = "a\nb\nc\n"
 
 
-@every(
+@pytest.mark.parametrize(
     ("text", "calls", "code", "after"),
     [
         (ABC, [replace("b\n", "B\n")], "", "a\nB\nc\n"),
@@ -200,7 +200,7 @@ def test_the_editor_is_taken_as_openhands_takes_it(
     assert edited(text, *calls) == (code, after)
 
 
-@every(
+@pytest.mark.parametrize(
     ("text", "edits", "after", "rule"),
     [
         ("1\n2\n3\n", [("2", "two")], "1\ntwo\n3\n", ""),

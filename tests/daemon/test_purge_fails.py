@@ -9,7 +9,6 @@ from typing import Any, cast
 import pytest
 from desk import Desk
 
-from cases import every
 from quire_daemon.call import Call
 from quire_daemon.config import Settings
 from quire_daemon.in_force import InForce
@@ -65,7 +64,7 @@ def test_a_purge_whose_folder_cannot_be_removed_is_answered_and_keeps_no_other_f
     assert "could not open" in daemon.answers[0]["message"]
 
 
-@every(("for_good", "faults", "code"), [(True, 1, "fault"), (False, 0, "busy")])
+@pytest.mark.parametrize(("for_good", "faults", "code"), [(True, 1, "fault"), (False, 0, "busy")])
 def test_a_commit_of_a_purge_that_fails_for_good_is_followed_up_like_any_other(
     tmp_path: Path, for_good: bool, faults: int, code: str
 ) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from cases import every
 from quire_daemon.rebase import ByCaller, ByOthers, Conflict, carried, touched
 from quire_journal.splice import Splice, apply
 from quire_journal.text import BOM, Text
@@ -36,7 +36,7 @@ def without_breaks(splices: Sequence[Splice] | Conflict) -> tuple[Splice, ...]:
     return tuple(replace(s, breaks=None) for s in splices)
 
 
-@every(
+@pytest.mark.parametrize(
     ("theirs", "moved"),
     [
         (Splice(0, 0, (b"n",)), 1),  # inserted far above
@@ -61,12 +61,12 @@ def test_lines_and_neighbours_must_be_what_they_were(theirs: Splice, moved: int 
         assert result == (Splice(4 + moved, 6 + moved, (b"x",)),)
 
 
-@every(("gap", "carries"), [(3, True), (4, False), (5, True)])
+@pytest.mark.parametrize(("gap", "carries"), [(3, True), (4, False), (5, True)])
 def test_an_insertion_needs_both_lines_beside_its_gap(gap: int, carries: bool) -> None:
     assert isinstance(over([Splice(4, 4, (b"x",))], [Splice(gap, gap, (b"n",))]), tuple) is carries
 
 
-@every(
+@pytest.mark.parametrize(
     ("theirs", "moved"),
     [
         (Splice(3, 4, (b"n", b"m")), 1),
@@ -97,7 +97,7 @@ def test_a_plan_depends_on_what_it_replaces_and_on_both_sides_of_a_gap() -> None
 # ── what others made already ──
 
 
-@every(
+@pytest.mark.parametrize(
     ("mine", "stands"),
     [
         (Splice(4, 6, (b"x",)), Splice(5, 6, (b"x",))),  # replaced: the new line stands for itself from then on
@@ -128,7 +128,9 @@ def test_what_others_made_already_must_stay_what_it_is() -> None:
     assert without_breaks(elsewhere) == (Splice(4, 5, (b"x",)),)
 
 
-@every("theirs", [Splice(4, 6, (b"x", b"y")), Splice(4, 5, (b"x",)), Splice(4, 6, (b"x",), (b"\r\n",))])
+@pytest.mark.parametrize(
+    "theirs", [Splice(4, 6, (b"x", b"y")), Splice(4, 5, (b"x",)), Splice(4, 6, (b"x",), (b"\r\n",))]
+)
 def test_nearly_the_same_change_is_in_the_way(theirs: Splice) -> None:
     assert isinstance(over([Splice(4, 6, (b"x",), (b"\n",))], ByOthers([theirs])), Conflict)
 
@@ -154,7 +156,7 @@ BLOCK = (b"}", b"", b"more {")
 REPEATING = Text.of(b"a {\n}\n\nb {\n}\n\nc {\n}\n")
 
 
-@every(
+@pytest.mark.parametrize(
     ("mine", "theirs"),
     [
         (Splice(2, 2, (b"", b"more {", b"}")), Splice(1, 1, BLOCK)),  # one block, lined up in two ways
@@ -169,7 +171,7 @@ def test_what_both_made_alike_is_met_however_it_is_lined_up(mine: Splice, theirs
     assert apply(now, result) == now == apply(REPEATING, [mine])
 
 
-@every(
+@pytest.mark.parametrize(
     ("mine", "theirs"),
     [
         (Splice(1, 1, BLOCK), Splice(3, 4, (b"B {",))),  # as far down as it can lie it is beside

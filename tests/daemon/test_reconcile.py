@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases import every
 from quire_daemon import reconcile
 from quire_daemon.crawl import CrawlCancelled, Entry
 from quire_daemon.reconcile import GRANULARITY_NS, MOST_RENAMES, OnDisk, Renames, Seen, compare, difference
@@ -137,12 +136,14 @@ DISKS = {
 ROWS = [(name, known, disk, event) for name, (known, row) in CASES.items() for disk, event in row.items()]
 
 
-@every(("known", "disk", "event"), [row[1:] for row in ROWS], ids=[f"{name}, then {disk}" for name, _, disk, _ in ROWS])
+@pytest.mark.parametrize(
+    ("known", "disk", "event"), [row[1:] for row in ROWS], ids=[f"{name}, then {disk}" for name, _, disk, _ in ROWS]
+)
 def test_what_follows(known: Version | None, disk: str, event: Event | None) -> None:
     assert difference("p", known, DISKS[disk], "watched") == event
 
 
-@every("disk", DISKS)
+@pytest.mark.parametrize("disk", DISKS)
 def test_a_path_that_was_gone_is_as_one_never_known(disk: str) -> None:
     assert difference("p", GONE, DISKS[disk], "read") == difference("p", NEW, DISKS[disk], "read")
 
@@ -161,13 +162,15 @@ def head_after(event: Event | None, before: Version | None) -> Version | None:
             return before
 
 
-@every(("known", "disk"), list(itertools.product([GONE, *(known for known, _ in CASES.values())], DISKS.values())))
+@pytest.mark.parametrize(
+    ("known", "disk"), list(itertools.product([GONE, *(known for known, _ in CASES.values())], DISKS.values()))
+)
 def test_looking_twice_tells_nothing_new(known: Version | None, disk: OnDisk) -> None:
     first = difference("p", known, disk, "watched")
     assert difference("p", head_after(first, known), disk, "watched") is None
 
 
-@every("evidence", ["captured", "watched", "scanned", "read", "recovered"])
+@pytest.mark.parametrize("evidence", ["captured", "watched", "scanned", "read", "recovered"])
 def test_the_evidence_is_kept(evidence: str) -> None:
     for known, disk in [(NEW, FILE_A), (KNOWN, MISSING), (KNOWN, RUN_A), (KNOWN, FILE_B)]:
         event = difference("p", known, disk, evidence)
@@ -182,7 +185,7 @@ def test_doubts_about_the_bytes_are_kept() -> None:
     assert event.unfinished
 
 
-@every(
+@pytest.mark.parametrize(
     ("known", "found", "news"),
     [
         (A, A, False),
@@ -198,7 +201,7 @@ def test_withheld_bytes_are_news_when_both_hashes_say_so(known: bytes, found: by
     assert (event is not None) is news
 
 
-@every("disk", [OnDisk("file", A, 4, 0o644, why="secret"), OnDisk("file", A, 3, 0o600, why="secret")])
+@pytest.mark.parametrize("disk", [OnDisk("file", A, 4, 0o644, why="secret"), OnDisk("file", A, 3, 0o600, why="secret")])
 def test_withheld_bytes_of_another_size_or_mode_are_news(disk: OnDisk) -> None:
     assert difference("p", KNOWN_SECRET, disk, "scanned") == failed(disk, "secret", "scanned")
 
@@ -228,8 +231,8 @@ def test_an_equal_signature_is_no_change() -> None:
     assert (result.changed, result.vanished, result.files) == ([], [], 1)
 
 
-@every("field", ["dev", "ino", "size", "mtime_ns", "ctime_ns", "mode"])
-@every("by", [-1, 1])
+@pytest.mark.parametrize("field", ["dev", "ino", "size", "mtime_ns", "ctime_ns", "mode"])
+@pytest.mark.parametrize("by", [-1, 1])
 def test_each_part_of_the_signature_counts(field: str, by: int) -> None:
     other = entry(**{field: getattr(entry(), field) + by})
     assert compare({"f": CACHED}, [other]).changed == ["f"]
@@ -239,7 +242,7 @@ def test_another_count_of_names_is_no_change() -> None:
     assert compare({"f": CACHED}, [entry(nlink=2)]).changed == []
 
 
-@every(
+@pytest.mark.parametrize(
     ("mtime_ns", "ctime_ns", "racy"),
     [
         (TAKEN - GRANULARITY_NS - 1, TAKEN - GRANULARITY_NS - 1, False),
@@ -259,7 +262,7 @@ def test_stamps_as_young_as_the_read_prove_nothing(mtime_ns: int, ctime_ns: int,
     assert compare({"f": cached}, [there]).changed == (["f"] if racy else [])
 
 
-@every("kind", ["file", "link", "special", "unreadable"])
+@pytest.mark.parametrize("kind", ["file", "link", "special", "unreadable"])
 def test_what_is_not_in_the_cache_is_to_be_looked_at(kind: str) -> None:
     assert compare({}, [entry(kind=kind)]).changed == ["f"]
 
@@ -330,7 +333,7 @@ def test_other_events_stay_where_they_are() -> None:
     assert with_moves(events, {"a": version()}, [("a", "b")]) == [other, deleted("z"), moved("a", "b")]
 
 
-@every(
+@pytest.mark.parametrize(
     ("head", "appeared", "hints"),
     [
         (version(), created("b"), []),  # equal bytes alone are no rename

@@ -9,7 +9,6 @@ import msgspec
 import pytest
 from clocks import SetClock
 
-from cases import every
 from quire_daemon.full_disk import FULL_S
 from quire_daemon.recorder import Recorder
 from quire_daemon.repeats import REFUSALS, REFUSALS_A_SECOND, REPEAT_S
@@ -74,7 +73,7 @@ def test_a_read_that_is_repeated_is_told_already_for_a_minute() -> None:
     assert not recorder.told(READ, ann)
 
 
-@every("changed", [{"path": "b.txt"}, {"version": 2}, {"shown": ((0, 11),)}, {"anchors": False}])
+@pytest.mark.parametrize("changed", [{"path": "b.txt"}, {"version": 2}, {"shown": ((0, 11),)}, {"anchors": False}])
 def test_another_read_is_not(changed: dict[str, object]) -> None:
     recorder, _, ann = desk()
     recorder.note(READ, ann)
@@ -195,7 +194,7 @@ def test_of_writers_that_only_ask_those_are_remembered_that_somebody_may_have_to
     assert recorder.stranger(waiting) is None
 
 
-@every(("commits", "killed"), [(commits, killed) for commits in range(5) for killed in (False, True)])
+@pytest.mark.parametrize(("commits", "killed"), [(commits, killed) for commits in range(5) for killed in (False, True)])
 def test_a_purge_of_a_name_changes_the_log_and_the_views_or_neither_whenever_it_ends(
     commits: int, killed: bool
 ) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from cases import every
 from playbook import Playbook
 from quire_daemon.handlers import TOOLS
 from quire_daemon.replies import REPLIES, reply_schema
@@ -96,7 +95,7 @@ def test_a_reply_that_is_not_as_stated_fails_the_test_that_got_it() -> None:
         checked("manual", {"ok": True, "message": "", "manual": "", "dialect": None, "dialects": [], "more": 1})
 
 
-@every("tool", REPLIES)
+@pytest.mark.parametrize("tool", REPLIES)
 def test_the_schema_of_a_reply_states_success_and_refusal(tool: str) -> None:
     schema = reply_schema(tool)
     assert schema is not None

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases import every
 from quire_daemon import safety
 from quire_journal.diff import diff
 from quire_journal.splice import Splice, apply
@@ -31,7 +30,7 @@ def is_repeated(warning: safety.Suspicion) -> bool:
     return bool(warning["type"] == "duplicate_line")
 
 
-@every(
+@pytest.mark.parametrize(
     ("path", "before", "after"),
     [
         ("a.py", "f(1)\n", "f((1)\n"),
@@ -50,7 +49,7 @@ def test_brackets_that_do_not_match_any_more_are_suspicious(path: str, before: s
     assert found(path, before, after) == ["unbalanced"]
 
 
-@every(
+@pytest.mark.parametrize(
     ("path", "line"),
     [
         ("a.py", 's = "}}}"'),
@@ -96,7 +95,7 @@ def test_a_changed_quote_can_unbalance_what_follows() -> None:
     assert found("a.py", 'a = "x"\nb = (1)\n', 'a = """x"\nb = (1)\n') == ["unbalanced"]
 
 
-@every(
+@pytest.mark.parametrize(
     ("splice", "line"),
     [
         (Splice(1, 1, (b"one()",)), 2),  # below its like
@@ -111,7 +110,7 @@ def test_a_new_text_that_repeats_the_untouched_line_beside_it_is_suspicious(spli
     assert [w["line"] for w in repeated("one()\ntwo()\nthree()\n", splice)] == [line]
 
 
-@every(
+@pytest.mark.parametrize(
     ("before", "splices"),
     [
         ("}\na 1\n", [Splice(1, 1, (b"}",))]),  # poor

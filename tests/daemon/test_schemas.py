@@ -6,8 +6,8 @@ import json
 from typing import Annotated, Literal
 
 import msgspec
+import pytest
 
-from cases import every
 from quire_daemon.handlers import TOOLS
 from quire_daemon.schemas import described, flat, one_shape, without
 
@@ -102,7 +102,7 @@ def test_properties_are_hidden_required_and_described_without_touching_the_origi
     assert schema == flat(Params)
 
 
-@every("tool", TOOLS)
+@pytest.mark.parametrize("tool", TOOLS)
 def test_no_tool_has_arguments_that_cannot_be_told_flat(tool: str) -> None:
     told = json.dumps(flat(TOOLS[tool].params))
     assert not [word for word in ("$ref", "$defs", "null", "prefixItems", "discriminator") if word in told]

@@ -18,7 +18,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from searches import LONG_MS, Loop, Poll, children, endless, search
 
-from cases import every
 from quire_daemon.dialects.replacing import replaced
 from quire_daemon.search import Answer, BadPattern, BadReplacement, Failed, Found, Search, TimedOut, TooLarge, run
 from quire_daemon.searching import Searching
@@ -87,7 +86,7 @@ def test_a_match_behind_the_final_break_is_told() -> None:
     assert run(search("a\n", "(?m:$)", "")) == Found(2, ((1, 1, b""), (2, 2, b"")))
 
 
-@every(
+@pytest.mark.parametrize(
     ("pattern", "position"),
     [("a(b", 1), ("a)", 1), ("*", 0), ("[z-a]", 1), (r"\q", 0), (r"(?P<x>a)(?P<x>b)", 12), ("a(?i)", 1)],
 )
@@ -97,13 +96,13 @@ def test_what_is_no_pattern_is_told_with_its_place(pattern: str, position: int) 
     assert (answer.position, bool(answer.why)) == (position, True)
 
 
-@every("pattern", ["(" * 5000 + ")" * 5000, "a{99999999999999999999}", "(?L)a"])
+@pytest.mark.parametrize("pattern", ["(" * 5000 + ")" * 5000, "a{99999999999999999999}", "(?L)a"])
 def test_what_only_the_compiler_chokes_on_is_no_pattern_either(pattern: str) -> None:
     assert isinstance(run(search("a", pattern)), BadPattern)
 
 
-@every("text", ["a", "b"])
-@every("replacement", [r"\3", r"\g<x>", r"\g<", "\\", r"\q", r"\g<99>"])
+@pytest.mark.parametrize("text", ["a", "b"])
+@pytest.mark.parametrize("replacement", [r"\3", r"\g<x>", r"\g<", "\\", r"\q", r"\g<99>"])
 def test_a_replacement_that_does_not_fit_is_told_even_when_nothing_matches(text: str, replacement: str) -> None:
     assert isinstance(run(search(text, "(a)", replacement)), BadReplacement)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from desk import Desk, OnDesk
 from hashlines import put
 
-from cases import every
 from quire_daemon.handlers import TOOLS
 from quire_journal.events import CaptureFailed
 from quire_journal.ids import blob_id
@@ -47,8 +47,8 @@ def read_then_changed() -> Desk:
     return desk
 
 
-@every(("tool", "args", "code"), BY_PLACE)
-@every("on_stale", ["reject", "rebase"])
+@pytest.mark.parametrize(("tool", "args", "code"), BY_PLACE)
+@pytest.mark.parametrize("on_stale", ["reject", "rebase"])
 def test_a_call_by_place_on_an_older_read_is_stale(tool: str, args: dict[str, Any], code: str, on_stale: str) -> None:
     desk = read_then_changed()
     reply = call(desk, tool, args, on_stale=on_stale)
@@ -56,7 +56,7 @@ def test_a_call_by_place_on_an_older_read_is_stale(tool: str, args: dict[str, An
     assert reply["changes"][-1]["writer"]["type"] == "outside"
 
 
-@every(("tool", "args"), BY_TEXT)
+@pytest.mark.parametrize(("tool", "args"), BY_TEXT)
 def test_a_call_that_brings_its_text_is_judged_on_the_file_as_it_is(tool: str, args: dict[str, Any]) -> None:
     desk = read_then_changed()
     reply = call(desk, tool, args)
@@ -64,14 +64,14 @@ def test_a_call_that_brings_its_text_is_judged_on_the_file_as_it_is(tool: str, a
     assert desk.text(".env") == b"NEW=0\nA=1\nB=9\nC=3\n"
 
 
-@every(("tool", "args"), BY_TEXT[:2])
+@pytest.mark.parametrize(("tool", "args"), BY_TEXT[:2])
 def test_a_text_is_not_rebased_from_bytes_that_nobody_has(tool: str, args: dict[str, Any]) -> None:
     desk = read_then_changed()
     assert not call(desk, tool, args, on_stale="rebase")["ok"]
     assert desk.text(".env") == LONGER
 
 
-@every(("tool", "args", "code"), BY_PLACE[:3])
+@pytest.mark.parametrize(("tool", "args", "code"), BY_PLACE[:3])
 def test_who_read_it_as_it_is_goes_on_without_a_warning(tool: str, args: dict[str, Any], code: str) -> None:
     desk = Desk()
     lies(desk, THREE)

@@ -13,7 +13,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from cases import every
 from playbook import Playbook
 from quire_daemon import parsing, safety
 from quire_daemon.config import Safety, Settings
@@ -228,7 +227,7 @@ def test_what_the_statements_around_an_edit_say_is_what_the_whole_text_says(
     assert say(trees, PLAIN, after) == say(Trees(), PLAIN, after)
 
 
-@every("indent", ["", "    "])
+@pytest.mark.parametrize("indent", ["", "    "])
 def test_of_a_long_file_only_the_statements_around_an_edit_are_parsed_before_the_answer(indent: str) -> None:
     need("a.py")
     parsed: list[int] = []

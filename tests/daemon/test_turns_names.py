@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from daemon_turns import Daemon, read
-
-from cases import every
 
 TO_LINK: dict[str, dict[str, Any]] = {
     "move_file": {"path": "a", "to": "link"},
@@ -36,7 +35,7 @@ def test_a_link_that_leads_nowhere_is_what_is_there(daemon: Daemon) -> None:
     assert sorted(path.name for path in daemon.root.iterdir() if path.name != ".quire") == ["a", "link"]
 
 
-@every(
+@pytest.mark.parametrize(
     ("tool", "arguments", "argument"),
     [
         ("write_file", {"path": "a\0", "content": ""}, "path"),

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from desk import Desk
 
-from cases import every
 from quire_daemon.handlers.batches import Batches
 from quire_daemon.handlers.choosing import Params, RedoParams, UndoParams
 from quire_daemon.handlers.undo import REDO_TOOL, UNDO_TOOL
@@ -62,7 +62,7 @@ def asked(desk: Desk, params: Params) -> int:
     return counting.rows
 
 
-@every("params", [UndoParams(), RedoParams()])
+@pytest.mark.parametrize("params", [UndoParams(), RedoParams()])
 def test_a_round_of_undo_and_redo_costs_later_ones_the_steps_of_their_files(params: Params) -> None:
     """All records and versions of all those batches were read besides, to find the one that says what they are."""
     desk = Desk()
@@ -121,7 +121,7 @@ def calls(files: int, again: bool) -> int:
     return count
 
 
-@every("again", [False, True])
+@pytest.mark.parametrize("again", [False, True])
 def test_four_times_as_many_files_are_four_times_as_much_work(again: bool) -> None:
     """For each file all batches were gone through: what comes of 1,000 took twice as long, of 3,000 four times."""
     assert calls(120, again) < 4.5 * calls(30, again)

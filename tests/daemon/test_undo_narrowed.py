@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from cases import every
 from playbook import Playbook
 
 FIVE = "one 1\ntwo 2\nthree 3\nfour 4\nfive 5\n"
@@ -35,7 +34,9 @@ def planned(book: Playbook, **args: Any) -> str:
     return str(reply["token"])
 
 
-@every("more", [{"path": "f.txt"}, {"writer": "outside"}, {"writer": "ben"}, {"last": 1, "paths": ["g.txt"]}])
+@pytest.mark.parametrize(
+    "more", [{"path": "f.txt"}, {"writer": "outside"}, {"writer": "ben"}, {"last": 1, "paths": ["g.txt"]}]
+)
 def test_a_token_beside_a_choice_that_is_not_its_plans_undoes_nothing(more: dict[str, Any]) -> None:
     """The path that it was to be narrowed to was passed over."""
     book = Playbook({"f.txt": FIVE, "g.txt": FIVE})
@@ -53,7 +54,9 @@ def test_of_a_patch_the_plan_is_not_narrowed_by_its_token(book: Playbook) -> Non
     assert book.text("g.txt") == FIVE.replace("one 1", "ONE")
 
 
-@every("args", [{"path": "f.txt"}, {"last": 1}, {"writer": "ann"}, {"writer": "*", "paths": ["g.txt"]}])
+@pytest.mark.parametrize(
+    "args", [{"path": "f.txt"}, {"last": 1}, {"writer": "ann"}, {"writer": "*", "paths": ["g.txt"]}]
+)
 def test_the_choice_of_the_plan_may_stand_beside_its_token_again(args: dict[str, Any]) -> None:
     book = Playbook({"f.txt": FIVE, "g.txt": FIVE})
     edited(book, "g.txt", "one", "ONE")
@@ -72,7 +75,7 @@ def test_a_rollback_is_not_another_one_than_planned(book: Playbook) -> None:
     assert book.text("f.txt") == FIVE.replace("one 1", "ONE")
 
 
-@every(
+@pytest.mark.parametrize(
     "more",
     [
         {"writer": "outside"},
@@ -95,7 +98,7 @@ def test_a_batch_that_the_other_arguments_do_not_name_is_not_undone(more: dict[s
     assert book.text("f.txt") == FIVE.replace("one", "ONE")
 
 
-@every(
+@pytest.mark.parametrize(
     "more",
     [{"writer": "ben"}, {"writer": "*"}, {"last": 1}, {"from": "seq:1"}, {"to": "v{batch}"}, {"path": "f.txt"}],
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cases import every
+import pytest
+
 from playbook import Playbook
 
 FIVE = "one 1\ntwo 2\nthree 3\nfour 4\nfive 5\n"
@@ -32,7 +33,7 @@ def opened() -> tuple[Playbook, str]:
     return book, str(version)
 
 
-@every("tool", ["edit_replace", "undo", "rollback", "restore", "redo"])
+@pytest.mark.parametrize("tool", ["edit_replace", "undo", "rollback", "restore", "redo"])
 def test_of_one_file_the_reply_says_all_that_an_edit_says(tool: str) -> None:
     book, version = opened()
     if tool == "redo":

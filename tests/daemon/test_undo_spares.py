@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from desk import Desk, OnDesk, lines
 from msgspec.structs import replace
 from undoings import START, desk_with, only_file
 
-from cases import every
 from quire_daemon.handlers.base import Decision, Tool, World
 from quire_daemon.handlers.undo import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
 from quire_journal.events import (
@@ -42,7 +42,7 @@ def test_a_plan_tells_whose_later_lines_are_kept_also_those_of_other_programs() 
     assert [kept["writer"]["id"] for kept in only_file(plan)["kept"]] == ["outside"]
 
 
-@every("evidence", ["captured", "scanned", "read"])
+@pytest.mark.parametrize("evidence", ["captured", "scanned", "read"])
 def test_a_file_that_was_only_found_is_not_deleted_as_if_it_had_been_made(evidence: str) -> None:
     desk = Desk()
     desk.note(WorkspaceScanned("start", 0, 0))
@@ -94,7 +94,7 @@ def test_a_file_that_was_only_found_comes_back_when_its_deletion_is_undone_with_
     assert desk.text("own") == START
 
 
-@every("conflicts", ["skip", "markers", "abort"])
+@pytest.mark.parametrize("conflicts", ["skip", "markers", "abort"])
 def test_how_a_file_was_first_found_is_nobodys_conflict(conflicts: str) -> None:
     desk = found_then_edited()
     plan = desk.call(UNDO_TOOL, desk.ann, writer="*", conflicts=conflicts, plan=True)
@@ -147,7 +147,7 @@ def test_a_batch_whose_only_file_is_skipped_stays_in_force() -> None:
     assert desk.text("g.txt") == START
 
 
-@every("path", ["barred.key", "deep/.git/config", ".quire.toml", "deep/.quireignore"])
+@pytest.mark.parametrize("path", ["barred.key", "deep/.git/config", ".quire.toml", "deep/.quireignore"])
 def test_a_protected_file_is_called_protected_whether_it_is_there_or_not(path: str) -> None:
     desk = Barred()
     desk.outside(path, START)

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from cases import every
 from playbook import Playbook
 
 MINE = "the line that ann means"
@@ -133,7 +132,7 @@ def moved(book: Playbook) -> None:
 
 
 @pytest.mark.parametrize("then", [elsewhere, part, refused, patched, written, twice, refused_twice, moved])
-@every("tool, args", BY_NUMBER.values(), ids=[*BY_NUMBER])
+@pytest.mark.parametrize(("tool", "args"), BY_NUMBER.values(), ids=[*BY_NUMBER])
 def test_a_number_means_no_line_that_others_moved_there_unseen(then: Any, tool: str, args: dict[str, Any]) -> None:
     """Ann knew line 5; of the lines that ben put above it she was told, but no number since has been shown to her."""
     book = Playbook({"f.txt": text([f"line {n}" for n in range(1, 41)])})
@@ -175,7 +174,7 @@ def test_a_reference_means_no_equal_line_that_others_moved_there_unseen() -> Non
     assert (reply.get("error"), reply.get("mismatched_lines"), book.text("f.txt")) == ("hash_mismatch", [3], was)
 
 
-@every("ends", [{"hash": "{}"}, {"start_hash": "{}", "end_hash": "{}"}], ids=["a line", "a range"])
+@pytest.mark.parametrize("ends", [{"hash": "{}"}, {"start_hash": "{}", "end_hash": "{}"}], ids=["a line", "a range"])
 def test_a_number_beside_an_anchor_chooses_no_equal_line_that_others_moved_there_unseen(ends: dict[str, str]) -> None:
     equal = ["same", "one", "same", "two", "other", "same", "other"]
     book = Playbook({"f.txt": text([*equal, *(f"line {n}" for n in range(20)), "line 30"])})
@@ -258,7 +257,7 @@ def test_of_a_file_that_only_the_caller_changes_it_may_know_more_than_it_was_sho
     assert reply["ok"], reply
 
 
-@every("op", ["insert_after", "insert_before", "replace_line"])
+@pytest.mark.parametrize("op", ["insert_after", "insert_before", "replace_line"])
 def test_an_anchor_that_the_caller_itself_removed_is_stale(op: str) -> None:
     book = Playbook({"f.txt": "one\ntwo\nthree\n"})
     read = book.call("read_file", {"path": "f.txt", "hashes": True})

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from cases import every
 from quire_daemon.config import Policy
 from quire_daemon.workspace import Vanished, Workspace
 from quire_daemon.workspace.places import fold
@@ -62,7 +61,7 @@ def test_the_workspace_itself_is_a_place(workspace: Workspace) -> None:
     assert workspace.look(".").kind == "folder"
 
 
-@every("given", ["..", "../x", "a/../../x", "/etc/passwd", "/", "a/../../checkout-evil/x"])
+@pytest.mark.parametrize("given", ["..", "../x", "a/../../x", "/etc/passwd", "/", "a/../../checkout-evil/x"])
 def test_what_leads_out_is_refused(workspace: Workspace, given: str) -> None:
     """Also a sibling whose name begins like the workspace's."""
     assert refused(workspace, given, writing=False) == "outside_workspace"
@@ -88,7 +87,7 @@ def test_the_journal_is_asked_by_another_way_to_the_workspace_about_the_same_pat
     assert [workspace.below(f"{alias}{path}", Policy()) for path in asked] == [".", ".", "a", "a/b", "*.py"]
 
 
-@every("given", ["", "a\0b", "x" * 256, "a/" * 2048 + "a", "\ud800"])
+@pytest.mark.parametrize("given", ["", "a\0b", "x" * 256, "a/" * 2048 + "a", "\ud800"])
 def test_what_is_no_path_at_all_is_a_bad_argument(workspace: Workspace, given: str) -> None:
     """The refusal names the argument."""
     with pytest.raises(Refused) as caught:
@@ -181,15 +180,17 @@ PROTECTED = [
 ]
 
 
-@every("given", PROTECTED)
-@every("writing", [True, False])
+@pytest.mark.parametrize("given", PROTECTED)
+@pytest.mark.parametrize("writing", [True, False])
 def test_protected_names_are_refused_in_every_disguise(workspace: Workspace, given: str, writing: bool) -> None:
     """Case, Unicode, and what Windows and macOS overlook in a name."""
     assert refused(workspace, given, writing) == "permission_denied"
     assert refused(workspace, f"x/../{given}", writing) == "permission_denied"
 
 
-@every("given", [".github/x", ".gitignore", "a/.gitmodules", "a.git", "a.git/HEAD", "git", "a/quire.toml", ".quires"])
+@pytest.mark.parametrize(
+    "given", [".github/x", ".gitignore", "a/.gitmodules", "a.git", "a.git/HEAD", "git", "a/quire.toml", ".quires"]
+)
 def test_names_that_only_look_protected_are_not(workspace: Workspace, given: str) -> None:
     """The neighbours of protected names."""
     assert place(workspace, given) == (given, "")

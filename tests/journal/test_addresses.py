@@ -8,7 +8,6 @@ from random import Random
 import pytest
 
 import live
-from cases import every
 from quire_journal import addresses
 from quire_journal.log import Damaged, Store, u64
 from quire_journal.stores.memory import MemoryStore
@@ -42,7 +41,7 @@ def test_in_an_empty_table_nothing_is_found_and_nothing_can_be_forgotten() -> No
         assert w.count("addresses") == 0
 
 
-@every("at_once", live.length([1, 40_000], [1, 7, 40_000]))
+@pytest.mark.parametrize("at_once", live.length([1, 40_000], [1, 7, 40_000]))
 def test_each_of_many_is_found_and_no_other(at_once: int) -> None:
     store = filled(1, 20_001, at_once)
     with store.reading() as r:
@@ -121,7 +120,7 @@ def test_to_a_row_that_cannot_be_read_nothing_is_added() -> None:
             addresses.put_all(w, [(blob(n), n) for n in range(50, 3000)])
 
 
-@every("width", [0, 3, 200])
+@pytest.mark.parametrize("width", [0, 3, 200])
 def test_a_row_that_says_wrongly_how_long_numbers_are_is_damage_for_who_reads_and_for_who_adds_to_it(
     width: int,
 ) -> None:
@@ -150,7 +149,7 @@ def test_a_row_that_says_that_numbers_have_no_bytes_names_no_blob() -> None:
             addresses.find(w, blob(1))
 
 
-@every("bytes_of_sha256", [20, 32])
+@pytest.mark.parametrize("bytes_of_sha256", [20, 32])
 def test_a_table_of_an_older_format_is_read_as_it_stands_and_gathered_whole(bytes_of_sha256: int) -> None:
     store = MemoryStore()
     with store.writing() as w:

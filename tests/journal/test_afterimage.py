@@ -6,7 +6,8 @@ import os
 import time
 from pathlib import Path
 
-from cases import every
+import pytest
+
 from quire_journal.events import CheckpointNamed, WriterIntroduced
 from quire_journal.ids import BatchId, WriterId
 from quire_journal.journal import Entry, Journal
@@ -27,7 +28,7 @@ def changed(seconds: float, size: int = 40960) -> Looks:
     return LOOKS._replace(mtime_ns=THEN + int(seconds * SECOND), size=size)
 
 
-@every(
+@pytest.mark.parametrize(
     ("image", "boot", "now", "believed"),
     [
         (STILL, BOOT, LOOKS, True),

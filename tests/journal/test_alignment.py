@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import live
-from cases import every
 from quire_journal import alignment
 from quire_journal.alignment import Change, changes_between
 
@@ -26,7 +25,7 @@ def changes(before: str, after: str) -> list[Change]:
     return changes_between([*map(ord, before)], [*map(ord, after)])
 
 
-@every(
+@pytest.mark.parametrize(
     ("before", "after", "found"),
     [
         ("abc", "abc", []),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from cases import every
 from quire_journal import blobs, purging
 from quire_journal.check import check
 from quire_journal.events import BytesGone, FileMoved, OutsideDeleted, OutsideWritten
@@ -55,7 +54,9 @@ def test_a_new_file_is_made_from_the_last_new_one_of_its_name_as_it_is_now(journ
     assert base(journal.store, text("views", 2)) == text("views", 1)
 
 
-@every("path, of", [("b/new.py", "two"), ("b/new.txt", ""), ("Makefile", ""), ("b/.py", ""), ("c.d/new", "")])
+@pytest.mark.parametrize(
+    ("path", "of"), [("b/new.py", "two"), ("b/new.txt", ""), ("Makefile", ""), ("b/.py", ""), ("c.d/new", "")]
+)
 def test_a_new_file_of_a_new_name_is_made_from_the_last_new_one_of_its_suffix(path: str, of: str) -> None:
     journal = Journal.open(MemoryStore(), 1)
     write(journal, ("one.py", text("one")))

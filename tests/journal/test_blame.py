@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scribe import Scribe
 
-from cases import every
 from quire_journal import blobs
 from quire_journal.blame import Blame, Gap, blame
 from quire_journal.blobs import NotHeld
@@ -109,7 +108,7 @@ def test_who_changes_the_breaks_wrote_the_lines() -> None:
     assert seqs(scribe, "f") == [third, fourth, third, fourth]
 
 
-@every("ending", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("ending", [b"\n", b"\r\n", b"\r"])
 def test_who_appends_behind_an_unfinished_line_did_not_write_that_one(ending: bytes) -> None:
     scribe = Scribe().introduce()
     first = scribe.outside("f", b"a" + ending + b"b")
@@ -157,7 +156,7 @@ def test_the_lines_of_binary_bytes_in_between_are_replayed_as_any_others() -> No
 # ── what happens to files ────────────────────────────────────────────────────
 
 
-@every("outside", [False, True])
+@pytest.mark.parametrize("outside", [False, True])
 def test_renames_are_followed(outside: bool) -> None:
     scribe = Scribe().introduce()
     first = scribe.outside("f", b"a\nb\n")
@@ -180,7 +179,7 @@ def test_a_file_that_comes_back_to_its_name_is_followed_too_and_another_that_had
     assert blamed(scribe, "f").names == ("g", "f")
 
 
-@every("outside", [False, True])
+@pytest.mark.parametrize("outside", [False, True])
 def test_a_file_that_was_gone_begins_anew(outside: bool) -> None:
     scribe = Scribe().introduce()
     first = scribe.outside("f", b"a\nb\n")
@@ -194,7 +193,7 @@ def test_a_file_that_was_gone_begins_anew(outside: bool) -> None:
     assert blamed(scribe, "f").gap is None
 
 
-@every("entry", [LINK, FOLDER])
+@pytest.mark.parametrize("entry", [LINK, FOLDER])
 def test_a_file_that_was_something_else_begins_anew(entry: int) -> None:
     scribe = Scribe().introduce()
     scribe.outside("f", b"a\n")

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases import every
 from quire_journal import blob_rows, frames
 from quire_journal.blob_rows import RUN, Stored
 
@@ -54,7 +53,7 @@ def test_a_row_of_a_short_delta_takes_five_bytes_beside_the_frame() -> None:
     assert len(blob_rows.row(1000, Stored(990, 3, 12_000, frames.TABLED_BLOCK, b"frame", run=3))) == 5 + 5
 
 
-@every(
+@pytest.mark.parametrize(
     "row", [b"", b"\x00", b"\xc1", b"\x87", b"\x87\x01", b"\x87" + b"\xff" * 20, b"\x95\x01", b"\x94\x00\x00\x01\x00"]
 )
 def test_what_is_no_row_is_told_so(row: bytes) -> None:
@@ -69,14 +68,14 @@ def test_rows_of_format_4_are_read() -> None:
     assert blob_rows.read(9, row) == Stored(0, 0, 5000, frames.PACKED, b"", 1234)
 
 
-@every("links", [-1, -(1 << 63), 1 << 63, (1 << 64) - 1])
+@pytest.mark.parametrize("links", [-1, -(1 << 63), 1 << 63, (1 << 64) - 1])
 def test_a_row_of_format_4_that_says_nonsense_of_its_links_can_be_written_anew(links: int) -> None:
     """A compaction that came to it failed, or made a row of it that nobody can read."""
     stored = blob_rows.read(9, msgspec.msgpack.encode([0, links, 5000, frames.PACKED, b"frame"]))
     assert blob_rows.read(9, blob_rows.row(9, stored)) == stored
 
 
-@every(
+@pytest.mark.parametrize(
     "stored",
     [
         Stored(8, 1, 2, 3, b""),

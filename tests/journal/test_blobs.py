@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import live
-from cases import every
 from quire_journal import blob_rows, blobs, frames, pieces
 from quire_journal.blob_rows import Stored
 from quire_journal.blobs import BlobCache, NotHeld
@@ -86,7 +85,9 @@ def test_every_version_of_a_file_comes_back_whatever_was_edited(
     assert ids == [blob_id(data) for data in history]
 
 
-@every("data", [b"", b"\0", b"1234567", b"12345678", b"a" * 100_000, random.Random(3).randbytes(70_000)])
+@pytest.mark.parametrize(
+    "data", [b"", b"\0", b"1234567", b"12345678", b"a" * 100_000, random.Random(3).randbytes(70_000)]
+)
 def test_bytes_of_every_kind_come_back_alone_and_as_a_delta(data: bytes) -> None:
     store = MemoryStore()
     for before in (b"", data[:-1], data + b"x"):
@@ -202,7 +203,7 @@ def test_what_a_new_file_is_made_from_has_few_links_itself() -> None:
     assert get(store, blob_id(new)) == new
 
 
-@every("first, new", [(b"\0" * 3000, b"\0" * 3001), (b"long " * 40_000, b"long " * 41_000)])
+@pytest.mark.parametrize(("first", "new"), [(b"\0" * 3000, b"\0" * 3001), (b"long " * 40_000, b"long " * 41_000)])
 def test_a_new_file_that_is_no_text_or_is_long_is_not_compared(first: bytes, new: bytes) -> None:
     store = MemoryStore()
     with store.writing() as w:
@@ -351,7 +352,7 @@ def test_a_short_stretch_is_stored_as_it_is_and_a_long_one_as_a_delta() -> None:
     assert len(kept[1].frame) < 40
 
 
-@every("data", [b"", b"i", b"import", b"sys"])
+@pytest.mark.parametrize("data", [b"", b"i", b"import", b"sys"])
 def test_bytes_so_few_that_no_stretch_is_shorter_are_made_of_nothing(data: bytes) -> None:
     """An empty file, which is one blob wherever it stands, kept the bytes of another one from ever going."""
     store = MemoryStore()
@@ -383,7 +384,7 @@ def test_what_repeats_itself_comes_back_where_ends_could_overlap(data: bytes, ad
         assert get(store, put(store, version)) == version
 
 
-@every("between", [(-1, 4, b""), (4, -1, b""), (40, 40, b"x"), (0, 0, b"")])
+@pytest.mark.parametrize("between", [(-1, 4, b""), (4, -1, b""), (40, 40, b"x"), (0, 0, b"")])
 def test_a_stretch_that_does_not_fit_its_base_is_damage(between: tuple[int, int, bytes]) -> None:
     store = MemoryStore()
     put(store, bytes(range(50)))
@@ -393,7 +394,7 @@ def test_a_stretch_that_does_not_fit_its_base_is_damage(between: tuple[int, int,
         get(store, blob)
 
 
-@every("frame", [b"", b"\x80", b"\x33x", b"\x32xx", b"\xff" * 12])
+@pytest.mark.parametrize("frame", [b"", b"\x80", b"\x33x", b"\x32xx", b"\xff" * 12])
 def test_a_stretch_that_says_too_much_or_too_little_is_damage(frame: bytes) -> None:
     store = MemoryStore()
     put(store, bytes(range(50)))
@@ -427,7 +428,7 @@ def test_a_base_that_became_too_short_to_be_one_is_noticed(two: tuple[Store, byt
         get(store, blob)
 
 
-@every("base", [0, 2, 3, -1])
+@pytest.mark.parametrize("base", [0, 2, 3, -1])
 def test_a_base_that_does_not_come_before_its_delta_is_noticed(two: tuple[Store, bytes], base: int) -> None:
     store, blob = two
     tamper(store, 2, base=base)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases import every
 from quire_journal.carry import Blocked, carry, changes, three_way
 from quire_journal.splice import Splice, apply
 from quire_journal.text import Text
@@ -59,8 +59,8 @@ def text(said: str) -> Text:
     return Text.of("".join(f"{word}\n" for word in said.split()).encode())
 
 
-@every(
-    "base, mine, theirs, made",
+@pytest.mark.parametrize(
+    ("base", "mine", "theirs", "made"),
     [
         ("b c x", "x b c", "b c X", "b c X"),  # their line is what was taken from there
         ("x b c", "b c x", "x b c their", "x b c their"),  # theirs is where it would come to

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from scribe import to_purge
 
-from cases import every
 from quire_journal import addresses, blobs, frames, watermarks
 from quire_journal.check import check
 from quire_journal.check_end import check_end
@@ -202,7 +202,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
 }
 
 
-@every("name", DAMAGES)
+@pytest.mark.parametrize("name", DAMAGES)
 def test_one_thing_that_is_damaged_is_found(name: str) -> None:
     damage, sentence = DAMAGES[name]
     store = in_memory().copy()
@@ -213,7 +213,7 @@ def test_one_thing_that_is_damaged_is_found(name: str) -> None:
     assert any(re.search(sentence, one) for one in found), found
 
 
-@every("name", DAMAGES)
+@pytest.mark.parametrize("name", DAMAGES)
 def test_a_look_at_the_end_of_a_damaged_journal_comes_to_its_own_end(name: str) -> None:
     """A record that could not be decoded was found, and a moment later ended the look, with all that it had found."""
     store = in_memory().copy()

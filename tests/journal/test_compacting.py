@@ -12,7 +12,6 @@ from typing import Final
 
 import pytest
 
-from cases import every
 from quire_journal.log import Compaction, StoreFailed, u64
 from quire_journal.stores import Durability
 from quire_journal.stores.compacting import STEPS, Tee
@@ -256,8 +255,8 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return top
 
 
-@every("durability", KEPT)
-@every("step", STEPS)
+@pytest.mark.parametrize("durability", KEPT)
+@pytest.mark.parametrize("step", STEPS)
 def test_kill_9_at_each_step_loses_nothing_that_was_committed(killed: Path, step: str, durability: str) -> None:
     folder = killed / f"{durability}-{step}"
     committed = int(folder.with_name(f"{folder.name}.committed").read_bytes())

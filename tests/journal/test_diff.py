@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases import every
 from quire_journal import diff as diff_module
 from quire_journal.diff import (
     blocks,
@@ -97,7 +97,7 @@ def test_the_first_difference_does_not_look_at_breaks() -> None:
     assert first_difference(Text.of(b"a\nb\n"), Text.of(b"a\nB\n")) == 1
 
 
-@every(
+@pytest.mark.parametrize(
     ("splices", "wanted"),
     [
         ([Splice(1, 2, (b"x", b"y"))], [(2, 3, 2, 2, 1)]),

@@ -17,7 +17,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases import every
 from letters import texts
 from quire_journal.events import BY_KIND, EVENTS, Event, WritesSettled
 from quire_journal.ids import BatchId, Seq, WriterId
@@ -35,14 +34,14 @@ def test_no_two_events_share_a_kind_and_none_lacks_one() -> None:
     assert all(kind and event.kind == kind for kind, event in BY_KIND.items())
 
 
-@every("kind", BY_KIND)
+@pytest.mark.parametrize("kind", BY_KIND)
 def test_an_event_that_is_written_today_has_the_bytes_it_always_had(kind: str) -> None:
     vector = VECTORS["events"][kind][-1]
     event = msgspec.convert(vector["fields"], BY_KIND[kind], strict=False)
     assert bytes(encode_event(event)).hex() == vector["bytes"]
 
 
-@every("kind", VECTORS["events"])
+@pytest.mark.parametrize("kind", VECTORS["events"])
 def test_an_event_that_was_ever_written_is_read_with_the_fields_it_had(kind: str) -> None:
     for vector in VECTORS["events"][kind]:
         record = Record(1, 1, 0, 1, kind, msgspec.Raw(bytes.fromhex(vector["bytes"])), GENESIS)
@@ -52,7 +51,7 @@ def test_an_event_that_was_ever_written_is_read_with_the_fields_it_had(kind: str
         assert msgspec.json.decode(msgspec.json.encode(event))[: len(written)] == written
 
 
-@every("event", EVENTS, ids=lambda event: event.kind)
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.kind)
 def test_the_last_vector_of_a_kind_shows_every_field(event: type[Event]) -> None:
     assert len(VECTORS["events"][event.kind][-1]["fields"]) == len(event.__struct_fields__)
 
@@ -78,14 +77,14 @@ def test_the_kinds_that_have_numbers_keep_them() -> None:
         decode_record(msgspec.msgpack.encode([3, 2, 0, -2, len(kinds), [], bytes(16)]))
 
 
-@every("batch", [1, 2, 300, 301])
+@pytest.mark.parametrize("batch", [1, 2, 300, 301])
 def test_a_record_of_either_shape_is_read_as_it_was_and_written_as_it_was(batch: int) -> None:
     for prev in (bytes(16), bytes(32)):
         record = Record(301, 2, 3, batch, "writes_settled", msgspec.Raw(b"\x91\x05"), prev)
         assert decode_record(encode_record(record)) == record
 
 
-@every("vector", ["record", "record of format 4"])
+@pytest.mark.parametrize("vector", ["record", "record of format 4"])
 def test_a_record_with_fields_of_a_later_version_is_read(vector: str) -> None:
     stored = bytes.fromhex(VECTORS[vector]["bytes"])
     longer = msgspec.msgpack.encode([*msgspec.msgpack.decode(stored), "a field more"])

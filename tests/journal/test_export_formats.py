@@ -12,7 +12,6 @@ import msgspec
 import pytest
 from scribe import Scribe
 
-from cases import every
 from quire_journal import replay
 from quire_journal.check import check
 from quire_journal.events import (
@@ -162,7 +161,7 @@ def test_every_kind_of_event_comes_back_from_its_line_without_its_bytes_beside_i
         assert stored_record(decoded) == stored
 
 
-@every(
+@pytest.mark.parametrize(
     ("spoil", "said"),
     [
         (lambda lines: lines[:-1], "cut off"),
@@ -184,7 +183,9 @@ def test_what_is_no_whole_and_true_export_is_refused_with_a_reason(scribe: Scrib
         import_lines(spoil(lines), MemoryStore())
 
 
-@every("path", ["../x", "/etc/x", "a/../../x", "", ".", "a//b", "a/", "x\0y", "%/..%2fx", "%/%2e%2e/x"])
+@pytest.mark.parametrize(
+    "path", ["../x", "/etc/x", "a/../../x", "", ".", "a//b", "a/", "x\0y", "%/..%2fx", "%/%2e%2e/x"]
+)
 def test_a_record_of_a_file_outside_of_any_workspace_is_refused(path: str) -> None:
     scribe = Scribe()
     scribe.write(path, b"planted\n")
@@ -192,7 +193,7 @@ def test_a_record_of_a_file_outside_of_any_workspace_is_refused(path: str) -> No
         imported(exported(scribe.store, "jsonl"))
 
 
-@every(
+@pytest.mark.parametrize(
     "path",
     [".git/config", "a/.git/hooks/pre-commit", ".GIT/config", "git~1/config", ".git./x", ".g\u200cit/x", ".quire/id",
      "a/.Quire/id", "%/.git/%ff"],
@@ -204,7 +205,7 @@ def test_a_record_of_what_is_gits_or_quires_own_is_refused(path: str) -> None:
         imported(exported(scribe.store, "jsonl"))
 
 
-@every(
+@pytest.mark.parametrize(
     ("event", "said"),
     [
         (FileWritten("a", b"", 0, 0o100644), "permission bits"),
@@ -393,7 +394,9 @@ def test_checkpoints_make_the_commits_when_asked(scribe: Scribe) -> None:
     assert b"Co-authored-by: ben <w2@quire.invalid>" in stream
 
 
-@every("name", [".git:x/a", "d/.git::$INDEX/b", ".git /c", ".g\u200cit/x", ".git\\x", "GIT~1/q", ".git...:y", "a//b"])
+@pytest.mark.parametrize(
+    "name", [".git:x/a", "d/.git::$INDEX/b", ".git /c", ".g\u200cit/x", ".git\\x", "GIT~1/q", ".git...:y", "a//b"]
+)
 def test_a_name_that_git_takes_for_its_own_is_left_out_and_named(name: str) -> None:
     """A stream with one went into a repository, whose tree nobody could check out then."""
     scribe = Scribe().introduce()

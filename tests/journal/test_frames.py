@@ -12,7 +12,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cases import every
 from quire_journal import frames
 from quire_journal.blob_rows import Stored
 from quire_journal.entropy import TABLES
@@ -74,7 +73,7 @@ def test_a_delta_of_any_bytes_gives_them_back(base: bytes, edits: list[tuple[flo
     assert frames.unframe(2, Stored(1, 1, len(data), *made), base) == data
 
 
-@every("lines", [4, 30, 600, 1400])
+@pytest.mark.parametrize("lines", [4, 30, 600, 1400])
 def test_the_head_of_a_frame_is_made_again_from_the_size(lines: int) -> None:
     base = text(1, lines)
     data = changed(base, 2, 3 + lines // 20)[:65_536]
@@ -168,7 +167,7 @@ def test_the_script_that_made_the_tables_reads_what_zstd_writes() -> None:
     assert len(frame) < len(frames.pack_after(data, base))
 
 
-@every("lines", [30, 200, 900])
+@pytest.mark.parametrize("lines", [30, 200, 900])
 def test_who_proves_the_bytes_gets_the_same_ones_as_who_looks_at_the_checksum(lines: int) -> None:
     """Also where the base is more than a block of zstd may have. A flipped bit gives damage, or as many bytes."""
     base = text(1, lines) * (5 if lines == 900 else 1)

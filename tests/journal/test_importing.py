@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from scribe import Scribe, to_purge
 
 import live
-from cases import every
 from quire_journal.check import check
 from quire_journal.events import (
     BY_KIND,
@@ -102,7 +101,7 @@ def test_what_is_as_it_was_is_taken() -> None:
     assert came_in(hostile(lambda record: None)) == ""
 
 
-@every(
+@pytest.mark.parametrize(
     ("change", "said"),
     [
         (lambda r: replace(r, batch=0), "batch 0, which cannot have begun"),
@@ -118,6 +117,21 @@ def test_what_is_as_it_was_is_taken() -> None:
         (lambda r: replace(r, kind="batch_undone", body=_body([-1], "undo")), "cannot be taken"),
         (lambda r: replace(r, kind="file_written", body=_body("a")), ""),
         (lambda r: replace(r, body=msgspec.Raw(b"\xc1")), ""),
+    ],
+    ids=[
+        "batch 0",
+        "batch below 0",
+        "before 1970",
+        "after 2262",
+        "writer above the largest",
+        "writer below 0",
+        "another number",
+        "op too long",
+        "version above the largest",
+        "new writer above the largest",
+        "batch undone below 0",
+        "too few fields",
+        "no msgpack",
     ],
 )
 def test_a_record_that_cannot_be_is_refused_by_its_line(change: Callable[[Record], Record], said: str) -> None:
@@ -139,7 +153,7 @@ def test_a_record_that_a_fold_cannot_take_is_found_among_all_that_were_committed
     assert came_in(lines).startswith(f"line {line_of(12, lines)}: ")
 
 
-@every(
+@pytest.mark.parametrize(
     ("change", "said"),
     [
         (lambda b: replace(b, head=b.head + (1 << 40), size=b.size + (1 << 40)), "takes more of"),
@@ -148,6 +162,7 @@ def test_a_record_that_a_fold_cannot_take_is_found_among_all_that_were_committed
         (lambda b: replace(b, data=b"other", size=5 + b.head + b.tail), "another sha256"),
         (lambda b: replace(b, base="00" * 32), "on no earlier line"),
     ],
+    ids=["head too long", "head below 0", "another size", "other bytes", "base unknown"],
 )
 def test_bytes_that_cannot_be_are_refused_by_their_line(change: Callable[[BlobLine], BlobLine], said: str) -> None:
     """Two lines of an export could ask for more memory than there is: each twice the one before."""

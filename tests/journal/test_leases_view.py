@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scribe import ANN, ANN_KEY, BEN, BEN_KEY, SECOND, Scribe
 
-from cases import every
 from quire_journal.events import (
     Event,
     LeaseBroken,
@@ -93,7 +93,7 @@ def test_the_holder_ends_the_memory_of_a_broken_lease_by_giving_it_up() -> None:
     assert held(scribe) == []
 
 
-@every("number", [0, 1, 99, 1 << 63, -1])
+@pytest.mark.parametrize("number", [0, 1, 99, 1 << 63, -1])
 def test_a_number_that_is_no_lease_leads_nowhere(number: int) -> None:
     scribe = Scribe().introduce()
     scribe.note(granted(), writer=ANN)

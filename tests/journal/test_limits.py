@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import errno
 
-from cases import every
+import pytest
+
 from quire_journal.limits import Limit, NoProcess, reached, refusal
 from quire_journal.log import StoreFailed
 
 FULL = OSError(errno.EMFILE, "Too many open files")
 
 
-@every(
+@pytest.mark.parametrize(
     ("error", "limit"),
     [
         (FULL, "descriptors"),
@@ -43,7 +44,7 @@ def test_an_error_that_was_raised_from_itself_comes_to_an_end() -> None:
     assert reached(error) == ""
 
 
-@every("limit", ["threads", "descriptors", "memory"])
+@pytest.mark.parametrize("limit", ["threads", "descriptors", "memory"])
 def test_a_refusal_names_the_limit_and_how_it_is_raised(limit: Limit) -> None:
     reply = refusal(limit, "verify").reply()
     assert (reply["error"], reply["limit"], reply["suggested_action"]) == ("busy", limit, "retry")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases import every
 from quire_journal.line_hash import MOST_CHANGES, LineHashes, Occurrences, context8, hash8, line_id, quality
 from quire_journal.splice import Splice, apply
 from quire_journal.text import Text
 
 
-@every(
+@pytest.mark.parametrize(
     ("line", "digits"),
     [(b"", "d41d8cd9"), (b"}", "cbb184dd"), (b");", "616cc2f8"), (b"return;", "505b9796"), (b"\xff\xfe", "f3b25701")],
 )
@@ -37,7 +37,7 @@ def test_indentation_counts_and_the_break_does_not() -> None:
     assert LineHashes.of(Text.of(b"\xef\xbb\xbfx\n")).full == [hash8(b"x")]
 
 
-@every("line", [b"", b"   ", b"}", b"  });", b'",', b"\t[", b"''"])
+@pytest.mark.parametrize("line", [b"", b"   ", b"}", b"  });", b'",', b"\t[", b"''"])
 def test_blank_lines_and_lines_of_punctuation_are_low(line: bytes) -> None:
     assert quality(line, 1) == "low"
 

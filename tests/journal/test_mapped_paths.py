@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from cases import every
 from quire_journal.mapped_paths import BadMap, checked, mapped, parsed
 
 MAP = parsed("/workspace=/home/me/site:/workspace/lib=/opt/lib")
 
 
-@every(
+@pytest.mark.parametrize(
     ("there", "here"),
     [
         ("/workspace", "/home/me/site"),
@@ -36,7 +35,7 @@ def test_names_of_settings_may_end_with_a_slash() -> None:
     assert mapped("/w/a", checked([("/w/", "/h/")])) == "/h/a"
 
 
-@every("text", ["/a", "a=/b", "/a=b", "/=/b", "/a/..=/b", "/a=/b/../c"])
+@pytest.mark.parametrize("text", ["/a", "a=/b", "/a=b", "/=/b", "/a/..=/b", "/a=/b/../c"])
 def test_a_map_that_cannot_be_meant_is_an_error(text: str) -> None:
     with pytest.raises(BadMap):
         parsed(text)

@@ -13,7 +13,6 @@ import msgspec
 import pytest
 from older import PATH, VECTORS, old_journal
 
-from cases import every
 from quire_journal import FORMAT, addresses, blobs, frames, repacking
 from quire_journal.check import check
 from quire_journal.events import FileWritten
@@ -53,7 +52,7 @@ def test_a_journal_of_an_older_format_is_opened_with_all_that_it_had(format: int
     store.close()
 
 
-@every("format", range(1, FORMAT))
+@pytest.mark.parametrize("format", range(1, FORMAT))
 def test_a_journal_of_an_older_format_goes_on_with_records_and_bytes_of_this_one(format: int) -> None:
     store = old_journal(MemoryStore(), format)
     journal = Journal.open(store, 1)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 from scribe import Scribe
 
-from cases import every
 from quire_journal.history import History
 from quire_journal.log import u32
 from quire_journal.path_names import PathNames
@@ -62,7 +62,7 @@ def test_no_more_are_looked_for_than_are_wanted_and_one_and_only_those_that_have
         assert asked == ["b.py", "c.py"]
 
 
-@every("count", [1, 1023, 1024, 1025, 2048, 3000])
+@pytest.mark.parametrize("count", [1, 1023, 1024, 1025, 2048, 3000])
 def test_however_many_there_are_each_is_read_once_and_so_are_those_that_come_later(count: int) -> None:
     store, names = MemoryStore(), PathNames()
     stored = [f"file {number}" for number in range(count + 1)]

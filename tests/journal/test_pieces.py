@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from scribe import to_purge
 
-from cases import every
 from quire_journal import blobs, frames, pieces, purging
 from quire_journal.check import check
 from quire_journal.events import OutsideWritten
@@ -62,7 +61,7 @@ def test_a_dropped_blob_leaves_no_piece_and_says_what_all_of_it_took() -> None:
         assert blobs.get(r, other) == noise(5000)
 
 
-@every(
+@pytest.mark.parametrize(
     ("damage", "told"),
     [
         (lambda w: w.delete("pieces", u64(1) + b"\x01"), "8600 of the 9000 bytes"),

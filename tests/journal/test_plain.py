@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases import every
 from letters import letters
 from quire_journal.plain import MOST_NAME, plain, plain_name
 
@@ -27,7 +27,7 @@ def test_nothing_unseen_is_left_and_nothing_is_too_long(text: str, most: int) ->
     assert plain(cleaned, most) == cleaned
 
 
-@every("text", ["x" * 1000, f"a{' ' * 1000}b", " " * 1000 + "b"])
+@pytest.mark.parametrize("text", ["x" * 1000, f"a{' ' * 1000}b", " " * 1000 + "b"])
 def test_that_there_was_more_is_shown_also_where_white_space_is_in_front_of_it(text: str) -> None:
     assert plain(text, 10).endswith("…")
     assert plain(" \n".join("ab") + " " * 1000, 10) == "a b"

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scribe import SECOND, Scribe
 
-from cases import every
 from quire_journal.events import CheckpointNamed
 from quire_journal.points import MAX_NAME, is_name, parse_point, parse_rfc3339, rfc3339, time_of
 from quire_journal.refusals import Refused
@@ -26,7 +25,7 @@ def scribe_with_records() -> Scribe:
     return scribe
 
 
-@every(
+@pytest.mark.parametrize(
     ("point", "seq"),
     [
         ("v4", 4),
@@ -45,7 +44,7 @@ def test_each_form_of_a_point_leads_to_its_record(point: str, seq: int) -> None:
         assert parse_point(point, history, "at") == seq
 
 
-@every(
+@pytest.mark.parametrize(
     ("point", "code"),
     [
         ("v6", "not_found"),
@@ -104,7 +103,7 @@ def test_a_cursor_is_told_as_one_with_the_point_that_it_stands_for() -> None:
     assert (refused.value.code, refused.value.message.endswith("as a point it is seq:4.")) == ("schema_invalid", True)
 
 
-@every(
+@pytest.mark.parametrize(
     "name",
     [
         "v12",
@@ -127,7 +126,9 @@ def test_a_name_that_means_something_else_is_no_name(name: str) -> None:
     assert not is_name(name)
 
 
-@every("name", ["before the merge", "v1.2", "wip", "é", "version 12", "v", "todays", "3rd", "2d-old", "n" * MAX_NAME])
+@pytest.mark.parametrize(
+    "name", ["before the merge", "v1.2", "wip", "é", "version 12", "v", "todays", "3rd", "2d-old", "n" * MAX_NAME]
+)
 def test_ordinary_names_are_names(name: str) -> None:
     assert is_name(name)
 
@@ -137,7 +138,7 @@ def test_a_time_that_is_shown_leads_back_to_the_nanosecond(at_ns: int) -> None:
     assert parse_rfc3339(rfc3339(at_ns)) == at_ns
 
 
-@every(
+@pytest.mark.parametrize(
     ("at_ns", "shown"),
     [
         (0, "1970-01-01T00:00:00Z"),
@@ -157,7 +158,7 @@ def test_times_agree_with_the_standard_library(moment: datetime) -> None:
     assert datetime.fromisoformat(rfc3339(at_ns)) == moment
 
 
-@every(
+@pytest.mark.parametrize(
     ("text", "at_ns"),
     [
         ("2016-12-31T23:59:60Z", 1_483_228_800 * SECOND),

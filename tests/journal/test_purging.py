@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scribe import Scribe, to_purge
 
-from cases import every
 from quire_journal import blobs, purging, views
 from quire_journal.any_of import AnyOf
 from quire_journal.check import Finding, check
@@ -349,7 +348,7 @@ def test_bytes_that_a_collection_drops_between_two_looks_are_not_told_as_purged(
         assert looking.change(r).dropped == []
 
 
-@every("words", [b"edit", b"watched|exclusive|file|undo|formatter|session|s", b"a|b"])
+@pytest.mark.parametrize("words", [b"edit", b"watched|exclusive|file|undo|formatter|session|s", b"a|b"])
 def test_an_expression_that_matches_our_own_words_leaves_a_sound_journal(words: bytes) -> None:
     store = MemoryStore()
     journal = Journal.open(store, 1)

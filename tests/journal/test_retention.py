@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import fields, replace
 
-from cases import every
 from quire_journal.retention import Judged, Pins, Policy, duration_ns, judge
 from quire_journal.views.files import Version
 
@@ -38,20 +37,20 @@ def kept(judged: Sequence[Judged]) -> set[int]:
     return {one.version.seq for one in judged if one.keep}
 
 
-@every(
+@pytest.mark.parametrize(
     ("text", "ns"), [("", 0), ("0", 0), ("10s", 10 * SECOND), ("90d", 90 * DAY), ("2w", 14 * DAY), ("1y", 365 * DAY)]
 )
 def test_durations_are_numbers_with_a_unit(text: str, ns: int) -> None:
     assert duration_ns(text) == ns
 
 
-@every("text", ["90", "d", "-1d", "1.5h", "90 d", "1month"])
+@pytest.mark.parametrize("text", ["90", "d", "-1d", "1.5h", "90 d", "1month"])
 def test_anything_else_is_no_duration(text: str) -> None:
     with pytest.raises(ValueError, match="not a duration"):
         duration_ns(text)
 
 
-@every(
+@pytest.mark.parametrize(
     ("policy", "told"),
     [
         (Policy(), "no rule"),
@@ -116,7 +115,9 @@ def test_one_version_of_each_day_is_the_last_of_that_day() -> None:
     assert told(judge("a", versions, Policy(hourly=2), Pins(), NOON))[4] == "+hourly 2026-11-20 11h"
 
 
-@every(("rule", "reason"), [("weekly", "weekly 2026-W46"), ("monthly", "monthly 2026-10"), ("yearly", "yearly 2025")])
+@pytest.mark.parametrize(
+    ("rule", "reason"), [("weekly", "weekly 2026-W46"), ("monthly", "monthly 2026-10"), ("yearly", "yearly 2025")]
+)
 def test_longer_buckets_are_named_by_week_month_and_year(rule: str, reason: str) -> None:
     versions = [version(1, 365 * DAY), version(2, 25 * DAY), version(3, 6 * DAY), version(4)]
     assert f"+{reason}" in told(judge("a", versions, replace(Policy(), **{rule: -1}), Pins(), NOON)).values()

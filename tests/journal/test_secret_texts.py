@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import live
 import quire_journal
-from cases import every
 from quire_journal.secret_texts import KINDS, find, find_new
 
 BODY = "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zC0fG3hJ6"  # 36 letters and digits, issued by nobody
 
 
-@every(
+@pytest.mark.parametrize(
     ("kind", "text"),
     [
         ("a private key", "-----BEGIN " + "RSA PRIVATE KEY-----"),
@@ -36,7 +36,7 @@ BODY = "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zC0fG3hJ6"  # 36 letters and digits, issued b
         ("a Stripe key", "sk_" + "live_" + BODY[:24]),
     ],
 )
-@every("around", ['KEY = "%s"\n', "%s", "export TOKEN=%s\nmore\n", '{"token": "%s"}'])
+@pytest.mark.parametrize("around", ['KEY = "%s"\n', "%s", "export TOKEN=%s\nmore\n", '{"token": "%s"}'])
 def test_a_secret_of_a_known_form_is_found_where_it_stands(kind: str, text: str, around: str) -> None:
     data = (around % text).encode()
     found = find(data)
@@ -64,7 +64,7 @@ def test_no_secret_reaches_over_a_line_break() -> None:
         assert not any(re.search(group, b"\r\n") for group in re.findall(rb"\[[^]]*\]", pattern))
 
 
-@every(
+@pytest.mark.parametrize(
     "text",
     [
         "-----BEGIN " + "PUBLIC KEY-----",

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cases import every
 from quire_journal.ids import blob_id
 from quire_journal.splice import Splice, apply, carry_ranges, clash, moved_ranges, shift_lines, trim
 from quire_journal.text import BOM, HASHED_STEP, Text
@@ -84,7 +83,7 @@ def test_nothing_to_do_gives_the_same_bytes() -> None:
     assert apply(base, []).data == base.data
 
 
-@every(
+@pytest.mark.parametrize(
     ("data", "splice", "wanted"),
     [
         (b"a\r\nb\nc\r\n", Splice(1, 2, (b"B",)), b"a\r\nB\nc\r\n"),  # of the line it replaces
@@ -103,7 +102,7 @@ def test_a_new_line_takes_its_break_from_its_place(data: bytes, splice: Splice, 
     assert apply(Text.of(data), [splice]).data == wanted
 
 
-@every(
+@pytest.mark.parametrize(
     ("data", "splice", "wanted"),
     [
         (b"a\rb\nc\n", Splice(1, 2, (b"",)), b"a\r\rc\n"),  # a new blank line behind it: with its break
@@ -124,7 +123,7 @@ def test_a_line_behind_a_lone_cr_does_not_melt_into_it_unless_both_are_old(
         assert list(result.lines) == list(Text.of(result.data).lines)
 
 
-@every("rest", [b"b\n", b"b", b"b\r\n"])
+@pytest.mark.parametrize("rest", [b"b\n", b"b", b"b\r\n"])
 def test_a_byte_order_mark_that_comes_with_the_first_line_is_that_of_the_file_which_has_no_second_one(
     rest: bytes,
 ) -> None:
@@ -145,7 +144,7 @@ def test_stated_breaks_are_used() -> None:
     assert apply(Text.of(b"a\nb\n"), [Splice(0, 1, (b"x",), (b"\r\n",))]).data == b"x\r\nb\n"
 
 
-@every("splices", [[Splice(1, 2), Splice(0, 1)], [Splice(0, 2), Splice(1, 2)], [Splice(0, 9)]])
+@pytest.mark.parametrize("splices", [[Splice(1, 2), Splice(0, 1)], [Splice(0, 2), Splice(1, 2)], [Splice(0, 9)]])
 def test_splices_that_overlap_or_leave_the_text_are_a_mistake(splices: list[Splice]) -> None:
     with pytest.raises(ValueError, match="overlaps"):
         apply(Text.of(b"a\nb\n"), splices)

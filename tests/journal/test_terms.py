@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scribe import ANN, BEN, Scribe
 
-from cases import every
 from quire_journal.events import CheckpointNamed, EditRefused, WorkspaceScanned, WriterIntroduced
 from quire_journal.log import u32
 from quire_journal.views import terms
@@ -63,7 +62,7 @@ def test_sessions_and_turns_are_told_apart_and_outside_is_nobody() -> None:
         assert found(scribe, [[wanted]], 0, 3, False) == expected
 
 
-@every("reverse", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
 def test_blocks_without_any_say_how_far_the_look_has_come(reverse: bool) -> None:
     scribe = Scribe(folding=False)
     scribe.note(KINDS[1])

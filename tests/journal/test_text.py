@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases import every
 from quire_journal.line_ranges import merge_ranges, ranges_of, without
 from quire_journal.text import BOM, Text, content_lines, shown
 
@@ -25,7 +25,7 @@ def test_the_bytes_of_a_file_come_back_whatever_they_are(data: bytes) -> None:
     assert all(text.breaks[:-1])
 
 
-@every(
+@pytest.mark.parametrize(
     ("data", "lines", "breaks"),
     [
         (b"", [], []),
@@ -42,7 +42,7 @@ def test_a_line_ends_at_lf_crlf_or_cr_and_at_nothing_else(data: bytes, lines: li
     assert (list(text.lines), list(text.breaks)) == (lines, breaks)
 
 
-@every(
+@pytest.mark.parametrize(
     ("data", "style"),
     [(b"a\n", "lf"), (b"a\r\nb", "crlf"), (b"a\r", "cr"), (b"a\nb\r\n", "mixed"), (b"a", "none"), (b"", "none")],
 )
@@ -65,7 +65,7 @@ def test_text_to_match_is_without_bom_and_with_lf() -> None:
         assert Text.of(plain).normalised == Text.of(BOM + plain).normalised == plain
 
 
-@every(
+@pytest.mark.parametrize(
     ("content", "lines"),
     [("", [b""]), ("\n", [b""]), ("a", [b"a"]), ("a\n", [b"a"]), ("a\n\n", [b"a", b""]), ("a\r\nb", [b"a", b"b"])],
 )

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from cases import every
 from quire_journal.events import BY_KIND
 from quire_journal.records import Record
 from quire_journal.upcast import UPCASTERS, Upcaster, lift, make_tag, parse_tag
@@ -22,13 +21,15 @@ def body(*fields: Any) -> bytes:
     return msgspec.msgpack.encode(fields)
 
 
-@every(("tag", "fields"), [("file_painted", ("a", "red")), ("file_painted@2", ("a", "red", "matt"))])
+@pytest.mark.parametrize(("tag", "fields"), [("file_painted", ("a", "red")), ("file_painted@2", ("a", "red", "matt"))])
 def test_every_old_version_goes_through_all_the_steps_to_the_current_one(tag: str, fields: tuple[str, ...]) -> None:
     lifted = lift(tag, body(*fields), {"file_painted@3"}, PAINT)
     assert lifted == ("file_painted@3", body("a", {"colour": "red", "finish": "matt"}))
 
 
-@every("tag", ["file_painted@4", "file_painted@99999", "file_painted@x", "file_painted@", "@", "file"])
+@pytest.mark.parametrize(
+    "tag", ["file_painted@4", "file_painted@99999", "file_painted@x", "file_painted@", "@", "file"]
+)
 def test_a_kind_from_the_future_or_from_nowhere_stays_unknown(tag: str) -> None:
     assert lift(tag, body("a"), {"file_painted@3"}, PAINT) is None
 
@@ -42,7 +43,7 @@ def test_a_body_that_is_no_array_is_damage() -> None:
         lift("file_painted", b"\xc1", {"file_painted@3"}, PAINT)
 
 
-@every("version", [1, 2, 17])
+@pytest.mark.parametrize("version", [1, 2, 17])
 def test_a_tag_says_kind_and_version(version: int) -> None:
     assert parse_tag(make_tag("file_painted", version)) == ("file_painted", version)
     assert make_tag("file_painted", 1) == "file_painted"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 from scribe import ANN, ANN_KEY, BEN, BEN_KEY, BLOB, Scribe
 
-from cases import every
 from quire_journal import views
 from quire_journal.events import (
     FOLDER,
@@ -94,7 +94,7 @@ def test_a_removed_path_has_a_head_that_says_it_is_gone() -> None:
     assert (heads["a"].type, heads["b"].type, heads["b"].evidence) == ("edit", "outside", "watched")
 
 
-@every("by_tool", [True, False])
+@pytest.mark.parametrize("by_tool", [True, False])
 def test_a_move_ends_one_path_and_begins_another_in_one_record(by_tool: bool) -> None:
     scribe = Scribe().introduce()
     made = scribe.outside("old", b"1")
