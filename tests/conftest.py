@@ -24,6 +24,7 @@ import abreast  # noqa: E402
 import lanes  # noqa: E402
 import live  # noqa: E402
 from abreast import pytest_runtestloop  # noqa: E402, F401
+from quire_journal import threads  # noqa: E402
 
 # What is printed is kept back until it is flushed, as for everybody, whatever the environment here asks for.
 os.environ.pop("PYTHONUNBUFFERED", None)
@@ -136,10 +137,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(autouse=True)
 def _no_thread_outlives_its_test() -> Iterator[None]:
     """A thread that a test leaves behind would fail another one, later and elsewhere."""
-    before = set(threading.enumerate())
+    before = {*threading.enumerate(), *threads.alive()}
     yield
     # A client's reaper lives as long as the daemon that it started, which may serve a whole module of tests.
-    left = [t for t in threading.enumerate() if t not in before and t.name != "quire-daemon-ended"]
+    now = [*threading.enumerate(), *threads.alive()]
+    left = [t for t in now if t not in before and t.name != "quire-daemon-ended"]
+    left = [t for t in left if not t.name.startswith("Dummy-")]  # the name that `threading` has for one of ours
     for thread in left:
         thread.join(1.0)
     assert not [thread.name for thread in left if thread.is_alive()]

@@ -37,12 +37,12 @@ ONLY_IN = {
 
 CLOCK_AND_CHANCE = {"random", "secrets", "time", "uuid"}
 DISK = {"fcntl", "mmap", "os", "pathlib", "shutil", "tempfile"}
-OTHERS = {"asyncio", "multiprocessing", "select", "selectors", "signal", "socket", "subprocess", "threading"}
+OTHERS = {"_thread", "asyncio", "multiprocessing", "select", "selectors", "signal", "socket", "subprocess", "threading"}
 OTHERS |= {"urllib.request"}  # `urllib.parse` is pure
 WORLD = CLOCK_AND_CHANCE | DISK | OTHERS
 """Modules through which code could see the clock, the disk, a socket, another process, or chance."""
 
-_ON_DISK = ("identities", "lasting", "locks", "mount_ids", "places", "syncing", "workspaces")
+_ON_DISK = ("identities", "lasting", "locks", "mount_ids", "places", "syncing", "threads", "workspaces")
 ON_DISK = {f"quire_journal.{name}" for name in _ON_DISK}
 EDGES = {"quire_journal": {"quire_journal.stores", *ON_DISK}}
 """The parts of the journal that touch the world: the adapters, and where things lie on disk."""

@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from quire_journal.threads import Thread
+
 T = TypeVar("T")
 
 Pause = Callable[[], None]
@@ -36,7 +38,7 @@ class Fiber(Generic[T]):
         self._result: T | None = None
         self._error: BaseException | None = None
         self.ended = False
-        threading.Thread(target=self._run, name="fiber", daemon=True).start()
+        Thread(self._run, "fiber")
 
     def go_on(self, slice_s: float) -> bool:
         """Let the work go on for so long; has it ended?"""

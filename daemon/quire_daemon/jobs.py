@@ -8,13 +8,14 @@ of work of which nobody wants to be told, go the way of all background work of t
 from __future__ import annotations
 
 import queue
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Protocol
 
 from quire_daemon.crawl import CrawlCancelled
 from quire_journal import limits
+from quire_journal.threads import Pool
 
 Job = Callable[[], Callable[[], None]]
 """Work for a worker thread; what it returns is called in the loop."""
@@ -38,10 +39,9 @@ class Jobs:
     def __init__(self, wake: Callable[[], None], guarded: Guarded, workers: int = 2, keeps: bool = True) -> None:
         """`keeps`: work for which there is no thread at all waits for one. Otherwise it fails, for a caller waits."""
         self._wake, self._guarded, self._keeps = wake, guarded, keeps
-        self._begun = False  # has there been a thread? Then there is one, and all work gets its turn
-        self._workers = ThreadPoolExecutor(workers, thread_name_prefix="job")
+        self._workers = Pool(workers, "job")
         self._done: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._kept = False  # does work wait for a thread that could not be started?
+        self._kept: deque[Callable[[], None]] = deque()  # work that waits for the first thread
 
     def begin(self) -> None:
         """Have one of the threads now: later there may be none to be had, and work would wait for it."""
@@ -54,47 +54,44 @@ class Jobs:
         nothing and fails nobody.
         """
 
-        given_up = False
-
         def run() -> None:
-            then = brought(work) if not given_up else None
+            then = brought(work)
             if then is not None:
                 self._done.put(partial(self._guarded, what, partial(ended, then, failed)))
                 self._wake()
 
-        if not (self._submit(run) or self._keeps):
-            given_up = True
+        if self._submit(run):
+            return
+        if self._keeps:
+            self._kept.append(run)
+        else:
             none = partial(_raise, limits.refusal("threads", what))
             self._done.put(partial(self._guarded, what, partial(ended, none, failed)))
             self._wake()
 
     def _submit(self, run: Callable[[], None]) -> bool:
-        """Where no thread can be started it is kept, for the next one that can be or for one that is free again.
-
-        False: there is none at all.
-        """
+        """False: there is no thread at all, and none can be started."""
         try:
             self._workers.submit(run)
-            self._begun, self._kept = True, False
         except RuntimeError:
-            self._kept = not self._begun
-        return self._begun
+            return False
+        return True
 
     @property
     def waits(self) -> bool:
         """Is there work for which no thread can be started?"""
-        return self._kept
+        return bool(self._kept)
 
     def take_results(self) -> None:
         """In the loop: call what finished work has left to be called."""
-        if self._kept:
-            self._submit(_nothing)
+        while self._kept and self._submit(self._kept[0]):
+            self._kept.popleft()
         while not self._done.empty():
             self._done.get()()
 
     def close(self) -> None:
         """Wait for what runs; what has not begun never will."""
-        self._workers.shutdown(wait=True, cancel_futures=True)
+        self._workers.close(drop=True)
 
 
 def brought(work: Job) -> Callable[[], None] | None:

@@ -6,9 +6,8 @@ portions, which are synced together. What goes wrong is told when the outcome is
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
@@ -21,6 +20,7 @@ from quire_daemon.workspace import Staged, Workspace
 from quire_daemon.workspace.staging import TOGETHER, Written
 from quire_journal.ids import disk_path
 from quire_journal.syncing import Sync, Syncer
+from quire_journal.threads import Pool
 
 STAGERS: Final = 8
 """Threads that stage: they wait for the disk, which syncs eight files in little more time than one."""
@@ -102,7 +102,7 @@ class Preparing:
     def __init__(self, workspace: Workspace, wake: Callable[[], None]) -> None:
         """`wake`: on any thread, when the disk is through with something long."""
         self._workspace, self._wake = workspace, wake
-        self._pool = ThreadPoolExecutor(STAGERS, thread_name_prefix="stage")
+        self._pool = Pool(STAGERS, "stage")
         self._syncer = Syncer()
 
     def submit(self, work: Callable[[], None]) -> Future[None]:
@@ -133,13 +133,10 @@ class Preparing:
         return _Syncing(self._workspace, written, self._syncer.begin(sync) or self._submit(sync))
 
     def _submit(self, work: Callable[[], T]) -> Future[T]:
-        """Do it on one of the threads; at once, and here, where none is free and none can be started."""
+        """Do it on one of the threads; at once, and here, where there is none and none can be started."""
         future: Future[T] = Future()
-        once = threading.Lock()
 
         def run() -> None:
-            if not once.acquire(blocking=False):
-                return  # the pool keeps what it has no thread for, and comes to it with the next one
             try:
                 future.set_result(work())
             except BaseException as error:  # noqa: BLE001  told when the result is asked for
@@ -167,7 +164,7 @@ class Preparing:
     def close(self) -> None:
         """End the worker threads."""
         self._syncer.close()
-        self._pool.shutdown(wait=True)
+        self._pool.close()
 
 
 def _are_small(writes: Sequence[Write]) -> bool:

@@ -12,9 +12,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import IO, Final
 
 from quire_journal.limits import NoProcess
+from quire_journal.threads import Thread
 
 THREADS: Final = 5
 """Threads that no daemon can do without: two of libzmq, which aborts where it gets none, and those of the watcher."""
@@ -36,16 +38,18 @@ def program(module: str, *words: str) -> list[str]:
 
 def require_threads(count: int = THREADS) -> None:
     """Raises RuntimeError where not so many threads can be started: that is said now, not by an abort in the middle."""
-    end, begun = threading.Event(), []
+    end, begun = threading.Event(), list[Thread]()
     try:
         for _ in range(count):
-            thread = threading.Thread(target=end.wait)
-            thread.start()
-            begun.append(thread)
+            begun.append(Thread(partial(_wait, end), "tried"))
     finally:
         end.set()
         for thread in begun:
             thread.join()
+
+
+def _wait(end: threading.Event) -> None:
+    end.wait()
 
 
 def require_files(count: int = FILES) -> None:

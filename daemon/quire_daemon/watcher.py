@@ -91,8 +91,7 @@ class Watcher:
         inotify, self._inotify = self._inotify, None
         if inotify is not None:
             inotify.stop()
-            if inotify is not threading.current_thread():
-                inotify.join()
+            inotify.join()
         self._cookies.close()
         if self._root_fd >= 0:
             os.close(self._root_fd)

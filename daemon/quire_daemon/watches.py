@@ -38,6 +38,7 @@ from watchdog.observers.inotify_c import (
 from quire_daemon.noticed import UNREADABLE_FOLDER, WATCH_LIMIT
 from quire_daemon.workspace import Signature, kernel
 from quire_daemon.workspace.confine import Beneath
+from quire_journal.threads import Thread
 
 _MASK: Final = Mask(
     # Only what changes something: OPEN and CLOSE_NOWRITE would report every `grep -r`, and our own reads.
@@ -99,7 +100,7 @@ class Inotify(InotifyFD):
 
     def __init__(self) -> None:
         super().__init__()
-        self.name = "quire-watcher"
+        self._thread: Thread | None = None
         self._reading = threading.Lock()  # over reading the queue: who knows how much is there gets it
         self._read = b""
         self._ready = select.epoll()
@@ -107,6 +108,19 @@ class Inotify(InotifyFD):
             os.set_inheritable(fd, False)
         for fd in (self._inotify_fd, self._kill_r):
             self._ready.register(fd, select.EPOLLIN)
+
+    def start(self) -> None:
+        """Begin to read. Raises `RuntimeError` where there can be no more threads."""
+        self._thread = Thread(self.run, "quire-watcher")
+
+    def is_alive(self) -> bool:
+        """The thread has begun, and has not ended."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait until the thread has ended."""
+        if self._thread is not None:
+            self._thread.join(-1 if timeout is None else timeout)
 
     def hush(self) -> None:
         """Read nothing until `listen`, nor wake the thread for what comes. The kernel keeps it, up to a limit."""

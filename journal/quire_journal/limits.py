@@ -24,7 +24,7 @@ _BY_NUMBER: Final[dict[int, Limit]] = {
     errno.ENOMEM: "memory",
 }
 
-_NO_THREAD: Final = "can't start new thread"
+NO_THREAD: Final = "can't start new thread"
 """How Python says it, which has no class for that."""
 
 _SAID: Final[dict[Limit, tuple[str, str]]] = {
@@ -63,7 +63,7 @@ def _told_by(error: BaseException) -> Limit:
     if type(error).__name__ == MemoryError.__name__:  # also LMDB's, which is imported in one place
         return "memory"
     if isinstance(error, RuntimeError):
-        return "threads" if str(error) == _NO_THREAD else ""
+        return "threads" if str(error) == NO_THREAD else ""
     if isinstance(error, NoProcess) and error.errno == errno.EAGAIN:
         return "threads"
     if isinstance(error, OSError):

@@ -15,6 +15,8 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
+from quire_journal.threads import Thread
+
 NAME: Final = "sync"
 
 
@@ -71,19 +73,17 @@ class Syncer:
         self._now: Sync | None = None
         self._come = threading.Lock()  # released when there is work, or the end
         self._come.acquire()
-        self._thread: threading.Thread | None = None
+        self._thread: Thread | None = None
 
     def begin(self, work: Callable[[], None]) -> Sync | None:
         """Begin with it; None while there is other work."""
         if self._now is not None:
             return None
         if self._thread is None:
-            thread = threading.Thread(target=self._serve, name=NAME, daemon=True)
             try:
-                thread.start()
+                self._thread = Thread(self._serve, NAME)
             except RuntimeError:  # there can be no more threads: the disk is waited for here
                 return done(work)
-            self._thread = thread
         sync = self._now = Sync(work)
         self._come.release()
         return sync

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 
 import msgspec
@@ -23,6 +22,7 @@ from quire_journal.journal import Journal
 from quire_journal.messages import Request
 from quire_journal.pausing import paced, pause, pausing
 from quire_journal.stores.memory import MemoryStore
+from quire_journal.threads import alive
 
 STEPS = 10
 
@@ -142,7 +142,7 @@ def test_no_more_threads_are_begun_than_there_may_be(scene: Scene) -> None:
         scene.thinker.begin_turn()
         if call.thought is None:
             break
-    assert len([thread for thread in threading.enumerate() if thread.name == "fiber"]) <= MOST_FIBERS
+    assert len([thread for thread in alive() if thread.name == "fiber"]) <= MOST_FIBERS
 
 
 def test_an_error_is_raised_where_the_answer_is_asked_for(scene: Scene) -> None:

@@ -7,18 +7,19 @@ import threading
 import pytest
 
 from quire_journal.syncing import Syncer, done
+from quire_journal.threads import alive
 
 
 def test_work_is_done_on_another_thread_before_its_result_is_there() -> None:
-    syncer, threads = Syncer(), list[threading.Thread]()
+    syncer, threads = Syncer(), list[int]()
     for _ in range(3):
-        sync = syncer.begin(lambda: threads.append(threading.current_thread()))
+        sync = syncer.begin(lambda: threads.append(threading.get_ident()))
         assert sync is not None
         sync.result()
         sync.result()  # it can be asked for again
     syncer.close()
     assert len(threads) == 3
-    assert threading.current_thread() not in threads
+    assert threading.get_ident() not in threads
 
 
 def test_what_the_work_raises_is_raised_where_its_result_is_asked_for() -> None:
@@ -68,7 +69,7 @@ def test_while_it_is_at_work_it_takes_no_other_and_when_it_ends_it_waits_for_tha
 
 
 def test_a_syncer_that_was_never_needed_has_no_thread() -> None:
-    before = threading.active_count()
+    before = alive()
     syncer = Syncer()
     syncer.close()
-    assert threading.active_count() == before
+    assert alive() == before

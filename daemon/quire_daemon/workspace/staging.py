@@ -29,7 +29,6 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -44,6 +43,7 @@ from quire_daemon.workspace.lingering import unlink
 from quire_daemon.workspace.reading import Held, Reading, read_all
 from quire_daemon.workspace.values import HeldOpen, NotRegular, Protection, Signature, Vanished
 from quire_journal.refusals import Refused
+from quire_journal.threads import side_by_side
 
 PART: Final = "part"
 """The last word in the name of a temporary file that is not complete."""
@@ -333,13 +333,7 @@ def sync_each(written: Sequence[_Unnamed]) -> None:
         for one in written:
             _sync_one(one)
         return
-    try:
-        with ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="fsync") as threads:
-            for _ in threads.map(_sync_one, written):
-                pass
-    except RuntimeError:  # there can be no more threads: one after the other, here
-        for one in written:
-            _sync_one(one)
+    side_by_side(_sync_one, written, SIDE_BY_SIDE, "fsync")
 
 
 def _sync_one(one: _Unnamed) -> None:
