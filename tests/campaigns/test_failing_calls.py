@@ -144,7 +144,9 @@ class Campaign:
     ) -> list[str]:
         """What is not so."""
         before, now, then, after = disks
-        said = [f"reply {brief(reply)}", f"op_status {brief(first)}", f"then {brief(second)}", stood(*disks)]
+        after = decided(reply, before, after)
+        stands = stood(before, now, then, after)
+        said = [f"reply {brief(reply)}", f"op_status {brief(first)}", f"then {brief(second)}", stands]
         wrong = []
         outcome = reply.get("outcome")
         if (bool(reply.get("ok")) != (outcome == "applied")) or outcome not in ("applied", "not_applied", "unknown"):
@@ -194,6 +196,16 @@ def _untrue(what: str, told: dict[str, Any], there: Files, before: Files, after:
         if there != wanted:
             return [f"{what} {state}, and it is not on disk"]
     return []
+
+
+def decided(reply: dict[str, Any], before: Files, after: Files) -> Files:
+    """What the checkout holds after the call: `after`, but for each file that the reply of an undo says it left alone.
+
+    Such a file could not be read when the call was decided, and stays exactly as it was.
+    """
+    left = {one["path"] for one in reply.get("files") or () if one.get("skipped")}
+    stay = {name: data for name, data in before.items() if name in left}
+    return {name: data for name, data in after.items() if name not in left} | stay
 
 
 def brief(reply: dict[str, Any]) -> dict[str, Any]:
