@@ -101,12 +101,21 @@ def _over_others(
         if not known or any(_moved(s, before, theirs) for s in removed):
             return _conflict(splices, theirs, before, start, stop)
     moved = _placed(splices, theirs, merged.met, after)
+    if _lands(moved, after, final_break, merged.text):
+        return moved
+    moved = diff(after, merged.text)  # a splice may span lines which it leaves as they are
+    if _lands(moved, after, final_break, merged.text):
+        return moved
+    last = len(before)  # `final_break` contradicts what others made of the last line
+    return _conflict(splices, theirs, before, last, last)
+
+
+def _lands(splices: Sequence[Splice], after: Text, final_break: bool | None, merged: Text) -> bool:
+    """Do these splices of `after` make the merged text?"""
     try:
-        if apply(after, moved, final_break).data == merged.text.data:
-            return moved
+        return apply(after, splices, final_break).data == merged.data
     except ValueError:
-        pass
-    return diff(after, merged.text)  # a splice that spans lines which it leaves as they are
+        return False
 
 
 def _placed(
@@ -125,6 +134,9 @@ def _at(splice: Splice, offset: int) -> Splice:
 
 def _conflict(splices: Sequence[Splice], theirs: Sequence[Splice], before: Text, start: int, stop: int) -> Conflict:
     """The conflict at lines start..stop of the base: what of both sides is nearest to them."""
+    length = len(before)
+    last = Splice(max(length - 1, 0), length, tuple(before.lines[-1:]))
+    splices = splices or (last,)  # only the break of the last line is another
 
     def far(s: Splice) -> int:
         return max(s.start - stop, start - s.stop, 0)

@@ -380,6 +380,23 @@ def test_a_stale_patch_is_carried_over_what_others_did_when_asked() -> None:
     assert book.text("f.txt") == "top\n" + TEN.replace("line 6", "LINE 6")
 
 
+@pytest.mark.parametrize("proof", ["sha256", "read"])
+@pytest.mark.parametrize("named", ["as context", "as changed"])
+def test_the_break_that_others_gave_the_last_line_stays(proof: str, named: str) -> None:
+    """A patch that says of this line, in passing, that it had none."""
+    book = Playbook({"f.txt": "a\nb\nc\nd"})
+    book.call("read_file", {"path": "f.txt"})
+    stated = {"expectedSha256ByPath": {"f.txt": sha256(book)}} if proof == "sha256" else {}
+    book.write("f.txt", "a\nb\nc\nd\ntheirs\n")
+    last = " d\n\\ No newline" if named == "as context" else "-d\n\\ No newline\n+D\n\\ No newline"
+    patch = f"--- a/f.txt\n+++ b/f.txt\n@@ -1,4 +1,4 @@\n-a\n+A\n b\n c\n{last} at end of file\n"
+    reply = book.call("apply_patch", {"patch": patch, "on_stale": "rebase", **stated})
+    if named == "as context":
+        assert (reply["ok"], book.text("f.txt")) == (True, "A\nb\nc\nd\ntheirs\n")
+    else:
+        assert (reply["ok"], book.text("f.txt")) == (False, "a\nb\nc\nd\ntheirs\n")
+
+
 def test_a_conflict_with_what_others_did_is_shown_three_ways() -> None:
     book = Playbook({"f.txt": TEN})
     base = book.call("read_file", {"path": "f.txt"})["version"]

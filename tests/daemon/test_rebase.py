@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from quire_daemon.rebase import ByCaller, ByOthers, Conflict, carried, touched
+from quire_journal.diff import diff
+from quire_journal.diff3 import merge
 from quire_journal.splice import Splice, apply
 from quire_journal.text import BOM, Text
 
@@ -200,6 +202,25 @@ def test_a_byte_order_mark_is_a_change_of_the_first_line() -> None:
     assert carried([MINE], [ByOthers()], [base, marked]) == (MINE,)
 
 
+@pytest.mark.parametrize("final_break", [None, False, True])
+def test_the_break_that_others_gave_the_last_line_stays_or_the_plan_is_refused(final_break: bool | None) -> None:
+    """A plan that says what the last line ends with, as a patch does that names this line."""
+    base, after = Text.of(b"a\nb\nc\nd"), Text.of(b"a\nb\nc\nd\ne\n")
+    result = carried([Splice(0, 1, (b"A",))], [ByOthers(diff(base, after))], [base, after], final_break)
+    if final_break is None:
+        assert not isinstance(result, Conflict)
+        assert apply(after, result).data == b"A\nb\nc\nd\ne\n"
+    else:
+        assert isinstance(result, Conflict)
+
+
+def test_a_plan_for_the_last_break_alone_is_refused_where_others_changed_the_last_line() -> None:
+    base, after = text_of(LENGTH), apply(text_of(LENGTH), [Splice(LENGTH - 1, LENGTH, (b"theirs",))])
+    result = carried([], [ByOthers(diff(base, after))], [base, after], final_break=False)
+    assert isinstance(result, Conflict)
+    assert (result.mine.start, result.mine.stop, result.theirs.lines) == (LENGTH - 1, LENGTH, (b"theirs",))
+
+
 # ── properties ──
 
 
@@ -222,6 +243,17 @@ def test_edits_that_are_carried_over_each_other_commute(one: tuple[Splice, ...],
     assert isinstance(there, Conflict) == isinstance(back, Conflict)
     if not isinstance(there, Conflict) and not isinstance(back, Conflict):
         assert apply(apply(base, other), there).data == apply(apply(base, one), back).data
+
+
+@given(plans(), plans(), st.sampled_from([None, False, True]), st.booleans(), st.booleans())
+def test_what_is_carried_lands_as_the_merge_whatever_the_last_lines_end_with(
+    plan: tuple[Splice, ...], step: tuple[Splice, ...], final_break: bool | None, ends: bool, theirs_ends: bool
+) -> None:
+    base = apply(text_of(LENGTH), (), ends)
+    after = apply(base, step, theirs_ends)
+    result = carried(plan, [ByOthers(diff(base, after))], [base, after], final_break)
+    if not isinstance(result, Conflict):
+        assert apply(after, result, final_break).data == merge(base, apply(base, plan, final_break), after).text.data
 
 
 @given(plans(), st.data())

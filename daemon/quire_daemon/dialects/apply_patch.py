@@ -339,7 +339,8 @@ class _Work:
         for index, (hunk, at) in enumerate(zip(self.patch.hunks, places, strict=True)):
             splices += self._splices(hunk, at)
             if hunk.opens:
-                final_break = bool(not hunk.new or hunk.new[-1].ends)
+                ends = not hunk.new or bool(hunk.new[-1].ends)
+                final_break = None if ends == self.text.final_break else ends  # context changes nothing
             warnings += self._remarks(index, at)
         splices.sort(key=lambda s: (s.start, s.stop))
         return Plan(tuple(splices), max(len(self.patch.hunks), 1), final_break, tuple(warnings))
