@@ -55,6 +55,7 @@ class Looks(msgspec.Struct):
     long: bool = False  # that took several turns
     files: dict[str, FileNow] = msgspec.field(default_factory=dict)  # by the names that the caller used
     kept_off: dict[str, str] = msgspec.field(default_factory=dict)  # implied ones that were not seen: path → code
+    upto: int = 0  # the newest record whose changes of these files are taken into account
     known: int = 0  # so many of the implied ones at least, from the first on, are in one of the two
 
 

@@ -129,6 +129,7 @@ class Looking:
                 call, _IMPLIES, lambda history, _: implies(call.params, history, call.who)
             )
             looks.asked, looks.known = looks.asked + 1, 0
+            self._forget_changed(looks, looks.head)
         if looks.head < head:
             self._catch_up(call, looks, min(head, looks.head + MOST_RECORDS))
         if looks.head < head:
@@ -136,12 +137,8 @@ class Looking:
 
     def _catch_up(self, call: Call, looks: Looks, upto: int) -> None:
         """What is known is to be as of record `upto`: files that were written since are forgotten, or all is."""
+        self._forget_changed(looks, upto)
         with self._recorder.history() as history:
-            touched = _touched(history, looks.head, upto)
-            for name, file in [*looks.files.items()]:
-                if (touched is None or file.path in touched) and file.version != history.file(file.path):
-                    del looks.files[name]
-                    looks.known = 0
             implied = looks.implied
             still = implied if implied.still is None else implied.still(history, upto, call.thoughts >= PATIENCE)
         if still is None:
@@ -150,6 +147,21 @@ class Looking:
                 self._thinker.thought_in_vain(call)
         else:
             looks.implied, looks.head = still, upto
+
+    def _forget_changed(self, looks: Looks, upto: int) -> None:
+        """Forget the known files that records up to this one have changed; all files, where the records are many."""
+        after, looks.upto = looks.upto, max(looks.upto, upto)
+        if not looks.files or after >= upto:
+            return
+        if upto - after > MOST_RECORDS:
+            looks.files, looks.known = {}, 0
+            return
+        with self._recorder.history() as history:
+            touched = _touched(history, after, upto)
+            for name, file in [*looks.files.items()]:
+                if (touched is None or file.path in touched) and file.version != history.file(file.path):
+                    del looks.files[name]
+                    looks.known = 0
 
     def _named(self, call: Call, name: str) -> FileNow:
         """A file that the caller names. Raises `NotYet` while another program writes it, then `Refused`."""

@@ -173,6 +173,30 @@ def test_an_undo_whose_file_never_rests_is_decided_in_one_piece_after_some_thoug
     assert len(met) == MOST_THOUGHTS
 
 
+def test_an_undo_for_which_its_file_was_looked_at_before_it_thought_again_looks_once_more(daemon: Daemon) -> None:
+    """The look finds a save, so the undo thinks again; before it does, the watcher tells of another save."""
+    edited(daemon, 1)
+    slowly(daemon)
+    known: list[dict[str, Any]] = []
+
+    def save(text: str) -> None:
+        (daemon.root / "f0").write_text(f"{text}\n\n\n\nafter f0\n\n\n\nlast\n")
+
+    def keep_saving(turn: int) -> None:
+        (call,) = daemon.app.waiting
+        if turn == 0:
+            save("found by the look")
+        elif call.thought is None and call.looks is not None and call.looks.files and not known:
+            known.append(dict(call.looks.files))
+            save("told of by the watcher")
+            daemon.seen("f0")
+
+    reply = asked(daemon, "undo", keep_saving)
+    assert known
+    assert [(file["action"], file["skipped"]) for file in reply["files"]] == [("write", None)]
+    assert daemon.text("f0") == "told of by the watcher\n\n\n\nbefore f0\n\n\n\nlast\n"
+
+
 def test_a_thought_ends_with_the_time_of_its_caller(daemon: Daemon) -> None:
     edited(daemon, 1)
     slowly(daemon)
