@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 
@@ -26,6 +27,9 @@ KILLS = [
     ("perform.base_held", 3),
 ]
 """Where, and at which passing. Edits beside pass these steps, too, so it may be before the undo has begun."""
+
+TRIES = 20
+"""Undos at most until a save comes between the decision of one and its last swap."""
 
 
 def edited_beside(at: Live, stop: threading.Event, told: list[dict[str, Any]]) -> None:
@@ -89,17 +93,25 @@ def test_a_kill_while_the_log_is_told_that_it_was_taken_back_leaves_none_of_it(d
     at.kill()
     with at.fault("after_abandon", passing), at.connect("ada", timeout_s=20) as ada:
         ok(ada.call("read_file", {"path": FILES[0]}))
-        stop = threading.Event()
+        stop, undoing = threading.Event(), threading.Event()
 
         def save() -> None:
+            """Save while the files of the undo are staged. A save before its decision has it decided anew."""
             saves = 0
-            while not stop.wait(0.002):
-                saves += 1
-                at.write(FILES[-1], f"saved {saves}\n\n\n\nafter\n")
+            while not stop.wait(0.0002):
+                if undoing.is_set() and os.listdir(at.root / ".quire/tmp"):
+                    saves += 1
+                    at.write(FILES[-1], f"saved {saves}\n\n\n\nafter\n")
 
         saving = threading.Thread(target=save)
         saving.start()
-        reply = ada.call("undo", {"last": len(FILES)})
+        for _ in range(TRIES):
+            undoing.set()
+            reply = ada.call("undo", {"last": len(FILES)})
+            undoing.clear()
+            if reply["outcome"] == "unknown":
+                break
+            ok(ada.call("redo", {}))  # the last file was swapped before the first save
         stop.set()
         saving.join()
     at.kill()
