@@ -71,6 +71,14 @@ UNBORN: Final = (Act(0, brought=False),)
 """What has been done to a line by a time at which it was not there yet."""
 
 
+@dataclass(frozen=True)
+class Past:
+    """The file as it was once: its lines, and what had been done to each line by then."""
+
+    lines: tuple[Line, ...]
+    acts: dict[Line, tuple[Act, ...]]
+
+
 @dataclass
 class Ledger:
     """The lines of one file."""
@@ -80,7 +88,7 @@ class Ledger:
     undoers: dict[int, list[int]] = field(default_factory=dict)
     undid: dict[int, tuple[int, ...]] = field(default_factory=dict)
     before: dict[int, set[Line]] = field(default_factory=dict)  # what was there before a batch
-    past: dict[tuple[str, ...], dict[Line, tuple[Act, ...]]] = field(default_factory=dict)
+    past: dict[tuple[str, ...], Past] = field(default_factory=dict)  # by the text, as it was there last
 
     def in_force(self, batch: int) -> bool:
         """Is a batch in force in this file?"""
@@ -102,13 +110,18 @@ class Ledger:
         self._keep([kept[n] if n in kept else self._new(one, batch, by) for n, one in enumerate(text)], batch)
 
     def put_back(self, text: Sequence[str], batch: int, by: str) -> None:
-        """A program wrote, which is not the author of what stood there before."""
-        kept = self._kept(text)
-        was = self.past.get(tuple(text))
+        """A program wrote, which is not the author of what stood there before.
+
+        In a whole text that was there once each line is the one that it was then.
+        """
+        past = self.past.get(tuple(text))
+        kept = self._kept(text) if past is None else self._same(self.now, past.lines)
+        was = None if past is None else past.acts
         gone = {*self.now}.difference(kept.values())
         now: list[Line] = []
         for n, one in enumerate(text):
-            line = kept[n] if n in kept else self._dead(one, gone)
+            then = None if past is None else past.lines[n]
+            line = kept[n] if n in kept else self._dead(one, gone, then)
             if line is not None and n not in kept:
                 line.did(batch, there=True)
                 line.acts += (self._back(line, batch, was),)
@@ -212,17 +225,21 @@ class Ledger:
 
     def _kept(self, text: Sequence[str]) -> dict[int, Line]:
         """The lines that are there before and after, by where they are afterwards."""
-        same = SequenceMatcher(None, self.text, tuple(text), autojunk=False).get_matching_blocks()
+        return self._same(self.text, tuple(text))
+
+    def _same(self, was: Sequence[object], then: Sequence[object]) -> dict[int, Line]:
+        """The lines as they are now, by the places of the same texts, or lines, in another sequence."""
+        same = SequenceMatcher(None, was, then, autojunk=False).get_matching_blocks()
         return {k + n: self.now[i + n] for i, k, size in same for n in range(size)}
 
     def _new(self, text: str, batch: int, by: str) -> Line:
         self.lines.append(Line(text, batch, by))
         return self.lines[-1]
 
-    def _dead(self, text: str, gone: set[Line]) -> Line | None:
-        """The last line with this text, of those whose authors' work is in force."""
+    def _dead(self, text: str, gone: set[Line], then: Line | None) -> Line | None:
+        """A line with this text whose author's work is in force: that of then, or the last one that went."""
         dead = [line for line in self.lines if line.text == text and not line.there and line not in gone]
-        return next((line for line in reversed(dead) if self.in_force(line.born)), None)
+        return next((line for line in (then, *reversed(dead)) if line in dead and self.in_force(line.born)), None)
 
     def _back(self, line: Line, batch: int, was: dict[Line, tuple[Act, ...]] | None) -> Act:
         before = None if was is None else was.get(line, UNBORN)
@@ -231,4 +248,4 @@ class Ledger:
     def _keep(self, now: list[Line], batch: int) -> None:
         self.before.setdefault(batch, {*self.now})
         self.now = now
-        self.past[self.text] = {line: line.acts for line in self.lines}
+        self.past[self.text] = Past(tuple(now), {line: line.acts for line in self.lines})
