@@ -52,11 +52,16 @@ class Fiber(Generic[T]):
         """End the work at its `pause`, now. Idempotent."""
         self._is_dropped = True
         self.go_on(0.0)
+        self._error = None  # which holds the frame of `_run`
 
     def result(self) -> T:
         """What came of the work that has ended. Raises what it raised."""
         if self._error is not None:
-            raise self._error
+            error, self._error = self._error, None
+            try:
+                raise error
+            finally:
+                del error  # it holds this frame
         return self._result  # type: ignore[return-value]  # it has ended, without an error
 
     def _pause(self) -> None:

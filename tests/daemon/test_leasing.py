@@ -45,6 +45,7 @@ class Scene:
         self.clock, self.lines = SetClock(), Lines()
         self.recorder = Recorder(Journal.open(MemoryStore(), self.clock.ns), self.clock)
         self.leasing = Leasing(self.lines, self.recorder, self.clock)
+        self._calls: list[Call] = []  # the loop keeps a call that waits, too
 
     def call(self, tool: str, by: str, **args: Any) -> Call:
         """A call that has come."""
@@ -52,7 +53,8 @@ class Scene:
         writer = self.recorder.writer(WriterIntroduced(0, 1000, 1, 1, by, "s1"))
         params = msgspec.convert(args, TOOLS[tool].params)
         incoming = Incoming(by.encode(), Peer(1000, 1), Request(1, tool))
-        return Call(incoming, TOOLS[tool], params, Who(writer, key, by, "s1"), b"", "", 0.0, 0)
+        self._calls.append(Call(incoming, TOOLS[tool], params, Who(writer, key, by, "s1"), b"", "", 0.0, 0))
+        return self._calls[-1]
 
     def claim(self, by: str, kind: str = "exclusive", **more: Any) -> Call:
         return self.call("claim", by, path="f.txt", kind=kind, **more)

@@ -212,9 +212,9 @@ _ADVICE: Final = {
 }
 
 
-def _ambiguous(at: Snapshot, code: str, message: str, pool: list[int], found: list[int]) -> Fails:
+def _ambiguous(at: Snapshot, code: str, message: str, pool: list[int], found: list[int], **more: Any) -> Fails:
     if not at.lists(code):
-        return Fails(code, message, "use_candidate_anchor", candidates=[], more_candidates=len(pool))
+        return Fails(code, message, "use_candidate_anchor", candidates=[], more_candidates=len(pool), **more)
     listed = pool[:MOST_CANDIDATES]
     anchors = _telling_anchors(at, listed)
     rows = [
@@ -226,8 +226,8 @@ def _ambiguous(at: Snapshot, code: str, message: str, pool: list[int], found: li
         }
         for line, anchor in zip(listed, anchors, strict=True)
     ]
-    more = {"more_candidates": len(pool) - len(rows)} if len(pool) > len(rows) else {}
-    return Fails(code, message, "use_candidate_anchor", candidates=rows, **more)
+    unlisted = {"more_candidates": len(pool) - len(rows)} if len(pool) > len(rows) else {}
+    return Fails(code, message, "use_candidate_anchor", candidates=rows, **unlisted, **more)
 
 
 def _telling_anchors(at: Snapshot, lines: list[int]) -> list[str]:
@@ -299,9 +299,7 @@ def resolve_range(at: Snapshot, op: OverRange) -> tuple[int, int]:
     ):
         if len(meant) > 1:
             message = f"{name} {anchor} matches lines {_numbers(meant)}; the end of a range must be one line."
-            failure = _ambiguous(at, "anchor_context_ambiguous", message, pool, found)
-            failure.details["anchor"] = name
-            raise failure
+            raise _ambiguous(at, "anchor_context_ambiguous", message, pool, found, anchor=name)
     return starts[0], ends[0]
 
 

@@ -110,7 +110,7 @@ def plan(params: EditParams, sight: Sight, settings: Settings) -> Plan:
             batch.splices.append((splice, index))
             batch.named.update(_named(op, splice))
         except Fails as failure:
-            batch.failures.append((index, failure))
+            batch.failures.append((index, failure.with_traceback(None)))  # which holds this frame, and so the batch
     if batch.failures:
         raise _refusal(batch.failures, empty=not len(sight.text))
     fields = {"auto_corrections": batch.corrections} if batch.corrections else {}

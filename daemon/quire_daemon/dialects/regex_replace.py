@@ -58,9 +58,7 @@ def planning(found: Mapping[Search, Answer]) -> Callable[[RegexParams, Sight, Se
         if answer is None:
             raise NeedsSearch(search)
         if not isinstance(answer, Found) or not answer.made:
-            refused = refusal(params, answer, most)
-            refused.details["replacements_made"] = 0
-            raise refused
+            raise _nothing_made(refusal(params, answer, most))
         require_few(answer.made)
         splices, final_break = replaced(text, answer.edits)
         warnings = (*((_BEYOND,) if answer.beyond else ()), *_foreign(params))
@@ -101,6 +99,11 @@ _BEYOND: Final[dict[str, Any]] = {
     "type": "matched_behind_end",
     "message": "The pattern matches once more behind the final line break, where no line is; that made another line.",
 }
+
+
+def _nothing_made(refused: Refused) -> Refused:
+    refused.details["replacements_made"] = 0
+    return refused
 
 
 def refusal(params: RegexParams, answer: Answer, most_bytes: int) -> Refused:

@@ -135,10 +135,10 @@ def decide_claim(params: ClaimParams, world: World) -> Decision:
     if holding:
         now = world.files[params.path]
         count = len(now.text) if wanted.form == FILE and now.text is not None else None
-        refused = lease_held(wanted.path, holding, world, count, f"claimed as {wanted.strength}")
+        how = f"claimed as {wanted.strength}"
         if not params.dry_run:
-            raise refused
-        return Decision(refused_reply(refused, params))  # it does not wait
+            raise lease_held(wanted.path, holding, world, count, how)
+        return Decision(refused_reply(lease_held(wanted.path, holding, world, count, how), params))  # it does not wait
     if len(held) >= MOST_LEASES:
         raise Refused("busy", f"There are {len(held)} leases in force; some must be released first.", "release")
     event = LeaseGranted(

@@ -217,8 +217,8 @@ def _writes(result: Result, seq: int, lost: str) -> list[Write]:
     return [Put(seq, to.path, after.data, now.mode, to, after), Remove(seq, now.path, now)]
 
 
-def _rolled_back(result: Result, verdict: Verdict, rows: Sequence[str], world: World) -> Decision:
-    """The refusal of a suspicious result: nothing has been written, so the checkpoint is what is there."""
+def _suspicious(result: Result, verdict: Verdict, rows: Sequence[str], world: World) -> Refused:
+    """The refusal of a suspicious result."""
     now = result.now
     found = list(verdict.warnings)
     first = found[0]["message"].rstrip(".") + "."
@@ -226,7 +226,7 @@ def _rolled_back(result: Result, verdict: Verdict, rows: Sequence[str], world: W
     checks = world.settings.safety
     if not any(getattr(checks, warning["type"]) == "reject" for warning in found):  # else it would be refused again
         more += ' If it is right as it is, repeat the call with `safety_check: "warn"`.'
-    refused = Refused(
+    return Refused(
         "safety_check_failed",
         f"The result would break what was sound; {now.path} stays as it was. {first}{more}",
         "fix_content",
@@ -237,10 +237,15 @@ def _rolled_back(result: Result, verdict: Verdict, rows: Sequence[str], world: W
         diff=rows,
         **news(world, now.path, result.lines),
     )
+
+
+def _rolled_back(result: Result, verdict: Verdict, rows: Sequence[str], world: World) -> Decision:
+    """What follows from a suspicious result: nothing has been written, so the checkpoint is what is there."""
     if result.dry_run:
-        raise refused
+        raise _suspicious(result, verdict, rows, world)
+    now, refused = result.now, _suspicious(result, verdict, rows, world)
     version = now.version.seq if now.version is not None else 0
-    why = ", ".join(dict.fromkeys(w["type"] for w in found))
+    why = ", ".join(dict.fromkeys(w["type"] for w in verdict.warnings))
     events: list[Event] = [
         CheckpointSaved(now.path, version),
         CheckpointRolledBack(now.path, version, why),

@@ -99,7 +99,10 @@ def decide(params: Params, world: World) -> Decision:
     staying = stayed(known, seen, alone)
     refused = _pointless(params, choice, actions, staying, history)
     if refused is not None and not (params.plan and refused.code in TOLD_BY_A_PLAN):
-        raise refused
+        try:
+            raise refused
+        finally:
+            del refused  # it holds this frame: with it, all that the decision looked at would stay
     if params.plan or params.dry_run:
         decision = Decision(_plan_reply(choice, actions, staying, history, refused))
     else:
