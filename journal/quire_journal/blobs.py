@@ -66,10 +66,13 @@ class Addressed(msgspec.Struct, frozen=True):
 
 
 class BlobCache(Recent[bytes]):
-    """Bytes of blobs used last, at most `limit_bytes` of them; none that would take more than a quarter."""
+    """Bytes of blobs used last, at most `limit_bytes` of them; none that would take more than a quarter.
 
-    def __init__(self, limit_bytes: int) -> None:
-        super().__init__(limit_bytes, len, limit_bytes // 4)
+    `entry_bytes` are counted for each blob besides its bytes.
+    """
+
+    def __init__(self, limit_bytes: int, entry_bytes: int = 0) -> None:
+        super().__init__(limit_bytes, lambda data: len(data) + entry_bytes, limit_bytes // 4)
 
 
 def put(

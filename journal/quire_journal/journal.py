@@ -25,7 +25,10 @@ from quire_journal.text import Text
 from quire_journal.views.clock import dated
 
 CACHE_BYTES: Final = 12 * 1024 * 1024
-"""Bytes of recent versions that are held, so that the next delta need not unpack the one before."""
+"""Memory for recent versions that are held, so that the next delta need not unpack the one before."""
+
+ENTRY_BYTES: Final = 200
+"""Memory that a held version takes besides its bytes. Ten thousand small versions take 2 MB of it."""
 
 
 Bytes = bytes | Text | Frame | Addressed
@@ -54,7 +57,7 @@ class Journal:
     def __init__(self, store: Store, workspace_id: str, last: Record | None, last_hash: bytes) -> None:
         self._store = store
         self._workspace_id = workspace_id
-        self._cache = BlobCache(CACHE_BYTES)
+        self._cache = BlobCache(CACHE_BYTES, ENTRY_BYTES)
         self._head = Seq(last.seq if last else 0)
         self._last_hash = last_hash
         self._last_at_ns = last.at_ns if last else 0

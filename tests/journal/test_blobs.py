@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from collections.abc import Sequence
 
 import msgspec
@@ -15,6 +16,7 @@ from quire_journal import blob_rows, blobs, frames, pieces
 from quire_journal.blob_rows import Stored
 from quire_journal.blobs import BlobCache, NotHeld
 from quire_journal.ids import blob_id
+from quire_journal.journal import ENTRY_BYTES
 from quire_journal.log import Damaged, Reading, Store, u64
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.zstd import zstd
@@ -491,6 +493,25 @@ def test_a_cache_holds_no_more_than_its_limit_and_lets_the_longest_unused_go() -
     cache.keep(b"\5", b"y" * 26)
     assert cache.find(b"\5") is None
     assert sum(len(cache.find(bytes([n])) or b"") for n in range(6)) <= 100
+
+
+def test_a_cache_that_lasts_counts_what_an_entry_takes_besides_its_bytes() -> None:
+    cache = BlobCache(20 * (100 + ENTRY_BYTES), ENTRY_BYTES)
+    for n in range(50):
+        cache.keep(bytes([n]), bytes([n]) * 100)
+    assert [n for n in range(50) if cache.find(bytes([n]))] == [*range(30, 50)]
+
+
+def test_the_entries_of_a_cache_take_about_what_is_counted() -> None:
+    cache = BlobCache(1 << 20, ENTRY_BYTES)
+    tracemalloc.start()
+    try:
+        for n in range(2000):
+            cache.keep(blob_id(b"%d" % n), b"%100d" % n)
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert 0.7 < taken / (2000 * (100 + ENTRY_BYTES)) < 1.1
 
 
 def test_the_cache_answers_for_bytes_it_holds() -> None:
