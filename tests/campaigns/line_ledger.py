@@ -112,10 +112,10 @@ class Ledger:
     def put_back(self, text: Sequence[str], batch: int, by: str) -> None:
         """A program wrote, which is not the author of what stood there before.
 
-        In a whole text that was there once each line is the one that it was then.
+        In a whole text that was there once each line is the one that it was then, where its author's work is in force.
         """
         past = self.past.get(tuple(text))
-        kept = self._kept(text) if past is None else self._same(self.now, past.lines)
+        kept = self._kept(text) if past is None else self._kept_of(past)
         was = None if past is None else past.acts
         gone = {*self.now}.difference(kept.values())
         now: list[Line] = []
@@ -226,6 +226,12 @@ class Ledger:
     def _kept(self, text: Sequence[str]) -> dict[int, Line]:
         """The lines that are there before and after, by where they are afterwards."""
         return self._same(self.text, tuple(text))
+
+    def _kept_of(self, past: Past) -> dict[int, Line]:
+        """The same, where the text is one of before: one of its lines that cannot come back is known by its words."""
+        then = [line if line.there or self.in_force(line.born) else line.text for line in past.lines]
+        known = {*then}
+        return self._same([line if line in known else line.text for line in self.now], then)
 
     def _same(self, was: Sequence[object], then: Sequence[object]) -> dict[int, Line]:
         """The lines as they are now, by the places of the same texts, or lines, in another sequence."""
