@@ -9,6 +9,7 @@ from quire_daemon.handlers.log_filter import VERSION_KINDS, path_filter
 from quire_journal.events import FOLDER, BatchUndone, paths_of
 from quire_journal.history import History
 from quire_journal.ids import OUTSIDE
+from quire_journal.lives import Step
 from quire_journal.records import Record
 from quire_journal.views.files import Version
 
@@ -28,6 +29,7 @@ class Batches:
         self._undoers: dict[int, list[int]] = {}
         self._undid: dict[int, tuple[int, ...]] = {}
         self._in_force: dict[int, bool] = {}
+        self._filters: dict[tuple[str, ...], Fits] = {}
 
     def prepare(self, wanted: Sequence[int]) -> None:
         """Ask about all of these at once: their records, and what undid them, stand beside each other."""
@@ -77,6 +79,43 @@ class Batches:
         if batch not in self._undoers:
             self._undoers[batch] = self._not_abandoned(self.history.undoers(batch))
         return self._undoers[batch]
+
+    def undoers_in(self, steps: Sequence[Step]) -> Callable[[int], Sequence[int]]:
+        """The undoers of a batch that undid it in the file of these steps, too."""
+        found: dict[int, Sequence[int]] = {}
+        about: dict[int, bool] = {}
+
+        def undoers(batch: int) -> Sequence[int]:
+            if batch not in found:
+                for by in self.undoers(batch):
+                    if by not in about:
+                        about[by] = self._is_about(by, steps)
+                found[batch] = [by for by in self.undoers(batch) if about[by]]
+            return found[batch]
+
+        return undoers
+
+    def _is_about(self, undoer: int, steps: Sequence[Step]) -> bool:
+        """Did a batch that undid others undo them in the file of these steps, too?
+
+        It did if what it undid in the file had a name that the undoer was narrowed to.
+        """
+        mark = self.mark(undoer)
+        if mark is None:
+            return True
+        if any(step.seq in mark.left for step in steps):
+            return False
+        if not mark.paths:
+            return True
+        fits = self.fits(mark.paths)
+        undone = [step for step in steps if step.batch in mark.undone] or steps  # else it undid what left no step here
+        return any(fits(path) for step in undone for path in (step.before.path, step.after.path))
+
+    def fits(self, paths: tuple[str, ...]) -> Fits:
+        """The filter of these paths."""
+        if paths not in self._filters:
+            self._filters[paths] = in_paths(paths, self.history)
+        return self._filters[paths]
 
     def _not_abandoned(self, batches: Iterable[int]) -> list[int]:
         return [batch for batch in batches if self.history.batch_state(batch) != "abandoned"]

@@ -12,13 +12,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from quire_daemon.handlers.batches import Batches, in_paths
+from quire_daemon.handlers.batches import Batches
 from quire_daemon.handlers.choosing import Choice
 from quire_journal.events import BatchUndone
 from quire_journal.lives import Life, Step, lives
 from quire_journal.unwind import unwind
 from quire_journal.views.batches import ABANDONED
 from quire_journal.views.files import Version
+from quire_journal.weave import Standing
 
 MOST_OTHERS: Final = 500
 """Undos of others, in the files of one undo, that are looked at together with it: that takes about a millisecond each,
@@ -49,8 +50,7 @@ class _Without:
         self._first = min(self._chosen, default=0)  # of the chosen batches
         self._last_other = max(self._connected - self._chosen, default=0)  # of those that are connected with them
         self._names = names if others else None
-        self._filters: dict[tuple[str, ...], Callable[[str], bool]] = {}
-        self._stands: dict[int, bool] = {}  # whether a batch is in force in the file that is looked at
+        self._standing = Standing(known.undoers, self._chosen)  # in the file that is looked at
         marks = (known.mark(batch) for batch in self._connected)
         self._by_path = bool(choice.paths) or any(mark is not None and (mark.paths or mark.left) for mark in marks)
 
@@ -95,14 +95,14 @@ class _Without:
 
     def _found(self) -> list[Life]:
         known, names = self._known, self._names
-        in_path = self._filter(self._choice.paths)
+        in_path = known.fits(tuple(self._choice.paths))
         # Where an undo left no record it made no difference, and no redo of it does: else the two would not be nothing.
         starts = ((p, s) for batch in self._choice.batches for p, s in known.starts(batch) if in_path(p))
         wanted = [(p, s) for p, s in starts if names is None or p in names]
         every = self._by_path or names is not None
         last = max((s for _, s in wanted), default=0)  # what begins after that is in the life of one of these, or none
         before = (b for b in self._connected - self._chosen if b < last)
-        undone = (b for b in before if every or self._undone(b, ()))
+        undone = (b for b in before if every or self._undone(b))
         undid, did = _parted(undone, lambda batch: bool(known.undid(batch)))
         looked_up = {*did, *self._begun()} if undid else {*did}
         others = [(p, s) for b in looked_up for p, s in known.starts(b) if names is None or p in names]
@@ -137,69 +137,26 @@ class _Without:
         what it was then, to the byte: conflict markers as well, which are in no version that undone steps leave.
         """
         if self._by_path:
-            self._stands = {}
+            self._standing = Standing(self._known.undoers_in(life.steps), self._chosen)
         newest = tuple(dropwhile(lambda step: step.batch not in self._chosen, life.steps))
         if newest and all(step.batch in self._chosen for step in newest) and self._as_before(newest[0], life.steps):
             return Life(newest)
-        return _from_first_undone(life, lambda batch: self._undone(batch, life.steps))
+        return _from_first_undone(life, self._undone)
 
     def _as_it_is(self, life: Life) -> Life:
-        stands: dict[int, bool] = {}
-        undid = self._known.undid
-        return _from_first_undone(
-            life, lambda batch: bool(undid(batch)) or not self._stand(batch, life.steps, stands, lambda by: True)
-        )
+        undid, standing = self._known.undid, Standing(self._known.undoers_in(life.steps))
+        return _from_first_undone(life, lambda batch: bool(undid(batch)) or not standing.in_force(batch))
 
     def _as_before(self, first: Step, steps: Sequence[Step]) -> bool:
         """Is of what stands before the first chosen step the same in force without the choice as was then?"""
         before = {step.batch for step in steps if step.undone and step.seq < first.seq}
-        then: dict[int, bool] = {}
         if not before or self._last_other < first.batch <= self._first:  # all that came since is chosen
             return True
-        return all(
-            self._in_force(batch, steps) == self._stand(batch, steps, then, lambda by: by < first.batch)
-            for batch in before
-        )
+        then = Standing(self._known.undoers_in(steps)).upto(first.batch - 1)
+        return all(self._standing.in_force(batch) == then(batch) for batch in before)
 
-    def _undone(self, batch: int, steps: Sequence[Step]) -> bool:
-        return batch in self._chosen or bool(self._known.undid(batch)) or not self._in_force(batch, steps)
-
-    def _in_force(self, batch: int, steps: Sequence[Step]) -> bool:
-        """Is the batch, which is not chosen, in force in the file of these steps when the chosen ones are undone?"""
-        return self._stand(batch, steps, self._stands, lambda by: by not in self._chosen)
-
-    def _stand(self, batch: int, steps: Sequence[Step], stands: dict[int, bool], counts: Callable[[int], bool]) -> bool:
-        """Is the batch in force in the file of these steps, by what those have undone that count?"""
-        todo = [batch]  # without recursion: undo and redo can follow each other a thousand times
-        while todo:
-            at = todo[-1]
-            if at in stands:
-                todo.pop()
-                continue
-            deciding = [by for by in self._known.undoers(at) if counts(by) and self._meant(by, steps)]
-            unknown = [by for by in deciding if by not in stands]
-            if unknown:
-                todo += unknown
-            else:
-                stands[at] = not any(stands[by] for by in deciding)
-        return stands[batch]
-
-    def _meant(self, undoer: int, steps: Sequence[Step]) -> bool:
-        """Was that batch about this file, too? It was if what it undid in here had a name that it was narrowed to."""
-        mark = self._known.mark(undoer)
-        if mark is None:
-            return True
-        if any(step.seq in mark.left for step in steps):
-            return False
-        if not mark.paths:
-            return True
-        fits = self._filter(mark.paths)
-        return any(fits(path) for step in steps if step.batch in mark.undone for path in _names(step))
-
-    def _filter(self, paths: tuple[str, ...]) -> Callable[[str], bool]:
-        if paths not in self._filters:
-            self._filters[paths] = in_paths(paths, self._known.history)
-        return self._filters[paths]
+    def _undone(self, batch: int) -> bool:
+        return bool(self._known.undid(batch)) or not self._standing.in_force(batch)
 
 
 def _from_first_undone(life: Life, undone: Callable[[int], bool]) -> Life:
