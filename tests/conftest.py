@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
-import importlib
 import os
 import sys
 import threading
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
-# Dozens of daemons start here, and two workers collect: each would compile every module again where bytecode is not
+# Dozens of daemons start here, and each worker collects: each would compile every module again where bytecode is not
 # kept. It goes where it always goes, into __pycache__ beside the sources; said before anything of ours is imported.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
@@ -20,10 +18,7 @@ import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 from hypothesis.internal.conjecture import providers  # noqa: E402
 
-import abreast  # noqa: E402
-import lanes  # noqa: E402
 import live  # noqa: E402
-from abreast import pytest_runtestloop  # noqa: E402, F401
 from quire_journal import threads  # noqa: E402
 
 # What is printed is kept back until it is flushed, as for everybody, whatever the environment here asks for.
@@ -52,12 +47,6 @@ if not live.LONG:
 gc.set_threshold(200_000, 20, 20)
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """What `scripts/test` passes on to pytest."""
-    abreast.pytest_addoption(parser)
-    parser.addoption("--wide", action="store_true", help="run what the default lane leaves out as shown there already")
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """The same examples in each run, so that a red run is red for its change.
@@ -69,69 +58,20 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = str(live.SEED)
 
 
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """In a new clone the tests are compiled, with their asserts rewritten, which takes longer than to collect them.
-
-    Beside this process another one begins at the other end, and goes on until it comes to what has been compiled here.
-    """
-    config, here = session.config, Path(__file__)
-    if not config.option.abreast or config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
-        return
-    live.NURSERY.start()  # one for all processes: it imports while this one collects
-    tests = sorted(here.parent.rglob("test_*.py"), reverse=True)
-    if not _compiled(tests[0]):
-        abreast.beside(lambda: _compile(tests))
-
-
-def _compile(tests: list[Path]) -> None:
-    for path in tests:
-        if _compiled(path):
-            return
-        if str(path.parent) not in sys.path:
-            sys.path.insert(0, str(path.parent))  # as pytest does when it comes there
-        with contextlib.suppress(Exception, pytest.skip.Exception):  # told where it is collected
-            importlib.import_module(path.stem)
-
-
-def _compiled(path: Path) -> bool:
-    return any((path.parent / "__pycache__").glob(f"{path.stem}.*-pytest-*.pyc"))
-
-
 def pytest_collection_finish() -> None:
     """What was collected stays to the end, so nobody needs to look at it again."""
     gc.collect()
     gc.freeze()
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """For the wide lane, files that have nothing of it: to read them all would take longer than most of its tests."""
-    return (config.option.wide and collection_path.is_file() and lanes.MARK not in collection_path.read_bytes()) or None
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put first the files whose tests take long, for the workers to end at the same time.
 
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is not of the lane that was asked for.
-
-    What uses the SDK of MCP comes first, for one process alone to import it. Then come the tests that lie here and run
-    scripts and blocks of the README, and those that drive daemons: some take seconds, and nobody is to wait for one of
-    them at the end.
+    These are the files of this folder, which run scripts and blocks of the README, and those that drive daemons.
     """
     here = Path(__file__).parent
-    items.sort(
-        key=lambda item: (
-            "mcp" not in item.path.name,
-            item.path.parent != here,
-            not item.get_closest_marker("real"),
-        )
-    )
-    named = config.args_source is pytest.Config.ArgsSource.ARGS
-    chosen: list[pytest.Item] = []
-    left_out: list[pytest.Item] = []
-    for item in items:
-        marks = {mark.name for mark in item.iter_markers()}
-        (chosen if lanes.runs(marks, config.option.wide, named, live.LONG) else left_out).append(item)
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = chosen
+    real = {item.path for item in items if item.get_closest_marker("real")}
+    items.sort(key=lambda item: (item.path.parent != here, item.path not in real))
 
 
 @pytest.fixture(autouse=True)

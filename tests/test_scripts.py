@@ -218,13 +218,15 @@ def test_a_link_to_the_script_finds_its_checkout(checkout: Checkout) -> None:
 
 def test_naming_a_test_runs_it_in_one_process(checkout: Checkout) -> None:
     checkout.put("python3", PYTHON)
-    assert checkout.run("scripts/test", "tests/test_scripts.py")[1] == "pytest tests/test_scripts.py\n"
+    assert checkout.run("scripts/test", "tests/test_scripts.py")[1] == "pytest -m not campaign tests/test_scripts.py\n"
 
 
-def test_a_change_is_taken_when_both_lanes_hold_and_what_failed_in_one_is_run_once_more(checkout: Checkout) -> None:
+def test_a_change_is_taken_when_both_suites_hold_and_what_failed_in_one_is_run_once_more(checkout: Checkout) -> None:
     shutil.copytree(ROOT / ".ci", checkout.root / ".ci")
     checkout.put("python3", PYTHON.replace('"pytest ${{*:3}}"', '"pytest ${{*:3}}"; [[ $* == *--last-failed* ]]'))
     status, out, _ = checkout.run(".ci/run")
     assert status == 0
-    lanes = "pytest -n 3 --wide\npytest -n 0 --wide --last-failed\npytest -n 3\npytest -n 0 --last-failed\n"
-    assert out == lanes
+    wide, default = "-m wide and not campaign", "-m not wide and not campaign"
+    runs = [f"pytest {how}" for how in (f"-n 3 {wide}", f"-n 0 {wide} --last-failed")]
+    runs += [f"pytest {how}" for how in (f"-n 3 {default}", f"-n 0 {default} --last-failed")]
+    assert out.splitlines() == runs

@@ -156,7 +156,7 @@ def test_a_client_that_finds_a_listening_socket_lets_its_owner_start_the_daemon(
         assert place.socket.exists()  # systemd's own; it would listen there again
 
 
-@pytest.mark.wide(held_by="test_single_daemon.py::test_what_a_dead_daemon_left_behind_never_blocks_a_start")
+@pytest.mark.wide
 @pytest.mark.real
 def test_a_socket_that_a_dead_daemon_left_does_not_keep_a_client_from_starting_one(daemon) -> None:  # type: ignore[no-untyped-def]
     home: live.Live = daemon()

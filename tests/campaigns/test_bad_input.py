@@ -364,12 +364,7 @@ def noise(kilobytes: int, before: str = "") -> str:
     return "".join(f"{before}{noise[at : at + 64]}\n" for at in range(0, len(noise), 64))
 
 
-@pytest.mark.wide(
-    held_by=(
-        "test_full_disk.py::test_the_reserve_is_given_back_so_that_the_past_can_be_read_and_collected",
-        "test_journal.py::test_on_a_full_disk_the_journal_says_so_goes_on_reading_and_writes_again_when_there_is_space",
-    )
-)
+@pytest.mark.wide
 def test_a_full_disk_of_the_journal_refuses_writes_by_name_and_recovers_with_space(disk: Path, daemon) -> None:
     at = daemon(state_dir=disk / "state")
     at.write("hello.py", HELLO)

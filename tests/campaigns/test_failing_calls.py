@@ -231,13 +231,7 @@ def settings(text: str) -> None:
     (folder / "config.toml").write_text(text)
 
 
-OTHERS = pytest.mark.wide(
-    held_by=(
-        "test_failing_behind_a_swap.py::test_a_write_behind_which_the_disk_fails_is_taken_back_and_told_so",
-        "test_failing_behind_a_swap.py::test_what_cannot_be_taken_back_either_is_left_to_the_next_start_which_settles_it",
-        "test_failing_behind_a_swap.py::test_only_what_a_start_can_never_find_is_told_as_not_made",
-    )
-)
+OTHERS = pytest.mark.wide
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if name == "several" else OTHERS) for name in EDITS])

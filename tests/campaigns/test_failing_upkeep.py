@@ -97,7 +97,7 @@ def answered(reply: dict[str, Any]) -> None:
     assert reply.get("error") or reply.get("outcome") == "unknown", reply
 
 
-@pytest.mark.wide(held_by="test_gc_killed.py::test_a_kill_at_each_step_loses_nothing_that_the_policy_keeps")
+@pytest.mark.wide
 def test_no_fault_of_a_collection_or_a_compaction_loses_what_the_policy_keeps(daemon: Any) -> None:
     strace()
     at: Live = daemon()
@@ -124,9 +124,7 @@ def test_no_fault_of_a_collection_or_a_compaction_loses_what_the_policy_keeps(da
                     assert at.read(path).decode() == history.contents[path, versions[-1]]
 
 
-@pytest.mark.wide(
-    held_by="test_purge_fails.py::test_a_commit_of_a_purge_that_fails_for_good_is_followed_up_like_any_other"
-)
+@pytest.mark.wide
 def test_no_fault_of_a_purge_lets_it_say_that_something_is_gone_that_is_there(daemon: Any) -> None:
     strace()
     at: Live = daemon()
@@ -200,7 +198,7 @@ def served(at: Live) -> bool:
 STEPS = ("after_commit", "after_stage", "perform.exchanged", "perform.removed", "after_write")
 
 
-@pytest.mark.wide(held_by="test_recovery.py::test_a_write_that_a_start_cannot_make_is_not_said_to_have_been_made")
+@pytest.mark.wide
 def test_no_fault_of_a_start_lets_it_say_that_a_write_stands_which_does_not(daemon: Any) -> None:
     """A kill leaves a patch of three files in the middle; the start that finishes it meets the fault."""
     strace()
@@ -256,7 +254,7 @@ def disk(at: Live) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in at.root.iterdir() if path.is_file()}
 
 
-@pytest.mark.wide(held_by="test_salvage_killed.py::test_a_repair_that_is_killed_is_still_asked_for")
+@pytest.mark.wide
 def test_no_fault_of_a_repair_loses_more_than_what_was_damaged(daemon: Any) -> None:
     strace()
     at: Live = daemon()
@@ -315,7 +313,7 @@ def traced(words: Sequence[str], out: Path, command: Sequence[str | Path]) -> tu
     return done.returncode, told, f"{done.stdout[-300:]} {done.stderr[-300:]}"
 
 
-@pytest.mark.wide(held_by="test_trees.py::test_an_entry_that_the_disk_refuses_is_named")
+@pytest.mark.wide
 def test_no_fault_of_an_export_of_a_tree_leaves_a_part_of_it(daemon: Any) -> None:
     strace()
     at: Live = daemon()
@@ -344,7 +342,7 @@ def test_no_fault_of_an_export_of_a_tree_leaves_a_part_of_it(daemon: Any) -> Non
         shutil.rmtree(target.parent)
 
 
-@pytest.mark.wide(held_by="test_export.py::test_an_import_that_fails_leaves_nothing")
+@pytest.mark.wide
 def test_no_fault_of_an_import_makes_half_a_journal(daemon: Any) -> None:
     strace()
     at: Live = daemon()

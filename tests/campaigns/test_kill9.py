@@ -257,12 +257,7 @@ def test_a_kill_at_each_step_of_the_write_path_leaves_what_was_told(daemon, grou
     no_leftovers(at)
 
 
-@pytest.mark.wide(
-    held_by=(
-        "test_rename_with_edits.py::test_a_promise_of_which_the_new_name_stands_is_finished",
-        "test_kill9.py::test_a_kill_at_each_step_of_the_write_path_leaves_what_was_told",
-    )
-)
+@pytest.mark.wide
 @pytest.mark.parametrize("passing", [1, 2] if live.LONG else [1])
 def test_a_kill_between_the_two_writes_of_an_edit_that_renames_leaves_what_was_told(daemon, passing: int) -> None:
     at = daemon()

@@ -124,12 +124,7 @@ def test_a_kill_while_the_log_is_told_that_it_was_taken_back_leaves_none_of_it(d
         verified(boss)
 
 
-@pytest.mark.wide(
-    held_by=(
-        "test_writing_in_slices.py::test_nobody_looks_at_a_file_of_it_before_all_have_landed",
-        "test_writing_in_slices.py::test_an_edit_beside_it_is_done_at_once_and_settled_only_after_it",
-    )
-)
+@pytest.mark.wide
 def test_an_edit_of_a_file_that_is_being_undone_waits_and_stands_on_the_outcome(daemon) -> None:
     at = daemon()
     for name in FILES:

@@ -168,12 +168,7 @@ def check_edits(client: Any, editors: list[Editor]) -> int:
     return count
 
 
-STYLE = pytest.mark.wide(
-    held_by=(
-        "test_swap_race.py::test_no_outside_save_is_lost_and_no_half_one_accepted",
-        "test_watcher.py::test_every_way_of_saving_names_the_file",
-    )
-)
+STYLE = pytest.mark.wide
 """One more way of saving: without a daemon those meet all of them."""
 
 

@@ -142,7 +142,7 @@ def edit_somewhere(client: Any, path: str, chance: random.Random) -> str:
     return str(reply["version"])
 
 
-@pytest.mark.wide(held_by="test_scanning.py::test_who_asks_after_a_restart_waits_for_what_happened_meanwhile")
+@pytest.mark.wide
 def test_a_tree_that_changed_while_no_daemon_ran_is_caught_up_with_at_the_next_start(daemon) -> None:
     at = daemon()
     copy(installed_package(), at.root)

@@ -36,7 +36,7 @@ def test_a_second_daemon_ends_at_once_and_says_that_there_is_one(served) -> None
     assert at.pids() == [pid]
 
 
-@pytest.mark.wide(held_by="test_places.py::test_a_second_daemon_on_one_folder_is_refused_whatever_its_state_folder")
+@pytest.mark.wide
 def test_another_state_folder_does_not_make_a_second_daemon_possible_where_journals_are_known(daemon) -> None:
     """Two journals on one checkout would each take the other's writes for outside ones."""
     at = daemon()
@@ -144,7 +144,7 @@ def be_agent(at: Live, number: int) -> int:
     return pid
 
 
-@pytest.mark.wide(held_by="test_start.py::test_clients_that_come_at_once_get_one_daemon")
+@pytest.mark.wide
 def test_eight_clients_that_start_at_once_get_one_daemon(daemon) -> None:
     at = daemon()
     clients = [live.Fork(lambda number=number: print(be_agent(at, number))) for number in range(8)]
@@ -157,7 +157,7 @@ def test_eight_clients_that_start_at_once_get_one_daemon(daemon) -> None:
     assert sorted(path.name for path in at.root.glob("from*")) == [f"from{n}.txt" for n in range(8)]
 
 
-@pytest.mark.wide(held_by="test_connection.py::test_the_call_after_a_restart_goes_to_the_new_daemon_with_its_epoch")
+@pytest.mark.wide
 def test_a_client_follows_its_daemon_through_a_restart(daemon) -> None:
     at = daemon()
     client = at.connect("ada")

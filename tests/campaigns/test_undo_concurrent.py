@@ -290,9 +290,7 @@ def test_no_line_goes_or_comes_back_that_what_is_undone_does_not_account_for() -
     assert counts["conflicts"] > GAMES
 
 
-@pytest.mark.wide(
-    held_by="test_undo_concurrent.py::test_no_line_goes_or_comes_back_that_what_is_undone_does_not_account_for"
-)
+@pytest.mark.wide
 @pytest.mark.timeout(length(900, 7200))
 def test_no_line_does_so_in_twenty_thousand_operations() -> None:
     counts = play(MANY_GAMES)

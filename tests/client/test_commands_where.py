@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,7 @@ def test_the_workspace_is_the_one_that_holds_the_current_folder_or_the_one_named
 def test_in_a_folder_that_is_gone_a_command_says_so_and_works_for_a_workspace_that_is_named(
     quire: Quire, site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/quire"])
     monkeypatch.chdir(site / "src")
     (site / "src").rmdir()
     gone = "The current folder is gone; go to another one, or name the workspace by its whole path with -C."

@@ -171,7 +171,7 @@ def race(folder: Path, style: str, shake_s: float) -> tuple[Editor, list[dict[st
     return editor, [json.loads(line) for line in account.read_text().splitlines()]
 
 
-FAST = pytest.mark.wide(held_by="test_swap_race.py::test_no_outside_save_is_lost_and_no_half_one_accepted")
+FAST = pytest.mark.wide
 """Without pauses: with them the same gaps are met more often."""
 
 

@@ -124,7 +124,7 @@ def test_services_are_described_as_tools_are_and_never_offered() -> None:
     assert "findings" in alone["reply"]["$defs"]["VerifyReply"]["properties"]
 
 
-@pytest.mark.parametrize("name", {*TOOLS, *SERVICES})
+@pytest.mark.parametrize("name", sorted({*TOOLS, *SERVICES}))
 def test_every_tool_is_told_of(name: str) -> None:
     assert name in NATURES
 

@@ -53,7 +53,7 @@ def test_what_a_formatter_writes_between_begin_and_end_is_undone_as_one(served: 
     verified(client)
 
 
-@pytest.mark.wide(held_by="test_bursting.py::test_a_burst_ends_with_the_connection_that_it_is_bound_to")
+@pytest.mark.wide
 def test_a_burst_that_is_bound_to_a_connection_ends_with_it(served: Live) -> None:
     boss, ada = served.connect("boss"), served.connect("ada")
     bound = ok(ada.burst("begin", bind="connection"))["burst"]
@@ -68,7 +68,7 @@ def test_a_burst_that_is_bound_to_a_connection_ends_with_it(served: Live) -> Non
     assert ok(boss.call("burst", {"action": "show", "burst": free}))["state"] == "open"
 
 
-@pytest.mark.wide(held_by="test_bursting.py::test_with_the_daemon_all_connections_end_and_what_was_bound_to_them")
+@pytest.mark.wide
 def test_a_burst_of_an_agent_session_outlives_the_daemon_and_one_of_a_connection_does_not(daemon: Any) -> None:
     at: Live = daemon()
     ada = at.connect("ada")
@@ -87,12 +87,7 @@ KILLS = [("after_commit", 1), ("after_stage", 1), *(("after_write", n) for n in 
 KILLS += [("perform.exchanged", n) for n in (1, 2, 3)]
 
 
-@pytest.mark.wide(
-    held_by=(
-        "test_long_undo_killed.py::test_a_kill_within_a_long_undo_leaves_all_of_it_done_and_every_edit_beside_it",
-        "test_without_git.py::test_05_a_restore_that_is_killed_half_way_is_finished_by_the_next_daemon",
-    )
-)
+@pytest.mark.wide
 @pytest.mark.parametrize(("step", "passing"), KILLS if live.LONG else KILLS[3:4])
 def test_a_kill_in_the_middle_of_an_undo_over_several_files_leaves_all_of_it_or_nothing(
     daemon: Any, step: str, passing: int

@@ -151,9 +151,7 @@ LONGEST_WAIT_S = 1.0
 """For a read beside an undo that takes as long or longer: on a busy machine much of it is the machine's."""
 
 
-@pytest.mark.wide(
-    held_by="test_turns_thought.py::test_records_of_many_writes_are_noted_in_portions_between_which_others_write"
-)
+@pytest.mark.wide
 def test_while_many_files_are_undone_others_are_answered(at: live.Live) -> None:
     names = [f"d{n // 20}/f{n}.txt" for n in range(400)]
     for name in names:
@@ -176,7 +174,7 @@ def test_while_many_files_are_undone_others_are_answered(at: live.Live) -> None:
         live.verified(client)
 
 
-@pytest.mark.wide(held_by="test_turns_thought.py::test_a_question_that_takes_long_has_the_answer_that_it_has_at_once")
+@pytest.mark.wide
 def test_lines_of_a_file_with_a_long_past_are_told_of_while_others_are_answered(served: live.Live) -> None:
     text = [f"line {n}" for n in range(200)]
     with served.connect("ada") as client, served.connect("ben", "s2") as other, ThreadPoolExecutor(1) as pool:
@@ -194,7 +192,7 @@ def test_lines_of_a_file_with_a_long_past_are_told_of_while_others_are_answered(
         assert (why["version"], why["replaced"]["lines"]) == (version, ["line 39"])
 
 
-@pytest.mark.wide(held_by="test_recorder.py::test_a_caller_that_is_refused_over_and_over_is_noted_less_and_less")
+@pytest.mark.wide
 def test_refusals_without_end_are_all_answered_and_not_all_journaled(served: live.Live) -> None:
     served.write("again.txt", "one\n")
     with served.connect("eve") as client:

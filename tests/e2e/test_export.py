@@ -68,12 +68,7 @@ def test_the_command_offers_what_the_daemon_has_and_the_table() -> None:
     assert set(OFFERED) == {*FORMATS, "parquet"}
 
 
-@pytest.mark.wide(
-    held_by=(
-        "test_export_git.py::test_every_commit_of_the_stream_has_the_tree_that_the_history_had",
-        "test_export_formats.py::test_a_file_without_bytes_and_a_folder_are_told_in_the_message_and_are_no_files",
-    )
-)
+@pytest.mark.wide
 def test_git_gets_the_tree_that_is_on_disk_and_is_told_what_it_does_not_get(site: Live, tmp_path: Path) -> None:
     stream = export(site, "git")
     git(tmp_path, "init", "-q")

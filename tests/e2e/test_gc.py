@@ -112,7 +112,7 @@ def test_a_collection_that_was_killed_and_never_taken_up_is_told_of_until_one_en
         assert "unfinished" not in ok(boss.call("status", {}))["retention"]
 
 
-@pytest.mark.wide(held_by="test_collecting.py::test_a_collection_by_itself_is_due_only_when_the_settings_ask_for_it")
+@pytest.mark.wide
 def test_over_its_limit_a_journal_is_collected_by_itself_where_the_settings_say_so(daemon: Any) -> None:
     at: Live = daemon()
     set_retention(SETTINGS)

@@ -107,12 +107,7 @@ def test_a_checkout_is_labelled_with_its_command_and_the_agent_that_ran_it_and_w
     assert at.read(".git/config") == config
 
 
-@pytest.mark.wide(
-    held_by=(
-        "test_commands_following.py::test_watch_waits_for_the_next_daemon_and_asks_it_with_the_cursor_of_the_last",
-        "test_commands_following.py::test_watch_prints_a_line_for_each_record_and_ends_with_0_when_it_is_interrupted",
-    )
-)
+@pytest.mark.wide
 def test_a_watch_goes_on_through_a_restart_without_a_gap_and_ends_with_0(daemon: Any) -> None:
     at = daemon()
     with at.connect("ada") as ada:

@@ -92,7 +92,7 @@ def test_an_exclusive_lease_refuses_anothers_edit_with_exit_status_6_and_who_wai
         live.verified(ann)
 
 
-@pytest.mark.wide(held_by="test_leasing.py::test_whoever_has_gone_is_granted_nothing_and_holds_nobody_up")
+@pytest.mark.wide
 def test_who_was_killed_while_it_waited_is_granted_nothing(served: live.Live) -> None:
     at = served
     at.write("f.txt", TEXT)
@@ -109,12 +109,7 @@ def test_who_was_killed_while_it_waited_is_granted_nothing(served: live.Live) ->
         live.ok(cleo.release(all=True))
 
 
-@pytest.mark.wide(
-    held_by=(
-        "test_leasing.py::test_a_lease_ends_with_the_connection_that_it_is_bound_to",
-        "test_leasing.py::test_a_new_run_of_the_daemon_has_none_of_the_old_connections",
-    )
-)
+@pytest.mark.wide
 def test_a_lease_that_is_bound_to_a_connection_ends_with_it_and_others_outlive_even_the_daemon(daemon: Any) -> None:
     at = daemon()
     at.write("f.txt", TEXT)

@@ -221,12 +221,7 @@ def test_files_at_versions_and_the_log_are_resources(at: live.Live, ann: Agent) 
     assert ann.read("quire://manual/edit").startswith("# `edit`")
 
 
-@pytest.mark.wide(
-    held_by=(
-        "test_mcp_agents.py::test_a_call_that_a_dead_daemon_did_not_apply_is_sent_to_the_next_one",
-        "test_mcp_kill.py::test_every_line_that_was_answered_stands_once_however_often_the_daemon_dies",
-    )
-)
+@pytest.mark.wide
 def test_after_the_daemon_was_killed_the_next_call_works_against_the_new_one(at: live.Live, ann: Agent) -> None:
     at.write("on.txt", TEXT)
     shown = live.ok(ann.call("read_file", path="on.txt", hashes=True))
@@ -235,13 +230,7 @@ def test_after_the_daemon_was_killed_the_next_call_works_against_the_new_one(at:
     assert at.read("on.txt") == TEXT.replace("beta", "BETA").encode()
 
 
-@pytest.mark.wide(
-    held_by=(
-        "test_mcp_agents.py::test_a_call_that_a_dead_daemon_did_not_apply_is_sent_to_the_next_one",
-        "test_mcp_agents.py::test_a_call_that_was_applied_is_told_as_applied_and_not_sent_again",
-        "test_mcp_kill.py::test_every_line_that_was_answered_stands_once_however_often_the_daemon_dies",
-    )
-)
+@pytest.mark.wide
 @pytest.mark.parametrize(("step", "noted"), [("stage.written", False), ("perform.exchanged", True)])
 def test_a_call_under_which_the_daemon_dies_is_answered_and_applied_once(
     at: live.Live, ann: Agent, step: str, noted: bool
@@ -287,7 +276,7 @@ def test_the_server_ends_when_its_client_closes_stdin_even_if_a_call_waits(at: l
 # ── HTTP ──
 
 
-HANDSHAKE = pytest.mark.wide(held_by="test_mcp_identity.py::test_the_handshake_era_has_a_session_and_needs_no_handle")
+HANDSHAKE = pytest.mark.wide
 
 
 @pytest.mark.parametrize("mode", [pytest.param("legacy", marks=HANDSHAKE), "auto"])

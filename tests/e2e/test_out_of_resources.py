@@ -24,15 +24,7 @@ from quire_journal.messages import Caller, Request, encode
 pytestmark = [
     pytest.mark.real,
     pytest.mark.skipif(sys.platform != "linux", reason="the limits of another process are Linux's"),
-    pytest.mark.wide(
-        held_by=(
-            "test_limits.py::test_an_error_tells_of_the_limit_that_it_met",
-            "test_admission.py::test_nobody_is_let_in_before_the_loop_has_seen_him",
-            "test_admission.py::test_a_start_without_threads_or_files_to_be_had_is_told",
-            "test_backlog.py::test_of_too_many_bytes_the_oldest_go_soon_until_there_are_few_enough",
-            "test_turns.py::test_an_edit_for_which_no_thread_can_begin_is_made_without_one",
-        )
-    ),
+    pytest.mark.wide,
 ]
 
 BIG = "a line of some bytes\n" * 12_000

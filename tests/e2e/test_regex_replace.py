@@ -108,7 +108,7 @@ def _computed_ns(pid: int) -> int:
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0])
 
 
-@pytest.mark.wide(held_by="test_searching.py::test_no_look_takes_as_long_as_a_search_that_runs_or_a_text_that_is_sent")
+@pytest.mark.wide
 def test_a_pattern_that_does_not_end_keeps_nobody_else_waiting(shared: live.Live, pool: ThreadPoolExecutor) -> None:
     with shared.connect("ada") as ada, shared.connect("ben", "s2") as ben:
         calm = [served(ben) for _ in range(10)]
@@ -134,7 +134,7 @@ def test_a_pattern_that_does_not_end_is_stopped_at_its_limit(hasty: live.Live) -
         assert after != before
 
 
-@pytest.mark.wide(held_by="test_searching.py::test_a_search_over_its_limit_is_stopped_and_the_next_one_is_not_held_up")
+@pytest.mark.wide
 def test_searches_of_several_callers_go_one_after_another_each_with_its_own_limit(
     hasty: live.Live, pool: ThreadPoolExecutor
 ) -> None:
@@ -144,12 +144,7 @@ def test_searches_of_several_callers_go_one_after_another_each_with_its_own_limi
         live.refused(call.result(), "regex_timeout")
 
 
-@pytest.mark.wide(
-    held_by=(
-        "test_searching.py::test_a_process_that_is_killed_in_a_search_fails_that_one_alone",
-        "test_searching.py::test_a_process_that_was_killed_meanwhile_is_replaced_unnoticed",
-    )
-)
+@pytest.mark.wide
 def test_a_searching_process_that_is_killed_fails_its_call_and_is_replaced(
     shared: live.Live, pool: ThreadPoolExecutor
 ) -> None:
@@ -171,7 +166,7 @@ def test_a_daemon_that_is_told_to_stop_does_not_wait_for_a_search(at: live.Live,
         live.eventually("the daemon and its process have ended", lambda: at.died(pid) and not at.pids(), within_s=5)
 
 
-@pytest.mark.wide(held_by="test_searching.py::test_the_process_ends_with_whoever_started_it_even_in_a_search")
+@pytest.mark.wide
 def test_a_daemon_that_is_killed_takes_the_search_with_it(at: live.Live, pool: ThreadPoolExecutor) -> None:
     limit(at, 60_000)
     with at.connect("ada", timeout_s=3) as ada:
@@ -208,10 +203,7 @@ def given_up_by_its_caller(at: live.Live, call: Future[Any], pid: int) -> bool:
     return bool(reply["outcome"] == "unknown")
 
 
-@pytest.mark.wide(
-    held_by="test_dialect_regex_replace.py::"
-    "test_a_decision_asks_for_the_search_that_it_needs_and_for_another_when_the_file_has_changed"
-)
+@pytest.mark.wide
 def test_a_text_that_changes_meanwhile_is_searched_again(shared: live.Live, pool: ThreadPoolExecutor) -> None:
     with shared.connect("ada") as ada, shared.connect("ben", "s2") as ben:
         works(ada)
@@ -227,9 +219,7 @@ def test_a_text_that_changes_meanwhile_is_searched_again(shared: live.Live, pool
         assert shared.read("other.txt") == b"number n n\n"
 
 
-@pytest.mark.wide(
-    held_by="test_dialect_regex_replace.py::test_under_rebase_a_pattern_may_name_what_came_after_the_callers_base"
-)
+@pytest.mark.wide
 def test_a_pattern_for_what_came_after_the_callers_base_is_found_under_rebase_too(shared: live.Live) -> None:
     with shared.connect("ada") as ada, shared.connect("ben", "s2") as ben:
         live.ok(ada.call("read_file", {"path": "other.txt"}))

@@ -173,12 +173,7 @@ def test_without_a_spool_such_a_command_says_at_once_what_would_help(daemon: Cal
     assert time.monotonic() - began < 10  # and not after the 30 s that a call may take
 
 
-@pytest.mark.wide(
-    held_by=(
-        "test_spool_line.py::test_a_daemon_that_ends_is_not_waited_for",
-        "test_spool_line.py::test_a_request_that_nobody_took_in_time_was_not_sent",
-    )
-)
+@pytest.mark.wide
 def test_a_daemon_that_is_killed_is_not_waited_for_by_files(daemon) -> None:  # type: ignore[no-untyped-def]
     """And what nobody took was not sent: the next daemon does not find it."""
     home: live.Live = daemon()

@@ -80,10 +80,7 @@ def test_a_journal_whose_views_were_being_built_when_the_machine_ended_is_not_ta
     assert (looked["views_differ"], looked["salvaged"]) == (True, "")
 
 
-@pytest.mark.wide(
-    held_by="test_damage.py::"
-    "test_a_daemon_whose_journal_is_damaged_comes_back_with_what_can_be_read_and_says_what_was_lost"
-)
+@pytest.mark.wide
 def test_after_a_fatal_signal_everything_is_looked_at(at: Live) -> None:
     content = edited(at)
     pid = at.daemon_pid()
@@ -93,12 +90,7 @@ def test_after_a_fatal_signal_everything_is_looked_at(at: Live) -> None:
     assert not started_again(at, content)["end_only"]
 
 
-@pytest.mark.wide(
-    held_by=(
-        "test_afterimage.py::test_the_image_follows_every_commit_and_a_change_by_others_shows",
-        "test_damage.py::test_a_damaged_journal_is_found_and_salvaged_before_it_is_served",
-    )
-)
+@pytest.mark.wide
 def test_a_file_that_somebody_wrote_to_after_the_kill_is_looked_at_as_a_whole(at: Live) -> None:
     edited(at, 30)
     at.kill()
@@ -121,12 +113,7 @@ def files_of(at: Live) -> dict[str, tuple[bytes, int]]:
     return {str(path.relative_to(journal)): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
 
 
-NEWER = pytest.mark.wide(
-    held_by=(
-        "test_journal.py::test_a_journal_of_a_newer_format_is_refused_and_not_touched",
-        "test_salvage.py::test_a_damaged_journal_of_a_newer_format_is_left_to_a_newer_version",
-    )
-)
+NEWER = pytest.mark.wide
 
 
 @pytest.mark.parametrize(
@@ -166,12 +153,7 @@ def test_the_journal_of_another_workspace_is_not_served(at: Live) -> None:
     assert file.read_bytes() == strange
 
 
-@pytest.mark.wide(
-    held_by=(
-        "test_redo.py::test_each_commit_outlives_a_power_cut_that_takes_back_what_leads_to_it",
-        "test_power_cut.py::test_no_commit_that_was_called_done_is_lost_in_a_power_cut",
-    )
-)
+@pytest.mark.wide
 def test_an_edit_that_was_answered_outlives_a_power_cut_that_takes_the_last_commit_back(at: Live) -> None:
     """The journal's pages were synced, what leads to them was not: the commit is made again (`stores.redo`)."""
     content = edited(at)

@@ -415,7 +415,7 @@ def test_after_the_end_no_cookie_is_seen(watch: Start) -> None:
 # ── load ─────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.wide(held_by="test_grep_storm.py::test_two_hundred_writes_under_two_recursive_greps_are_all_journaled")
+@pytest.mark.wide
 def test_nothing_is_lost_while_others_read_the_whole_tree(tmp_path: Path, watch: Start) -> None:
     """Two programs open files 20,000 times each: more often than the kernel's queue has places."""
     for n in range(200):
@@ -437,9 +437,7 @@ def test_nothing_is_lost_while_others_read_the_whole_tree(tmp_path: Path, watch:
     assert not batch.overflowed
 
 
-@pytest.mark.wide(
-    held_by="test_incidents.py::test_25_an_overflow_of_the_watch_is_told_and_survived_and_our_own_files_are_no_events"
-)
+@pytest.mark.wide
 def test_an_overflow_is_told_and_survived(tmp_path: Path, watch: Start) -> None:
     queue = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     if queue > 50_000:
