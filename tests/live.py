@@ -1,8 +1,7 @@
 """A real daemon on a scratch checkout: what the end-to-end tests and the campaigns stand on.
 
 Every daemon of a `Live` inherits a mark in its environment, so that it can be found and ended by its process id
-however badly it hangs: stopped, without a socket, or never having answered. Nothing is ever ended by name. Those that
-this process starts are forked from one that has their imports (`nursery`), unless a test is about the start.
+however badly it hangs: stopped, without a socket, or never having answered. Nothing is ever ended by name.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
-import gc
 import hashlib
 import io
 import json
@@ -22,18 +20,12 @@ import subprocess
 import sys
 import tempfile
 import time
-import warnings
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-import forking
 import quire_client
-from nursery import MARK, Nursery
-from quire_client import start
 from quire_client.__main__ import main
-from quire_client.start import apart
 from quire_daemon import examiner
 from quire_daemon.config import Retention
 from quire_daemon.reserve import Reserve
@@ -46,17 +38,8 @@ LONG = os.environ.get("QUIRE_LONG") == "1"
 SEED = int(os.environ.get("QUIRE_SEED", "20261"))
 """Of everything that a campaign draws at random; a failure says it, and setting it draws the same again."""
 
-NURSERY = Nursery()
-"""The one of this process; it costs nothing before a daemon is forked."""
-
-
-def python() -> Path:
-    """The interpreter, for programs that use Quire, with `quire` beside it: one that forks (`Nursery.python`).
-
-    Not at full length, and not in tests of what a program imports, or finds open when it begins.
-    """
-    return Path(sys.executable) if LONG else NURSERY.python()
-
+MARK: Final = "QUIRE_TEST_MARK"
+"""The variable that all daemons of one `Live` have in their environment."""
 
 VERIFY_S: Final = 900.0
 """A campaign at full length leaves tens of thousands of versions of one file."""
@@ -141,16 +124,16 @@ class Live:
     From `__init__` to `close` the environment of this process carries the mark and XDG folders of its own: a
     client may start a daemon again at any call, and that one must be found too.
 
-    `forked`: what this process starts is forked, and journals lie in memory where there is room. Not at full length,
-    nor where something is measured: that is for the real thing.
+    `on_disk`: journals lie on the disk beside the checkout, as at full length and where something is measured.
+    Otherwise they lie in memory, where there is room.
     """
 
-    def __init__(self, root: Path | None = None, state_dir: Path | None = None, forked: bool = not LONG) -> None:
+    def __init__(self, root: Path | None = None, state_dir: Path | None = None, on_disk: bool = LONG) -> None:
         # A socket's path has 107 bytes, and a test's own folder can use up most of them.
         self.top = Path(tempfile.mkdtemp(prefix="quire-live-"))
         self.root = root or self.top / "checkout"
         self.root.mkdir(parents=True, exist_ok=True)
-        memory = in_memory() if forked else None
+        memory = None if on_disk else in_memory()
         self._kept = Path(tempfile.mkdtemp(prefix="quire-live-", dir=memory))
         self.state_dir = state_dir or self._kept / "state"
         if state_dir is None and memory is not None:
@@ -159,8 +142,6 @@ class Live:
         self.mark = secrets.token_hex(8)
         self._clients: list[quire_client.Client] = []
         self._before = dict(os.environ)
-        self._apart = start.apart
-        start.apart = NURSERY.apart if forked else apart
         for name in ("XDG_STATE_HOME", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME"):
             folder = (self.top if name == "XDG_STATE_HOME" else self._kept) / name.lower()
             folder.mkdir(mode=0o700)
@@ -209,7 +190,7 @@ class Live:
 
         All processes of the machine are looked at: not by way of `Path`, and what is wanted of most is one read.
         """
-        found = set(NURSERY.living(self.mark))
+        found = []
         wanted = f"{MARK}={self.mark}".encode()
         for name in os.listdir("/proc"):
             if not name.isdigit() or int(name) == os.getpid():
@@ -217,7 +198,7 @@ class Live:
             with contextlib.suppress(OSError):
                 marked = b"quire" in _told(name, "cmdline") and wanted in _told(name, "environ").split(b"\0")
                 if marked and not _dead(int(name)):
-                    found.add(int(name))
+                    found.append(int(name))
         return sorted(found)
 
     def daemon_pid(self) -> int:
@@ -225,21 +206,21 @@ class Live:
         return int(json.loads((self.state_dir / "lock").read_text())["pid"])
 
     def programs(self, name: str) -> list[int]:
-        """The daemon's own processes that are `python -m quire_daemon.NAME`, or forked in its place (`forking`)."""
+        """The daemon's own processes that are `python -m quire_daemon.NAME`."""
         found = []
         tasks = f"/proc/{self.daemon_pid()}/task"
         for task in os.listdir(tasks):
             for child in Path(tasks, task, "children").read_text().split():
                 with contextlib.suppress(OSError):
-                    said = _told(child, "comm").strip(), *_told(child, "cmdline").split(b"\0")
-                    if (name.encode() == said[0] or b"quire_daemon." + name.encode() in said) and not _dead(int(child)):
+                    words = _told(child, "cmdline").split(b"\0")
+                    if f"quire_daemon.{name}".encode() in words and not _dead(int(child)):
                         found.append(int(child))
         return found
 
     def died(self, pid: int, within_s: float = 0.5) -> bool:
         """Has this daemon ended? The kernel drops a dying process's locks and sockets a moment before the process."""
         until = time.monotonic() + within_s
-        while not _dead(pid) or pid in NURSERY.living(self.mark):
+        while not _dead(pid):
             if time.monotonic() > until:
                 return False
             time.sleep(0.005)
@@ -271,7 +252,6 @@ class Live:
             self._kill(pids)
         os.environ.clear()
         os.environ.update(self._before)
-        start.apart = self._apart
         for folder in (self.top, self._kept):
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -396,54 +376,3 @@ def running(*command: str | Path, **popen: Any) -> Iterator[subprocess.Popen[str
         process.wait()
         if process.stdout:
             process.stdout.close()
-
-
-class Fork:
-    """A fork of this process that does one thing: for programs that would import much that is imported here."""
-
-    def __init__(self, act: Callable[[], int | None]) -> None:
-        given, self._stdin = os.pipe()
-        self._stdout, said = os.pipe()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # the other threads are waiting, and it needs none
-            self.pid = os.fork()
-        if not self.pid:
-            start.apart = apart  # the real one: our line to the nursery is closed there
-            forking.be(
-                partial(_as_a_program, act), ["a fork"], sys.orig_argv, {**os.environ}, {0: given, 1: said, 2: 2}
-            )
-        os.close(given)
-        os.close(said)
-        self.stdin = os.fdopen(self._stdin, "w")
-        self.stdout = os.fdopen(self._stdout)
-        self.returncode: int | None = None
-
-    def poll(self) -> int | None:
-        """The exit status, once there is one."""
-        if self.returncode is None and (ended := os.waitpid(self.pid, os.WNOHANG))[0]:
-            self.returncode = os.waitstatus_to_exitcode(ended[1])
-        return self.returncode
-
-    def wait(self, within_s: float) -> int:
-        """The exit status, in time."""
-        eventually("the program has ended", lambda: self.poll() is not None, within_s)
-        assert self.returncode is not None
-        return self.returncode
-
-    def close(self) -> None:
-        """End it if it has not ended by itself."""
-        if self.poll() is None:
-            os.kill(self.pid, signal.SIGKILL)
-            self.wait(10)
-        self.stdin.close()
-        self.stdout.close()
-
-
-def _as_a_program(act: Callable[[], int | None]) -> int:
-    os.setsid()
-    gc.freeze()
-    for fd, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
-        setattr(sys, name, os.fdopen(fd, mode, 1, encoding="utf-8", closefd=False))
-    status = act() or 0
-    sys.stdout.flush()
-    return status

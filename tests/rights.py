@@ -1,17 +1,18 @@
-"""Fewer rights, and limits of its own, for a fork of a test (`live.Fork`): programs get them by `setpriv`, `unshare`.
-
-A program would import for a third of a second what is imported here. Linux.
-"""
+"""Fewer rights, and limits of its own, for a fork of a test: programs get them by `setpriv`, `unshare`. Linux."""
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
+import signal
 import struct
+import sys
+import tempfile
+import traceback
+import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 import pytest
 
@@ -26,23 +27,54 @@ _DAC_OVERRIDE, _DAC_READ_SEARCH = 1, 2
 
 def printed(become: Callable[[], None], act: Callable[[], object], within_s: float = 10.0) -> str:
     """What `act` prints in a fork that has become so (`be_anybody`); skips where that is not to be had."""
-
-    def be() -> int:
+    with tempfile.TemporaryFile("w+") as out:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # the other threads are waiting, and it needs none
+            pid = os.fork()
+        if not pid:
+            _be(become, act, out.fileno())
         try:
-            become()
-        except OSError as error:
-            print(error)
-            return _NOT_HERE
-        act()
-        return 0
-
-    with contextlib.closing(live.Fork(be)) as fork:
-        said = fork.stdout.read()
-        status = fork.wait(within_s)
+            (status,) = live.eventually("the fork has ended", lambda: _ended(pid), within_s)
+        except BaseException:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            raise
+        out.seek(0)
+        said = out.read()
     if status == _NOT_HERE:
         pytest.skip(f"{become.__name__} does not work here: {said.strip()}")
     assert status == 0
     return said
+
+
+def _be(become: Callable[[], None], act: Callable[[], object], out: int) -> NoReturn:
+    """The fork: prints into the descriptor `out`, and ends."""
+    status = 1
+    try:
+        os.dup2(out, 1)
+        sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+        status = _done_so(become, act)
+        sys.stdout.flush()
+    except BaseException:  # noqa: BLE001  the status says that there was one
+        traceback.print_exc(file=sys.__stderr__)
+    finally:
+        os._exit(status)
+
+
+def _done_so(become: Callable[[], None], act: Callable[[], object]) -> int:
+    try:
+        become()
+    except OSError as error:
+        print(error)
+        return _NOT_HERE
+    act()
+    return 0
+
+
+def _ended(pid: int) -> list[int]:
+    """The exit status of a child, once there is one."""
+    ended, status = os.waitpid(pid, os.WNOHANG)
+    return [os.waitstatus_to_exitcode(status)] if ended else []
 
 
 def be_anybody() -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import runpy
+import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,23 +19,11 @@ FIGURES = ROOT / "docs" / "bench" / "figures.json"
 
 
 def bench(*words: str, status: int = 0) -> str:
-    """What it prints, in a fork: it imports what is imported here."""
-    with contextlib.closing(live.Fork(partial(be_bench, words))) as program:
-        printed = program.stdout.read()
-        assert program.wait(10) == status, words
-    return printed
-
-
-def be_bench(words: tuple[str, ...]) -> int:
-    for name in [name for name in os.environ if name.startswith("QUIRE_PEERS")]:
-        del os.environ[name]
-    sys.argv[1:] = words
-    sys.path.insert(0, str(RUN.parent))
-    try:
-        runpy.run_path(str(RUN), run_name="__main__")
-    except SystemExit as end:
-        return int(end.code or 0)
-    return 0
+    """What it prints."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("QUIRE_PEERS")}
+    ran = subprocess.run([sys.executable, RUN, *words], stdout=subprocess.PIPE, text=True, env=environ, timeout=50)
+    assert ran.returncode == status, words
+    return ran.stdout
 
 
 @pytest.mark.real
@@ -53,6 +39,15 @@ def test_a_row_prints_its_figures_and_keeps_them(tmp_path: Path) -> None:
     table = bench("--from", str(kept), "--markdown")
     assert f"echo of {line['reference'].split()[2]} bytes" in table
     assert ("holds" in table) == any(one["holds"] for one in figures["rows"]["read"])
+
+
+def test_the_journal_of_what_is_measured_lies_on_the_disk_beside_its_checkout() -> None:
+    """One in memory would be synced for nothing."""
+    at = live.Live(on_disk=True)
+    try:
+        assert at.state_dir.parent.stat().st_dev == at.root.stat().st_dev
+    finally:
+        at.close()
 
 
 def test_a_row_takes_its_place_among_figures_that_were_kept_and_those_of_another_machine_are_not_mixed_in() -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-
-import live
 
 ROOT = Path(__file__).resolve().parents[1]
 DEMO = ROOT / "scripts" / "_demo.py"
@@ -18,7 +17,7 @@ RECORDING = ROOT / "docs" / "demo.svg"
 @pytest.mark.real
 def test_the_demo_shows_a_refusal_a_kill_an_undo_and_the_log_and_cleans_up(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    done = subprocess.run([live.python(), DEMO], capture_output=True, text=True, timeout=50)
+    done = subprocess.run([sys.executable, DEMO], capture_output=True, text=True, timeout=50)
     assert done.returncode == 0, done.stderr
     said = done.stdout
     assert "refused, anchor_stale" in said
@@ -41,7 +40,7 @@ def test_the_demo_shows_a_refusal_a_kill_an_undo_and_the_log_and_cleans_up(tmp_p
 @pytest.mark.real
 def test_the_recording_in_the_readme_is_what_the_demo_prints(tmp_path: Path) -> None:
     anew = tmp_path / "demo.svg"
-    subprocess.run([live.python(), DEMO, "--svg", anew], check=True, capture_output=True, timeout=50)
+    subprocess.run([sys.executable, DEMO, "--svg", anew], check=True, capture_output=True, timeout=50)
     shown, kept = ([text.text for text in ElementTree.parse(file).iter() if text.text] for file in (anew, RECORDING))
     assert shown == kept, "the demo prints something else now; `scripts/demo --svg docs/demo.svg` records it anew"
     assert anew.read_bytes() == RECORDING.read_bytes(), "`scripts/demo --svg docs/demo.svg` records it anew"

@@ -11,6 +11,7 @@ import json
 import os
 import random
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -224,7 +225,7 @@ def test_an_import_of_the_export_gives_git_the_same_stream(told: Told, tmp_path:
 @pytest.mark.skipif(bool(REAL), reason="the benchmark itself is for real histories")
 def test_the_storage_benchmark_weighs_a_history_beside_git(repo: Path) -> None:
     script = Path(__file__).parent / "bench" / "storage.py"
-    words = [str(live.python()), str(script), "--repo", str(repo), "--commits", "20", "--json"]
+    words = [sys.executable, str(script), "--repo", str(repo), "--commits", "20", "--json"]
     figures = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
     assert figures["commits"] == 20
     assert 0 < figures["bytes"]["content"] < figures["bytes"]["all"]

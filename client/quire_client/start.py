@@ -235,10 +235,7 @@ def checking_settings(place: Place) -> list[str]:
 
 
 def apart(words: list[str], log: int, errors: int) -> Child:
-    """Run a program apart from us: own session, no terminal, no descriptor of ours but the two that it writes to.
-
-    How a daemon comes to be. Quire's own tests put a quicker way in its place, but for those that are about this one.
-    """
+    """Run a program apart from us: own session, no terminal, no descriptor of ours but the two that it writes to."""
     import subprocess
 
     return subprocess.Popen(

@@ -124,7 +124,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.folder:
         tempfile.tempdir = os.path.abspath(options.folder)
-    at = Live(forked=False)
+    at = Live(on_disk=True)
     try:
         model = Model(options.lines, random.Random(SEED))
         make(at, model, options.lines, options.versions, options.writers)

@@ -132,7 +132,7 @@ def stages(log: Path) -> list[tuple[str, float]]:
 
 def measure(events: int, files: int, seconds: float, kept: Path | None = None) -> dict[str, Any]:
     """The three phases, and what the collection did."""
-    at = Live(forked=False)
+    at = Live(on_disk=True)
     clients: list[subprocess.Popen[str]] = []
     outputs: list[Path] = []
     try:

@@ -54,7 +54,7 @@ def main() -> int:
     arguments.add_argument("--rounds", type=int, default=15)
     arguments.add_argument("--json", action="store_true")
     options = arguments.parse_args()
-    at = Live(forked=False)
+    at = Live(on_disk=True)
     at.state_dir = Path()  # the default one, where a hook looks
     (at.root / ".git").mkdir()
     at.write("a.py", "x = 1\n" * 2000)

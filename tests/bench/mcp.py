@@ -82,7 +82,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    at = Live(forked=False)
+    at = Live(on_disk=True)
     try:
         at.write("a.txt", "one\n")
         ok(at.connect().status())

@@ -66,7 +66,7 @@ def served(scale: Scale, files: dict[str, str]) -> Iterator[tuple[Live, Any]]:
 
     Where sizes are small nothing is measured really, and the daemon need not be a program.
     """
-    at = Live(forked=scale.name == "quick")
+    at = Live(on_disk=scale.name != "quick")
     try:
         for name, content in files.items():
             at.write(name, content)

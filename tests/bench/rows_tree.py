@@ -58,7 +58,7 @@ class Git:
 def capture(scale: Scale) -> Iterator[Line]:
     """The first capture of a tree, and a restart on it, from the start of the daemon to the last file."""
     for files in scale.files:
-        at = Live(forked=False)
+        at = Live(on_disk=True)
         try:
             sources(at.root, files)
             with tempfile.TemporaryDirectory(prefix="quire-bench-") as folder:
@@ -118,7 +118,7 @@ def _captured(at: Live) -> None:
 def checkpoint(scale: Scale) -> Iterator[Line]:
     """A checkpoint of the whole tree, beside the snapshot of a shadow repository after one change."""
     for files in scale.files[:2]:
-        at = Live(forked=False)
+        at = Live(on_disk=True)
         try:
             sources(at.root, files)
             client = at.connect("bench", "bench", timeout_s=300.0)
@@ -183,7 +183,7 @@ MOST_VERIFIED = 100_000
 def restart(scale: Scale) -> Iterator[Line]:
     """The first answer after kill -9, with a log of so many events, and the files that it tells of on the disk."""
     for events in sorted({scale.events[0], scale.events[-1]}):  # what takes time is to let a daemon know the files
-        at = Live(forked=False)
+        at = Live(on_disk=True)
         try:
             files = _moved_in(at, log.kept(Path(scale.kept), events, files_in(events)))
             _captured(at)
@@ -226,7 +226,7 @@ def _moved_in(at: Live, kept: Path) -> int:
 
 def commands(scale: Scale) -> Iterator[Line]:
     """Whole processes of the command line, beside an empty Python and `git status`."""
-    at = Live(forked=False)
+    at = Live(on_disk=True)
     try:
         at.write("a.txt", "one\n")
         client = at.connect("bench", "bench")

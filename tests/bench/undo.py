@@ -63,7 +63,7 @@ def names(files: int) -> list[str]:
 @contextmanager
 def checkout(files: int, lines: int) -> Iterator[Live]:
     """As many files, captured."""
-    at = Live(forked=False)
+    at = Live(on_disk=True)
     try:
         for n, name in enumerate(names(files)):
             at.write(name, text(lines, n))

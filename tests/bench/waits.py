@@ -293,7 +293,7 @@ def turned(lines: list[str], spans: list[tuple[float, float]]) -> dict[str, floa
 
 def measure(scene: str, rounds: int, size: float) -> dict[str, Any]:
     """The waits alone, and beside the calls of this scene."""
-    at = Live(forked=False)
+    at = Live(on_disk=True)
     beside: subprocess.Popen[str] | None = None
     try:
         with timed_turns(at) as turns:

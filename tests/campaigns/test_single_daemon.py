@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -21,7 +23,7 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(live.length(60, 300))]
 
 def start_daemon(at: Live) -> subprocess.CompletedProcess[str]:
     """What a person does who starts a second daemon; it must end by itself."""
-    command = [str(live.python()), "-m", "quire_daemon", "--workspace", str(at.root), "--state-dir", str(at.state_dir)]
+    command = [sys.executable, "-m", "quire_daemon", "--workspace", str(at.root), "--state-dir", str(at.state_dir)]
     return subprocess.run(command, capture_output=True, text=True, timeout=10)
 
 
@@ -44,7 +46,7 @@ def test_another_state_folder_does_not_make_a_second_daemon_possible_where_journ
     try:
         ok(first.call("status", {}))
         second = subprocess.run(
-            [live.python(), "-m", "quire_daemon", "--workspace", at.root, "--state-dir", at.top / "other"],
+            [sys.executable, "-m", "quire_daemon", "--workspace", at.root, "--state-dir", at.top / "other"],
             capture_output=True,
             text=True,
             timeout=10,
@@ -136,22 +138,28 @@ def test_a_request_whose_deadline_passed_in_the_queue_is_not_performed(served) -
     assert not (at.root / "expired.txt").exists()
 
 
-def be_agent(at: Live, number: int) -> int:
-    """What each of the eight does; which daemon answered it."""
-    with quire_client.connect(at.root, agent=f"agent{number}", session=f"{number}", state_dir=at.state_dir) as client:
-        pid = int(ok(client.call("status", {}))["pid"])
-        ok(client.call("write_file", {"path": f"from{number}.txt", "content": f"{number}\n"}))
-    return pid
+AGENT = """
+import sys
+import quire_client
+
+root, state, number = sys.argv[1:]
+with quire_client.connect(root, agent=f"agent{number}", session=number, state_dir=state) as client:
+    status = client.call("status", {})
+    written = client.call("write_file", {"path": f"from{number}.txt", "content": f"{number}\\n"})
+assert status["ok"] and written["ok"], (status, written)
+print(status["pid"])
+"""
+"""What each of the eight does; it prints which daemon answered."""
 
 
 @pytest.mark.wide
 def test_eight_clients_that_start_at_once_get_one_daemon(daemon) -> None:
     at = daemon()
-    clients = [live.Fork(lambda number=number: print(be_agent(at, number))) for number in range(8)]
-    said = [client.stdout.read() for client in clients]
-    assert [client.wait(10) for client in clients] == [0] * 8, said
-    for client in clients:
-        client.close()
+    words = [sys.executable, "-c", AGENT, str(at.root), str(at.state_dir)]
+    with contextlib.ExitStack() as ended:
+        clients = [ended.enter_context(live.running(*words, str(number))) for number in range(8)]
+        said = [client.communicate(timeout=30)[0] for client in clients]
+        assert [client.returncode for client in clients] == [0] * 8, said
     assert {int(pid) for pid in said} == set(at.pids()), said
     assert len(at.pids()) == 1
     assert sorted(path.name for path in at.root.glob("from*")) == [f"from{n}.txt" for n in range(8)]

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from command_line import WRITER, Quire
 
-import live
 from quire_client.commands.read import LOSSY
 from quire_client.shell_words import step
 
@@ -347,7 +346,7 @@ def test_manual_needs_no_workspace_and_makes_none(
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
-    monkeypatch.setattr(sys, "executable", str(live.python()))
+    monkeypatch.setattr(sys, "executable", sys.executable)
     ran = quire("manual", "edit")
     assert (ran.status, ran.err, ran.asked) == (0, "", [])
     assert ran.out.startswith("# `edit`: ")

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-import live
 from quire_client import NoDaemon, WorkspaceRefused, connect, start
 from quire_journal.locks import running
 from quire_journal.places import Place
@@ -27,7 +26,7 @@ FAKE = Path(__file__).with_name("fake_daemon.py")
 def fake_program(place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     """The fake is started in place of the real daemon, with the same arguments, and ended by its pid."""
     real = start.command
-    monkeypatch.setattr(start, "command", lambda place: [str(live.python()), str(FAKE), *real(place)[3:]])
+    monkeypatch.setattr(start, "command", lambda place: [sys.executable, str(FAKE), *real(place)[3:]])
     yield place
     for pid in starts(place):
         with contextlib.suppress(ProcessLookupError):

@@ -63,7 +63,7 @@ class After:
 def teller() -> Iterator[subprocess.Popen[str]]:
     """`one_write.py`, which has a child of its own for each story: an interpreter for each would be slow to start."""
     env = {**os.environ, "PYTHONPATH": os.fspath(Path(live.__file__).parent)}
-    command = [live.python(), one_write.__file__]
+    command = [sys.executable, one_write.__file__]
     with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         yield process
         process.communicate(timeout=30)

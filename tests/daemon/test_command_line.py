@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-import live
 from quire_daemon.__main__ import main
 from quire_journal import VERSION
+
+
+def quired(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    """A daemon that ends by itself."""
+    command = [sys.executable, "-m", "quire_daemon", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=30)
 
 
 @pytest.mark.parametrize("option", ["--help", "-h"])
@@ -72,15 +76,9 @@ def test_a_checkout_in_which_there_can_be_no_folder_of_ours_is_a_reason_and_no_t
     root = tmp_path / "checkout"
     (root / ".quire").mkdir(parents=True)
     (root / ".quire/tmp").write_text("no folder")
-
-    def start() -> int:
-        with contextlib.redirect_stderr(sys.stdout):
-            return main(["--workspace", str(root), "--state-dir", str(tmp_path / "state")])
-
-    with contextlib.closing(live.Fork(start)) as fork, fork.stdin, fork.stdout:
-        said = fork.stdout.read().splitlines()
-        assert fork.wait(20) == 2
-    assert said[-1] == "quired: .quire/tmp is not a folder of this workspace: Not a directory."
+    ended = quired("--workspace", root, "--state-dir", tmp_path / "state")
+    assert ended.returncode == 2
+    assert ended.stderr.splitlines()[-1] == "quired: .quire/tmp is not a folder of this workspace: Not a directory."
 
 
 def test_a_daemon_that_is_refused_the_workspace_of_another_one_makes_no_journal_and_says_whose_it_is(
@@ -92,21 +90,15 @@ def test_a_daemon_that_is_refused_the_workspace_of_another_one_makes_no_journal_
     (root / ".quire/tmp").mkdir(parents=True)
     (root / ".quire/workspace-id").write_text("0" * 32)
     holds = "import fcntl, os, sys; fcntl.flock(os.open(sys.argv[1], 0), fcntl.LOCK_EX); print(); sys.stdin.read()"
-
-    def start() -> int:
-        with contextlib.redirect_stderr(sys.stdout):
-            return main(["--workspace", str(root), "--state-dir", str(state)])
-
     words = [sys.executable, "-uS", "-c", holds, root / ".quire/tmp", "--state-dir", "/an other"]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdin is not None
         assert other.stdout is not None
         assert other.stdout.readline() == b"\n"
-        with contextlib.closing(live.Fork(start)) as fork, fork.stdin, fork.stdout:
-            said = fork.stdout.read()
-            assert fork.wait(20) == 3
+        ended = quired("--workspace", root, "--state-dir", state)
         other.stdin.close()
-    assert said == (
+    assert ended.returncode == 3
+    assert ended.stdout + ended.stderr == (
         f"quired: A daemon (pid {other.pid}) with another state folder, /an other, serves {root} already; "
         f"`quire down -C {root} --state-dir '/an other'` ends it.\n"
     )

@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.real
 
 def run(name: str, home: live.Live, *words: str, status: int = 0) -> list[str]:
     """What the example prints."""
-    command = [str(live.python()), str(EXAMPLES / name), str(home.root), "--state-dir", str(home.state_dir), *words]
+    command = [sys.executable, str(EXAMPLES / name), str(home.root), "--state-dir", str(home.state_dir), *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=50)
     assert done.returncode == status, done.stderr
     return done.stdout.splitlines()

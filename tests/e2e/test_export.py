@@ -14,7 +14,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-import live
 from git_history import git
 from live import Live, caught_up, eventually, ok, quire
 from quire_client import connect
@@ -87,7 +86,7 @@ def test_git_gets_the_tree_that_is_on_disk_and_is_told_what_it_does_not_get(site
 def test_an_import_makes_the_same_log_in_another_folder(
     site: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys, "executable", str(live.python()))  # by which it starts the daemon's program
+    monkeypatch.setattr(sys, "executable", sys.executable)  # by which it starts the daemon's program
     kept = site.top / "site.jsonl"
     said = run(site, "export", "jsonl", "--state-dir", str(site.state_dir), "--out", str(kept), "--json")
     told = json.loads(said.stdout)
@@ -118,7 +117,7 @@ def test_an_import_that_fails_leaves_nothing(site: Live, tmp_path: Path) -> None
     lines = export(site, "jsonl").splitlines(keepends=True)
     (tmp_path / "new").mkdir()
     words = ["import", "-", "-C", str(tmp_path / "new"), "--state-dir", str(tmp_path / "state")]
-    process = [live.python(), "-m", "quire_client", *words]  # which hands its standard input to the daemon's program
+    process = [sys.executable, "-m", "quire_client", *words]  # which hands its standard input to the daemon's program
     refused = subprocess.run(process, input=b"".join(lines[:-1]), capture_output=True, check=False)
     assert refused.returncode == 1
     assert b"it was cut off" in refused.stderr

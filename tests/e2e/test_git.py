@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -116,7 +117,7 @@ def test_a_watch_goes_on_through_a_restart_without_a_gap_and_ends_with_0(daemon:
         where = ["-C", str(at.root), "--state-dir", str(at.state_dir)]
         words = ["watch", "--cursor", cursor, "--json", "--kind", "file_written", "--writer", "ada"]
         signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell runs in the background
-        with live.running(live.python(), "-m", "quire_client", *where, *words) as watch:
+        with live.running(sys.executable, "-m", "quire_client", *where, *words) as watch:
             assert watch.stdout is not None
             paths = [json.loads(watch.stdout.readline())["path"]]
             at.write("outside.txt", "not ada's\n")

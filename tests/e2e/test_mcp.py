@@ -1,9 +1,4 @@
-"""`quire mcp` as agents start it: the SDK's own client, over stdio and over HTTP, before a real daemon.
-
-At full length the server that the SDK's client starts is the real program; otherwise it is, as the others are, a fork
-of this process, which has imported the SDK for that client: it takes the better part of two seconds. (The doctor starts
-the real one in `test_native_tools`.)
-"""
+"""`quire mcp` as agents start it: the SDK's own client, over stdio and over HTTP, before a real daemon."""
 
 from __future__ import annotations
 
@@ -12,8 +7,9 @@ import http.client
 import json
 import os
 import signal
+import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +20,6 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 import live
 import sdk
-from quire_client.__main__ import main
 
 pytestmark = pytest.mark.real
 
@@ -73,7 +68,8 @@ def kill_daemon(at: live.Live) -> None:
 
 
 def command(at: live.Live, *words: str) -> list[str]:
-    return ["mcp", "-C", str(at.root), "--state-dir", str(at.state_dir), *words]
+    """The arguments of the interpreter for a server."""
+    return ["-m", "quire_client", "mcp", "-C", str(at.root), "--state-dir", str(at.state_dir), *words]
 
 
 @pytest.fixture(scope="module")
@@ -85,34 +81,15 @@ def at() -> Iterator[live.Live]:
 
 
 @pytest.fixture(scope="module")
-def ann(at: live.Live, site: Site) -> Iterator[Agent]:
-    """An agent whose server runs as its child. Its loop has a thread, and `site` is forked before there is one."""
-    live.ok(at.connect("starter").status())  # forked, where the server would start a program
+def ann(at: live.Live) -> Iterator[Agent]:
+    """An agent whose server runs as its child."""
     words, session = command(at, "--agent", "ann"), {"CLAUDE_CODE_SESSION_ID": "conversation-7"}
     with contextlib.ExitStack() as open_:
-        if live.LONG:
-            program = ["-m", "quire_client", *words]
-            how = sdk.StdioServerParameters(command=sys.executable, args=program, env={**os.environ, **session})
-            line = sdk.stdio_client(how, errlog=sys.__stderr__)  # else what `sys.stderr` was when the SDK was imported
-        else:
-            line = line_to(open_.enter_context(contextlib.closing(live.Fork(lambda: as_if_called(words, session)))))
+        how = sdk.StdioServerParameters(command=sys.executable, args=words, env={**os.environ, **session})
+        line = sdk.stdio_client(how, errlog=sys.__stderr__)  # else what `sys.stderr` was when the SDK was imported
         portal = open_.enter_context(start_blocking_portal())
         client = sdk.Client(line, read_timeout_seconds=30)
         yield Agent(portal, open_.enter_context(portal.wrap_async_context_manager(client)))
-
-
-def as_if_called(words: list[str], environ: dict[str, str]) -> int:
-    """The server, in a fork."""
-    os.environ.update(environ)
-    return main(words)
-
-
-@contextlib.asynccontextmanager
-async def line_to(server: live.Fork) -> AsyncIterator[Any]:
-    """The two streams of a client whose server has the other ends of its stdin and stdout, until it is told to end."""
-    async with sdk.stdio.messages(server.stdout.buffer, server.stdin.buffer) as streams:
-        yield streams
-        server.stdin.close()
 
 
 @pytest.fixture(scope="module")
@@ -167,8 +144,8 @@ class Site:
 @pytest.fixture(scope="module")
 def site(at: live.Live) -> Iterator[Site]:
     """One server for all."""
-    assert sdk.server  # imported before the fork
-    with contextlib.closing(live.Fork(lambda: main(command(at, "--http", "--json")))) as server:
+    with live.running(sys.executable, *command(at, "--http", "--json")) as server:
+        assert server.stdout is not None
         yield Site(json.loads(server.stdout.readline()))
 
 
@@ -262,14 +239,16 @@ def test_the_server_ends_when_its_client_closes_stdin_even_if_a_call_waits(at: l
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": waiting},
     ]
-    with contextlib.closing(live.Fork(lambda: main(command(at, "--agent", "waiter")))) as server:
+    with live.running(sys.executable, *command(at, "--agent", "waiter"), stdin=subprocess.PIPE) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
         server.stdin.write("".join(json.dumps(message) + "\n" for message in said) + "nonsense\n")
         server.stdin.flush()
         answers = [json.loads(server.stdout.readline()) for _ in range(2)]
         assert {answer.get("id"): "error" in answer for answer in answers} == {1: False, None: True}
         live.eventually("it waits", lambda: ben.claims()["waiting"])
         server.stdin.close()
-        assert server.wait(10) == 0
+        assert server.wait(30) == 0
     live.ok(ben.release(lease=lease))
 
 

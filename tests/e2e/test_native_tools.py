@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-import live
 import quire_client
 from live import Live, eventually, ok, quire
 
@@ -221,7 +220,7 @@ def test_a_hook_starts_the_daemon_where_there_is_a_journal_and_none_runs(site: L
     with quire_client.connect(site.root) as client:
         ok(client.shutdown_daemon())
     event = {"session_id": "ida", "cwd": str(site.root), "hook_event_name": "SessionStart"}
-    process = [live.python(), "-m", "quire_client", "hook", "claude-code"]
+    process = [sys.executable, "-m", "quire_client", "hook", "claude-code"]
     ran = subprocess.run(process, cwd="/", input=json.dumps(event), capture_output=True, text=True, check=True)
     assert "Quire keeps every version" in ran.stdout
     assert len(site.pids()) == 1

@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import forking
 import rights
-from quire_client import start
 
 pytestmark = pytest.mark.real
 
@@ -58,9 +56,8 @@ print(json.dumps(told))
 
 
 def play(environ: dict[str, str], root: Path, state: Path) -> None:
-    """The script in a fork, whose daemon has the rights of the fork."""
+    """The script, whose daemon has the rights of this process."""
     os.environ.update(environ)
-    start.apart = forking.apart
     sys.argv[1:] = [str(root), str(state)]
     exec(SCRIPT, {})
 

@@ -9,6 +9,7 @@ import select
 import signal
 import struct
 import subprocess
+import sys
 import termios
 import time
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ class Terminal:
     def __init__(self, home: live.Live, kind: str) -> None:
         self.above, below = pty.openpty()
         fcntl.ioctl(below, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
-        words = [str(live.python()), "-m", "quire_client", "top", "--every", "0.2", "-C", str(home.root)]
+        words = [sys.executable, "-m", "quire_client", "top", "--every", "0.2", "-C", str(home.root)]
         environ = {**os.environ, "TERM": kind}
         self.child = subprocess.Popen(
             [*words, "--state-dir", str(home.state_dir)], stdin=below, stdout=below, stderr=below, env=environ

@@ -7,13 +7,14 @@ import os
 import shutil
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from live import Live, caught_up, eventually, ok, python, verified
+from live import Live, caught_up, eventually, ok, verified
 from quire_client.__main__ import main
 from quire_client.api import Client
 
@@ -194,7 +195,7 @@ def test_cat_gives_the_bytes_of_what_is_no_text(live: Live, client: Client) -> N
     caught_up(client)
     done = subprocess.run(
         [
-            python(),
+            sys.executable,
             "-m",
             "quire_client",
             "-C",
