@@ -7,7 +7,6 @@ import os
 import plistlib
 import re
 import shutil
-import signal
 import stat
 import subprocess
 import sys
@@ -154,15 +153,3 @@ def test_a_client_that_finds_a_listening_socket_lets_its_owner_start_the_daemon(
             client.shutdown_daemon()
         assert systemd.wait(10) == 0
         assert place.socket.exists()  # systemd's own; it would listen there again
-
-
-@pytest.mark.wide
-@pytest.mark.real
-def test_a_socket_that_a_dead_daemon_left_does_not_keep_a_client_from_starting_one(daemon) -> None:  # type: ignore[no-untyped-def]
-    home: live.Live = daemon()
-    home.connect().status()
-    first = home.daemon_pid()
-    os.kill(first, signal.SIGKILL)
-    assert home.died(first, 5.0)
-    assert place_of(home.root, home.state_dir).socket.exists()
-    assert live.ok(home.connect(session="s2").status())["pid"] != first

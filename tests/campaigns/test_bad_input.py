@@ -364,35 +364,6 @@ def noise(kilobytes: int, before: str = "") -> str:
     return "".join(f"{before}{noise[at : at + 64]}\n" for at in range(0, len(noise), 64))
 
 
-@pytest.mark.wide
-def test_a_full_disk_of_the_journal_refuses_writes_by_name_and_recovers_with_space(disk: Path, daemon) -> None:
-    at = daemon(state_dir=disk / "state")
-    at.write("hello.py", HELLO)
-    client = at.connect("ada")
-    pid = ok(client.call("status", {}))["pid"]
-    written: dict[str, str] = {}
-    for n in range(100):
-        content = noise(400)
-        reply = client.call("write_file", {"path": f"n{n}.txt", "content": content})
-        if not reply.get("ok"):
-            refused(reply, "disk_full")
-            assert not (at.root / f"n{n}.txt").exists(), "refused, and yet on disk"
-            break
-        written[f"n{n}.txt"] = content
-    else:
-        pytest.fail("4 MB held 40 MB")
-    assert written
-    ok(client.call("read_file", {"path": "hello.py"}))
-    last = list(written)[-1]
-    assert sha256(written[last].encode()) in journaled(client, last)
-    subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
-    ok(client.call("write_file", {"path": "after.txt", "content": "there is space again\n"}))
-    assert ok(client.call("status", {}))["pid"] == pid
-    for path, content in written.items():
-        assert at.read(path) == content.encode()
-    verified(client)
-
-
 def test_a_full_disk_of_the_workspace_refuses_writes_by_name_and_leaves_the_files_alone(disk: Path, daemon) -> None:
     at, client, shown = hello_on(disk, daemon)
     fill(disk / "filler")

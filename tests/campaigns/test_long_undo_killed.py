@@ -122,35 +122,3 @@ def test_a_kill_while_the_log_is_told_that_it_was_taken_back_leaves_none_of_it(d
         assert at.read(FILES[-1]).endswith(b"\n\n\nafter\n")
         caught_up(boss)
         verified(boss)
-
-
-@pytest.mark.wide
-def test_an_edit_of_a_file_that_is_being_undone_waits_and_stands_on_the_outcome(daemon) -> None:
-    at = daemon()
-    for name in FILES:
-        at.write(name, "before\n")
-    with at.connect("ada") as ada, at.connect("bob") as bob:
-        eventually("the first capture", lambda: ok(ada.call("status", {}))["capture"]["finished"])
-        for name in FILES:
-            ok(ada.call("edit_replace", {"file": name, "old_text": "before", "new_text": "after"}))
-        heard = caught_up(bob)
-        replies: list[dict[str, Any]] = []
-
-        def undo() -> None:
-            replies.append(ada.call("undo", {"last": len(FILES)}))
-
-        undoing = threading.Thread(target=undo)
-        undoing.start()
-        shown = set()
-        while undoing.is_alive():
-            shown.add(ok(bob.call("read_file", {"path": FILES[-1]}))["content"])
-        undoing.join()
-        assert [f["action"] for f in ok(replies[0])["files"]] == ["write"] * len(FILES)
-        assert shown <= {"before\n", "after\n"}
-        ok(bob.call("edit_replace", {"file": FILES[-1], "old_text": "before", "new_text": "bob's"}))
-        assert {at.read(name) for name in FILES[:-1]} == {b"before\n"}
-        assert at.read(FILES[-1]) == b"bob's\n"
-        caught_up(bob)
-        since = ok(bob.call("since", {"cursor": heard, "limit": 1000}))["records"]
-        assert {record["kind"] for record in since} & {"outside_written", "outside_deleted", "bytes_displaced"} == set()
-        verified(bob)

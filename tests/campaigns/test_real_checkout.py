@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import random
 import shutil
 import subprocess
@@ -140,25 +139,3 @@ def edit_somewhere(client: Any, path: str, chance: random.Random) -> str:
     operation = {"op": "insert_after", "hash": target, "content": f"# noted by an agent ({chance.random()})"}
     reply = ok(client.call("edit", {"path": path, "operations": [operation]}))
     return str(reply["version"])
-
-
-@pytest.mark.wide
-def test_a_tree_that_changed_while_no_daemon_ran_is_caught_up_with_at_the_next_start(daemon) -> None:
-    at = daemon()
-    copy(installed_package(), at.root)
-    boss = at.connect("boss")
-    eventually("the first capture is through", lambda: log(boss, kind="workspace_scanned"), 60)
-    boss.shutdown_daemon()
-    names = [p for p in sorted(tree(at.root)) if p.endswith(".py")]
-    changed, removed, added = names[3], names[5], "brand/new.py"
-    at.write(changed, at.read(changed) + b"# written while nobody looked\n")
-    (at.root / removed).unlink()
-    at.write(added, "new = True\n")
-    os.utime(at.root / names[7])  # a new time is not a new content
-    boss = at.connect("boss")
-    caught_up(boss)
-    assert log(boss, path=changed)[-1]["sha256"] == sha256(at.read(changed))
-    assert log(boss, path=removed)[-1]["kind"] == "outside_deleted"
-    assert log(boss, path=added)[-1]["sha256"] == sha256(b"new = True\n")
-    assert len([r for r in log(boss, path=names[7]) if r["kind"] == "outside_written"]) == 1
-    verified(boss)

@@ -38,25 +38,6 @@ def test_a_second_daemon_ends_at_once_and_says_that_there_is_one(served) -> None
     assert at.pids() == [pid]
 
 
-@pytest.mark.wide
-def test_another_state_folder_does_not_make_a_second_daemon_possible_where_journals_are_known(daemon) -> None:
-    """Two journals on one checkout would each take the other's writes for outside ones."""
-    at = daemon()
-    first = quire_client.connect(at.root)  # in the XDG state folder, where a client looks for others
-    try:
-        ok(first.call("status", {}))
-        second = subprocess.run(
-            [sys.executable, "-m", "quire_daemon", "--workspace", at.root, "--state-dir", at.top / "other"],
-            capture_output=True,
-            text=True,
-            timeout=10,
-        )
-        assert second.returncode != 0
-        assert str(at.root) in second.stderr
-    finally:
-        first.close()
-
-
 def leave_garbage_in_the_lock(lock: Path, door: Path) -> None:
     lock.write_bytes(b"\0\xff not json")
 
@@ -163,19 +144,6 @@ def test_eight_clients_that_start_at_once_get_one_daemon(daemon) -> None:
     assert {int(pid) for pid in said} == set(at.pids()), said
     assert len(at.pids()) == 1
     assert sorted(path.name for path in at.root.glob("from*")) == [f"from{n}.txt" for n in range(8)]
-
-
-@pytest.mark.wide
-def test_a_client_follows_its_daemon_through_a_restart(daemon) -> None:
-    at = daemon()
-    client = at.connect("ada")
-    shown = ok(client.call("write_file", {"path": "a.txt", "content": "one\ntwo\n"}))
-    at.kill()
-    again = ok(client.call("read_file", {"path": "a.txt"}))
-    assert again["version"] == shown["version"], "a version means the same to the next daemon"
-    ok(client.shutdown_daemon())
-    eventually("it has ended", lambda: not at.pids())
-    ok(client.call("write_file", {"path": "a.txt", "content": "three\n", "base": again["version"]}))
 
 
 def test_a_daemon_that_is_told_to_end_leaves_nothing_but_its_journal(daemon) -> None:

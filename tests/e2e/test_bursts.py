@@ -53,7 +53,6 @@ def test_what_a_formatter_writes_between_begin_and_end_is_undone_as_one(served: 
     verified(client)
 
 
-@pytest.mark.wide
 def test_a_burst_that_is_bound_to_a_connection_ends_with_it(served: Live) -> None:
     boss, ada = served.connect("boss"), served.connect("ada")
     bound = ok(ada.burst("begin", bind="connection"))["burst"]
@@ -66,21 +65,6 @@ def test_a_burst_that_is_bound_to_a_connection_ends_with_it(served: Live) -> Non
     eventually("the burst has ended", ended)
     assert ok(boss.call("burst", {"action": "show", "burst": bound}))["why"] == "connection"
     assert ok(boss.call("burst", {"action": "show", "burst": free}))["state"] == "open"
-
-
-@pytest.mark.wide
-def test_a_burst_of_an_agent_session_outlives_the_daemon_and_one_of_a_connection_does_not(daemon: Any) -> None:
-    at: Live = daemon()
-    ada = at.connect("ada")
-    bound = ok(ada.burst("begin", bind="connection"))["burst"]
-    free = ok(ada.burst("begin"))["burst"]
-    at.kill()
-    boss = at.connect("boss")
-    shown = {b["burst"]: (b["state"], b["why"]) for b in ok(boss.burst("list"))["bursts"]}
-    assert shown == {bound: ("ended", "daemon"), free: ("open", None)}
-    again = at.connect("ada")
-    ok(again.write_file("new.txt", "x\n"))
-    assert ok(again.burst("end"))["batches"] == 1
 
 
 KILLS = [("after_commit", 1), ("after_stage", 1), *(("after_write", n) for n in (1, 2, 3)), ("before_reply", 1)]

@@ -16,7 +16,6 @@ import live
 import quire_client
 from quire_client import calling
 from quire_daemon.app import SWEEP_S
-from quire_daemon.repeats import REFUSALS
 
 pytestmark = pytest.mark.real
 
@@ -172,38 +171,6 @@ def test_while_many_files_are_undone_others_are_answered(at: live.Live) -> None:
             assert max(waits) < LONGEST_WAIT_S
         assert {at.read(name).partition(b"\n")[0].decode() for name in names} == {f"before {name}" for name in names}
         live.verified(client)
-
-
-@pytest.mark.wide
-def test_lines_of_a_file_with_a_long_past_are_told_of_while_others_are_answered(served: live.Live) -> None:
-    text = [f"line {n}" for n in range(200)]
-    with served.connect("ada") as client, served.connect("ben", "s2") as other, ThreadPoolExecutor(1) as pool:
-        version = live.ok(client.call("write_file", {"path": "long.txt", "content": "\n".join(text)}))["version"]
-        for number in range(40):
-            text[number] = f"line {number}, again"
-            edit = {"path": "long.txt", "content": "\n".join(text), "base": version}
-            version = live.ok(client.call("write_file", edit))["version"]
-        asked = [pool.submit(client.call, "blame", {"path": "long.txt"}) for _ in range(3)]
-        assert live.ok(other.call("read_file", {"path": "long.txt", "end_line": 1}))["content"] == "line 0, again"
-        replies = [live.ok(one.result()) for one in asked]
-        assert len({one["seq"] for one in replies[0]["lines"]}) == 41
-        assert replies[1:] == replies[:1] * 2
-        why = live.ok(client.call("why", {"path": "long.txt", "line": 40}))
-        assert (why["version"], why["replaced"]["lines"]) == (version, ["line 39"])
-
-
-@pytest.mark.wide
-def test_refusals_without_end_are_all_answered_and_not_all_journaled(served: live.Live) -> None:
-    served.write("again.txt", "one\n")
-    with served.connect("eve") as client:
-        for tool, arguments in (
-            ("edit", {"path": "again.txt", "operations": [{"op": "delete_line", "hash": "abcdef"}]}),
-            ("delete_file", {"path": ".git/config"}),
-        ):
-            for _ in range(REFUSALS // 2 + 40):
-                live.refused(client.call(tool, arguments), "anchor_stale", "permission_denied")
-        told = client.call("log", {"kind": "edit_refused", "writer": "eve", "limit": 500})["records"]
-    assert REFUSALS <= len(told) < REFUSALS + 80
 
 
 def test_a_second_daemon_with_another_journal_is_refused(served: live.Live) -> None:

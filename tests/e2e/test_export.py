@@ -14,7 +14,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from git_history import git
 from live import Live, caught_up, eventually, ok, quire
 from quire_client import connect
 from quire_client.commands.export import FORMATS as OFFERED
@@ -65,22 +64,6 @@ def export(at: Live, format: str, *words: str) -> bytes:
 
 def test_the_command_offers_what_the_daemon_has_and_the_table() -> None:
     assert set(OFFERED) == {*FORMATS, "parquet"}
-
-
-@pytest.mark.wide
-def test_git_gets_the_tree_that_is_on_disk_and_is_told_what_it_does_not_get(site: Live, tmp_path: Path) -> None:
-    stream = export(site, "git")
-    git(tmp_path, "init", "-q")
-    git(tmp_path, "fast-import", "--quiet", stdin=stream)
-    git(tmp_path, "checkout", "-q", "quire")
-    ours = {path.name: path.lstat().st_mode for path in tmp_path.rglob("*") if ".git" not in path.parts}
-    assert set(ours) == {".quire.toml", "src", "b.py", "run", "link"}
-    assert (tmp_path / "src/b.py").read_bytes() == site.read("src/b.py") == b"one\nTWO\n"
-    assert os.readlink(tmp_path / "link") == "src/a.py"
-    assert os.access(tmp_path / "run", os.X_OK)
-    log = git(tmp_path, "log", "--format=%an|%B", "quire").decode()
-    assert "ada|Move src/a.py to src/b.py" in log
-    assert "Not-Exported: large (its bytes are not in the journal: too large)" in log
 
 
 def test_an_import_makes_the_same_log_in_another_folder(

@@ -107,31 +107,3 @@ def test_who_was_killed_while_it_waited_is_granted_nothing(served: live.Live) ->
             live.ok(cleo.claim("f.txt", "exclusive", wait_ms=PATIENCE_MS))
         assert [one["holder"]["agent"] for one in cleo.claims()["leases"]] == ["cleo"]
         live.ok(cleo.release(all=True))
-
-
-@pytest.mark.wide
-def test_a_lease_that_is_bound_to_a_connection_ends_with_it_and_others_outlive_even_the_daemon(daemon: Any) -> None:
-    at = daemon()
-    at.write("f.txt", TEXT)
-    ann, ben = at.connect("ann"), at.connect("ben")
-    bound = live.ok(ann.claim("f.txt", "exclusive", bind="connection"))
-    for _ in range(2):
-        live.refused(ben.claim("f.txt", "exclusive", wait_ms=300), "lease_held")
-    live.ok(ann.read_file("f.txt"))  # what tells whether it is there does not disturb its calls
-    ann.close()
-    kept = live.ok(ben.claim("f.txt", "exclusive", wait_ms=PATIENCE_MS))
-    assert ben.op_status(kept["op"])["outcome"] == "applied"
-    (released,) = live.log(ben, kind="lease_released")
-    assert (released["lease"], released["why"], released["writer"]["agent"]) == (
-        bound["lease"],
-        "connection_ended",
-        "ann",
-    )
-
-    live.ok(ann.claim("new/", "exclusive", bind="connection"))
-    live.refused(ben.call("write_file", {"path": "new/x.txt", "content": "x\n"}), "lease_held")
-    at.kill()
-    assert [one["lease"] for one in ann.claims()["leases"]] == [kept["lease"]]
-    live.refused(ann.call("edit_replace", {"path": "f.txt", "old_text": "one", "new_text": "1"}), "lease_held")
-    live.ok(ben.call("write_file", {"path": "new/x.txt", "content": "x\n"}))
-    live.verified(ben)

@@ -6,7 +6,6 @@ import contextlib
 import http.client
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -58,13 +57,6 @@ class Agent:
     def replace(self, shown: dict[str, Any], contains: str, content: str, **more: Any) -> dict[str, Any]:
         """An edit of the shown line with `contains` in it."""
         return self.call("edit", **live.replacing(shown, contains, content), **more)
-
-
-def kill_daemon(at: live.Live) -> None:
-    """End the daemon as a crash would. (`Live.kill` would end the servers, too: they carry its mark.)"""
-    pid = at.daemon_pid()
-    os.kill(pid, signal.SIGKILL)
-    assert at.died(pid, within_s=10)
 
 
 def command(at: live.Live, *words: str) -> list[str]:
@@ -199,15 +191,6 @@ def test_files_at_versions_and_the_log_are_resources(at: live.Live, ann: Agent) 
 
 
 @pytest.mark.wide
-def test_after_the_daemon_was_killed_the_next_call_works_against_the_new_one(at: live.Live, ann: Agent) -> None:
-    at.write("on.txt", TEXT)
-    shown = live.ok(ann.call("read_file", path="on.txt", hashes=True))
-    kill_daemon(at)
-    live.ok(ann.replace(shown, "beta", "BETA"))
-    assert at.read("on.txt") == TEXT.replace("beta", "BETA").encode()
-
-
-@pytest.mark.wide
 @pytest.mark.parametrize(("step", "noted"), [("stage.written", False), ("perform.exchanged", True)])
 def test_a_call_under_which_the_daemon_dies_is_answered_and_applied_once(
     at: live.Live, ann: Agent, step: str, noted: bool
@@ -255,10 +238,7 @@ def test_the_server_ends_when_its_client_closes_stdin_even_if_a_call_waits(at: l
 # ── HTTP ──
 
 
-HANDSHAKE = pytest.mark.wide
-
-
-@pytest.mark.parametrize("mode", [pytest.param("legacy", marks=HANDSHAKE), "auto"])
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
 def test_agents_that_share_the_http_server_are_writers_of_their_own(at: live.Live, site: Site, mode: str) -> None:
     """By the session of the handshake era, or by a header in the one that has no sessions."""
     path = f"shared-{mode}.txt"

@@ -171,25 +171,3 @@ def test_without_a_spool_such_a_command_says_at_once_what_would_help(daemon: Cal
     assert "may not make Unix sockets" in done.stderr
     assert "[spool]" in done.stderr
     assert time.monotonic() - began < 10  # and not after the 30 s that a call may take
-
-
-@pytest.mark.wide
-def test_a_daemon_that_is_killed_is_not_waited_for_by_files(daemon) -> None:  # type: ignore[no-untyped-def]
-    """And what nobody took was not sent: the next daemon does not find it."""
-    home: live.Live = daemon()
-    settings = Path(os.environ["XDG_CONFIG_HOME"], "quire", "config.toml")
-    settings.parent.mkdir()
-    settings.write_text("[spool]\nenabled = true\n")
-    live.ok(home.connect().status())
-    place = place_of(home.root, home.state_dir)
-    place.socket.unlink()
-    client = by_files(home, "s1")
-    live.ok(client.status())
-    home.kill()
-    with pytest.raises(quire_client.NoDaemon):
-        client.write_file("late.txt", "late\n")
-    client.close()
-    assert not [name for name in os.listdir(spool(home)) if name.endswith(".request")]
-    assert not (home.root / "late.txt").exists()
-    assert live.ok(home.connect(session="s2").status())  # and it starts again, with the folder of before
-    assert (spool(home) / "daemon").exists()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 from typing import Any
 
 import pytest
@@ -78,32 +77,6 @@ def test_a_journal_whose_views_were_being_built_when_the_machine_ended_is_not_ta
     looked = started_again(at, content)
     assert looked["found"]
     assert (looked["views_differ"], looked["salvaged"]) == (True, "")
-
-
-@pytest.mark.wide
-def test_after_a_fatal_signal_everything_is_looked_at(at: Live) -> None:
-    content = edited(at)
-    pid = at.daemon_pid()
-    os.kill(pid, signal.SIGBUS)  # as of a page that cannot be read
-    eventually("the daemon has died", lambda: at.died(pid))
-    assert b"Bus error" in (at.state_dir / "journal" / "crashed").read_bytes()
-    assert not started_again(at, content)["end_only"]
-
-
-@pytest.mark.wide
-def test_a_file_that_somebody_wrote_to_after_the_kill_is_looked_at_as_a_whole(at: Live) -> None:
-    edited(at, 30)
-    at.kill()
-    file = at.state_dir / "journal" / "db" / "data.mdb"
-    data = bytearray(file.read_bytes())
-    data[3 * 4096 :: 4096] = bytes(len(data[3 * 4096 :: 4096]))
-    with file.open("r+b") as there:
-        there.write(data)
-    with at.connect() as client:
-        assert ok(client.call("status", {}))["salvaged"]
-        caught_up(client)
-        verified(client)
-    assert not checks(at)[-1]["end_only"]
 
 
 def files_of(at: Live) -> dict[str, tuple[bytes, int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import mmap
 import os
@@ -413,64 +412,6 @@ def test_after_the_end_no_cookie_is_seen(watch: Start) -> None:
 
 
 # ── load ─────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.wide
-def test_nothing_is_lost_while_others_read_the_whole_tree(tmp_path: Path, watch: Start) -> None:
-    """Two programs open files 20,000 times each: more often than the kernel's queue has places."""
-    for n in range(200):
-        folder = tmp_path / f"d{n // 20}" / f"e{n}"
-        folder.mkdir(parents=True)
-        for m in range(5):
-            (folder / f"f{m}").write_bytes(b"some text\n")
-    watched = watch()
-    watched.catch_up()
-    search = ["grep", "-r", "no such text", *["."] * 20]
-    searches = [subprocess.Popen(search, cwd=tmp_path) for _ in range(2)]
-    written = [f"d{n // 20}/e{n}/f{n % 5}" for n in range(200)]
-    for path in written:
-        (tmp_path / path).write_bytes(b"other text\n")
-    for search in searches:
-        assert search.wait(PATIENCE_S) == 1
-    batch = watched.catch_up()
-    assert batch.dirty == set(written)
-    assert not batch.overflowed
-
-
-@pytest.mark.wide
-def test_an_overflow_is_told_and_survived(tmp_path: Path, watch: Start) -> None:
-    queue = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
-    if queue > 50_000:
-        pytest.skip(f"the kernel queues {queue} events; filling that takes too long")
-    held, gate = threading.Event(), threading.Event()
-    rules = Ignore(tmp_path)
-
-    def ignored(path: str, folder: bool) -> bool:
-        if path == "gate":
-            held.set()
-            gate.wait()  # holds the watcher's thread, so that the kernel's queue must fill, however long that takes
-        return rules.ignored(path, folder)
-
-    watched = watch(tmp_path, ignored)
-    watched.catch_up()
-    try:
-        (tmp_path / "gate").touch()
-        assert held.wait(PATIENCE_S)  # else what it reads at first may be thousands of events
-        (tmp_path / "f0").touch()
-        with contextlib.chdir(tmp_path):
-            for n in range(queue // 2 + 100):
-                os.rename(f"f{n}", f"f{n + 1}")  # two events
-        (tmp_path / "new" / "sub").mkdir(parents=True)
-        token = watched.watcher.cookie()  # its event is dropped too
-    finally:
-        gate.set()
-    watched.until(lambda: watched.told.overflowed)
-    watched.until(lambda: watched.watcher.seen(token))
-    assert watched.health().overflows >= 1
-    assert watched.health().full
-    watched.catch_up()
-    (tmp_path / "new" / "sub" / "f").touch()
-    assert "new/sub/f" in watched.catch_up().dirty
 
 
 def test_what_a_crawl_finds_unwatched_is_watched(tmp_path: Path, watch: Start) -> None:
