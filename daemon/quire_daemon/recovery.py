@@ -373,6 +373,9 @@ def _put_back(start: Finishing, kept: Kept) -> None:
     Our bytes stand at the path, over a save that the write was never planned on; nobody was told that it had been
     applied. The record is taken back in the log, and the save goes to where it was. Where the write was to leave
     nothing at the path, the save goes there, too, as if it had come a moment later.
+
+    Where damage took the record of the base, the temporary file may be the base: its bytes are journaled, and the path
+    stays as it is.
     """
     recorder = start.recorder
     if _put_back_removed(start, kept):
@@ -403,6 +406,8 @@ def _put_back_removed(start: Finishing, kept: Kept) -> bool:
         if not isinstance(event, FileDeleted | FileMoved):
             return False
         base = history.version(event.path, event.base) if event.base else None
+    if event.base and base is None:
+        return False
     blob = blob_id(kept.data)
     ours = {base.blob if base is not None else b"", event.blob if isinstance(event, FileMoved) else b""}
     signature = start.workspace.look(f"{TMP}/{kept.name}").signature
@@ -422,6 +427,8 @@ def _save_to_put_back(start: Finishing, kept: Kept, history: History) -> tuple[F
     if not isinstance(event, FileWritten):
         return None
     base = history.version(event.path, event.base) if event.base else None
+    if event.base and base is None:
+        return None
     blob = blob_id(kept.data)
     if blob == event.blob or (base is not None and blob == base.blob):
         return None  # the temporary file of a write that had not happened, or the base of one that had

@@ -304,6 +304,29 @@ def puts_theirs_back(scene: Scene) -> None:
     assert scene.unsettled() == []
 
 
+def test_a_base_whose_record_is_lost_is_not_taken_for_a_save_that_came_out_of_a_swap(scene: Scene) -> None:
+    """A salvage has lost the record. The checkout comes from a copy, so that the base has another inode by now."""
+    lost = scene.base_seq + 100
+    scene.promise(FileWritten("f.txt", blob_id(NEW), len(NEW), 0o644, lost, inode=scene.inode + 1), NEW)
+    (scene.root / "f.txt").write_bytes(NEW)
+    scene.left().write_bytes(THEIRS)
+    scene.recover()
+    assert (scene.root / "f.txt").read_bytes() == NEW
+    with scene.recorder.history() as history:
+        assert history.holds(blob_id(THEIRS))
+
+
+def test_a_base_whose_record_is_lost_is_not_taken_for_a_save_that_came_out_of_a_removal(scene: Scene) -> None:
+    lost = scene.base_seq + 100
+    scene.promise(FileDeleted("f.txt", lost, inode=scene.inode + 1))
+    (scene.root / "f.txt").unlink()
+    scene.left().write_bytes(THEIRS)
+    scene.recover()
+    assert not (scene.root / "f.txt").exists()
+    with scene.recorder.history() as history:
+        assert history.holds(blob_id(THEIRS))
+
+
 def test_what_a_late_writer_put_into_the_replaced_file_never_takes_an_edit_back(scene: Scene) -> None:
     scene.promise(written(scene), NEW)
     (scene.root / "f.txt").rename(scene.left(".old"))
