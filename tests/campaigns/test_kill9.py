@@ -89,7 +89,7 @@ def linked_scratch(at: Live, folder: str) -> None:
 
 def workload(at: Live, folder: str, told: list[tuple[str, dict[str, Any]]]) -> None:
     """One of each kind of write, and what was told of it; ends early when the daemon dies."""
-    client = at.connect("ada", timeout_s=10)
+    client = at.connect("ada", timeout_s=20)
     try:
         before = made_and_removed(at.root / folder / "kept", client)
         edited = ok(client.call("read_file", {"path": f"{folder}/edited.txt", "hashes": True}))
@@ -264,7 +264,7 @@ def test_a_kill_between_the_two_writes_of_an_edit_that_renames_leaves_what_was_t
     crash = Crash("after_write", passing)
     linked_scratch(at, crash.folder)
     with at.fault(crash.step, passing):
-        client = at.connect("ada", timeout_s=10)
+        client = at.connect("ada", timeout_s=20)
     reply = client.call("hashline_edit", renaming(crash.folder))
     assert reply["outcome"] == "unknown"
     crash.told.append(("renamed", reply))

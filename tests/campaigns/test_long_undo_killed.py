@@ -34,7 +34,7 @@ TRIES = 20
 
 def edited_beside(at: Live, stop: threading.Event, told: list[dict[str, Any]]) -> None:
     """Count a file up until told to stop, or until the daemon dies; what was told of each edit."""
-    with at.connect("bob", timeout_s=10) as bob:
+    with at.connect("bob", timeout_s=20) as bob:
         while not stop.is_set():
             change = {"old_text": f"edit {len(told)} ", "new_text": f"edit {len(told) + 1} "}
             told.append(bob.call("edit_replace", {"file": "beside.txt", **change}))

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(live.length(60, 300))]
 def start_daemon(at: Live) -> subprocess.CompletedProcess[str]:
     """What a person does who starts a second daemon; it must end by itself."""
     command = [sys.executable, "-m", "quire_daemon", "--workspace", str(at.root), "--state-dir", str(at.state_dir)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=10)
+    return subprocess.run(command, capture_output=True, text=True, timeout=30)
 
 
 def test_a_second_daemon_ends_at_once_and_says_that_there_is_one(served) -> None:

@@ -88,7 +88,7 @@ def test_a_kill_in_the_middle_of_an_undo_over_several_files_leaves_all_of_it_or_
     ok(client.burst("end"))
     ok(client.shutdown_daemon())
     with at.fault(step, passing):
-        doomed = at.connect("ada", timeout_s=10)
+        doomed = at.connect("ada", timeout_s=20)
         captured(doomed)
         reply = doomed.call("undo", {"burst": burst})
     assert reply.get("outcome") == "unknown", reply

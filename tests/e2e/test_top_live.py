@@ -76,7 +76,7 @@ def test_it_shows_what_happens_waits_for_a_daemon_that_ended_and_leaves_on_q(dae
         terminal.shows("second.py")
         assert not terminal.echoes()
         os.write(terminal.above, b"q")
-        assert terminal.child.wait(10) == 0
+        assert terminal.child.wait(30) == 0
         assert terminal.echoes()
 
 
@@ -90,4 +90,4 @@ def test_on_a_terminal_that_cannot_be_drawn_on_it_prints_one_picture_below_the_o
         terminal.shows("second.py")
         assert "\x1b" not in terminal.seen
         os.write(terminal.above, b"q")
-        assert terminal.child.wait(10) == 0
+        assert terminal.child.wait(30) == 0
