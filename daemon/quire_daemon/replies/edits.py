@@ -74,9 +74,9 @@ class Written(Reply, frozen=True, kw_only=True):
     writer_type: Maybe[str] = UNSET
     baseline_continuity: Maybe[str] = UNSET  # clean, mixed
     operations_applied: Maybe[int] = UNSET
-    lines_before: Maybe[int] = UNSET
-    lines_after: Maybe[int] = UNSET
-    net_lines: Maybe[int] = UNSET
+    lines_before: Maybe[int | None] = UNSET  # None, as the two behind it: too large or secret to be counted
+    lines_after: Maybe[int | None] = UNSET
+    net_lines: Maybe[int | None] = UNSET
     changed: Maybe[list[ChangedLines]] = UNSET
     anchors_valid_through: Maybe[int] = UNSET
     must_refresh_from_line: Maybe[int] = UNSET
