@@ -1,4 +1,4 @@
-"""Are replies what is stated of them? Whatever a test asks of a desk or a playbook is held against the shapes."""
+"""Are replies what is stated of them? Whatever a test asks of a daemon in memory is held against the shapes."""
 
 from __future__ import annotations
 

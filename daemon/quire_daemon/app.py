@@ -63,6 +63,7 @@ from quire_daemon.looking import Looking
 from quire_daemon.mounts import Mounts
 from quire_daemon.outside import Outside
 from quire_daemon.performing import Performing
+from quire_daemon.preparing import STAGERS
 from quire_daemon.presence import Presence
 from quire_daemon.recorder import Recorder
 from quire_daemon.reserve import Reserve
@@ -72,6 +73,7 @@ from quire_daemon.server import Incoming, Server, listen
 from quire_daemon.services import SERVICES
 from quire_daemon.spooling import Spooling
 from quire_daemon.standing import Standing
+from quire_daemon.syntax import Grammars
 from quire_daemon.thinker import Thinker
 from quire_daemon.trouble import Trouble
 from quire_daemon.waiting import Waiting
@@ -92,6 +94,16 @@ MOST_SAVED = 1000  # paths of it at once
 IDLE_S = 1.0  # a turn at least this often: lease breaks, watchdog, coverage
 
 
+class Ports(msgspec.Struct, frozen=True):
+    """What works beside the loop: processes, threads and the kernel's news of the tree."""
+
+    searching: Callable[[Server], Searching] = Searching
+    watcher: Callable[..., Watcher] = Watcher
+    grammars: Callable[[Callable[[], float]], Grammars] = Grammars
+    stagers: int = STAGERS
+    """Threads that wait for the checkout's disk; 0: the loop waits."""
+
+
 class App:
     """One daemon for one workspace."""
 
@@ -106,7 +118,10 @@ class App:
         log: Log,
         reserve: Reserve,
         step: Callable[[str], None] = lambda name: None,
+        ports: Ports | None = None,
     ) -> None:
+        """`ports`: the machine's, unless a test has others."""
+        ports = ports or Ports()
         root, clock = workspace.root, recorder.clock
         self.root, self.state_dir, self.workspace, self.server = root, state_dir, workspace, server
         self.recorder, self.clock, self.in_force, self.log = recorder, clock, in_force, log
@@ -128,19 +143,27 @@ class App:
         # Of each kind that takes long no more than its own threads: neither crawls nor callers wait for a collection.
         self.crawls = Jobs(server.wake, self._guarded)
         self.jobs = Jobs(server.wake, self._guarded, keeps=False)
-        self.watcher = Watcher(root, ignore.ignored, server.wake, log, cookies=not workspace.read_only)
+        self.watcher = ports.watcher(root, ignore.ignored, server.wake, log, cookies=not workspace.read_only)
         self.outside = Outside(self.gather, self.watcher, self.crawls.start, self._reload, self._mounts)
         self._under_way = self.gather.under_way
         withheld = self.gather.withholding.of_anybody
         self.performing = Performing(
-            workspace, recorder, self.outside, self._under_way, step, server.wake, withheld, self.collecting
+            workspace,
+            recorder,
+            self.outside,
+            self._under_way,
+            step,
+            server.wake,
+            withheld,
+            self.collecting,
+            ports.stagers,
         )
         self.accepting = Accepting(server, recorder, in_force, self.presence, self.trouble, log)
         self._stopping = False
         self._standing = Standing(
             state_dir, workspace, self.watcher, recorder, self.trouble, log, self.stop, lambda: self._stopping
         )
-        self.searching = Searching(server)
+        self.searching = ports.searching(server)
         self.finding_out = FindingOut(recorder, in_force, self.searching, self.answering)
         self.thinker = Thinker(recorder, self.clock.mono_s)
         self.deciding = Deciding(
@@ -155,6 +178,7 @@ class App:
             self.trouble,
             self._standing,
             self.thinker,
+            ports.grammars(clock.mono_s),
         )
         self.waiting = Waiting(
             self.deciding, self._under_way, recorder, self.finding_out, self.thinker, self.answering, self.trouble

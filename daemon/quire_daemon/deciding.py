@@ -64,13 +64,14 @@ class Deciding:
         trouble: Trouble,
         standing: Standing,
         thinker: Thinker,
+        grammars: Grammars,
     ) -> None:
         self._host, self._gather, self._recorder, self._clock = host, gather, gather.recorder, host.clock
         self._looking, self._catching_up = looking, catching_up
         self._leasing, self._bursting, self._presence = leasing, bursting, presence
         self._answering, self._trouble, self._standing = answering, trouble, standing
         self._thinker, self._numbers = thinker, Provisional.drawn()
-        self._grammars = Grammars(self._clock.mono_s)
+        self._grammars = grammars
         self._taken: set[tuple[bytes, bytes]] = set()  # operation ids and idempotency keys of this turn
         self._first_event_ns = 0
 

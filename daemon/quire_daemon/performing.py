@@ -29,7 +29,7 @@ from quire_daemon.displaced import Theirs, Withheld, nothing_is_withheld
 from quire_daemon.handlers.base import Move, Put, Write, names
 from quire_daemon.outside import Outside
 from quire_daemon.portions import Portions
-from quire_daemon.preparing import AT_ONCE, Preparing, Slices, Staging, only_syncs, to_end
+from quire_daemon.preparing import AT_ONCE, STAGERS, Preparing, Slices, Staging, only_syncs, to_end
 from quire_daemon.recorder import Recorder
 from quire_daemon.under_way import UnderWay
 from quire_daemon.workspace import HeldOpen, InDoubt, Kept, Lost, Staged, Swapped, Workspace
@@ -156,11 +156,12 @@ class Performing:
         wake: Callable[[], None] = lambda: None,
         withheld: Withheld = nothing_is_withheld,
         rider: Rider | None = None,
+        stagers: int = STAGERS,
     ) -> None:
-        """`wake`: on any thread, when there is something to go on with."""
+        """`wake`: on any thread, when there is something to go on with. `stagers`: threads that wait for the disk."""
         self._workspace, self._recorder, self._clock = workspace, recorder, recorder.clock
         self._outside, self._under_way, self._step = outside, under_way, step
-        self._preparing = Preparing(workspace, wake)
+        self._preparing = Preparing(workspace, wake, stagers)
         self._long: list[_Progress] = []  # that are written in slices, one after the other
         self._waiting = False  # the first of them, for the disk
         self._ending = False  # nobody is served any more

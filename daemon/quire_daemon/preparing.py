@@ -99,11 +99,11 @@ def only_syncs(staging: Staging) -> bool:
 class Preparing:
     """Prepares writes. For the loop's thread only, but for `submit`."""
 
-    def __init__(self, workspace: Workspace, wake: Callable[[], None]) -> None:
-        """`wake`: on any thread, when the disk is through with something long."""
+    def __init__(self, workspace: Workspace, wake: Callable[[], None], stagers: int = STAGERS) -> None:
+        """`wake`: on any thread, when the disk is through with something long. `stagers` 0: the loop itself waits."""
         self._workspace, self._wake = workspace, wake
-        self._pool = Pool(STAGERS, "stage")
-        self._syncer = Syncer()
+        self._pool = Pool(stagers, "stage") if stagers else None
+        self._syncer = Syncer() if stagers else None
 
     def submit(self, work: Callable[[], None]) -> Future[None]:
         """Do it on one of the threads."""
@@ -130,7 +130,8 @@ class Preparing:
         sync = partial(self._workspace.sync, written)
         if long:
             return _Syncing(self._workspace, written, self._heard(self._submit(sync)))
-        return _Syncing(self._workspace, written, self._syncer.begin(sync) or self._submit(sync))
+        begun = self._syncer.begin(sync) if self._syncer is not None else None
+        return _Syncing(self._workspace, written, begun or self._submit(sync))
 
     def _submit(self, work: Callable[[], T]) -> Future[T]:
         """Do it on one of the threads; at once, and here, where there is none and none can be started."""
@@ -142,6 +143,9 @@ class Preparing:
             except BaseException as error:  # noqa: BLE001  told when the result is asked for
                 future.set_exception(error)
 
+        if self._pool is None:
+            run()
+            return future
         try:
             self._pool.submit(run)
         except RuntimeError:
@@ -163,8 +167,10 @@ class Preparing:
 
     def close(self) -> None:
         """End the worker threads."""
-        self._syncer.close()
-        self._pool.close()
+        if self._syncer is not None:
+            self._syncer.close()
+        if self._pool is not None:
+            self._pool.close()
 
 
 def _are_small(writes: Sequence[Write]) -> bool:

@@ -33,11 +33,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+from memory_daemon import MemoryDaemon
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bench.merge_aligners import ALIGNERS, Hunk, git_status, patch_of
 from bench.merge_cases import Case, generated, merges_of
 from bench.merge_dialects import PATH, WAYS, Call, Way, Wish
-from playbook import Playbook
 from quire_journal.splice import Splice, apply
 from quire_journal.text import Text
 
@@ -130,15 +131,15 @@ class Player:
         git_says = self._oracle.merged(case.base, case.first, case.second)
         landing = self._landing(case, draw)
         for way in ways:
-            book = Playbook({PATH: case.base})
-            read = _ok(book.call("read_file", {"path": PATH, "format": way.shape}))
+            daemon = MemoryDaemon({PATH: case.base})
+            read = _ok(daemon.ask("read_file", {"path": PATH, "format": way.shape}))
             assert not read["truncated"], case.name
             calls = way.say(replace(wish, rows=read.get("lines", ()), version=read["version"], sha256=read["sha256"]))
             if calls is None:
                 continue
-            _land(book, case, landing)
-            accepted, refusal = _called(book, calls)
-            landed = book.files[PATH]
+            _land(daemon, case, landing)
+            accepted, refusal = _called(daemon, calls)
+            landed = daemon.files[PATH]
             whole = len(accepted) == len(wish.hunks)
             asked = case.second if whole else made(case.base, accepted)
             expected = git_says if whole else case.first
@@ -180,15 +181,15 @@ def _lines(data: bytes) -> list[str]:
     return [line.decode() for line in Text.of(data).lines]
 
 
-def _land(book: Playbook, case: Case, landing: Sequence[Sequence[Hunk]]) -> None:
+def _land(daemon: MemoryDaemon, case: Case, landing: Sequence[Sequence[Hunk]]) -> None:
     """The other side lands: by edits of ben, or by another program."""
     for hunks in landing:
-        rows = _ok(book.call("read_file", {"path": PATH, "format": "hashline"}, by="ben"))["lines"]
+        rows = _ok(daemon.ask("read_file", {"path": PATH, "format": "hashline"}, by="ben"))["lines"]
         edits = [_hashline(rows, hunk) for hunk in hunks]
-        _ok(book.call("hashline_edit", {"path": PATH, "edits": edits, "safety_check": "off"}, by="ben"))
-    if book.files[PATH] != case.first:
+        _ok(daemon.ask("hashline_edit", {"path": PATH, "edits": edits, "safety_check": "off"}, by="ben"))
+    if daemon.files[PATH] != case.first:
         assert not landing, case.name
-        book.write(PATH, case.first)
+        daemon.save(PATH, case.first)
 
 
 def _hashline(rows: Sequence[str], hunk: Hunk) -> dict[str, Any]:
@@ -200,12 +201,12 @@ def _hashline(rows: Sequence[str], hunk: Hunk) -> dict[str, Any]:
     return {**ends, "new_content": list(hunk.lines)}
 
 
-def _called(book: Playbook, calls: Sequence[Call]) -> tuple[list[Hunk], str]:
+def _called(daemon: MemoryDaemon, calls: Sequence[Call]) -> tuple[list[Hunk], str]:
     """Which hunks were accepted, and the code of the refusal that ended it, if there was one."""
     accepted: list[Hunk] = []
     for call in calls:
         common = {"path": PATH, "on_stale": "rebase", "safety_check": "off"}
-        reply = book.call(call.tool, {**common, **call.args})
+        reply = daemon.ask(call.tool, {**common, **call.args})
         if not reply["ok"]:
             return accepted, str(reply["error"])
         failed = {int(told.split(":")[0].removeprefix("Edit ")) for told in reply.get("failed", ())}

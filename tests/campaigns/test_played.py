@@ -30,7 +30,7 @@ from saying import (
 )
 
 from live import SEED, length, sha256
-from playbook import Playbook
+from memory_daemon import MemoryDaemon
 
 GAMES = length(2, 300)
 STEPS = length(60, 150)
@@ -67,7 +67,7 @@ class Game:
     """One journal, its agents, and what the model knows of both."""
 
     def __init__(self, seed: int) -> None:
-        self.draw, self.book = random.Random(seed), Playbook()
+        self.draw, self.daemon = random.Random(seed), MemoryDaemon()
         self.files: dict[str, bytes] = {}
         self.past: list[Change] = []
         self.views: dict[tuple[str, str], View] = {}
@@ -134,7 +134,7 @@ class Game:
     # calls
 
     def call(self, who: str, tool: str, args: dict[str, Any]) -> dict[str, Any]:
-        reply = self.book.call(tool, args, who)
+        reply = self.daemon.ask(tool, args, who)
         self.did.append(f"{who} {tool} {args} → {reply}"[:2000])
         self.counts[f"{tool} {reply.get('error', 'ok')}"] += 1
         self._heard_news(who, reply)
@@ -200,7 +200,7 @@ class Game:
             assert not stands or (who, path) in self.unsure, "refused, though its lines and their neighbours stand"
             self.settle(BOSS)
             return self._was_shown(who, path)
-        made = self.book.files[path]
+        made = self.daemon.files[path]
         proved = tool in PROVED_BY_TEXT or tool == "hashline_edit"
         assert now == view.data or proved or args["on_stale"] == "rebase", "applied to what is not known"
         if foretold is not None and not reply.get("failed"):
@@ -257,7 +257,7 @@ class Game:
         if free and self.draw.random() < 0.6:
             name, content = self.draw.choice(free), self.text().decode().replace("\r\n", "\n")
             assert self.call(who, "write_file", {"path": name, "content": content, "safety_check": "off"})["ok"]
-            assert self.book.files[name] == content.encode()
+            assert self.daemon.files[name] == content.encode()
         else:
             self._may_be_stale(who, path, self.call(who, "delete_file", {"path": path}))
         self.settle(who)
@@ -323,9 +323,9 @@ class Game:
     def other_program(self, path: str, data: bytes | None) -> None:
         self.did.append(f"another program: {path} {data!r}")
         if data is None:
-            del self.book.files[path]
+            del self.daemon.files[path]
         else:
-            self.book.write(path, data)
+            self.daemon.save(path, data)
         self.settle("")
 
     def save(self, path: str) -> None:
@@ -346,7 +346,7 @@ class Game:
 
     def settle(self, who: str) -> None:
         """The log must tell what the disk tells, and that `who` did it ("": another program)."""
-        self.book.watch()
+        self.daemon.watch()
         for record in self._records(f"seq:{self.past[-1].seq}" if self.past else "seq:0"):
             if record["version"] is None:
                 continue
@@ -357,17 +357,17 @@ class Game:
             if to != record["path"]:
                 self.news.discard((who, to))
             self._changed(Change(record["seq"], to, self._bytes(record, to), record["batch"]), who)
-        assert self.files == self.book.files == self.tree(self.past[-1].seq)
+        assert self.files == self.daemon.files == self.tree(self.past[-1].seq)
 
     def _records(self, since: str) -> list[dict[str, Any]]:
-        reply = self.book.call("log", {"since": since, "order": "oldest", "limit": 1000}, BOSS)
+        reply = self.daemon.ask("log", {"since": since, "order": "oldest", "limit": 1000}, BOSS)
         return [record for record in reply["records"] if record["kind"] != "edit_refused"]
 
     def _bytes(self, record: dict[str, Any], path: str) -> bytes | None:
         """Of the version that a record made. Between two looks a file may have changed twice."""
         if "deleted" in record["kind"]:
             return None
-        shown = self.book.call("read_file", {"path": path, "at": record["version"]}, BOSS)
+        shown = self.daemon.ask("read_file", {"path": path, "at": record["version"]}, BOSS)
         end = "\r\n" if shown["newlineStyle"] == "crlf" else "\n"
         data = str(shown["content"]).replace("\n", end).encode()
         assert sha256(data) == record["sha256"]

@@ -16,7 +16,7 @@ import pytest
 from line_ledger import Ledger
 
 from live import SEED, length
-from playbook import Playbook
+from memory_daemon import MemoryDaemon
 
 WRITERS = ("ann", "ben", "cal", "dan")
 PATHS = ("a.txt", "b.txt")
@@ -34,7 +34,7 @@ class Game:
     """One journal, four writers, two files."""
 
     def __init__(self, seed: int) -> None:
-        self.draw, self.book = random.Random(seed), Playbook()
+        self.draw, self.daemon = random.Random(seed), MemoryDaemon()
         self.ledgers = {path: Ledger() for path in PATHS}
         self.views: dict[tuple[str, str], tuple[list[str], str]] = {}
         self.batches: list[int] = []
@@ -64,11 +64,11 @@ class Game:
         return self.word()
 
     def lines(self, path: str) -> list[str]:
-        return (self.book.text(path) or "").splitlines()
+        return (self.daemon.read(path) or "").splitlines()
 
     def own(self, path: str) -> list[str]:
         """The lines that the ledger looks at, the first of which says that there is a file."""
-        there = [THERE] if path in self.book.files else []
+        there = [THERE] if path in self.daemon.files else []
         return there + [line for line in self.lines(path) if line not in COMMON]
 
     def changed(self, path: str, lines: list[str], most: int) -> list[str]:
@@ -100,20 +100,20 @@ class Game:
         self.draw.choices([do for _, do in kinds], [weight for weight, _ in kinds])[0]()
 
     def call(self, who: str, tool: str, args: dict[str, Any]) -> dict[str, Any]:
-        reply = self.book.call(tool, args, who)
+        reply = self.daemon.ask(tool, args, who)
         self.did.append(f"{who} {tool} {args} → {reply.get('error') or reply.get('batch') or reply.get('version')}")
         self.counts[f"{tool} {reply.get('error', 'ok')}"] += 1
         self.counts["operations"] += tool != "read_file"
         return reply
 
     def read(self, who: str, path: str) -> None:
-        if path in self.book.files:
+        if path in self.daemon.files:
             version = self.call(who, "read_file", {"path": path})["version"]
             self.views[who, path] = self.lines(path), version
 
     def edit(self, who: str, path: str) -> None:
         """Change what this writer read, which may be old by now."""
-        if path not in self.book.files:
+        if path not in self.daemon.files:
             lines = [self.line(path) for _ in range(3)]
             return self.wrote(who, self.call(who, "write_file", {"path": path, "content": text(lines)}), (path,))
         if (who, path) not in self.views or self.draw.random() < 0.4:
@@ -133,7 +133,7 @@ class Game:
 
     def edit_both(self, who: str) -> None:
         """One batch in both files."""
-        if any(path not in self.book.files or not self.own(path)[1:] for path in PATHS):
+        if any(path not in self.daemon.files or not self.own(path)[1:] for path in PATHS):
             return None
         parts = []
         for path in PATHS:
@@ -143,7 +143,7 @@ class Game:
         return self.wrote(who, self.call(who, "apply_patch", {"patch": patch, "safety_check": "off"}), PATHS)
 
     def remove(self, who: str, path: str) -> None:
-        if path in self.book.files:
+        if path in self.daemon.files:
             self.wrote(who, self.call(who, "delete_file", {"path": path}), (path,))
 
     def wrote(self, who: str, reply: dict[str, Any], paths: Sequence[str]) -> None:
@@ -162,13 +162,13 @@ class Game:
 
     def save(self, path: str, lines: list[str]) -> None:
         """Another program writes."""
-        if text(lines) == self.book.text(path):
+        if text(lines) == self.daemon.read(path):
             return
         self.did.append(f"another program: {path} {lines}")
         self.counts["operations"] += 1
         self.counts["saves"] += 1
-        self.book.write(path, text(lines))
-        self.book.watch()
+        self.daemon.save(path, text(lines))
+        self.daemon.watch()
         batch = self.newest_batch()
         self.ledgers[path].put_back(self.own(path), batch, "outside")
         self.batches.append(batch)
@@ -181,8 +181,8 @@ class Game:
     def newest_batch(self) -> int:
         """Of what was done last."""
         kinds = {"file_written", "file_deleted", "outside_written", "outside_deleted"}
-        seq = self.book.journal.head
-        while (record := self.book.record(seq)) is not None:
+        seq = self.daemon.journal.head
+        while (record := self.daemon.record(seq)) is not None:
             if record.kind in kinds:
                 return record.batch
             seq -= 1
@@ -227,35 +227,35 @@ class Game:
         assert reply["ok"] or reply["error"] in NOT_DONE, reply
 
     def went_back(self, who: str, tool: str, args: dict[str, Any]) -> None:
-        before = dict(self.book.files)
+        before = dict(self.daemon.files)
         reply = self.call(who, tool, args)
         files = {file["path"]: file for file in reply.get("files", ())}
         conflicts = [conflict for file in files.values() for conflict in file["conflicts"]]
         self.counts["conflicts"] += bool(conflicts)
         for conflict in conflicts:
-            record = self.book.record(conflict["seq"])
+            record = self.daemon.record(conflict["seq"])
             assert record is not None, conflict
             assert conflict["writer"]["type"], conflict
         if not reply["ok"]:
             assert reply["error"] in NOT_DONE, reply
-            assert self.book.files == before
+            assert self.daemon.files == before
             return
         self.batches.append(reply["batch"])
         inside = [args["path"]] if "path" in args else PATHS
         for path in PATHS:
             file = files.get(path)
             if path not in inside or (file is not None and file["skipped"]):
-                assert self.book.files.get(path) == before.get(path)
+                assert self.daemon.files.get(path) == before.get(path)
                 continue
             told = file is not None and bool(file["conflicts"] or file.get("first_seen"))
             wrong = self.ledgers[path].undone(self.own(path), reply["batch"], reply["batches"], told)
             assert not wrong, (path, wrong)
             self.saves[path].append(self.lines(path))
         if self.draw.random() < 0.2:
-            after = dict(self.book.files)
+            after = dict(self.daemon.files)
             back = self.call(who, "undo" if tool == "redo" else "redo", {"batch": reply["batch"]})
             if back["ok"]:
-                assert self.book.files == before, "undone and redone is not nothing"
+                assert self.daemon.files == before, "undone and redone is not nothing"
                 self.batches.append(back["batch"])
                 for path in PATHS:
                     file = files.get(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from playbook import Playbook
+from memory_daemon import MemoryDaemon
 from quire_daemon.config import Settings
 from quire_journal.line_hash import line_id
 
@@ -19,22 +19,22 @@ def ref(line: int, said: str | bytes) -> str:
     return f"{line}#{line_id(said if isinstance(said, bytes) else said.encode())}"
 
 
-def opened(text: str | bytes = FIVE, settings: Settings | None = None, **files: str) -> Playbook:
+def opened(text: str | bytes = FIVE, settings: Settings | None = None, **files: str) -> MemoryDaemon:
     """A workspace with f.txt, which ann has read."""
-    book = Playbook({"f.txt": text, **files}, settings)
-    read(book)
-    return book
+    daemon = MemoryDaemon({"f.txt": text, **files}, settings)
+    read(daemon)
+    return daemon
 
 
-def read(book: Playbook, by: str = "ann", path: str = "f.txt") -> list[str]:
+def read(daemon: MemoryDaemon, by: str = "ann", path: str = "f.txt") -> list[str]:
     """The references that a read shows now."""
-    rows = book.call("read_file", {"path": path, "format": "hashline"}, by=by)["lines"]
+    rows = daemon.ask("read_file", {"path": path, "format": "hashline"}, by=by)["lines"]
     return [row.split("|")[0] for row in rows]
 
 
-def edit(book: Playbook, *edits: dict[str, Any], by: str = "ann", **more: Any) -> dict[str, Any]:
+def edit(daemon: MemoryDaemon, *edits: dict[str, Any], by: str = "ann", **more: Any) -> dict[str, Any]:
     """The reply to a call on f.txt."""
-    return book.call("hashline_edit", {"path": "f.txt", "edits": list(edits), **more}, by=by)
+    return daemon.ask("hashline_edit", {"path": "f.txt", "edits": list(edits), **more}, by=by)
 
 
 def put(reference: str, *content: str) -> dict[str, Any]:

@@ -6,12 +6,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from desk import Desk
 from hypothesis import given
 from hypothesis import strategies as st
 from patches import envelope, update
 
-from playbook import Playbook
+from memory_daemon import MemoryDaemon
 from quire_daemon.config import Settings
 from quire_daemon.handlers.apply_patch import PATCH_TOOL
 from quire_daemon.handlers.undo import UNDO_TOOL
@@ -19,9 +18,9 @@ from quire_journal.events import EditRefused, FileWritten
 from quire_journal.ids import blob_id
 
 
-def sha256(book: Playbook, path: str = "f.txt") -> str:
+def sha256(daemon: MemoryDaemon, path: str = "f.txt") -> str:
     """Of the file as it is."""
-    return blob_id(book.files[path]).hex()
+    return blob_id(daemon.files[path]).hex()
 
 
 # ── the tool ─────────────────────────────────────────────────────────────────
@@ -48,17 +47,17 @@ FOUR = envelope(
 )
 
 
-def four(settings: Settings | None = None) -> Playbook:
+def four(settings: Settings | None = None) -> MemoryDaemon:
     """A checkout on which the patch `FOUR` fits."""
     files = {"f.txt": "a\nb\nc\n", "gone.txt": "g\n", "old.py": "x = 1\n", "p.txt": "p\n"}
-    return Playbook(files, settings)
+    return MemoryDaemon(files, settings)
 
 
 def test_all_files_change_as_one_batch() -> None:
-    book = four()
-    reply = book.call("apply_patch", {"patch": FOUR})
+    daemon = four()
+    reply = daemon.ask("apply_patch", {"patch": FOUR})
     assert reply["ok"], reply
-    assert {path: data.decode() for path, data in book.files.items()} == {
+    assert {path: data.decode() for path, data in daemon.files.items()} == {
         "dir/new.txt": "one\ntwo\n",
         "f.txt": "A\nb\nc\nd\n",
         "new.py": "x = 2\n",
@@ -66,7 +65,7 @@ def test_all_files_change_as_one_batch() -> None:
     }
     assert (reply["operations_applied"], reply["message"]) == (6, "6 operations applied to 5 files.")
     seqs = [int(file["version"][1:]) for file in reply["files"]]
-    records = [book.record(seq) for seq in seqs]
+    records = [daemon.record(seq) for seq in seqs]
     assert [record.kind for record in records if record] == [
         "file_written",
         "file_written",
@@ -85,8 +84,8 @@ FIELDS = {
 
 
 def test_each_file_is_told_like_the_file_of_any_writing_tool() -> None:
-    book = four()
-    files = book.call("apply_patch", {"patch": FOUR})["files"]
+    daemon = four()
+    files = daemon.ask("apply_patch", {"patch": FOUR})["files"]
     assert all(set(file) >= FIELDS for file in files)
     assert [(f["path"], f["operation"], f["net_lines"]) for f in files] == [
         ("dir/new.txt", "add", 2),
@@ -97,38 +96,38 @@ def test_each_file_is_told_like_the_file_of_any_writing_tool() -> None:
     ]
     assert [f.get("moved_from") for f in files] == [None, None, None, "old.py", "p.txt"]
     assert [f["sha256"] for f in files] == [
-        None if f["operation"] == "delete" else sha256(book, f["path"]) for f in files
+        None if f["operation"] == "delete" else sha256(daemon, f["path"]) for f in files
     ]
 
 
 def test_what_the_diff_shows_can_be_edited_at_once() -> None:
-    book = four()
-    files = {f["path"]: f for f in book.call("apply_patch", {"patch": FOUR})["files"]}
+    daemon = four()
+    files = {f["path"]: f for f in daemon.ask("apply_patch", {"patch": FOUR})["files"]}
     for path in ("dir/new.txt", "f.txt", "new.py"):
         row = next(row for row in files[path]["diff"] if row.startswith("+"))
         operation = {"op": "replace_line", "hash": row[1:].split(" ")[0], "content": "edited"}
-        reply = book.call("edit", {"path": path, "operations": [operation]})
+        reply = daemon.ask("edit", {"path": path, "operations": [operation]})
         assert reply["ok"], reply
 
 
 def test_a_patch_of_one_file_is_told_at_the_top_too() -> None:
-    book = Playbook({"f.txt": "a\nb\n"})
-    reply = book.call("apply_patch", {"patch": update("-a", "+A")})
+    daemon = MemoryDaemon({"f.txt": "a\nb\n"})
+    reply = daemon.ask("apply_patch", {"patch": update("-a", "+A")})
     assert set(reply) >= FIELDS
     assert reply["message"] == "1 operation applied to f.txt: 2 → 2 lines, net +0."
     assert [(f["path"], f["version"]) for f in reply["files"]] == [("f.txt", reply["version"])]
 
 
 def test_a_whole_patch_is_undone_as_one() -> None:
-    desk = Desk()
+    daemon = MemoryDaemon()
     before = {"f.txt": b"a\nb\nc\n", "gone.txt": b"g\n", "old.py": b"x = 1\n", "p.txt": b"p\n"}
-    desk.write_all(before, desk.ben)
-    reply = desk.call(PATCH_TOOL, desk.ann, patch=FOUR)
+    daemon.write_all(before, daemon.ben)
+    reply = daemon.call(PATCH_TOOL, daemon.ann, patch=FOUR)
     assert reply["ok"], reply
-    assert sorted(desk.files) == ["dir/new.txt", "f.txt", "new.py", "q.txt"]
-    undone = desk.call(UNDO_TOOL, desk.ann)
+    assert sorted(daemon.files) == ["dir/new.txt", "f.txt", "new.py", "q.txt"]
+    undone = daemon.call(UNDO_TOOL, daemon.ann)
     assert undone["ok"], undone
-    assert {path: lying.data for path, lying in desk.files.items()} == before
+    assert dict(daemon.files) == before
 
 
 BAD = {
@@ -158,14 +157,14 @@ BAD = {
 )
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_one_file_that_cannot_be_changed_keeps_all_from_it(section: str, code: str, dry_run: bool) -> None:
-    book = Playbook({"f.txt": "a\n", "p.txt": "p\n", "dir/x": "x\n", "first.txt": "1\n"})
-    before = dict(book.files)
+    daemon = MemoryDaemon({"f.txt": "a\n", "p.txt": "p\n", "dir/x": "x\n", "first.txt": "1\n"})
+    before = dict(daemon.files)
     patch = envelope("*** Update File: first.txt", "@@", "-1", "+2", "*** Add File: z", "+z", BAD[section])
-    reply = book.call("apply_patch", {"patch": patch, "dry_run": dry_run})
+    reply = daemon.ask("apply_patch", {"patch": patch, "dry_run": dry_run})
     assert (reply["ok"], reply["error"], reply.get("valid")) == (False, code, False if dry_run else None)
-    assert book.files == before
-    assert not book.events(FileWritten)
-    assert len(book.events(EditRefused)) == (0 if dry_run else 1)
+    assert daemon.files == before
+    assert not daemon.events(FileWritten)
+    assert len(daemon.events(EditRefused)) == (0 if dry_run else 1)
 
 
 @pytest.mark.parametrize(
@@ -180,11 +179,11 @@ def test_one_file_that_cannot_be_changed_keeps_all_from_it(section: str, code: s
     ],
 )
 def test_a_path_has_one_place_in_a_patch(sections: list[str], reason: str) -> None:
-    book = Playbook({"f.txt": "a\n", "p.txt": "p\n"})
-    book.links["link.txt"] = "f.txt"
-    reply = book.call("apply_patch", {"patch": envelope(*sections)})
+    daemon = MemoryDaemon({"f.txt": "a\n", "p.txt": "p\n"})
+    daemon.files.link("link.txt", "f.txt")
+    reply = daemon.ask("apply_patch", {"patch": envelope(*sections)})
     assert (reply["error"], reply["reason"]) == ("patch_apply_error", reason)
-    assert book.files == {"f.txt": b"a\n", "p.txt": b"p\n"}
+    assert daemon.files == {"f.txt": b"a\n", "link.txt": b"a\n", "p.txt": b"p\n"}
 
 
 @pytest.mark.parametrize(
@@ -197,69 +196,68 @@ def test_a_path_has_one_place_in_a_patch(sections: list[str], reason: str) -> No
     ],
 )
 def test_a_file_that_is_there_already_is_refused_with_what_to_do_instead(sections: list[str], said: str) -> None:
-    assert said in Playbook({"f.txt": "a\nb\n"}).call("apply_patch", {"patch": envelope(*sections)})["message"]
+    assert said in MemoryDaemon({"f.txt": "a\nb\n"}).ask("apply_patch", {"patch": envelope(*sections)})["message"]
 
 
 def test_sections_that_update_one_file_are_one() -> None:
-    book = Playbook({"f.txt": "a\nb\nc\n", "g.txt": "a\n"})
-    book.links["./f.txt"] = "f.txt"
+    daemon = MemoryDaemon({"f.txt": "a\nb\nc\n", "g.txt": "a\n"})
     sections = ["*** Update File: f.txt", "-c", "+C", "*** Update File: g.txt", "-a", "+A", "*** Update File: ./f.txt"]
-    reply = book.call("apply_patch", {"patch": envelope(*sections, "@@", "-a", "+A", "@@", " b", "+x")})
+    reply = daemon.ask("apply_patch", {"patch": envelope(*sections, "@@", "-a", "+A", "@@", " b", "+x")})
     assert (reply["ok"], reply["operations_applied"], len(reply["files"])) == (True, 4, 2)
-    assert book.files == {"f.txt": b"A\nb\nx\nC\n", "g.txt": b"A\n"}
+    assert daemon.files == {"f.txt": b"A\nb\nx\nC\n", "g.txt": b"A\n"}
 
 
 def test_sections_of_one_file_do_not_see_each_other() -> None:
-    book = Playbook({"f.txt": "a\nb\n"})
+    daemon = MemoryDaemon({"f.txt": "a\nb\n"})
     patch = envelope("*** Update File: f.txt", "-a", "+x", "*** Update File: f.txt", "-x", "+y")
-    assert book.call("apply_patch", {"patch": patch})["missing_line"] == "x"
+    assert daemon.ask("apply_patch", {"patch": patch})["missing_line"] == "x"
     twice = "--- f.txt\n+++ f.txt\n@@ -1 +1 @@\n-a\n+x\n" + "--- f.txt\n+++ f.txt\n@@ -2 +2 @@\n-b\n+y\n"
-    assert book.call("apply_patch", {"patch": twice})["reason"] == "duplicate_path"
-    assert book.files == {"f.txt": b"a\nb\n"}
+    assert daemon.ask("apply_patch", {"patch": twice})["reason"] == "duplicate_path"
+    assert daemon.files == {"f.txt": b"a\nb\n"}
 
 
 def test_a_dry_run_tells_everything_and_changes_nothing() -> None:
-    book = four()
-    before = dict(book.files)
-    reply = book.call("apply_patch", {"patch": FOUR, "dry_run": True})
+    daemon = four()
+    before = dict(daemon.files)
+    reply = daemon.ask("apply_patch", {"patch": FOUR, "dry_run": True})
     assert (reply["ok"], reply["dry_run"], reply["valid"]) == (True, True, True)
     assert reply["message"] == "6 operations would be applied to 5 files."
     assert all(file["dry_run"] for file in reply["files"])
-    assert book.files == before
+    assert daemon.files == before
 
 
 def test_a_patch_that_changes_nothing_makes_no_version() -> None:
-    book = Playbook({"f.txt": "a\n"})
-    reply = book.call("apply_patch", {"patch": update("-a", "+a")})
+    daemon = MemoryDaemon({"f.txt": "a\n"})
+    reply = daemon.ask("apply_patch", {"patch": update("-a", "+a")})
     assert (reply["ok"], reply["unchanged"], reply["files"][0]["unchanged"]) == (True, True, True)
-    assert not book.events(FileWritten)
+    assert not daemon.events(FileWritten)
 
 
 def test_a_diff_that_removes_a_file_must_name_all_of_its_lines() -> None:
     patch = "--- a/f.txt\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b\n"
-    book = Playbook({"f.txt": "a\nb\nc\n"})
-    reply = book.call("apply_patch", {"patch": patch})
+    daemon = MemoryDaemon({"f.txt": "a\nb\nc\n"})
+    reply = daemon.ask("apply_patch", {"patch": patch})
     assert (reply["error"], reply["reason"]) == ("patch_apply_error", "lines_remain")
-    book.write("f.txt", "a\nb\n")
-    assert book.call("apply_patch", {"patch": patch})["deleted"]
-    assert book.files == {}
+    daemon.save("f.txt", "a\nb\n")
+    assert daemon.ask("apply_patch", {"patch": patch})["deleted"]
+    assert daemon.files == {}
 
 
 def test_an_executable_file_is_added_as_one() -> None:
-    book = Playbook()
+    daemon = MemoryDaemon()
     patch = "diff --git a/x.sh b/x.sh\nnew file mode 100755\n--- /dev/null\n+++ b/x.sh\n@@ -0,0 +1 @@\n+a\n"
-    assert book.call("apply_patch", {"patch": patch})["created"]
-    (event,) = book.events(FileWritten)
+    assert daemon.ask("apply_patch", {"patch": patch})["created"]
+    (event,) = daemon.events(FileWritten)
     assert isinstance(event, FileWritten)
     assert event.mode == 0o755
 
 
 def test_bytes_that_are_not_in_the_journal_are_not_removed_unasked() -> None:
-    book = Playbook({".env": "secret\n"})
-    book.uncaptured[".env"] = "secret"
+    daemon = MemoryDaemon({".env": "secret\n"})
+    daemon.keep_secret(".env")
     patch = envelope("*** Delete File: .env")
-    assert book.call("apply_patch", {"patch": patch})["error"] == "uncaptured"
-    reply = book.call("apply_patch", {"patch": patch, "allow_uncaptured": True})
+    assert daemon.ask("apply_patch", {"patch": patch})["error"] == "uncaptured"
+    reply = daemon.ask("apply_patch", {"patch": patch, "allow_uncaptured": True})
     assert (reply["ok"], reply["warnings"][0]["type"]) == (True, "uncaptured")
 
 
@@ -268,11 +266,11 @@ BROKEN = envelope("*** Update File: p.txt", "-p", "+P", "*** Update File: f.c", 
 
 def test_a_suspicious_result_is_told_and_if_asked_refused_for_all() -> None:
     files = {"f.c": "void f() {\n}\n", "p.txt": "p\n"}
-    book = Playbook(files)
-    strict = book.call("apply_patch", {"patch": BROKEN, "safety_check": "strict"})
+    daemon = MemoryDaemon(files)
+    strict = daemon.ask("apply_patch", {"patch": BROKEN, "safety_check": "strict"})
     assert (strict["error"], strict["path"]) == ("safety_check_failed", "f.c")
-    assert book.text("p.txt") == "p\n"
-    reply = book.call("apply_patch", {"patch": BROKEN})
+    assert daemon.read("p.txt") == "p\n"
+    reply = daemon.ask("apply_patch", {"patch": BROKEN})
     assert (reply["ok"], reply["safety_status"]) == (True, "suspicious")
     assert [file["safety_status"] for file in reply["files"]] == ["clean", "suspicious"]
     assert [(w["type"], w["path"]) for w in reply["warnings"]] == [("unbalanced", "f.c")]
@@ -290,151 +288,151 @@ def test_a_suspicious_result_is_told_and_if_asked_refused_for_all() -> None:
     ],
 )
 def test_arguments_that_cannot_be_meant_are_refused_by_name(more: dict[str, Any], named: str) -> None:
-    book = Playbook({"f.txt": "a\n"})
-    reply = book.call("apply_patch", {"patch": update("-a", "+b"), **more})
+    daemon = MemoryDaemon({"f.txt": "a\n"})
+    reply = daemon.ask("apply_patch", {"patch": update("-a", "+b"), **more})
     assert reply["error"] == "schema_invalid"
     assert named in reply["message"]
 
 
 def test_a_base_is_of_one_file() -> None:
-    reply = four().call("apply_patch", {"patch": FOUR, "base": "v3"})
+    reply = four().ask("apply_patch", {"patch": FOUR, "base": "v3"})
     assert (reply["error"], reply["argument"]) == ("schema_invalid", "base")
 
 
 def test_a_patch_is_needed() -> None:
-    assert Playbook().call("apply_patch", {})["error"] == "schema_invalid"
+    assert MemoryDaemon().ask("apply_patch", {})["error"] == "schema_invalid"
 
 
 # ── what the caller knows ────────────────────────────────────────────────────
 
 
 def test_a_patch_without_sha_takes_its_text_as_proof_and_reports() -> None:
-    book = Playbook({"f.txt": "a\nb\nc\n"})
-    book.call("read_file", {"path": "f.txt"})
-    book.write("f.txt", "new\na\nb\nc\n")
-    reply = book.call("apply_patch", {"patch": update(" a", "-b", "+B")})
-    assert (reply["ok"], book.text("f.txt")) == (True, "new\na\nB\nc\n")
+    daemon = MemoryDaemon({"f.txt": "a\nb\nc\n"})
+    daemon.ask("read_file", {"path": "f.txt"})
+    daemon.save("f.txt", "new\na\nb\nc\n")
+    reply = daemon.ask("apply_patch", {"patch": update(" a", "-b", "+B")})
+    assert (reply["ok"], daemon.read("f.txt")) == (True, "new\na\nB\nc\n")
     assert reply["files"][0]["changed_since_your_read"]
 
 
 def test_a_sha_that_is_right_is_enough() -> None:
-    book = four()
-    expected = {path: sha256(book, path) for path in ("f.txt", "gone.txt", "old.py", "p.txt")} | {"dir/new.txt": ""}
-    assert book.call("apply_patch", {"patch": FOUR, "expectedSha256ByPath": expected})["ok"]
+    daemon = four()
+    expected = {path: sha256(daemon, path) for path in ("f.txt", "gone.txt", "old.py", "p.txt")} | {"dir/new.txt": ""}
+    assert daemon.ask("apply_patch", {"patch": FOUR, "expectedSha256ByPath": expected})["ok"]
 
 
 @pytest.mark.parametrize("path", ["f.txt", "gone.txt", "old.py", "p.txt", "dir/new.txt"])
 def test_a_sha_that_is_wrong_refuses_all(path: str) -> None:
-    book = four()
-    before = dict(book.files)
-    reply = book.call("apply_patch", {"patch": FOUR, "expectedSha256ByPath": {path: "0" * 64}})
+    daemon = four()
+    before = dict(daemon.files)
+    reply = daemon.ask("apply_patch", {"patch": FOUR, "expectedSha256ByPath": {path: "0" * 64}})
     assert (reply["error"], reply["path"], reply["expectedSha256"]) == ("stale_file", path, "0" * 64)
-    assert reply["actualSha256"] == (sha256(book, path) if path in before else "")
-    assert book.files == before
+    assert reply["actualSha256"] == (sha256(daemon, path) if path in before else "")
+    assert daemon.files == before
 
 
 @pytest.mark.parametrize("path", ["f.txt", "gone.txt", "old.py", "p.txt"])
 def test_the_sha_of_an_earlier_version_tells_who_changed_it(path: str) -> None:
-    book = four()
-    book.call("read_file", {"path": path})
-    expected = {path: sha256(book, path)}
-    book.write(path, book.files[path] + b"more\n")
-    reply = book.call("apply_patch", {"patch": FOUR, "expectedSha256ByPath": expected})
+    daemon = four()
+    daemon.ask("read_file", {"path": path})
+    expected = {path: sha256(daemon, path)}
+    daemon.save(path, daemon.files[path] + b"more\n")
+    reply = daemon.ask("apply_patch", {"patch": FOUR, "expectedSha256ByPath": expected})
     assert (reply["error"], reply["reason"], reply["suggested_action"]) == ("stale_file", "changed", "re-read_file")
     assert reply["changes"][0]["writer"]["type"] == "outside"
-    assert (reply["expectedSha256"], reply["actualSha256"]) == (expected[path], sha256(book, path))
-    assert book.text("f.txt") == "a\nb\nc\n" + "more\n" * (path == "f.txt")
+    assert (reply["expectedSha256"], reply["actualSha256"]) == (expected[path], sha256(daemon, path))
+    assert daemon.read("f.txt") == "a\nb\nc\n" + "more\n" * (path == "f.txt")
 
 
 def test_a_file_that_must_not_exist_must_not() -> None:
-    book = Playbook({"f.txt": "a\n", "g.txt": "g\n"})
+    daemon = MemoryDaemon({"f.txt": "a\n", "g.txt": "g\n"})
     add = envelope("*** Add File: f.txt", "+x")
-    assert book.call("apply_patch", {"patch": add, "expectedSha256ByPath": {"f.txt": ""}})["error"] == "already_exists"
+    assert daemon.ask("apply_patch", {"patch": add, "expectedSha256ByPath": {"f.txt": ""}})["error"] == "already_exists"
     for path in ("f.txt", "g.txt"):
-        reply = book.call("apply_patch", {"patch": update("-a", "+b"), "expectedSha256ByPath": {path: ""}})
+        reply = daemon.ask("apply_patch", {"patch": update("-a", "+b"), "expectedSha256ByPath": {path: ""}})
         assert (reply["error"], reply["path"]) == ("stale_file", path)
-    assert book.text("f.txt") == "a\n"
+    assert daemon.read("f.txt") == "a\n"
 
 
 def test_what_is_expected_of_other_files_must_be_so_too() -> None:
-    book = Playbook({"f.txt": "a\n", "g.txt": "g\n"})
+    daemon = MemoryDaemon({"f.txt": "a\n", "g.txt": "g\n"})
     patch = update("-a", "+b")
     for expected, code in (({"g.txt": "0" * 64}, "stale_file"), ({"h.txt": "0" * 64}, "not_found")):
-        assert book.call("apply_patch", {"patch": patch, "expectedSha256ByPath": expected})["error"] == code
-    expected = {"g.txt": sha256(book, "g.txt"), "h.txt": ""}
-    assert book.call("apply_patch", {"patch": patch, "expectedSha256ByPath": expected})["ok"]
+        assert daemon.ask("apply_patch", {"patch": patch, "expectedSha256ByPath": expected})["error"] == code
+    expected = {"g.txt": sha256(daemon, "g.txt"), "h.txt": ""}
+    assert daemon.ask("apply_patch", {"patch": patch, "expectedSha256ByPath": expected})["ok"]
 
 
 TEN = "".join(f"line {n}\n" for n in range(10))
 
 
 def test_a_stale_patch_is_carried_over_what_others_did_when_asked() -> None:
-    book = Playbook({"f.txt": TEN})
-    book.call("read_file", {"path": "f.txt"})
-    expected = {"f.txt": sha256(book)}
-    book.write("f.txt", "top\n" + TEN)
+    daemon = MemoryDaemon({"f.txt": TEN})
+    daemon.ask("read_file", {"path": "f.txt"})
+    expected = {"f.txt": sha256(daemon)}
+    daemon.save("f.txt", "top\n" + TEN)
     args = {"patch": update(" line 5", "-line 6", "+LINE 6"), "expectedSha256ByPath": expected}
-    assert book.call("apply_patch", args)["error"] == "stale_file"
-    reply = book.call("apply_patch", {**args, "on_stale": "rebase"})
+    assert daemon.ask("apply_patch", args)["error"] == "stale_file"
+    reply = daemon.ask("apply_patch", {**args, "on_stale": "rebase"})
     assert (reply["ok"], reply["cross_version"], len(reply["rebased_over"])) == (True, True, 1)
-    assert book.text("f.txt") == "top\n" + TEN.replace("line 6", "LINE 6")
+    assert daemon.read("f.txt") == "top\n" + TEN.replace("line 6", "LINE 6")
 
 
 @pytest.mark.parametrize("proof", ["sha256", "read"])
 @pytest.mark.parametrize("named", ["as context", "as changed"])
 def test_the_break_that_others_gave_the_last_line_stays(proof: str, named: str) -> None:
     """A patch that says of this line, in passing, that it had none."""
-    book = Playbook({"f.txt": "a\nb\nc\nd"})
-    book.call("read_file", {"path": "f.txt"})
-    stated = {"expectedSha256ByPath": {"f.txt": sha256(book)}} if proof == "sha256" else {}
-    book.write("f.txt", "a\nb\nc\nd\ntheirs\n")
+    daemon = MemoryDaemon({"f.txt": "a\nb\nc\nd"})
+    daemon.ask("read_file", {"path": "f.txt"})
+    stated = {"expectedSha256ByPath": {"f.txt": sha256(daemon)}} if proof == "sha256" else {}
+    daemon.save("f.txt", "a\nb\nc\nd\ntheirs\n")
     last = " d\n\\ No newline" if named == "as context" else "-d\n\\ No newline\n+D\n\\ No newline"
     patch = f"--- a/f.txt\n+++ b/f.txt\n@@ -1,4 +1,4 @@\n-a\n+A\n b\n c\n{last} at end of file\n"
-    reply = book.call("apply_patch", {"patch": patch, "on_stale": "rebase", **stated})
+    reply = daemon.ask("apply_patch", {"patch": patch, "on_stale": "rebase", **stated})
     if named == "as context":
-        assert (reply["ok"], book.text("f.txt")) == (True, "A\nb\nc\nd\ntheirs\n")
+        assert (reply["ok"], daemon.read("f.txt")) == (True, "A\nb\nc\nd\ntheirs\n")
     else:
-        assert (reply["ok"], book.text("f.txt")) == (False, "a\nb\nc\nd\ntheirs\n")
+        assert (reply["ok"], daemon.read("f.txt")) == (False, "a\nb\nc\nd\ntheirs\n")
 
 
 def test_a_conflict_with_what_others_did_is_shown_three_ways() -> None:
-    book = Playbook({"f.txt": TEN})
-    base = book.call("read_file", {"path": "f.txt"})["version"]
-    book.write("f.txt", TEN.replace("line 6", "theirs"))
+    daemon = MemoryDaemon({"f.txt": TEN})
+    base = daemon.ask("read_file", {"path": "f.txt"})["version"]
+    daemon.save("f.txt", TEN.replace("line 6", "theirs"))
     args = {"patch": update("-line 6", "+mine"), "base": base, "on_stale": "rebase"}
-    reply = book.call("apply_patch", args)
+    reply = daemon.ask("apply_patch", args)
     assert reply["error"] == "stale_file"
     assert reply["conflict"] == {"base": ["line 6"], "theirs": ["theirs"], "yours": ["mine"]}
 
 
 def test_a_base_that_is_not_the_newest_is_stale() -> None:
-    book = Playbook({"f.txt": TEN})
-    base = book.call("read_file", {"path": "f.txt"})["version"]
+    daemon = MemoryDaemon({"f.txt": TEN})
+    base = daemon.ask("read_file", {"path": "f.txt"})["version"]
     patch = update("-line 6", "+mine")
-    book.write("f.txt", "top\n" + TEN)
-    assert book.call("apply_patch", {"patch": patch, "base": base})["error"] == "stale_file"
-    fresh = book.call("read_file", {"path": "f.txt"})["version"]
-    assert book.call("apply_patch", {"patch": patch, "base": fresh})["ok"]
+    daemon.save("f.txt", "top\n" + TEN)
+    assert daemon.ask("apply_patch", {"patch": patch, "base": base})["error"] == "stale_file"
+    fresh = daemon.ask("read_file", {"path": "f.txt"})["version"]
+    assert daemon.ask("apply_patch", {"patch": patch, "base": fresh})["ok"]
 
 
 def test_a_removal_without_text_is_of_what_the_caller_was_shown() -> None:
-    book = Playbook({"f.txt": "a\n"})
+    daemon = MemoryDaemon({"f.txt": "a\n"})
     patch = envelope("*** Delete File: f.txt")
-    book.call("read_file", {"path": "f.txt"})
-    book.write("f.txt", "a\nwork of others\n")
-    reply = book.call("apply_patch", {"patch": patch})
-    assert (reply["error"], book.text("f.txt")) == ("stale_file", "a\nwork of others\n")
-    book.call("read_file", {"path": "f.txt"})
-    assert book.call("apply_patch", {"patch": patch})["ok"]
+    daemon.ask("read_file", {"path": "f.txt"})
+    daemon.save("f.txt", "a\nwork of others\n")
+    reply = daemon.ask("apply_patch", {"patch": patch})
+    assert (reply["error"], daemon.read("f.txt")) == ("stale_file", "a\nwork of others\n")
+    daemon.ask("read_file", {"path": "f.txt"})
+    assert daemon.ask("apply_patch", {"patch": patch})["ok"]
 
 
 def test_the_setting_for_stale_calls_counts() -> None:
     settings = msgspec.convert({"edit": {"on_stale": "rebase"}}, Settings)
-    book = Playbook({"f.txt": TEN}, settings)
-    book.call("read_file", {"path": "f.txt"})
-    expected = {"f.txt": sha256(book)}
-    book.write("f.txt", "top\n" + TEN)
-    assert book.call("apply_patch", {"patch": update("-line 6", "+x"), "expectedSha256ByPath": expected})["ok"]
+    daemon = MemoryDaemon({"f.txt": TEN}, settings)
+    daemon.ask("read_file", {"path": "f.txt"})
+    expected = {"f.txt": sha256(daemon)}
+    daemon.save("f.txt", "top\n" + TEN)
+    assert daemon.ask("apply_patch", {"patch": update("-line 6", "+x"), "expectedSha256ByPath": expected})["ok"]
 
 
 # ── anything at all ──────────────────────────────────────────────────────────
@@ -467,11 +465,11 @@ FRAGMENTS = st.sampled_from(
 
 @given(st.booleans(), st.lists(FRAGMENTS, max_size=14))
 def test_no_patch_is_a_fault_and_a_refused_one_changes_nothing(wrapped: bool, lines: list[str]) -> None:
-    book = Playbook({"f.txt": "a\nb\na"})
+    daemon = MemoryDaemon({"f.txt": "a\nb\na"})
     patch = envelope("*** Update File: f.txt", *lines) if wrapped else "\n".join(lines)
-    reply = book.call("apply_patch", {"patch": patch})
+    reply = daemon.ask("apply_patch", {"patch": patch})
     if not reply["ok"]:
-        assert book.files == {"f.txt": b"a\nb\na"}
+        assert daemon.files == {"f.txt": b"a\nb\na"}
         assert reply["error"] in {
             *("patch_parse_error", "patch_apply_error", "multiple_matches", "not_found", "already_exists"),
         }

@@ -14,7 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from patches import update
 
-from playbook import Playbook
+from memory_daemon import MemoryDaemon
 from quire_daemon.dialects.apply_patch import plan_file
 from quire_daemon.dialects.patch_text import parse_patch
 from quire_journal.events import FileMoved
@@ -242,9 +242,9 @@ def test_line_numbers_count_only_where_all_of_them_are_right() -> None:
 
 
 def test_a_line_that_stands_elsewhere_than_its_number_says_is_found_and_told() -> None:
-    book = Playbook({"f.txt": "new\na\nb\n"})
-    reply = book.call("apply_patch", {"patch": "--- a/f.txt\n+++ b/f.txt\n@@ -1,2 +1,2 @@\n a\n-b\n+B\n"})
-    assert (reply["ok"], book.text("f.txt")) == (True, "new\na\nB\n")
+    daemon = MemoryDaemon({"f.txt": "new\na\nb\n"})
+    reply = daemon.ask("apply_patch", {"patch": "--- a/f.txt\n+++ b/f.txt\n@@ -1,2 +1,2 @@\n a\n-b\n+B\n"})
+    assert (reply["ok"], daemon.read("f.txt")) == (True, "new\na\nB\n")
     assert [(w["type"], w["line"]) for w in reply["warnings"]] == [("line_number_off", 2)]
 
 
@@ -265,9 +265,9 @@ def test_lines_that_are_only_added_are_added_at_the_end(text: bytes, made: bytes
 
 
 def test_a_header_over_lines_that_are_only_added_must_be_there_and_is_told_to_say_nothing() -> None:
-    book = Playbook({"f.txt": "a\nb\n"})
-    reply = book.call("apply_patch", {"patch": update("@@ a", "+new")})
-    assert (book.text("f.txt"), [(w["type"], w["line"]) for w in reply["warnings"]]) == (
+    daemon = MemoryDaemon({"f.txt": "a\nb\n"})
+    reply = daemon.ask("apply_patch", {"patch": update("@@ a", "+new")})
+    assert (daemon.read("f.txt"), [(w["type"], w["line"]) for w in reply["warnings"]]) == (
         "a\nb\nnew\n",
         [("added_at_end", 3)],
     )
@@ -314,12 +314,12 @@ def test_a_diff_as_aider_writes_it_needs_no_numbers() -> None:
 
 
 def test_aiders_diffs_of_several_files_are_one_patch() -> None:
-    book = Playbook({"f.txt": "a\nb\n", "g.txt": "c\n"})
+    daemon = MemoryDaemon({"f.txt": "a\nb\n", "g.txt": "c\n"})
     more = "--- f.txt\n+++ f.txt\n@@ ... @@\n-b\n+B\n"
     new = "--- /dev/null\n+++ n.txt\n@@ ... @@\n+n\n"
     patch = AIDER + "@@ ... @@\n-a\n+A\n\n--- g.txt\n+++ g.txt\n@@ ... @@\n-c\n+C\n" + more + new
-    assert book.call("apply_patch", {"patch": patch})["ok"]
-    assert [book.text(name) for name in ("f.txt", "g.txt", "n.txt")] == ["A\nB\n", "C\n", "n\n"]
+    assert daemon.ask("apply_patch", {"patch": patch})["ok"]
+    assert [daemon.read(name) for name in ("f.txt", "g.txt", "n.txt")] == ["A\nB\n", "C\n", "n\n"]
 
 
 def test_lines_are_added_without_context_where_there_is_no_choice() -> None:
@@ -362,9 +362,9 @@ def test_the_byte_order_mark_stays() -> None:
     bom = "\ufeff".encode()
     assert patched(bom + b"a\nb\n", update("-a", "+A")) == bom + b"A\nb\n"
     assert patched(bom + b"a\nb\n", update("-\ufeffa", "+\ufeffA")) == bom + b"A\nb\n"
-    book = Playbook({"f.txt": bom + b"a\n"})
-    reply = book.call("apply_patch", {"patch": update("-\ufeffa", "+A")})
-    assert (book.files["f.txt"], [w["type"] for w in reply["warnings"]]) == (bom + b"A\n", ["bom_kept"])
+    daemon = MemoryDaemon({"f.txt": bom + b"a\n"})
+    reply = daemon.ask("apply_patch", {"patch": update("-\ufeffa", "+A")})
+    assert (daemon.files["f.txt"], [w["type"] for w in reply["warnings"]]) == (bom + b"A\n", ["bom_kept"])
 
 
 def test_bytes_that_are_not_utf8_survive_and_never_match() -> None:
@@ -492,11 +492,11 @@ def test_what_git_diff_says_makes_one_checkout_of_another(tmp_path: Path) -> Non
         (tmp_path / path).unlink()
     lay(after)
     git("add", "-N", *(after.keys() - before.keys()))
-    book = Playbook(before)
-    reply = book.call("apply_patch", {"patch": git("diff", "-M")})
+    daemon = MemoryDaemon(before)
+    reply = daemon.ask("apply_patch", {"patch": git("diff", "-M")})
     assert reply["ok"], reply
-    assert book.files == {path: content.encode() for path, content in after.items()}
-    assert [e.to for e in book.events(FileMoved) if isinstance(e, FileMoved)] == ["name"]
+    assert daemon.files == {path: content.encode() for path, content in after.items()}
+    assert [e.to for e in daemon.events(FileMoved) if isinstance(e, FileMoved)] == ["name"]
 
 
 class Counted(bytes):

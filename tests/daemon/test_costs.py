@@ -6,9 +6,8 @@ import hashlib
 from typing import Any
 
 import pytest
-from desk import Desk, lines
 
-from playbook import Playbook
+from memory_daemon import MemoryDaemon, lines
 from quire_daemon.config import Limits, Settings, load
 from quire_daemon.dialects.matching import MOST_EDITS, MOST_REPLACEMENTS
 from quire_daemon.dialects.replacing import MOST_SPLICES
@@ -20,11 +19,11 @@ SLOW = 15  # seconds; far more than it takes, and less than it took when each op
 
 def call(before: bytes, tool: str, **args: Any) -> tuple[dict[str, Any], bytes | None]:
     """The reply to one call on f.txt, and what is in the file then."""
-    desk = Desk()
-    desk.outside("f.txt", before)
+    daemon = MemoryDaemon()
+    daemon.outside("f.txt", before)
     if tool == "edit_file":
         args["expectedSha256"] = hashlib.sha256(before).hexdigest()
-    return desk.call(TOOLS[tool], desk.ann, path="f.txt", **args), desk.text("f.txt")
+    return daemon.call(TOOLS[tool], daemon.ann, path="f.txt", **args), daemon.text("f.txt")
 
 
 # ── many replacements ──
@@ -194,9 +193,9 @@ def test_a_few_lines_of_a_long_file_are_shown_as_in_the_whole() -> None:
     assert [row.split(" ")[1].split("|")[0] for row in few["lines"]] == ["[high]", "[high]", "[low]", "[med]", "[med]"]
 
 
-def small(lines: int) -> Playbook:
+def small(lines: int) -> MemoryDaemon:
     """Ann's files, where five lines are the limit."""
-    return Playbook({"f.txt": "x\n" * lines}, Settings(limits=Limits(edit_lines=5)))
+    return MemoryDaemon({"f.txt": "x\n" * lines}, Settings(limits=Limits(edit_lines=5)))
 
 
 @pytest.mark.parametrize(
@@ -211,18 +210,18 @@ def small(lines: int) -> Playbook:
 )
 def test_a_file_of_too_many_lines_is_neither_edited_nor_made(tool: str, args: dict[str, Any]) -> None:
     for before in (5, 6):
-        book = small(before)
-        reply = book.call(tool, args)
+        daemon = small(before)
+        reply = daemon.ask(tool, args)
         assert (reply["ok"], reply["error"], reply["lineCount"], reply["limit"]) == (False, "file_too_large", 6, 5)
         assert "edit_lines" in reply["message"]
-        assert (book.text("f.txt"), book.text("g.txt")) == ("x\n" * before, None)
+        assert (daemon.read("f.txt"), daemon.read("g.txt")) == ("x\n" * before, None)
 
 
 def test_a_file_of_too_many_lines_can_be_read_without_anchors() -> None:
-    assert small(6).call("read_file", {"path": "f.txt"})["lineCount"] == 6
-    assert small(6).call("read_file", {"path": "f.txt", "format": "numbered"})["ok"]
-    assert small(6).call("read_file", {"path": "f.txt", "hashes": True})["error"] == "file_too_large"
-    assert small(5).call("read_file", {"path": "f.txt", "hashes": True})["ok"]
+    assert small(6).ask("read_file", {"path": "f.txt"})["lineCount"] == 6
+    assert small(6).ask("read_file", {"path": "f.txt", "format": "numbered"})["ok"]
+    assert small(6).ask("read_file", {"path": "f.txt", "hashes": True})["error"] == "file_too_large"
+    assert small(5).ask("read_file", {"path": "f.txt", "hashes": True})["ok"]
 
 
 def test_the_limit_of_lines_can_only_be_lowered_by_the_workspace() -> None:

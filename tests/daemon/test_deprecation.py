@@ -17,7 +17,7 @@ import pytest
 from freezegun import freeze_time
 
 import quire_daemon
-from playbook import SECOND_NS, Playbook
+from memory_daemon import SECOND, MemoryDaemon
 from quire_daemon.clock import SystemClock
 from quire_daemon.config import Dialects, EditDialect, Settings
 from quire_journal.line_hash import hash8
@@ -39,12 +39,13 @@ def until(date: str) -> Settings:
 
 def edit_at(
     moment: datetime, args: dict[str, Any], settings: Settings | None = None
-) -> tuple[dict[str, Any], Playbook]:
+) -> tuple[dict[str, Any], MemoryDaemon]:
     """The reply to a call at this moment in a journal that began at `BEGAN`, and the workspace afterwards."""
-    book = Playbook({"f.txt": "one 1\ntwo 2\n", "g.txt": "one 1\ntwo 2\n"}, settings)
-    book.first_event_ns = clock_ns(BEGAN)
-    book.now_ns = clock_ns(moment) - SECOND_NS  # the playbook lets a second pass before each call
-    return book.call("edit", args), book
+    daemon = MemoryDaemon({"f.txt": "one 1\ntwo 2\n", "g.txt": "one 1\ntwo 2\n"}, settings, clock_ns(BEGAN) - SECOND)
+    daemon.who("ann")
+    daemon.watch()
+    daemon.now_ns = clock_ns(moment)
+    return daemon.ask("edit", args), daemon
 
 
 @cache
@@ -59,12 +60,12 @@ def warned(reply: dict[str, Any]) -> list[str]:
     return [warning["type"] for warning in reply["warnings"]]
 
 
-def assert_ended(reply: dict[str, Any], book: Playbook) -> None:
+def assert_ended(reply: dict[str, Any], daemon: MemoryDaemon) -> None:
     """The old name is refused, the new one is named, and nothing has changed."""
     assert (reply["ok"], reply["error"], reply["suggested_action"]) == (False, "schema_invalid", "use_path")
     assert "`path`" in reply["message"]
     assert reply["argument"] == "path"
-    assert book.text("f.txt") == book.text("g.txt") == "one 1\ntwo 2\n"
+    assert daemon.read("f.txt") == daemon.read("g.txt") == "one 1\ntwo 2\n"
 
 
 # ── four weeks ──
@@ -72,9 +73,9 @@ def assert_ended(reply: dict[str, Any], book: Playbook) -> None:
 
 @pytest.mark.parametrize("moment", [BEGAN, BEGAN + timedelta(weeks=2), ENDS - timedelta(seconds=1), ENDS - TICK])
 def test_the_old_name_is_accepted_with_a_warning_until_the_last_moment(moment: datetime) -> None:
-    reply, book = edit_at(moment, OLD_NAME)
+    reply, daemon = edit_at(moment, OLD_NAME)
     assert reply["ok"]
-    assert book.text("f.txt") == "one 1\n"
+    assert daemon.read("f.txt") == "one 1\n"
     (warning,) = reply["warnings"]
     assert warning["type"] == "deprecated"
     assert "`file_path` is deprecated" in warning["message"]
@@ -89,10 +90,10 @@ def test_after_four_weeks_the_old_name_is_refused(moment: datetime) -> None:
 
 @pytest.mark.parametrize("moment", [BEGAN, ENDS - TICK, ENDS, ENDS + timedelta(days=3650)])
 def test_the_new_name_is_always_accepted_and_never_warned_of(moment: datetime) -> None:
-    reply, book = edit_at(moment, NEW_NAME)
+    reply, daemon = edit_at(moment, NEW_NAME)
     assert reply["ok"]
     assert warned(reply) == []
-    assert book.text("f.txt") == "one 1\n"
+    assert daemon.read("f.txt") == "one 1\n"
 
 
 def test_a_clock_that_went_back_before_the_journal_began_ends_nothing() -> None:
@@ -103,9 +104,9 @@ def test_a_clock_that_went_back_before_the_journal_began_ends_nothing() -> None:
 
 
 def test_of_both_names_the_new_one_counts_and_the_old_one_is_warned_of() -> None:
-    reply, book = edit_at(ENDS - TICK, BOTH)
+    reply, daemon = edit_at(ENDS - TICK, BOTH)
     assert (reply["ok"], reply["path"], warned(reply)) == (True, "f.txt", ["deprecated"])
-    assert (book.text("f.txt"), book.text("g.txt")) == ("one 1\n", "one 1\ntwo 2\n")
+    assert (daemon.read("f.txt"), daemon.read("g.txt")) == ("one 1\n", "one 1\ntwo 2\n")
 
 
 def test_both_names_are_refused_when_the_old_one_has_ended() -> None:
@@ -136,10 +137,10 @@ def test_a_stated_day_before_the_journal_began_means_never() -> None:
 
 
 def test_a_stated_day_that_is_none_is_named_and_nothing_is_done() -> None:
-    reply, book = edit_at(BEGAN, OLD_NAME, until("soon"))
+    reply, daemon = edit_at(BEGAN, OLD_NAME, until("soon"))
     assert (reply["ok"], reply["error"]) == (False, "schema_invalid")
     assert "dialects.edit.file_path_until" in reply["message"]
-    assert book.text("f.txt") == "one 1\ntwo 2\n"
+    assert daemon.read("f.txt") == "one 1\ntwo 2\n"
     assert edit_at(BEGAN, NEW_NAME, until("soon"))[0]["ok"]
 
 

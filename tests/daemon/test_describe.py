@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import pytest
 
-from playbook import Playbook
+from memory_daemon import MemoryDaemon
 from quire_daemon.config import Dialect, Mcp, Settings, load
 from quire_daemon.dialects import DIALECTS
 from quire_daemon.handlers import TOOLS
@@ -24,7 +24,7 @@ ALL = Settings(mcp=Mcp(dialects=get_args(Dialect)))
 
 def listed(settings: Settings | None = None, **arguments: Any) -> dict[str, dict[str, Any]]:
     """The reply of `describe`, by name."""
-    reply = Playbook(settings=settings).call("describe", arguments)
+    reply = MemoryDaemon(settings=settings).ask("describe", arguments)
     assert reply["ok"], reply
     return {tool["name"]: tool for tool in reply["tools"]}
 
@@ -89,8 +89,9 @@ def test_annotations_say_all_four_and_agree_with_the_tool(name: str) -> None:
 
 
 def test_every_argument_is_shown_or_is_another_name_of_one_that_is() -> None:
+    all_tools = TOOLS | {name: service.tool() for name, service in SERVICES.items()}
     for name, tool in everything().items():
-        unseen = set(flat(TOOLS[name].params)["properties"]) - set(tool["schema"]["properties"])
+        unseen = set(flat(all_tools[name].params)["properties"]) - set(tool["schema"]["properties"])
         assert unseen == set(tool["aliases"]) | ({"path"} if name == "apply_patch" else set()), name
 
 
@@ -130,7 +131,7 @@ def test_every_tool_is_told_of(name: str) -> None:
 
 
 def test_a_tool_that_there_is_not_is_refused_with_the_names_of_those_that_are() -> None:
-    reply = Playbook().call("describe", {"tool": "edti"})
+    reply = MemoryDaemon().ask("describe", {"tool": "edti"})
     assert (reply["ok"], reply["error"]) == (False, "not_found")
     assert "hashline_edit" in reply["message"]
 

@@ -10,7 +10,7 @@ from hashlines import FIVE, FOUR, LAST, ONE, TEN, THREE, TWO, after, before, edi
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playbook import Playbook
+from memory_daemon import MemoryDaemon
 from quire_daemon.config import Dialects, HashlineDialect, Settings
 from quire_journal.events import FileDeleted, FileMoved, FileWritten
 from quire_journal.line_hash import hash8, line_id
@@ -42,74 +42,74 @@ REPLACING = Settings(dialects=Dialects(hashline_edit=HashlineDialect(allow_repla
     ],
 )
 def test_each_variant_does_what_it_says(wanted: dict[str, Any], result: str) -> None:
-    book = opened()
-    reply = edit(book, wanted)
+    daemon = opened()
+    reply = edit(daemon, wanted)
     assert reply["ok"], reply
-    assert book.text("f.txt") == result
+    assert daemon.read("f.txt") == result
     assert reply["operations_applied"] == 1
     assert reply["message"].startswith("1 operation applied")
 
 
 def test_a_reply_carries_what_every_writing_tool_tells_and_the_first_changed_line() -> None:
-    book = opened(TEN)
-    reply = edit(book, put(ref(4, "line 4"), "four"), after(ref(8, "line 8"), "new"))
+    daemon = opened(TEN)
+    reply = edit(daemon, put(ref(4, "line 4"), "four"), after(ref(8, "line 8"), "new"))
     assert reply["first_changed_line"] == 4
     assert (reply["operations_applied"], reply["net_lines"], reply["anchors_valid_through"]) == (2, 1, 3)
     assert (reply["writer_type"], reply["baseline_continuity"]) == ("edit", "clean")
     assert [(c["start"], c["end"]) for c in reply["changed"]] == [(4, 4), (9, 9)]
     assert f"+4#{hash8(b'four')[:6]} [high]|four" in reply["diff"]
-    (write,) = book.events(FileWritten)
+    (write,) = daemon.events(FileWritten)
     assert isinstance(write, FileWritten)
     assert write.dialect == "hashline_edit"
 
 
 def test_the_first_changed_line_is_the_first_that_differs() -> None:
-    book = opened()
-    assert edit(book, span(ONE, THREE, "one", "two", "3"))["first_changed_line"] == 3
-    assert edit(book, span(ref(4, "four"), ref(5, "five")))["first_changed_line"] == 4
+    daemon = opened()
+    assert edit(daemon, span(ONE, THREE, "one", "two", "3"))["first_changed_line"] == 3
+    assert edit(daemon, span(ref(4, "four"), ref(5, "five")))["first_changed_line"] == 4
 
 
 def test_all_edits_are_judged_on_one_snapshot_whatever_their_order() -> None:
     for order in (1, -1):
-        book = opened()
+        daemon = opened()
         edits = [put(ONE, "1", "1b"), put(THREE), after(FOUR, "4b"), before(LAST, "5a"), put(LAST, "5")][::order]
-        assert edit(book, *edits)["ok"]
+        assert edit(daemon, *edits)["ok"]
         between = ["4b", "5a"][::order]
-        assert book.text("f.txt") == "".join(f"{s}\n" for s in ["1", "1b", "two", "four", *between, "5"])
+        assert daemon.read("f.txt") == "".join(f"{s}\n" for s in ["1", "1b", "two", "four", *between, "5"])
 
 
 def test_inserts_at_one_gap_keep_the_order_of_the_call() -> None:
-    book = opened("a\nb\n")
+    daemon = opened("a\nb\n")
     edits = [after(ref(1, "a"), "x"), before(ref(2, "b"), "y"), after(ref(1, "a"), "z")]
-    assert edit(book, *edits)["operations_applied"] == 3
-    assert book.text("f.txt") == "a\nx\ny\nz\nb\n"
+    assert edit(daemon, *edits)["operations_applied"] == 3
+    assert daemon.read("f.txt") == "a\nx\ny\nz\nb\n"
 
 
 def test_an_insert_may_stand_at_the_edge_of_a_range_that_is_replaced() -> None:
-    book = opened()
-    assert edit(book, span(TWO, FOUR, "x"), before(TWO, "a"), after(FOUR, "b"), before(LAST, "c"))["ok"]
-    assert book.text("f.txt") == "one\na\nx\nb\nc\nfive\n"
+    daemon = opened()
+    assert edit(daemon, span(TWO, FOUR, "x"), before(TWO, "a"), after(FOUR, "b"), before(LAST, "c"))["ok"]
+    assert daemon.read("f.txt") == "one\na\nx\nb\nc\nfive\n"
 
 
 def test_low_quality_lines_are_as_good_as_any() -> None:
-    book = opened("f() {\n}\n\ng() {\n}\n")
-    assert edit(book, after(ref(2, "}"), "h()"), after(ref(3, ""), "// g"), put(ref(5, "}"), "};"))["ok"]
-    assert book.text("f.txt") == "f() {\n}\nh()\n\n// g\ng() {\n};\n"
+    daemon = opened("f() {\n}\n\ng() {\n}\n")
+    assert edit(daemon, after(ref(2, "}"), "h()"), after(ref(3, ""), "// g"), put(ref(5, "}"), "};"))["ok"]
+    assert daemon.read("f.txt") == "f() {\n}\nh()\n\n// g\ng() {\n};\n"
 
 
 def test_of_equal_lines_the_one_with_the_number_is_meant() -> None:
-    book = opened("}\n}\n}\n")
-    assert edit(book, put(ref(2, "}"), "here"))["ok"]
-    assert book.text("f.txt") == "}\nhere\n}\n"
+    daemon = opened("}\n}\n}\n")
+    assert edit(daemon, put(ref(2, "}"), "here"))["ok"]
+    assert daemon.read("f.txt") == "}\nhere\n}\n"
 
 
 @pytest.mark.parametrize("variant", [put(TWO, "x"), after(TWO, "x"), span(TWO, THREE, "x")])
 def test_a_field_that_is_null_is_left_out(variant: dict[str, Any]) -> None:
     fields = ("target", "first", "last", "before", "after", "new_content", "inserted_lines", "old_text", "new_text")
-    book, other = opened(), opened()
-    assert edit(book, {**dict.fromkeys(fields), **variant})["ok"]
+    daemon, other = opened(), opened()
+    assert edit(daemon, {**dict.fromkeys(fields), **variant})["ok"]
     assert edit(other, variant)["ok"]
-    assert book.text("f.txt") == other.text("f.txt")
+    assert daemon.read("f.txt") == other.read("f.txt")
     assert edit(opened(), {"target": TWO, "new_content": None, "first": None})["error"] == "invalid_variant"
     assert edit(opened(), {**put(TWO, "x"), "note": None})["error"] == "invalid_variant"
 
@@ -118,18 +118,18 @@ def test_a_field_that_is_null_is_left_out(variant: dict[str, Any]) -> None:
     "said", ["+1 for this", "- item", "# Note: keep me", "3#abcd|three", ">>> 2#ab|x", "  deep", "\t"]
 )
 def test_content_is_taken_as_it_is(said: str) -> None:
-    book = opened()
-    assert edit(book, put(TWO, said))["ok"]
-    assert book.text("f.txt") == FIVE.replace("two", said)
+    daemon = opened()
+    assert edit(daemon, put(TWO, said))["ok"]
+    assert daemon.read("f.txt") == FIVE.replace("two", said)
 
 
 @pytest.mark.parametrize(
     ("element", "becomes"), [("a\nb", "a\nb\n"), ("a\n", "a\n"), ("\n", "\n"), ("a\r\nb", "a\nb\n")]
 )
 def test_an_element_with_line_breaks_is_lines(element: str, becomes: str) -> None:
-    book = opened()
-    assert edit(book, put(TWO, element))["ok"]
-    assert book.text("f.txt") == FIVE.replace("two\n", becomes)
+    daemon = opened()
+    assert edit(daemon, put(TWO, element))["ok"]
+    assert daemon.read("f.txt") == FIVE.replace("two\n", becomes)
 
 
 # ── references ───────────────────────────────────────────────────────────────
@@ -139,8 +139,8 @@ def test_an_element_with_line_breaks_is_lines(element: str, becomes: str) -> Non
     "reference", [f"{TWO}|two", f"{TWO}|", f">>> {TWO}|two", f">>>{TWO}", f"{TWO}|a | b", TWO.upper(), f"{TWO}|a\nb"]
 )
 def test_what_is_copied_along_with_a_reference_is_tolerated(reference: str) -> None:
-    book = opened()
-    assert edit(book, put(reference, "2"))["ok"]
+    daemon = opened()
+    assert edit(daemon, put(reference, "2"))["ok"]
 
 
 @pytest.mark.parametrize(
@@ -152,18 +152,18 @@ def test_what_is_copied_along_with_a_reference_is_tolerated(reference: str) -> N
 )
 @pytest.mark.parametrize("name", ["target", "after"])
 def test_anything_else_is_no_reference(name: str, reference: str) -> None:
-    book = opened()
-    reply = edit(book, after(ONE, "x"), put(reference, "2") if name == "target" else after(reference, "x"))
+    daemon = opened()
+    reply = edit(daemon, after(ONE, "x"), put(reference, "2") if name == "target" else after(reference, "x"))
     assert (reply["error"], reply["edit_index"]) == ("invalid_ref", 1)
-    assert book.text("f.txt") == FIVE
+    assert daemon.read("f.txt") == FIVE
 
 
 @pytest.mark.parametrize("digits", [6, 8])
 def test_the_hash_that_diffs_show_names_a_line_too(digits: int) -> None:
-    book = opened()
-    assert edit(book, put(TWO, "2"))["ok"]
-    assert edit(book, put(f"2#{hash8(b'2')[:digits]}", "second"))["ok"]
-    assert edit(book, put(f"2#{hash8(b'2')[:digits]}", "third"))["error"] == "hash_mismatch"
+    daemon = opened()
+    assert edit(daemon, put(TWO, "2"))["ok"]
+    assert edit(daemon, put(f"2#{hash8(b'2')[:digits]}", "second"))["ok"]
+    assert edit(daemon, put(f"2#{hash8(b'2')[:digits]}", "third"))["error"] == "hash_mismatch"
 
 
 @pytest.mark.parametrize("name", ["z", "zz", "0" * 40, "abc", hash8(b"two")[:5], "two"])
@@ -174,16 +174,16 @@ def test_the_length_of_an_id_does_not_matter_but_what_it_says_does(name: str) ->
 
 @pytest.mark.parametrize("line", [6, 99, 999_999_999_999_999_999])
 def test_a_line_beyond_the_file_is_out_of_range(line: int) -> None:
-    book = opened()
+    daemon = opened()
     for wanted in (
         put(f"{line}#ab", "x"),
         span(TWO, f"{line}#ab", "x"),
         span(f"{line}#ab", TWO),
         before(f"{line}#ab", "x"),
     ):
-        reply = edit(book, wanted)
+        reply = edit(daemon, wanted)
         assert (reply["error"], reply["line_count"], reply["lines_beyond"]) == ("line_out_of_range", 5, [line])
-    assert book.text("f.txt") == FIVE
+    assert daemon.read("f.txt") == FIVE
 
 
 def test_an_empty_file_has_no_line_to_name() -> None:
@@ -234,22 +234,22 @@ def test_an_empty_file_has_no_line_to_name() -> None:
     ],
 )
 def test_a_call_that_makes_no_sense_is_refused_and_changes_nothing(edits: list[Any], code: str) -> None:
-    book = opened()
+    daemon = opened()
     for more in ({}, {"dry_run": True}):
-        reply = edit(book, *edits, **more)
+        reply = edit(daemon, *edits, **more)
         assert (reply["ok"], reply["error"]) == (False, code), reply
-    assert book.text("f.txt") == FIVE
-    assert not book.events(FileWritten)
+    assert daemon.read("f.txt") == FIVE
+    assert not daemon.events(FileWritten)
 
 
 def test_edits_and_file_operations_that_are_missing_altogether_are_no_op() -> None:
-    assert opened().call("hashline_edit", {"path": "f.txt"})["error"] == "no_op"
+    assert opened().ask("hashline_edit", {"path": "f.txt"})["error"] == "no_op"
 
 
 def test_a_line_that_stays_as_it_is_beside_one_that_changes_is_no_reason_to_refuse() -> None:
-    book = opened()
-    assert edit(book, put(TWO, "two"), put(THREE, "3"))["ok"]
-    assert book.text("f.txt") == FIVE.replace("three", "3")
+    daemon = opened()
+    assert edit(daemon, put(TWO, "two"), put(THREE, "3"))["ok"]
+    assert daemon.read("f.txt") == FIVE.replace("three", "3")
 
 
 @pytest.mark.parametrize(
@@ -258,25 +258,25 @@ def test_a_line_that_stays_as_it_is_beside_one_that_changes_is_no_reason_to_refu
     ids=["set", "in", "cut", "end"],
 )
 def test_identical_edits_count_once(twice: dict[str, Any]) -> None:
-    once, book = opened(), opened()
+    once, daemon = opened(), opened()
     edit(once, twice)
-    reply = edit(book, twice, dict(twice))
+    reply = edit(daemon, twice, dict(twice))
     assert reply["operations_applied"] == 1
-    assert book.files == once.files
+    assert daemon.files == once.files
 
 
 def test_a_missing_file_is_not_found() -> None:
-    assert Playbook().call("hashline_edit", {"path": "f.txt", "edits": [put(TWO, "2")]})["error"] == "not_found"
+    assert MemoryDaemon().ask("hashline_edit", {"path": "f.txt", "edits": [put(TWO, "2")]})["error"] == "not_found"
 
 
 def test_a_dry_run_does_everything_but_the_write() -> None:
-    book = opened()
-    reply = edit(book, put(TWO, "2"), dry_run=True)
+    daemon = opened()
+    reply = edit(daemon, put(TWO, "2"), dry_run=True)
     assert (reply["ok"], reply["dry_run"], reply["valid"], reply["first_changed_line"]) == (True, True, True, 2)
-    assert edit(book, put(TWO, "2"), rename="new/g.txt", dry_run=True)["valid"]
-    assert edit(book, delete=True, dry_run=True)["valid"]
-    assert book.files == {"f.txt": FIVE.encode()}
-    assert not book.events(FileWritten, FileMoved, FileDeleted)
+    assert edit(daemon, put(TWO, "2"), rename="new/g.txt", dry_run=True)["valid"]
+    assert edit(daemon, delete=True, dry_run=True)["valid"]
+    assert daemon.files == {"f.txt": FIVE.encode()}
+    assert not daemon.events(FileWritten, FileMoved, FileDeleted)
 
 
 # ── texts in place of references ─────────────────────────────────────────────
@@ -288,37 +288,37 @@ def replace(old: str, new: str, **more: Any) -> dict[str, Any]:
 
 
 def test_where_the_settings_allow_it_a_text_may_be_replaced() -> None:
-    book = opened("x = 42\ny = 42\n", REPLACING)
-    assert edit(book, replace("x = 42", "x = 99"))["ok"]
-    assert edit(book, replace("9\ny", "8\nz"))["ok"]
-    assert book.text("f.txt") == "x = 98\nz = 42\n"
+    daemon = opened("x = 42\ny = 42\n", REPLACING)
+    assert edit(daemon, replace("x = 42", "x = 99"))["ok"]
+    assert edit(daemon, replace("9\ny", "8\nz"))["ok"]
+    assert daemon.read("f.txt") == "x = 98\nz = 42\n"
 
 
 def test_a_text_must_be_there_and_once_unless_all_are_meant() -> None:
-    book = opened("a b\na c\n", REPLACING)
-    assert edit(book, replace("x", "y"))["error"] == "old_text_not_found"
-    assert edit(book, replace("a  c", "y"))["near_miss"]["line"] == 2
-    reply = edit(book, replace("a", "A"))
+    daemon = opened("a b\na c\n", REPLACING)
+    assert edit(daemon, replace("x", "y"))["error"] == "old_text_not_found"
+    assert edit(daemon, replace("a  c", "y"))["near_miss"]["line"] == 2
+    reply = edit(daemon, replace("a", "A"))
     assert (reply["error"], reply["match_count"]) == ("multiple_matches", 2)
-    assert edit(book, replace("", "y"))["error"] == "schema_invalid"
-    assert edit(book, replace("a", "a"), replace("c", "c"))["error"] in ("no_op", "multiple_matches")
-    assert edit(book, replace("a", "a", all=True))["error"] == "no_op"
-    assert edit(book, replace("a", "A", all=True))["operations_applied"] == 1
-    assert book.text("f.txt") == "A b\nA c\n"
+    assert edit(daemon, replace("", "y"))["error"] == "schema_invalid"
+    assert edit(daemon, replace("a", "a"), replace("c", "c"))["error"] in ("no_op", "multiple_matches")
+    assert edit(daemon, replace("a", "a", all=True))["error"] == "no_op"
+    assert edit(daemon, replace("a", "A", all=True))["operations_applied"] == 1
+    assert daemon.read("f.txt") == "A b\nA c\n"
 
 
 def test_a_text_and_references_are_judged_on_one_snapshot() -> None:
-    book = opened(FIVE, REPLACING)
-    assert edit(book, replace("two", "four"), put(FOUR, "4"))["ok"]
-    assert book.text("f.txt") == "one\nfour\nthree\n4\nfive\n"
-    assert edit(book, replace("four", "2"), put(ref(2, "four"), "x"))["error"] == "overlapping_edits"
-    assert edit(book, replace("four", "2"), replace("four", "2"))["operations_applied"] == 1
+    daemon = opened(FIVE, REPLACING)
+    assert edit(daemon, replace("two", "four"), put(FOUR, "4"))["ok"]
+    assert daemon.read("f.txt") == "one\nfour\nthree\n4\nfive\n"
+    assert edit(daemon, replace("four", "2"), put(ref(2, "four"), "x"))["error"] == "overlapping_edits"
+    assert edit(daemon, replace("four", "2"), replace("four", "2"))["operations_applied"] == 1
 
 
 def test_a_text_is_its_own_proof() -> None:
-    book = opened(FIVE, REPLACING)
-    book.write("f.txt", "NEW\n" + FIVE.replace("three", "3 three"))
-    reply = edit(book, replace("3 three", "drei"))
+    daemon = opened(FIVE, REPLACING)
+    daemon.save("f.txt", "NEW\n" + FIVE.replace("three", "3 three"))
+    reply = edit(daemon, replace("3 three", "drei"))
     assert reply["ok"]
     assert reply["changed_since_your_read"]
 
@@ -341,25 +341,25 @@ def test_a_text_is_its_own_proof() -> None:
     ],
 )
 def test_lines_that_no_edit_names_keep_their_bytes(text: bytes, line: int, said: bytes, result: bytes) -> None:
-    book = opened(text)
-    assert read(book)[line - 1] == ref(line, said)
-    assert edit(book, put(ref(line, said), "X"))["ok"]
-    assert book.files["f.txt"] == result
+    daemon = opened(text)
+    assert read(daemon)[line - 1] == ref(line, said)
+    assert edit(daemon, put(ref(line, said), "X"))["ok"]
+    assert daemon.files["f.txt"] == result
 
 
 def test_lines_that_differ_only_in_bytes_that_are_not_utf8_have_ids_of_their_own() -> None:
-    book = opened(b"caf\xe9\n")
-    book.write("f.txt", b"caf\xe8\n")
-    assert edit(book, put(ref(1, b"caf\xe9"), "x"))["error"] == "hash_mismatch"
+    daemon = opened(b"caf\xe9\n")
+    daemon.save("f.txt", b"caf\xe8\n")
+    assert edit(daemon, put(ref(1, b"caf\xe9"), "x"))["error"] == "hash_mismatch"
 
 
 @pytest.mark.parametrize(
     ("text", "result"), [("", "x\n"), ("a", "a\nx"), ("a\n", "a\nx\n"), ("a\r\n", "a\r\nx\r\n"), ("\r", "\rx\r")]
 )
 def test_without_references_lines_go_to_the_end_and_the_final_break_stays(text: str, result: str) -> None:
-    book = opened(text)
-    assert edit(book, {"inserted_lines": ["x"]})["ok"]
-    assert book.text("f.txt") == result
+    daemon = opened(text)
+    assert edit(daemon, {"inserted_lines": ["x"]})["ok"]
+    assert daemon.read("f.txt") == result
 
 
 def test_without_a_final_break_the_last_line_can_be_replaced_removed_or_followed() -> None:
@@ -368,9 +368,9 @@ def test_without_a_final_break_the_last_line_can_be_replaced_removed_or_followed
         (put(ref(2, "b")), "a"),
         (after(ref(2, "b"), "c"), "a\nb\nc"),
     ):
-        book = opened("a\nb")
-        assert edit(book, wanted)["ok"]
-        assert book.text("f.txt") == result
+        daemon = opened("a\nb")
+        assert edit(daemon, wanted)["ok"]
+        assert daemon.read("f.txt") == result
 
 
 # ── random files, random edits ───────────────────────────────────────────────
@@ -433,9 +433,9 @@ def test_a_call_does_what_a_naive_reading_of_it_says(call: Any) -> None:
             kept.append((line, len(expected)))
             expected.append(rows[line][0])
         line += 1
-    book = opened(data)
-    reply = edit(book, *edits)
-    result = book.files["f.txt"]
+    daemon = opened(data)
+    reply = edit(daemon, *edits)
+    result = daemon.files["f.txt"]
     if not reply["ok"]:
         assert reply["error"] == "no_op"
         assert result == data
@@ -468,19 +468,19 @@ def test_a_line_is_changed_only_where_it_is_the_one_that_was_shown(
     stop = data.draw(st.integers(start, length))
     line = data.draw(st.integers(0, length - 1))
     theirs = [*base[:start], *(f"theirs {n}" for n in range(made)), *base[stop:]]
-    book = opened("".join(f"{said}\n" for said in base))
-    book.write("f.txt", "".join(f"{said}\n" for said in theirs))
-    reply = edit(book, put(ref(line + 1, base[line]), "mine"), on_stale=on_stale)
+    daemon = opened("".join(f"{said}\n" for said in base))
+    daemon.save("f.txt", "".join(f"{said}\n" for said in theirs))
+    reply = edit(daemon, put(ref(line + 1, base[line]), "mine"), on_stale=on_stale)
     shift = made - (stop - start)
     if reply["ok"]:
         landed = reply["first_changed_line"] - 1
-        assert book.text("f.txt") == "".join(f"{s}\n" for s in [*theirs[:landed], "mine", *theirs[landed + 1 :]])
+        assert daemon.read("f.txt") == "".join(f"{s}\n" for s in [*theirs[:landed], "mine", *theirs[landed + 1 :]])
         assert landed == line or on_stale == "rebase"
         if twin != "}":
             assert theirs[landed] == base[line]
     else:
         assert reply["error"] == "hash_mismatch"
-        assert book.text("f.txt") == "".join(f"{said}\n" for said in theirs)
+        assert daemon.read("f.txt") == "".join(f"{said}\n" for said in theirs)
     if twin != "}":  # then it is plain what became of which line
         still = line < start or (line >= stop and not shift)
         followed = line + 1 < start or line > stop or (start == stop and not made)

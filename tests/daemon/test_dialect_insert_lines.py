@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from playbook import Playbook
+from memory_daemon import MemoryDaemon
 
 
-def insert(book: Playbook, number: int, text: str, **args: Any) -> dict[str, Any]:
+def insert(daemon: MemoryDaemon, number: int, text: str, **args: Any) -> dict[str, Any]:
     """A call on f.txt."""
-    return book.call("insert_lines", {"file": "f.txt", "line_number": number, "text": text, **args})
+    return daemon.ask("insert_lines", {"file": "f.txt", "line_number": number, "text": text, **args})
 
 
 @pytest.mark.parametrize(
@@ -42,54 +42,54 @@ def insert(book: Playbook, number: int, text: str, **args: Any) -> dict[str, Any
 def test_the_text_comes_before_the_line_as_lines_of_its_own(
     before: bytes, number: int, text: str, after: bytes
 ) -> None:
-    book = Playbook({"f.txt": before})
-    reply = insert(book, number, text)
+    daemon = MemoryDaemon({"f.txt": before})
+    reply = insert(daemon, number, text)
     assert (reply["ok"], reply["lines_inserted"]) == (True, reply["net_lines"])
-    assert book.files["f.txt"] == after
+    assert daemon.files["f.txt"] == after
 
 
 @pytest.mark.parametrize("number", [4, 10, -2, -100, 2**40])
 def test_a_line_that_is_not_there_is_refused(number: int) -> None:
-    book = Playbook({"f.txt": "a\nb\n"})
-    reply = insert(book, number, "X")
+    daemon = MemoryDaemon({"f.txt": "a\nb\n"})
+    reply = insert(daemon, number, "X")
     assert (reply["error"], reply["lineCount"], reply["lines_inserted"]) == ("line_out_of_range", 2, 0)
-    assert book.text("f.txt") == "a\nb\n"
+    assert daemon.read("f.txt") == "a\nb\n"
 
 
 def test_a_line_number_is_stale_when_others_changed_the_file_since() -> None:
-    book = Playbook({"f.txt": "a\nb\nc\nd\n"})
-    book.call("read_file", {"path": "f.txt"})
-    book.write("f.txt", "zero\na\nb\nc\nd\n")
-    reply = insert(book, 4, "X")
+    daemon = MemoryDaemon({"f.txt": "a\nb\nc\nd\n"})
+    daemon.ask("read_file", {"path": "f.txt"})
+    daemon.save("f.txt", "zero\na\nb\nc\nd\n")
+    reply = insert(daemon, 4, "X")
     assert (reply["error"], reply["suggested_action"]) == ("stale_base", "re-read_file")
     assert reply["changes"][0]["lines"] == [[1, 1]]
-    assert book.text("f.txt") == "zero\na\nb\nc\nd\n"
-    assert insert(book, 4, "X")["ok"]  # the refusal has shown what is there
+    assert daemon.read("f.txt") == "zero\na\nb\nc\nd\n"
+    assert insert(daemon, 4, "X")["ok"]  # the refusal has shown what is there
 
 
 def test_a_line_number_follows_its_line_when_rebased() -> None:
-    book = Playbook({"f.txt": "a\nb\nc\nd\n"})
-    book.call("read_file", {"path": "f.txt"})
-    book.write("f.txt", "zero\na\nb\nc\nd\n")
-    reply = insert(book, 4, "X", on_stale="rebase")
+    daemon = MemoryDaemon({"f.txt": "a\nb\nc\nd\n"})
+    daemon.ask("read_file", {"path": "f.txt"})
+    daemon.save("f.txt", "zero\na\nb\nc\nd\n")
+    reply = insert(daemon, 4, "X", on_stale="rebase")
     assert (reply["ok"], reply["cross_version"]) == (True, True)
-    assert book.text("f.txt") == "zero\na\nb\nc\nX\nd\n"
+    assert daemon.read("f.txt") == "zero\na\nb\nc\nX\nd\n"
 
 
 @pytest.mark.parametrize(("number", "after"), [(0, "X\nzero\na\n"), (-1, "zero\na\nX\n")])
 def test_top_and_end_are_where_they_are_whatever_others_changed(number: int, after: str) -> None:
-    book = Playbook({"f.txt": "a\n"})
-    book.call("read_file", {"path": "f.txt"})
-    book.write("f.txt", "zero\na\n")
-    reply = insert(book, number, "X")
+    daemon = MemoryDaemon({"f.txt": "a\n"})
+    daemon.ask("read_file", {"path": "f.txt"})
+    daemon.save("f.txt", "zero\na\n")
+    reply = insert(daemon, number, "X")
     assert reply["ok"]
     assert reply["changed_since_your_read"]
-    assert book.text("f.txt") == after
+    assert daemon.read("f.txt") == after
 
 
 @pytest.mark.parametrize(
     "args", [{"line_number": "1", "text": "x"}, {"text": "x"}, {"line_number": 1}, {"line_number": 1.5, "text": ""}]
 )
 def test_bad_arguments_are_refused(args: dict[str, Any]) -> None:
-    reply = Playbook({"f.txt": "a\n"}).call("insert_lines", {"file": "f.txt", **args})
+    reply = MemoryDaemon({"f.txt": "a\n"}).ask("insert_lines", {"file": "f.txt", **args})
     assert reply["error"] == "schema_invalid"

@@ -6,14 +6,16 @@ from typing import Any
 
 import pytest
 
-from playbook import Playbook
+from memory_daemon import MemoryDaemon
 
 SIX = "1\n2\n3\n4\n5\n6\n"
 
 
-def replace(book: Playbook, start: int, end: int, text: str, **args: Any) -> dict[str, Any]:
+def replace(daemon: MemoryDaemon, start: int, end: int, text: str, **args: Any) -> dict[str, Any]:
     """A call on f.txt."""
-    return book.call("replace_lines", {"file": "f.txt", "start_line": start, "end_line": end, "new_text": text, **args})
+    return daemon.ask(
+        "replace_lines", {"file": "f.txt", "start_line": start, "end_line": end, "new_text": text, **args}
+    )
 
 
 @pytest.mark.parametrize(
@@ -36,10 +38,10 @@ def replace(book: Playbook, start: int, end: int, text: str, **args: Any) -> dic
 def test_the_lines_of_the_range_give_way_and_no_others(
     before: bytes, start: int, end: int, text: str, after: bytes, removed: int, added: int
 ) -> None:
-    book = Playbook({"f.txt": before})
-    reply = replace(book, start, end, text)
+    daemon = MemoryDaemon({"f.txt": before})
+    reply = replace(daemon, start, end, text)
     assert (reply["ok"], reply["lines_removed"], reply["lines_added"]) == (True, removed, added)
-    assert book.files["f.txt"] == after
+    assert daemon.files["f.txt"] == after
 
 
 @pytest.mark.parametrize(
@@ -56,52 +58,52 @@ def test_the_lines_of_the_range_give_way_and_no_others(
     ],
 )
 def test_a_range_that_is_none_is_refused(start: int, end: int, code: str) -> None:
-    book = Playbook({"f.txt": SIX})
-    reply = replace(book, start, end, "X")
+    daemon = MemoryDaemon({"f.txt": SIX})
+    reply = replace(daemon, start, end, "X")
     assert (reply["error"], reply["lines_removed"], reply["lines_added"]) == (code, 0, 0)
-    assert book.text("f.txt") == SIX
+    assert daemon.read("f.txt") == SIX
 
 
 def test_an_end_beyond_the_file_is_the_last_line_with_a_warning() -> None:
-    book = Playbook({"f.txt": SIX})
-    book.call("read_file", {"path": "f.txt"})
-    reply = replace(book, 5, 99, "X")
+    daemon = MemoryDaemon({"f.txt": SIX})
+    daemon.ask("read_file", {"path": "f.txt"})
+    reply = replace(daemon, 5, 99, "X")
     assert (reply["ok"], reply["lines_removed"], len(reply["warnings"])) == (True, 2, 1)
-    assert book.text("f.txt") == "1\n2\n3\n4\nX\n"
+    assert daemon.read("f.txt") == "1\n2\n3\n4\nX\n"
 
 
 def test_an_empty_file_has_no_lines() -> None:
-    reply = replace(Playbook({"f.txt": ""}), 1, 1, "X")
+    reply = replace(MemoryDaemon({"f.txt": ""}), 1, 1, "X")
     assert (reply["error"], reply["suggested_action"]) == ("line_out_of_range", "write_file")
 
 
 def test_line_numbers_are_stale_when_others_changed_the_file_since() -> None:
-    book = Playbook({"f.txt": SIX})
-    book.call("read_file", {"path": "f.txt"})
-    book.write("f.txt", "0\n" + SIX)
-    reply = replace(book, 5, 5, "X")
+    daemon = MemoryDaemon({"f.txt": SIX})
+    daemon.ask("read_file", {"path": "f.txt"})
+    daemon.save("f.txt", "0\n" + SIX)
+    reply = replace(daemon, 5, 5, "X")
     assert (reply["error"], reply["touches"]) == ("stale_base", "none")
-    assert book.text("f.txt") == "0\n" + SIX
+    assert daemon.read("f.txt") == "0\n" + SIX
 
 
 def test_line_numbers_follow_their_lines_when_rebased_and_not_into_what_others_wrote() -> None:
-    book = Playbook({"f.txt": SIX})
-    base = book.call("read_file", {"path": "f.txt"})["version"]
-    book.write("f.txt", "0\n" + SIX)
-    assert replace(book, 5, 5, "X", on_stale="rebase")["ok"]
-    assert book.text("f.txt") == "0\n1\n2\n3\n4\nX\n6\n"
-    reply = replace(book, 1, 1, "Y", on_stale="rebase", base=base)
+    daemon = MemoryDaemon({"f.txt": SIX})
+    base = daemon.ask("read_file", {"path": "f.txt"})["version"]
+    daemon.save("f.txt", "0\n" + SIX)
+    assert replace(daemon, 5, 5, "X", on_stale="rebase")["ok"]
+    assert daemon.read("f.txt") == "0\n1\n2\n3\n4\nX\n6\n"
+    reply = replace(daemon, 1, 1, "Y", on_stale="rebase", base=base)
     assert reply["error"] == "stale_base"
     assert reply["conflict"]["yours"]
 
 
 def test_a_caller_moves_its_base_along_by_its_own_edits() -> None:
-    book = Playbook({"f.txt": SIX})
-    book.call("read_file", {"path": "f.txt"})
-    assert replace(book, 1, 2, "A\nB\nC")["ok"]
-    assert replace(book, 4, 4, "three")["ok"]
-    assert book.text("f.txt") == "A\nB\nC\nthree\n4\n5\n6\n"
+    daemon = MemoryDaemon({"f.txt": SIX})
+    daemon.ask("read_file", {"path": "f.txt"})
+    assert replace(daemon, 1, 2, "A\nB\nC")["ok"]
+    assert replace(daemon, 4, 4, "three")["ok"]
+    assert daemon.read("f.txt") == "A\nB\nC\nthree\n4\n5\n6\n"
 
 
 def test_unknown_arguments_are_refused() -> None:
-    assert replace(Playbook({"f.txt": SIX}), 1, 1, "X", count=2)["error"] == "schema_invalid"
+    assert replace(MemoryDaemon({"f.txt": SIX}), 1, 1, "X", count=2)["error"] == "schema_invalid"

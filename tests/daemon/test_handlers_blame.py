@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from desk import BEGAN_NS, SECOND, Desk, OnDesk, lines
 
+from memory_daemon import BEGAN_NS, SECOND, MemoryDaemon, lines
 from quire_daemon.handlers.blame import BLAME_TOOL, MOST_LINES
 from quire_daemon.handlers.read import READ_TOOL
 from quire_daemon.handlers.undo import UNDO_TOOL
@@ -20,11 +20,11 @@ def seqs(reply: dict[str, Any]) -> list[int]:
 
 
 def test_every_line_names_its_record_its_writer_the_turn_and_the_time() -> None:
-    desk = Desk()
-    eve = desk.introduce("eve", "s3", turn="t7")
-    first = desk.outside("f.txt", lines("one", "two"))
-    second = desk.write("f.txt", lines("one", "TWO", "three"), eve)
-    reply = desk.call(BLAME_TOOL, desk.ann, path="f.txt")
+    daemon = MemoryDaemon()
+    eve = daemon.introduce("eve", "s3", turn="t7")
+    first = daemon.outside("f.txt", lines("one", "two"))
+    second = daemon.write("f.txt", lines("one", "TWO", "three"), eve)
+    reply = daemon.call(BLAME_TOOL, daemon.ann, path="f.txt")
     assert (reply["ok"], reply["path"], reply["version"], reply["lineCount"]) == (True, "f.txt", f"v{second}", 3)
     assert reply["message"] == "Lines 1-3 of 3 of f.txt come from 2 versions."
     one, two, three = reply["lines"]
@@ -48,21 +48,21 @@ def test_every_line_names_its_record_its_writer_the_turn_and_the_time() -> None:
     ],
 )
 def test_only_the_lines_of_one_writer_are_told_where_one_is_named(writer: str, told: list[int], message: str) -> None:
-    desk = Desk()
-    desk.write("f", lines("a", "b", "c"), desk.ann)
-    desk.write("f", lines("a", "x", "y", "c"), desk.ben)
-    desk.outside("f", lines("a", "x", "y", "c", "z"))
-    reply = desk.call(BLAME_TOOL, desk.ann, path="f", writer=writer)
+    daemon = MemoryDaemon()
+    daemon.write("f", lines("a", "b", "c"), daemon.ann)
+    daemon.write("f", lines("a", "x", "y", "c"), daemon.ben)
+    daemon.outside("f", lines("a", "x", "y", "c", "z"))
+    reply = daemon.call(BLAME_TOOL, daemon.ann, path="f", writer=writer)
     assert (reply["message"], [line["line"] for line in reply["lines"]]) == (message, told)
     assert [line for run in reply["runs"] for line in range(run["start"], run["end"] + 1)] == told
     assert (reply["startLine"], reply["endLine"], "warnings" in reply) == (1, 5, writer == "be")
 
 
 def test_neighbours_of_one_version_are_told_as_runs_too() -> None:
-    desk = Desk()
-    first = desk.write("f", lines("a", "b", "c", "d"), desk.ann)
-    second = desk.write("f", lines("a", "x", "y", "c", "d"), desk.ben)
-    reply = desk.call(BLAME_TOOL, desk.ann, path="f")
+    daemon = MemoryDaemon()
+    first = daemon.write("f", lines("a", "b", "c", "d"), daemon.ann)
+    second = daemon.write("f", lines("a", "x", "y", "c", "d"), daemon.ben)
+    reply = daemon.call(BLAME_TOOL, daemon.ann, path="f")
     assert [(r["start"], r["end"], r["seq"], r["writer"]["agent"]) for r in reply["runs"]] == [
         (1, 1, first, "ann"),
         (2, 3, second, "ben"),
@@ -84,22 +84,22 @@ def test_neighbours_of_one_version_are_told_as_runs_too() -> None:
 def test_some_lines_are_asked_for_and_clamped_to_the_file(
     start: int, end: int | None, told: list[int], asked: tuple[int, int]
 ) -> None:
-    desk = Desk()
-    desk.write("f", lines("a", "b", "c", "d", "e"), desk.ann)
-    reply = desk.call(BLAME_TOOL, desk.ann, path="f", start_line=start, end_line=end)
+    daemon = MemoryDaemon()
+    daemon.write("f", lines("a", "b", "c", "d", "e"), daemon.ann)
+    reply = daemon.call(BLAME_TOOL, daemon.ann, path="f", start_line=start, end_line=end)
     assert [line["line"] for line in reply["lines"]] == told
     assert (reply["startLine"], reply["endLine"], reply["truncated"]) == (*asked, False)
     assert [n for r in reply["runs"] for n in range(r["start"], r["end"] + 1)] == told
 
 
 def test_a_long_file_is_told_in_pages() -> None:
-    desk = Desk()
-    desk.write("f", b"x\n" * (MOST_LINES + 5), desk.ann)
-    desk.write("wide", lines(*["y" * 100_000] * 5), desk.ann)
+    daemon = MemoryDaemon()
+    daemon.write("f", b"x\n" * (MOST_LINES + 5), daemon.ann)
+    daemon.write("wide", lines(*["y" * 100_000] * 5), daemon.ann)
     for path, pages in (("f", 2), ("wide", 3)):
         told, at, calls = [], 1, 0
         while at:
-            reply = desk.call(BLAME_TOOL, desk.ann, path=path, start_line=at)
+            reply = daemon.call(BLAME_TOOL, daemon.ann, path=path, start_line=at)
             told += [line["line"] for line in reply["lines"]]
             at, calls = reply.get("next_line", 0), calls + 1
         assert told == list(range(1, reply["lineCount"] + 1))
@@ -107,84 +107,84 @@ def test_a_long_file_is_told_in_pages() -> None:
 
 
 def test_any_point_will_do() -> None:
-    desk = Desk()
-    first = desk.write("f", lines("a"), desk.ann)
-    desk.note(CheckpointNamed("here", desk.journal.head), who=desk.ann)
-    second = desk.write("f", lines("b"), desk.ben)
-    assert seqs(desk.call(BLAME_TOOL, desk.ann, path="f", at="here")) == [first]
-    assert seqs(desk.call(BLAME_TOOL, desk.ann, path="f", at=f"v{first}")) == [first]
-    assert seqs(desk.call(BLAME_TOOL, desk.ann, path="f")) == [second]
-    assert desk.call(BLAME_TOOL, desk.ann, path="f", at="seq:1")["error"] == "not_found"
-    assert desk.call(BLAME_TOOL, desk.ann, path="f", at="seq:999")["error"] == "not_found"
+    daemon = MemoryDaemon()
+    first = daemon.write("f", lines("a"), daemon.ann)
+    daemon.note(CheckpointNamed("here", daemon.journal.head), who=daemon.ann)
+    second = daemon.write("f", lines("b"), daemon.ben)
+    assert seqs(daemon.call(BLAME_TOOL, daemon.ann, path="f", at="here")) == [first]
+    assert seqs(daemon.call(BLAME_TOOL, daemon.ann, path="f", at=f"v{first}")) == [first]
+    assert seqs(daemon.call(BLAME_TOOL, daemon.ann, path="f")) == [second]
+    assert daemon.call(BLAME_TOOL, daemon.ann, path="f", at="seq:1")["error"] == "not_found"
+    assert daemon.call(BLAME_TOOL, daemon.ann, path="f", at="seq:999")["error"] == "not_found"
 
 
 def test_a_file_that_was_removed_is_blamed_at_a_point_when_it_was_there() -> None:
-    desk = Desk()
-    first = desk.write("f", lines("a"), desk.ann)
-    desk.delete("f", desk.ben)
-    refused = desk.call(BLAME_TOOL, desk.ann, path="f")
+    daemon = MemoryDaemon()
+    first = daemon.write("f", lines("a"), daemon.ann)
+    daemon.delete("f", daemon.ben)
+    refused = daemon.call(BLAME_TOOL, daemon.ann, path="f")
     assert refused["error"] == "not_found"
     assert "removed by ben/s2 at " in refused["message"]
-    assert seqs(desk.call(BLAME_TOOL, desk.ann, path="f", at=f"v{first}")) == [first]
+    assert seqs(daemon.call(BLAME_TOOL, daemon.ann, path="f", at=f"v{first}")) == [first]
 
 
 def test_former_names_are_told() -> None:
-    desk = Desk()
-    first = desk.write("f", lines("a"), desk.ann)
-    desk.move("f", "g", desk.ben)
-    reply = desk.call(BLAME_TOOL, desk.ann, path="g")
+    daemon = MemoryDaemon()
+    first = daemon.write("f", lines("a"), daemon.ann)
+    daemon.move("f", "g", daemon.ben)
+    reply = daemon.call(BLAME_TOOL, daemon.ann, path="g")
     assert (seqs(reply), reply["names"]) == ([first], ["f", "g"])
-    assert desk.call(BLAME_TOOL, desk.ann, path="f")["error"] == "not_found"
+    assert daemon.call(BLAME_TOOL, daemon.ann, path="f")["error"] == "not_found"
 
 
 def test_an_undo_is_told_as_one() -> None:
-    desk = Desk()
-    first = desk.write("f", lines("a", "b"), desk.ann)
-    desk.write("f", lines("a", "B"), desk.ben)
-    desk.call(UNDO_TOOL, desk.ben)
-    kept, back = desk.call(BLAME_TOOL, desk.ann, path="f")["lines"]
+    daemon = MemoryDaemon()
+    first = daemon.write("f", lines("a", "b"), daemon.ann)
+    daemon.write("f", lines("a", "B"), daemon.ben)
+    daemon.call(UNDO_TOOL, daemon.ben)
+    kept, back = daemon.call(BLAME_TOOL, daemon.ann, path="f")["lines"]
     assert (kept["seq"], kept["writer"]["type"]) == (first, "edit")
     assert (back["seq"] > first, back["writer"]["type"], back["text"]) == (True, "undo", "b")
     assert ("how" in kept, back["how"]) == (False, "undo")
 
 
 def test_what_was_not_captured_is_said() -> None:
-    desk = Desk()
-    desk.write("f", lines("a"), desk.ann)
-    failed = desk.note(CaptureFailed("f", "too_large", 1 << 40))
-    after = desk.outside("f", lines("a", "b"))
-    reply = desk.call(BLAME_TOOL, desk.ann, path="f")
+    daemon = MemoryDaemon()
+    daemon.write("f", lines("a"), daemon.ann)
+    failed = daemon.note(CaptureFailed("f", "too_large", 1 << 40))
+    after = daemon.outside("f", lines("a", "b"))
+    reply = daemon.call(BLAME_TOOL, daemon.ann, path="f")
     assert reply["gaps"] == [{"version": f"v{failed}", "why": "too_large", "attributed_to": f"v{after}"}]
     assert f"beyond v{after} nothing is known (too_large)" in reply["message"]
     assert seqs(reply) == [after, after]
 
 
 def test_what_has_no_lines_is_refused() -> None:
-    desk = Desk()
-    desk.outside("b", b"\0\1\2")
-    assert desk.call(BLAME_TOOL, desk.ann, path="b")["error"] == "binary_file"
-    desk.files[".env"] = OnDesk(b"TOKEN=1\n")
-    desk.note(CaptureFailed(".env", "secret", 8))
-    refused = desk.call(BLAME_TOOL, desk.ann, path=".env")
+    daemon = MemoryDaemon()
+    daemon.outside("b", b"\0\1\2")
+    assert daemon.call(BLAME_TOOL, daemon.ann, path="b")["error"] == "binary_file"
+    daemon.files[".env"] = b"TOKEN=1\n"
+    daemon.note(CaptureFailed(".env", "secret", 8))
+    refused = daemon.call(BLAME_TOOL, daemon.ann, path=".env")
     assert (refused["error"], refused["why"]) == ("uncaptured", "secret")
-    desk.outside("big", b"x" * (9 << 20))
-    assert desk.call(BLAME_TOOL, desk.ann, path="big")["error"] == "file_too_large"
-    assert desk.call(BLAME_TOOL, desk.ann, path="never")["error"] == "not_found"
+    daemon.outside("big", b"x" * (9 << 20))
+    assert daemon.call(BLAME_TOOL, daemon.ann, path="big")["error"] == "file_too_large"
+    assert daemon.call(BLAME_TOOL, daemon.ann, path="never")["error"] == "not_found"
 
 
 def test_bytes_that_are_not_utf8_are_shown_and_said_to_be_lossy() -> None:
-    desk = Desk()
-    desk.outside("f", b"caf\xe9\nplain\n")
-    reply = desk.call(BLAME_TOOL, desk.ann, path="f")
+    daemon = MemoryDaemon()
+    daemon.outside("f", b"caf\xe9\nplain\n")
+    reply = daemon.call(BLAME_TOOL, daemon.ann, path="f")
     assert (reply["lines"][0]["text"], reply["lossy"]) == ("caf\ufffd", True)
-    assert "lossy" not in desk.call(BLAME_TOOL, desk.ann, path="f", start_line=2)
+    assert "lossy" not in daemon.call(BLAME_TOOL, daemon.ann, path="f", start_line=2)
 
 
 def test_who_read_the_file_hears_of_changes_and_a_blame_is_no_reading() -> None:
-    desk = Desk()
-    desk.write("f", lines("a"), desk.ann)
-    desk.call(READ_TOOL, desk.ann, path="f")
-    head = desk.write("f", lines("b"), desk.ben)
+    daemon = MemoryDaemon()
+    daemon.write("f", lines("a"), daemon.ann)
+    daemon.call(READ_TOOL, daemon.ann, path="f")
+    head = daemon.write("f", lines("b"), daemon.ben)
     for _ in range(2):
-        assert "changed_since_your_read" in desk.call(BLAME_TOOL, desk.ann, path="f")
-    assert desk.journal.head == head
+        assert "changed_since_your_read" in daemon.call(BLAME_TOOL, daemon.ann, path="f")
+    assert daemon.journal.head == head

@@ -1,12 +1,12 @@
-"""`native`: what an agent's own editing tools are answered, and whose their writes are. Ann and Ben share a desk."""
+"""`native`: what an agent's own editing tools are answered, and whose their writes are. Ann and Ben share a daemon."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from desk import Desk, OnDesk, lines
 
+from memory_daemon import MemoryDaemon, lines
 from quire_daemon.config import Hooks, Settings
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Who
@@ -20,24 +20,24 @@ from quire_journal.ids import blob_id
 OLD = lines("one", "two", "three", "four", "five", "six", "seven", "eight")
 
 
-def read(desk: Desk, who: Who, path: str = "f") -> None:
-    assert desk.call(READ_TOOL, who, path=path)["ok"]
+def read(daemon: MemoryDaemon, who: Who, path: str = "f") -> None:
+    assert daemon.call(READ_TOOL, who, path=path)["ok"]
 
 
-def before(desk: Desk, who: Who, *paths: str, **args: Any) -> dict[str, Any]:
-    return desk.call(NATIVE_TOOL, who, moment="before", tool="Edit", paths=[*paths], **args)
+def before(daemon: MemoryDaemon, who: Who, *paths: str, **args: Any) -> dict[str, Any]:
+    return daemon.call(NATIVE_TOOL, who, moment="before", tool="Edit", paths=[*paths], **args)
 
 
-def after(desk: Desk, who: Who, *paths: str, **args: Any) -> dict[str, Any]:
-    return desk.call(NATIVE_TOOL, who, moment="after", tool="Edit", paths=[*paths], **args)
+def after(daemon: MemoryDaemon, who: Who, *paths: str, **args: Any) -> dict[str, Any]:
+    return daemon.call(NATIVE_TOOL, who, moment="after", tool="Edit", paths=[*paths], **args)
 
 
-def edits(desk: Desk, who: Who, path: str, data: bytes, **args: Any) -> dict[str, Any]:
+def edits(daemon: MemoryDaemon, who: Who, path: str, data: bytes, **args: Any) -> dict[str, Any]:
     """A native edit from its beginning to its end; what the end was answered."""
-    begun = before(desk, who, path, **args)
+    begun = before(daemon, who, path, **args)
     assert begun["ok"], begun
-    desk.outside(path, data)
-    return after(desk, who, path, **args)
+    daemon.outside(path, data)
+    return after(daemon, who, path, **args)
 
 
 def told(reply: dict[str, Any]) -> list[str]:
@@ -45,44 +45,44 @@ def told(reply: dict[str, Any]) -> list[str]:
 
 
 @pytest.fixture
-def desk() -> Desk:
-    desk = Desk()
-    desk.outside("f", OLD)
-    read(desk, desk.ann)
-    read(desk, desk.ben)
-    return desk
+def daemon() -> MemoryDaemon:
+    daemon = MemoryDaemon()
+    daemon.outside("f", OLD)
+    read(daemon, daemon.ann)
+    read(daemon, daemon.ben)
+    return daemon
 
 
-def test_a_native_edit_is_a_burst_that_takes_the_write_to_the_file_that_it_named(desk: Desk) -> None:
-    begun = before(desk, desk.ann, "f")
-    mine = desk.outside("f", OLD + b"nine\n")
-    desk.outside("g", b"somebody else's\n")
-    ended = after(desk, desk.ann, "f")
+def test_a_native_edit_is_a_burst_that_takes_the_write_to_the_file_that_it_named(daemon: MemoryDaemon) -> None:
+    begun = before(daemon, daemon.ann, "f")
+    mine = daemon.outside("f", OLD + b"nine\n")
+    daemon.outside("g", b"somebody else's\n")
+    ended = after(daemon, daemon.ann, "f")
     assert (ended["burst"], ended["state"], ended["paths"]) == (begun["burst"], "ended", ["f"])
     assert ended["label"] == "Edit f"
-    shown = desk.call(BURST_TOOL, desk.ben, action="show", burst=begun["burst"])
+    shown = daemon.call(BURST_TOOL, daemon.ben, action="show", burst=begun["burst"])
     assert [(b["batch"], b["evidence"]) for b in shown["contents"]] == [(mine, "named")]
     assert shown["owner"]["agent"] == "ann"
 
 
-def test_two_agents_edit_two_files_at_the_same_time_and_each_write_has_its_burst(desk: Desk) -> None:
-    one, two = before(desk, desk.ann, "f"), before(desk, desk.ben, "g")
-    command = desk.call(NATIVE_TOOL, desk.introduce("cid", "s3"), moment="before", tool="Bash")
-    batches = [desk.outside(path, b"new\n") for path in ("f", "g", "h")]
-    with desk.history() as history:
+def test_two_agents_edit_two_files_at_the_same_time_and_each_write_has_its_burst(daemon: MemoryDaemon) -> None:
+    one, two = before(daemon, daemon.ann, "f"), before(daemon, daemon.ben, "g")
+    command = daemon.call(NATIVE_TOOL, daemon.introduce("cid", "s3"), moment="before", tool="Bash")
+    batches = [daemon.outside(path, b"new\n") for path in ("f", "g", "h")]
+    with daemon.history() as history:
         owned = [history.burst_batches(reply["burst"]) for reply in (one, two, command)]
     assert owned == [[batch] for batch in batches]
 
 
-def test_an_agent_knows_what_it_wrote_itself(desk: Desk) -> None:
-    assert edits(desk, desk.ann, "f", OLD + b"nine\n")["news"] == []
-    assert edits(desk, desk.ann, "f", OLD + b"nine\nten\n", whole=True)["news"] == []
-    assert before(desk, desk.ann, "f", whole=True)["ok"]
+def test_an_agent_knows_what_it_wrote_itself(daemon: MemoryDaemon) -> None:
+    assert edits(daemon, daemon.ann, "f", OLD + b"nine\n")["news"] == []
+    assert edits(daemon, daemon.ann, "f", OLD + b"nine\nten\n", whole=True)["news"] == []
+    assert before(daemon, daemon.ann, "f", whole=True)["ok"]
 
 
-def test_an_edit_of_a_file_that_another_agent_changed_since_is_refused_with_what_happened(desk: Desk) -> None:
-    edits(desk, desk.ben, "f", OLD.replace(b"two", b"TWO"))
-    refused = before(desk, desk.ann, "f", replaces=["two"])
+def test_an_edit_of_a_file_that_another_agent_changed_since_is_refused_with_what_happened(daemon: MemoryDaemon) -> None:
+    edits(daemon, daemon.ben, "f", OLD.replace(b"two", b"TWO"))
+    refused = before(daemon, daemon.ann, "f", replaces=["two"])
     assert (refused["error"], refused["suggested_action"], refused["touches"]) == (
         "stale_file",
         "read_again",
@@ -90,149 +90,149 @@ def test_an_edit_of_a_file_that_another_agent_changed_since_is_refused_with_what
     )
     assert [(c["writer"]["type"], c["lines"]) for c in refused["changes"]] == [("outside", [[2, 2]])]
     assert any("TWO" in line for line in refused["lines"])
-    assert before(desk, desk.ann, "f")["error"] == "stale_file"  # to be refused is not to have read
-    read(desk, desk.ann)
-    assert before(desk, desk.ann, "f")["ok"]
+    assert before(daemon, daemon.ann, "f")["error"] == "stale_file"  # to be refused is not to have read
+    read(daemon, daemon.ann)
+    assert before(daemon, daemon.ann, "f")["ok"]
 
 
-def test_what_a_refusal_shows_counts_as_read_by_an_agent_whose_reads_nobody_tells(desk: Desk) -> None:
-    edits(desk, desk.ben, "f", OLD.replace(b"two", b"TWO"))
-    assert before(desk, desk.ann, "f", rereads=False)["error"] == "stale_file"
-    assert before(desk, desk.ann, "f", rereads=False)["ok"]
+def test_what_a_refusal_shows_counts_as_read_by_an_agent_whose_reads_nobody_tells(daemon: MemoryDaemon) -> None:
+    edits(daemon, daemon.ben, "f", OLD.replace(b"two", b"TWO"))
+    assert before(daemon, daemon.ann, "f", rereads=False)["error"] == "stale_file"
+    assert before(daemon, daemon.ann, "f", rereads=False)["ok"]
 
 
-def test_a_person_or_an_unknown_program_makes_a_read_stale_like_an_agent(desk: Desk) -> None:
-    desk.outside("f", OLD + b"by hand\n")
-    assert before(desk, desk.ann, "f")["error"] == "stale_file"
-    desk.outside("f", OLD)  # and took it back
-    assert before(desk, desk.ann, "f")["ok"]
+def test_a_person_or_an_unknown_program_makes_a_read_stale_like_an_agent(daemon: MemoryDaemon) -> None:
+    daemon.outside("f", OLD + b"by hand\n")
+    assert before(daemon, daemon.ann, "f")["error"] == "stale_file"
+    daemon.outside("f", OLD)  # and took it back
+    assert before(daemon, daemon.ann, "f")["ok"]
 
 
-def test_a_file_that_the_agent_never_read_or_that_is_new_is_not_refused(desk: Desk) -> None:
-    desk.outside("g", b"1\n")
-    desk.outside("g", b"2\n")
-    assert before(desk, desk.ann, "g")["ok"]
-    assert before(desk, desk.ann, "new", whole=True)["ok"]
+def test_a_file_that_the_agent_never_read_or_that_is_new_is_not_refused(daemon: MemoryDaemon) -> None:
+    daemon.outside("g", b"1\n")
+    daemon.outside("g", b"2\n")
+    assert before(daemon, daemon.ann, "g")["ok"]
+    assert before(daemon, daemon.ann, "new", whole=True)["ok"]
 
 
-def test_what_others_wrote_during_the_call_is_not_taken_for_read(desk: Desk) -> None:
-    before(desk, desk.ann, "f", call="t1")
-    desk.outside("f", OLD + b"ann\n")
-    desk.write("f", OLD + b"ann\nben\n", desk.ben)
-    ended = after(desk, desk.ann, "f", call="")
+def test_what_others_wrote_during_the_call_is_not_taken_for_read(daemon: MemoryDaemon) -> None:
+    before(daemon, daemon.ann, "f", call="t1")
+    daemon.outside("f", OLD + b"ann\n")
+    daemon.write("f", OLD + b"ann\nben\n", daemon.ben)
+    ended = after(daemon, daemon.ann, "f", call="")
     assert told(ended) == ["f"]
-    assert before(desk, desk.ann, "f")["error"] == "stale_file"
+    assert before(daemon, daemon.ann, "f")["error"] == "stale_file"
 
 
-def test_a_command_of_the_agents_own_makes_nothing_stale(desk: Desk) -> None:
-    begun = desk.call(NATIVE_TOOL, desk.ann, moment="before", tool="Bash")
-    desk.outside("f", OLD.upper())
-    ended = desk.call(NATIVE_TOOL, desk.ann, moment="after", tool="Bash")
+def test_a_command_of_the_agents_own_makes_nothing_stale(daemon: MemoryDaemon) -> None:
+    begun = daemon.call(NATIVE_TOOL, daemon.ann, moment="before", tool="Bash")
+    daemon.outside("f", OLD.upper())
+    ended = daemon.call(NATIVE_TOOL, daemon.ann, moment="after", tool="Bash")
     assert (ended["burst"], ended["batches"], ended["news"]) == (begun["burst"], 1, [])
-    assert before(desk, desk.ann, "f")["ok"]
-    assert before(desk, desk.ben, "f")["error"] == "stale_file"
+    assert before(daemon, daemon.ann, "f")["ok"]
+    assert before(daemon, daemon.ben, "f")["error"] == "stale_file"
 
 
-def test_news_is_told_once_and_at_each_new_turn_until_the_agent_reads(desk: Desk) -> None:
-    edits(desk, desk.ann, "g", b"g\n")
-    desk.write("f", OLD + b"nine\n", desk.ben)
-    ended = edits(desk, desk.ann, "g", b"gg\n")
+def test_news_is_told_once_and_at_each_new_turn_until_the_agent_reads(daemon: MemoryDaemon) -> None:
+    edits(daemon, daemon.ann, "g", b"g\n")
+    daemon.write("f", OLD + b"nine\n", daemon.ben)
+    ended = edits(daemon, daemon.ann, "g", b"gg\n")
     (entry,) = ended["news"]
     assert (entry["path"], entry["writer"]["agent"], entry["lines"]) == ("f", "ben", [[9, 9]])
-    assert told(edits(desk, desk.ann, "g", b"ggg\n")) == []
-    assert told(desk.call(NATIVE_TOOL, desk.ann, moment="turn")) == ["f"]
-    read(desk, desk.ann)
-    assert told(desk.call(NATIVE_TOOL, desk.ann, moment="turn")) == []
+    assert told(edits(daemon, daemon.ann, "g", b"ggg\n")) == []
+    assert told(daemon.call(NATIVE_TOOL, daemon.ann, moment="turn")) == ["f"]
+    read(daemon, daemon.ann)
+    assert told(daemon.call(NATIVE_TOOL, daemon.ann, moment="turn")) == []
 
 
-def test_an_exclusive_lease_of_another_refuses_and_ones_own_does_not(desk: Desk) -> None:
-    assert desk.call(CLAIM_TOOL, desk.ben, path="f", kind="exclusive", reason="big move")["ok"]
-    refused = before(desk, desk.ann, "f")
+def test_an_exclusive_lease_of_another_refuses_and_ones_own_does_not(daemon: MemoryDaemon) -> None:
+    assert daemon.call(CLAIM_TOOL, daemon.ben, path="f", kind="exclusive", reason="big move")["ok"]
+    refused = before(daemon, daemon.ann, "f")
     assert refused["error"] == "lease_held"
     assert "big move" in refused["message"]
-    assert before(desk, desk.ben, "f")["ok"]
+    assert before(daemon, daemon.ben, "f")["ok"]
 
 
 @pytest.mark.parametrize(
     ("strict", "replaces", "allowed"),
     [("tell", "two", True), ("conflicts", "eight", True), ("conflicts", "two", False), ("deny", "eight", False)],
 )
-def test_the_settings_say_how_strictly(desk: Desk, strict: str, replaces: str, allowed: bool) -> None:
-    desk.settings = Settings(hooks=Hooks(stale=strict))
-    edits(desk, desk.ben, "f", OLD.replace(b"two", b"TWO"))
-    assert before(desk, desk.ann, "f", replaces=[replaces])["ok"] is allowed
+def test_the_settings_say_how_strictly(daemon: MemoryDaemon, strict: str, replaces: str, allowed: bool) -> None:
+    daemon.settings = Settings(hooks=Hooks(stale=strict))
+    edits(daemon, daemon.ben, "f", OLD.replace(b"two", b"TWO"))
+    assert before(daemon, daemon.ann, "f", replaces=[replaces])["ok"] is allowed
 
 
 def test_a_text_that_the_agent_wrote_itself_is_not_in_the_way_of_what_others_did_far_off(
-    desk: Desk,
+    daemon: MemoryDaemon,
 ) -> None:
-    desk.settings = Settings(hooks=Hooks(stale="conflicts"))
-    before(desk, desk.ann, "f")
-    desk.outside("f", OLD.replace(b"two", b"ann's"))
-    desk.write("f", OLD.replace(b"two", b"ann's").replace(b"eight", b"ben's"), desk.ben)
-    ended = after(desk, desk.ann, "f")
+    daemon.settings = Settings(hooks=Hooks(stale="conflicts"))
+    before(daemon, daemon.ann, "f")
+    daemon.outside("f", OLD.replace(b"two", b"ann's"))
+    daemon.write("f", OLD.replace(b"two", b"ann's").replace(b"eight", b"ben's"), daemon.ben)
+    ended = after(daemon, daemon.ann, "f")
     assert [entry["touches"] for entry in ended["news"]] == ["none"]  # of the lines that this call has written
-    assert before(desk, desk.ann, "f", replaces=["ann's"])["ok"]
-    refused = before(desk, desk.ann, "f", replaces=["ann's", "ben's"])
+    assert before(daemon, daemon.ann, "f", replaces=["ann's"])["ok"]
+    refused = before(daemon, daemon.ann, "f", replaces=["ann's", "ben's"])
     assert (refused["error"], refused["touches"]) == ("stale_file", "conflicting")
-    assert before(desk, desk.ann, "f", replaces=["seven"])["touches"] == "touching"
+    assert before(daemon, daemon.ann, "f", replaces=["seven"])["touches"] == "touching"
 
 
-def test_every_place_of_a_text_counts(desk: Desk) -> None:
-    desk.settings = Settings(hooks=Hooks(stale="conflicts"))
-    desk.outside("f", OLD + OLD)
-    read(desk, desk.ann)
-    desk.write("f", OLD + OLD.replace(b"eight", b"ben's"), desk.ben)
-    assert before(desk, desk.ann, "f", replaces=["three"])["ok"]
-    assert before(desk, desk.ann, "f", replaces=["seven\n"])["touches"] == "touching"
-    assert before(desk, desk.ann, "f", replaces=["nowhere"])["touches"] == "conflicting"
+def test_every_place_of_a_text_counts(daemon: MemoryDaemon) -> None:
+    daemon.settings = Settings(hooks=Hooks(stale="conflicts"))
+    daemon.outside("f", OLD + OLD)
+    read(daemon, daemon.ann)
+    daemon.write("f", OLD + OLD.replace(b"eight", b"ben's"), daemon.ben)
+    assert before(daemon, daemon.ann, "f", replaces=["three"])["ok"]
+    assert before(daemon, daemon.ann, "f", replaces=["seven\n"])["touches"] == "touching"
+    assert before(daemon, daemon.ann, "f", replaces=["nowhere"])["touches"] == "conflicting"
 
 
-def test_a_text_of_another_file_of_the_call_is_none_of_this_one(desk: Desk) -> None:
-    desk.settings = Settings(hooks=Hooks(stale="conflicts"))
-    desk.outside("g", b"other\n")
-    read(desk, desk.ann, "g")
-    edits(desk, desk.ben, "f", OLD.replace(b"two", b"TWO"))
-    assert before(desk, desk.ann, "f", "g", replaces=["eight", "other"])["ok"]
+def test_a_text_of_another_file_of_the_call_is_none_of_this_one(daemon: MemoryDaemon) -> None:
+    daemon.settings = Settings(hooks=Hooks(stale="conflicts"))
+    daemon.outside("g", b"other\n")
+    read(daemon, daemon.ann, "g")
+    edits(daemon, daemon.ben, "f", OLD.replace(b"two", b"TWO"))
+    assert before(daemon, daemon.ann, "f", "g", replaces=["eight", "other"])["ok"]
     for replaces in (["eight", "nowhere"], ["two", "other"], ["other"]):
-        assert before(desk, desk.ann, "f", "g", replaces=replaces)["error"] == "stale_file"
+        assert before(daemon, daemon.ann, "f", "g", replaces=replaces)["error"] == "stale_file"
 
 
-def test_after_ends_the_burst_of_its_own_call_and_a_new_turn_those_that_were_left(desk: Desk) -> None:
-    ann1 = desk.introduce("ann", "s1", call="t1")
-    ann2 = desk.introduce("ann", "s1", call="t2")
-    first, second = before(desk, ann1, "f", call="t1"), before(desk, ann2, "g", call="t2")
-    assert after(desk, desk.ann, "f", call="t1")["burst"] == first["burst"]
-    assert after(desk, desk.ann, "g", call="t9")["burst"] is None
-    desk.call(NATIVE_TOOL, desk.ann, moment="end")
-    with desk.history() as history:
+def test_after_ends_the_burst_of_its_own_call_and_a_new_turn_those_that_were_left(daemon: MemoryDaemon) -> None:
+    ann1 = daemon.introduce("ann", "s1", call="t1")
+    ann2 = daemon.introduce("ann", "s1", call="t2")
+    first, second = before(daemon, ann1, "f", call="t1"), before(daemon, ann2, "g", call="t2")
+    assert after(daemon, daemon.ann, "f", call="t1")["burst"] == first["burst"]
+    assert after(daemon, daemon.ann, "g", call="t9")["burst"] is None
+    daemon.call(NATIVE_TOOL, daemon.ann, moment="end")
+    with daemon.history() as history:
         last = history.record(history.head())
         assert last is not None
         assert last.event() == BurstEnded(second["burst"], "owner")
         assert history.open_bursts() == []
 
 
-def test_a_call_that_is_told_twice_has_one_burst(desk: Desk) -> None:
-    ann = desk.introduce("ann", "s1", call="t1")
-    first, second = before(desk, ann, "f", call="t1"), before(desk, ann, "f", call="t1")
+def test_a_call_that_is_told_twice_has_one_burst(daemon: MemoryDaemon) -> None:
+    ann = daemon.introduce("ann", "s1", call="t1")
+    first, second = before(daemon, ann, "f", call="t1"), before(daemon, ann, "f", call="t1")
     assert first["burst"] == second["burst"]
-    mine = desk.outside("f", OLD + b"nine\n")
-    assert (after(desk, ann, "f", call="t1")["batches"], after(desk, ann, "f", call="t1")["burst"]) == (1, None)
-    with desk.history() as history:
+    mine = daemon.outside("f", OLD + b"nine\n")
+    assert (after(daemon, ann, "f", call="t1")["batches"], after(daemon, ann, "f", call="t1")["burst"]) == (1, None)
+    with daemon.history() as history:
         assert history.burst_batches(first["burst"]) == [mine]
 
 
-def test_a_failed_edit_teaches_the_agent_nothing(desk: Desk) -> None:
-    begun = before(desk, desk.ann, "new", whole=True)
-    ended = after(desk, desk.ann, "new", ok=False, whole=True)
+def test_a_failed_edit_teaches_the_agent_nothing(daemon: MemoryDaemon) -> None:
+    begun = before(daemon, daemon.ann, "new", whole=True)
+    ended = after(daemon, daemon.ann, "new", ok=False, whole=True)
     assert (ended["burst"], ended["batches"]) == (begun["burst"], 0)
-    with desk.history() as history:
-        assert history.shown(desk.ann.key, "new") is None
+    with daemon.history() as history:
+        assert history.shown(daemon.ann.key, "new") is None
 
 
-def test_the_files_that_a_call_names_stand_in_the_journal(desk: Desk) -> None:
-    begun = before(desk, desk.ann, "f", "g")
-    with desk.history() as history:
+def test_the_files_that_a_call_names_stand_in_the_journal(daemon: MemoryDaemon) -> None:
+    begun = before(daemon, daemon.ann, "f", "g")
+    with daemon.history() as history:
         record = history.record(begun["burst"])
         assert record is not None
         event = record.event()
@@ -240,23 +240,27 @@ def test_the_files_that_a_call_names_stand_in_the_journal(desk: Desk) -> None:
     assert (event.form, event.paths, event.outside) == ("native", ("f", "g"), True)
 
 
-def lies(desk: Desk, data: bytes) -> None:
+def lies(daemon: MemoryDaemon, data: bytes) -> None:
     """Another program writes a secret file: the journal gets its hash."""
-    desk.files[".env"] = OnDesk(data)
-    desk.note(CaptureFailed(".env", "secret", len(data), blob_id(data), 0o644, "watched"))
+    daemon.files[".env"] = data
+    daemon.note(CaptureFailed(".env", "secret", len(data), blob_id(data), 0o644, "watched"))
 
 
-def test_an_agent_knows_what_it_wrote_itself_also_of_a_file_whose_bytes_the_journal_does_not_hold(desk: Desk) -> None:
-    lies(desk, b"A=1\n")
-    read(desk, desk.ann, ".env")
-    read(desk, desk.ben, ".env")
-    assert before(desk, desk.ann, ".env")["ok"]
-    lies(desk, b"A=2\n")
-    assert told(after(desk, desk.ann, ".env")) == []
-    assert before(desk, desk.ann, ".env", whole=True)["ok"], "its own write is no news to it"
-    after(desk, desk.ann, ".env", whole=True)
-    assert before(desk, desk.ben, ".env")["error"] == "stale_file"
-    edited = desk.call(TOOLS["insert_lines"], desk.ann, file=".env", line_number=1, text="B=1", allow_uncaptured=True)
+def test_an_agent_knows_what_it_wrote_itself_also_of_a_file_whose_bytes_the_journal_does_not_hold(
+    daemon: MemoryDaemon,
+) -> None:
+    lies(daemon, b"A=1\n")
+    read(daemon, daemon.ann, ".env")
+    read(daemon, daemon.ben, ".env")
+    assert before(daemon, daemon.ann, ".env")["ok"]
+    lies(daemon, b"A=2\n")
+    assert told(after(daemon, daemon.ann, ".env")) == []
+    assert before(daemon, daemon.ann, ".env", whole=True)["ok"], "its own write is no news to it"
+    after(daemon, daemon.ann, ".env", whole=True)
+    assert before(daemon, daemon.ben, ".env")["error"] == "stale_file"
+    edited = daemon.call(
+        TOOLS["insert_lines"], daemon.ann, file=".env", line_number=1, text="B=1", allow_uncaptured=True
+    )
     assert edited["ok"], edited
-    lies(desk, b"A=3\n")
-    assert before(desk, desk.ann, ".env")["error"] == "stale_file"
+    lies(daemon, b"A=3\n")
+    assert before(daemon, daemon.ann, ".env")["error"] == "stale_file"

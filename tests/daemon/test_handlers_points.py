@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from undoings import desk_with
+from undoings import daemon_with
 
 from quire_daemon.handlers import TOOLS
 
@@ -36,6 +36,6 @@ def test_what_is_not_a_point_is_told_with_the_argument_that_had_it(
     tool: str, argument: str, beside: dict[str, Any]
 ) -> None:
     """Of two of one call nobody could tell which."""
-    desk = desk_with()
-    refused = desk.call(TOOLS[tool], desk.ann, **beside, **{argument: "seq:x"})
+    daemon = daemon_with()
+    refused = daemon.call(TOOLS[tool], daemon.ann, **beside, **{argument: "seq:x"})
     assert (refused["error"], refused.get("argument")) == ("schema_invalid", argument), refused

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import live
-from playbook import Playbook
+from memory_daemon import MemoryDaemon
 from quire_daemon.config import Limits, Settings
 from quire_journal.events import ReadServed
 from quire_journal.line_hash import hash8, line_id
@@ -16,20 +16,20 @@ from quire_journal.line_hash import hash8, line_id
 FIVE = "one 1\ntwo 2\nthree 3\nfour 4\nfive 5\n"
 
 
-def read(book: Playbook, by: str = "ann", **args: Any) -> dict[str, Any]:
+def read(daemon: MemoryDaemon, by: str = "ann", **args: Any) -> dict[str, Any]:
     """A read of f.txt."""
-    return book.call("read_file", {"path": "f.txt", **args}, by=by)
+    return daemon.ask("read_file", {"path": "f.txt", **args}, by=by)
 
 
-def last_served(book: Playbook) -> ReadServed:
+def last_served(daemon: MemoryDaemon) -> ReadServed:
     """The newest record of a read."""
-    served = book.events(ReadServed)[-1]
+    served = daemon.events(ReadServed)[-1]
     assert isinstance(served, ReadServed)
     return served
 
 
 def test_a_plain_read_gives_content_and_what_the_file_is() -> None:
-    reply = read(Playbook({"f.txt": b"\xef\xbb\xbfa\r\nb\r\n"}))
+    reply = read(MemoryDaemon({"f.txt": b"\xef\xbb\xbfa\r\nb\r\n"}))
     assert reply["content"] == "a\nb\n"
     assert "lines" not in reply
     assert (reply["newlineStyle"], reply["hasBom"], reply["sizeBytes"], reply["lineCount"]) == ("crlf", True, 9, 2)
@@ -37,14 +37,14 @@ def test_a_plain_read_gives_content_and_what_the_file_is() -> None:
 
 
 def test_a_hashed_read_shows_number_hash_quality_and_text() -> None:
-    reply = read(Playbook({"f.txt": "foo\n}\n"}), hashes=True)
+    reply = read(MemoryDaemon({"f.txt": "foo\n}\n"}), hashes=True)
     assert reply["lines"] == ["1#acbd18 [high]|foo", "2#cbb184 [low]|}"]
     assert "content" not in reply
-    assert read(Playbook({"f.txt": "foo\n}\n"}), format="hashed")["lines"] == reply["lines"]
+    assert read(MemoryDaemon({"f.txt": "foo\n}\n"}), format="hashed")["lines"] == reply["lines"]
 
 
 def test_a_hashline_read_shows_line_and_id() -> None:
-    reply = read(Playbook({"f.txt": "foo\n}\n"}), format="hashline")
+    reply = read(MemoryDaemon({"f.txt": "foo\n}\n"}), format="hashline")
     assert reply["lines"] == [f"1#{line_id(b'foo')}|foo", f"2#{line_id(b'}')}|}}"]
 
 
@@ -62,11 +62,11 @@ def test_a_hashline_read_shows_line_and_id() -> None:
     ],
 )
 def test_lines_are_clamped_to_the_file(args: dict[str, int], content: str) -> None:
-    assert read(Playbook({"f.txt": FIVE}), **args)["content"] == content
+    assert read(MemoryDaemon({"f.txt": FIVE}), **args)["content"] == content
 
 
 def test_a_missing_final_break_is_not_shown() -> None:
-    assert read(Playbook({"f.txt": "a\nb"}))["content"] == "a\nb"
+    assert read(MemoryDaemon({"f.txt": "a\nb"}))["content"] == "a\nb"
 
 
 @pytest.mark.parametrize(
@@ -80,33 +80,35 @@ def test_a_missing_final_break_is_not_shown() -> None:
     ],
 )
 def test_arguments_that_contradict_or_are_unknown_are_refused(args: dict[str, Any]) -> None:
-    assert read(Playbook({"f.txt": FIVE}), **args)["error"] == "schema_invalid"
+    assert read(MemoryDaemon({"f.txt": FIVE}), **args)["error"] == "schema_invalid"
 
 
 def test_a_long_file_is_cut_at_a_line_and_goes_on_from_there() -> None:
-    book = Playbook({"f.txt": "x" * 99 + "\n" + "y" * 99 + "\n" + "z\n"}, Settings(limits=Limits(reply_bytes=150)))
-    first = read(book)
+    daemon = MemoryDaemon(
+        {"f.txt": "x" * 99 + "\n" + "y" * 99 + "\n" + "z\n"}, Settings(limits=Limits(reply_bytes=150))
+    )
+    first = read(daemon)
     assert (first["content"], first["truncated"], first["next_line"]) == ("x" * 99, True, 2)
-    assert last_served(book).shown == ((0, 1),)
-    rest = read(book, start_line=first["next_line"])
+    assert last_served(daemon).shown == ((0, 1),)
+    rest = read(daemon, start_line=first["next_line"])
     assert (rest["content"], rest["truncated"]) == ("y" * 99 + "\nz\n", False)
-    assert last_served(book).shown == ((0, 3),)
+    assert last_served(daemon).shown == ((0, 3),)
 
 
 def test_a_line_over_the_limit_is_shown_whole_so_that_reading_goes_on() -> None:
-    book = Playbook({"f.txt": "x" * 500 + "\ny\n"}, Settings(limits=Limits(reply_bytes=100)))
-    assert read(book, hashes=True)["next_line"] == 2
+    daemon = MemoryDaemon({"f.txt": "x" * 500 + "\ny\n"}, Settings(limits=Limits(reply_bytes=100)))
+    assert read(daemon, hashes=True)["next_line"] == 2
 
 
 @pytest.mark.parametrize("shape", ["hashed", "hashline", "numbered"])
 def test_pages_show_the_rows_of_the_whole_and_no_more_than_the_limit(shape: str) -> None:
     text = "one 1\nzwölf\n\n}\n" + "y" * 40 + "\nlast"
-    whole = read(Playbook({"f.txt": text}), format=shape)["lines"]
+    whole = read(MemoryDaemon({"f.txt": text}), format=shape)["lines"]
     assert len(whole) == 6
     for limit in range(1, 200, live.length(7, 1)):
-        book, pages, line = Playbook({"f.txt": text}, Settings(limits=Limits(reply_bytes=limit))), [], 1
+        daemon, pages, line = MemoryDaemon({"f.txt": text}, Settings(limits=Limits(reply_bytes=limit))), [], 1
         while line is not None:
-            reply = read(book, format=shape, start_line=line)
+            reply = read(daemon, format=shape, start_line=line)
             assert len(reply["lines"]) == 1 or sum(len(row.encode()) + 1 for row in reply["lines"]) <= limit
             pages += reply["lines"]
             line = reply.get("next_line")
@@ -115,47 +117,47 @@ def test_pages_show_the_rows_of_the_whole_and_no_more_than_the_limit(shape: str)
 
 
 def test_bytes_that_are_no_text_are_shown_as_such_and_come_in_base64_on_request() -> None:
-    book = Playbook({"f.txt": b"caf\xe9\r\nplain\n"})
-    reply = read(book, content_base64=True)
+    daemon = MemoryDaemon({"f.txt": b"caf\xe9\r\nplain\n"})
+    reply = read(daemon, content_base64=True)
     assert (reply["content"], reply["lossy"]) == ("caf\ufffd\nplain\n", True)
     assert base64.b64decode(reply["content_base64"]) == b"caf\xe9\r\nplain\n"
-    assert "lossy" not in read(book, start_line=2)
+    assert "lossy" not in read(daemon, start_line=2)
 
 
 def test_a_read_is_recorded_with_what_the_caller_has_seen_by_now() -> None:
-    book = Playbook({"f.txt": FIVE})
-    read(book, start_line=1, end_line=2)
-    assert not last_served(book).anchors
-    read(book, start_line=4, end_line=5, hashes=True)
-    assert last_served(book).shown == ((0, 2), (3, 5))
-    assert last_served(book).anchors
+    daemon = MemoryDaemon({"f.txt": FIVE})
+    read(daemon, start_line=1, end_line=2)
+    assert not last_served(daemon).anchors
+    read(daemon, start_line=4, end_line=5, hashes=True)
+    assert last_served(daemon).shown == ((0, 2), (3, 5))
+    assert last_served(daemon).anchors
 
 
 def test_lines_seen_in_an_earlier_version_stay_seen_where_they_still_stand() -> None:
-    book = Playbook({"f.txt": FIVE})
-    read(book, start_line=1, end_line=3)
-    book.write("f.txt", FIVE.replace("two 2\n", "theirs\nmore\n"))
-    read(book, start_line=6, end_line=6)
-    assert last_served(book).shown == ((0, 1), (3, 4), (5, 6))
+    daemon = MemoryDaemon({"f.txt": FIVE})
+    read(daemon, start_line=1, end_line=3)
+    daemon.save("f.txt", FIVE.replace("two 2\n", "theirs\nmore\n"))
+    read(daemon, start_line=6, end_line=6)
+    assert last_served(daemon).shown == ((0, 1), (3, 4), (5, 6))
 
 
 def test_the_past_is_shown_and_does_not_move_the_base() -> None:
-    book = Playbook({"f.txt": FIVE})
-    first = read(book)["version"]
-    book.write("f.txt", "now\n")
-    served = len(book.events(ReadServed))
-    reply = read(book, at=first, hashes=True, start_line=2, end_line=2)
+    daemon = MemoryDaemon({"f.txt": FIVE})
+    first = read(daemon)["version"]
+    daemon.save("f.txt", "now\n")
+    served = len(daemon.events(ReadServed))
+    reply = read(daemon, at=first, hashes=True, start_line=2, end_line=2)
     assert reply["lines"] == [f"2#{hash8(b'two 2')[:6]} [high]|two 2"]
     assert reply["version"] == first
-    assert len(book.events(ReadServed)) == served
-    assert read(book, at=f"seq:{first[1:]}")["content"] == FIVE
+    assert len(daemon.events(ReadServed)) == served
+    assert read(daemon, at=f"seq:{first[1:]}")["content"] == FIVE
 
 
 def test_a_point_before_the_file_existed_is_not_found() -> None:
-    book = Playbook({"f.txt": FIVE})
-    read(book)
-    assert read(book, at="2000-01-01T00:00:00Z")["error"] == "not_found"
-    assert read(book, at="no such name")["error"] == "not_found"
+    daemon = MemoryDaemon({"f.txt": FIVE})
+    read(daemon)
+    assert read(daemon, at="2000-01-01T00:00:00Z")["error"] == "not_found"
+    assert read(daemon, at="no such name")["error"] == "not_found"
 
 
 @pytest.mark.parametrize(
@@ -163,25 +165,27 @@ def test_a_point_before_the_file_existed_is_not_found() -> None:
     [({}, "not_found"), ({"f.txt/a": "x"}, "not_a_file"), ({"f.txt": b"\0"}, "binary_file")],
 )
 def test_what_is_no_text_is_refused(files: dict[str, bytes | str], error: str) -> None:
-    assert read(Playbook(files))["error"] == error
+    assert read(MemoryDaemon(files))["error"] == error
 
 
-def test_a_file_that_is_not_captured_is_shown_without_a_version() -> None:
-    book = Playbook({"f.txt": "secret=1\n"})
-    book.uncaptured["f.txt"] = "secret"
-    reply = read(book)
-    assert (reply["content"], reply["version"]) == ("secret=1\n", None)
-    assert not book.events(ReadServed)
+def test_a_file_that_is_not_captured_is_shown_with_the_reason() -> None:
+    daemon = MemoryDaemon({"f.txt": "secret=1\n"})
+    daemon.keep_secret("f.txt")
+    reply = read(daemon)
+    assert (reply["content"], reply["version"], reply["uncaptured"]) == ("secret=1\n", "v2", "secret")
+    (read_of,) = daemon.events(ReadServed)
+    assert isinstance(read_of, ReadServed)
+    assert (read_of.path, read_of.version) == ("f.txt", 2)
 
 
 def test_an_empty_file_has_no_lines() -> None:
-    reply = read(Playbook({"f.txt": b""}), hashes=True)
+    reply = read(MemoryDaemon({"f.txt": b""}), hashes=True)
     assert (reply["lines"], reply["lineCount"], reply["newlineStyle"]) == ([], 0, "none")
 
 
 def test_numbered_lines_have_their_numbers_and_no_anchors() -> None:
-    book = Playbook({"f.txt": FIVE})
-    reply = read(book, format="numbered", start_line=4)
+    daemon = MemoryDaemon({"f.txt": FIVE})
+    reply = read(daemon, format="numbered", start_line=4)
     assert reply["lines"] == ["     4\tfour 4", "     5\tfive 5"]
     assert "content" not in reply
-    assert not last_served(book).anchors
+    assert not last_served(daemon).anchors

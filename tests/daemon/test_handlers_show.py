@@ -6,10 +6,10 @@ import base64
 from typing import Any
 
 import pytest
-from desk import Desk, lines
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_daemon import MemoryDaemon, lines
 from quire_daemon.dialects.patch_text import parse_patch
 from quire_daemon.handlers.difference import hunks, patch_text
 from quire_daemon.handlers.log import LOG_TOOL
@@ -22,82 +22,83 @@ LONG = [f"line {n}" for n in range(1, 31)]
 
 
 def test_show_gives_the_bytes_the_writer_and_the_difference_to_the_base() -> None:
-    desk = Desk()
-    desk.outside("f.txt", lines("one", "two"))
-    made = desk.write("f.txt", lines("one", "TWO"), desk.ann)
-    desk.write("f.txt", lines("later"), desk.ben)
-    reply = desk.call(SHOW_TOOL, desk.ben, version=f"v{made}")
+    daemon = MemoryDaemon()
+    daemon.outside("f.txt", lines("one", "two"))
+    made = daemon.write("f.txt", lines("one", "TWO"), daemon.ann)
+    daemon.write("f.txt", lines("later"), daemon.ben)
+    reply = daemon.call(SHOW_TOOL, daemon.ben, version=f"v{made}")
     assert (reply["path"], reply["version"], reply["content"]) == ("f.txt", f"v{made}", "one\nTWO\n")
     assert (reply["writer"]["agent"], reply["record"]["seq"]) == ("ann", made)
     assert reply["diff"]["patch"] == "--- a/f.txt\n+++ b/f.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n"
 
 
 def test_show_with_a_path_takes_any_point() -> None:
-    desk = Desk()
-    desk.outside("f.txt", lines("one"))
-    desk.write("other", lines("x"), desk.ann)
-    desk.note(CheckpointNamed("here", desk.journal.head), who=desk.ann)
-    desk.write("f.txt", lines("two"), desk.ann)
-    assert desk.call(SHOW_TOOL, desk.ann, version="here", path="f.txt")["content"] == "one\n"
-    assert desk.call(SHOW_TOOL, desk.ann, version="seq:2", path="f.txt")["error"] == "not_found"
-    assert desk.call(SHOW_TOOL, desk.ann, version="v999")["error"] == "not_found"
+    daemon = MemoryDaemon()
+    assert (daemon.ann.writer, daemon.ben.writer) == (1, 2)  # as records 1 and 2
+    daemon.outside("f.txt", lines("one"))
+    daemon.write("other", lines("x"), daemon.ann)
+    daemon.note(CheckpointNamed("here", daemon.journal.head), who=daemon.ann)
+    daemon.write("f.txt", lines("two"), daemon.ann)
+    assert daemon.call(SHOW_TOOL, daemon.ann, version="here", path="f.txt")["content"] == "one\n"
+    assert daemon.call(SHOW_TOOL, daemon.ann, version="seq:2", path="f.txt")["error"] == "not_found"
+    assert daemon.call(SHOW_TOOL, daemon.ann, version="v999")["error"] == "not_found"
 
 
 def test_show_of_a_move_or_a_deletion_says_what_became_of_the_file() -> None:
-    desk = Desk()
-    desk.outside("f.txt", lines("one"))
-    moved = desk.move("f.txt", "g.txt", desk.ann)
-    gone = desk.delete("g.txt", desk.ann)
-    reply = desk.call(SHOW_TOOL, desk.ann, version=f"v{moved}")
+    daemon = MemoryDaemon()
+    daemon.outside("f.txt", lines("one"))
+    moved = daemon.move("f.txt", "g.txt", daemon.ann)
+    gone = daemon.delete("g.txt", daemon.ann)
+    reply = daemon.call(SHOW_TOOL, daemon.ann, version=f"v{moved}")
     assert (reply["path"], reply["moved_from"], reply["diff"]["status"]) == ("g.txt", "f.txt", "same")
-    reply = desk.call(SHOW_TOOL, desk.ann, version=f"v{gone}")
+    reply = daemon.call(SHOW_TOOL, daemon.ann, version=f"v{gone}")
     assert (reply["gone"], reply["diff"]["status"]) == (True, "removed")
     assert "content" not in reply
 
 
 def test_show_of_a_binary_version_gives_base64_and_of_an_uncaptured_one_says_why() -> None:
-    desk = Desk()
-    binary = desk.outside("b.bin", b"\0\1\2")
-    failed = desk.note(CaptureFailed("big", "too_large", 1 << 40))
-    assert base64.b64decode(desk.call(SHOW_TOOL, desk.ann, version=f"v{binary}")["content_base64"]) == b"\0\1\2"
-    assert desk.call(SHOW_TOOL, desk.ann, version=f"v{failed}")["uncaptured"] == "too_large"
+    daemon = MemoryDaemon()
+    binary = daemon.outside("b.bin", b"\0\1\2")
+    failed = daemon.note(CaptureFailed("big", "too_large", 1 << 40))
+    assert base64.b64decode(daemon.call(SHOW_TOOL, daemon.ann, version=f"v{binary}")["content_base64"]) == b"\0\1\2"
+    assert daemon.call(SHOW_TOOL, daemon.ann, version=f"v{failed}")["uncaptured"] == "too_large"
 
 
 def test_show_of_a_long_version_is_cut_at_a_line_and_goes_on() -> None:
-    desk = Desk()
+    daemon = MemoryDaemon()
     text = lines(*(f"{n:05d} {'x' * 90}" for n in range(4000)))
-    made = desk.outside("long", text)
+    made = daemon.outside("long", text)
     content, at = "", 1
     while at:
-        reply = desk.call(SHOW_TOOL, desk.ann, version=f"v{made}", start_line=at)
+        reply = daemon.call(SHOW_TOOL, daemon.ann, version=f"v{made}", start_line=at)
         content += reply["content"]
         at = reply.get("next_line", 0)
     assert content.encode() == text
 
 
 def test_show_of_a_record_without_a_version_shows_the_record() -> None:
-    desk = Desk()
-    named = desk.note(CheckpointNamed("here", 2), who=desk.ann)
-    reply = desk.call(SHOW_TOOL, desk.ann, version=f"seq:{named}")
+    daemon = MemoryDaemon()
+    named = daemon.note(CheckpointNamed("here", 2), who=daemon.ann)
+    reply = daemon.call(SHOW_TOOL, daemon.ann, version=f"seq:{named}")
     assert (reply["record"]["kind"], reply["record"]["name"]) == ("checkpoint_named", "here")
 
 
 # ── diff ─────────────────────────────────────────────────────────────────────
 
 
-def three_files() -> tuple[Desk, str]:
-    """A desk and a point after which one file changed, one came and one went."""
-    desk = Desk()
-    desk.outside("a", lines(*LONG))
-    desk.outside("gone", lines("g"))
-    desk.outside("same", lines("s"))
-    point = f"seq:{desk.journal.head}"
-    desk.write("a", lines(*LONG[:2], "new", *LONG[2:20], *LONG[21:]), desk.ann)
-    desk.write("came", lines("c"), desk.ann)
-    desk.delete("gone", desk.ben)
-    desk.write("same", lines("t"), desk.ben)
-    desk.write("same", lines("s"), desk.ben)
-    return desk, point
+def three_files() -> tuple[MemoryDaemon, str]:
+    """A daemon and a point after which one file changed, one came and one went."""
+    daemon = MemoryDaemon()
+    daemon.outside("a", lines(*LONG))
+    daemon.outside("gone", lines("g"))
+    daemon.outside("same", lines("s"))
+    point = f"seq:{daemon.journal.head}"
+    daemon.write("a", lines(*LONG[:2], "new", *LONG[2:20], *LONG[21:]), daemon.ann)
+    daemon.write("came", lines("c"), daemon.ann)
+    daemon.delete("gone", daemon.ben)
+    daemon.write("same", lines("t"), daemon.ben)
+    daemon.write("same", lines("s"), daemon.ben)
+    return daemon, point
 
 
 def statuses(reply: dict[str, Any]) -> dict[str, str]:
@@ -106,8 +107,8 @@ def statuses(reply: dict[str, Any]) -> dict[str, str]:
 
 
 def test_diff_lists_what_differs_between_two_points() -> None:
-    desk, point = three_files()
-    reply = desk.call(DIFF_TOOL, desk.ann, **{"from": point})
+    daemon, point = three_files()
+    reply = daemon.call(DIFF_TOOL, daemon.ann, **{"from": point})
     assert statuses(reply) == {"a": "changed", "came": "added", "gone": "removed"}
     assert [h["lines"] for h in reply["files"][0]["hunks"]] == [
         [" line 1", " line 2", "+new", " line 3", " line 4", " line 5"],
@@ -118,47 +119,47 @@ def test_diff_lists_what_differs_between_two_points() -> None:
 
 
 def test_a_diff_of_more_files_than_a_reply_lists_goes_on_at_a_cursor() -> None:
-    desk = Desk()
+    daemon = MemoryDaemon()
     names = [f"{n:04}.txt" for n in range(MAX_FILES + 2)]
-    desk.write_all(dict.fromkeys(names, b"one\n"), desk.ann)
-    first = desk.call(DIFF_TOOL, desk.ann, **{"from": "seq:1"})
+    daemon.write_all(dict.fromkeys(names, b"one\n"), daemon.ann)
+    first = daemon.call(DIFF_TOOL, daemon.ann, **{"from": "seq:1"})
     assert (first["message"], first["truncated"]) == (f"{MAX_FILES} files differ; `next` leads on.", True)
-    rest = desk.call(DIFF_TOOL, desk.ann, **{"from": first["from"], "to": first["to"], "cursor": first["next"]})
+    rest = daemon.call(DIFF_TOOL, daemon.ann, **{"from": first["from"], "to": first["to"], "cursor": first["next"]})
     assert [file["path"] for file in (*first["files"], *rest["files"])] == names
     assert "next" not in rest
 
 
 def test_diff_goes_backwards_too() -> None:
-    desk, point = three_files()
-    reply = desk.call(DIFF_TOOL, desk.ann, **{"from": f"seq:{desk.journal.head}"}, to=point)
+    daemon, point = three_files()
+    reply = daemon.call(DIFF_TOOL, daemon.ann, **{"from": f"seq:{daemon.journal.head}"}, to=point)
     assert statuses(reply) == {"a": "changed", "came": "removed", "gone": "added"}
 
 
 def test_diff_of_two_versions_of_one_file_is_about_that_file() -> None:
-    desk, _ = three_files()
-    first, last = "v3", f"v{desk.head_of('a')}"
-    assert statuses(desk.call(DIFF_TOOL, desk.ann, **{"from": first}, to=last)) == {"a": "changed"}
+    daemon, _ = three_files()
+    first, last = "v3", f"v{daemon.head_of('a')}"
+    assert statuses(daemon.call(DIFF_TOOL, daemon.ann, **{"from": first}, to=last)) == {"a": "changed"}
 
 
 @pytest.mark.parametrize(("path", "found"), [("a", {"a"}), ("*e*", {"came", "gone"}), ("same", set())])
 def test_paths_narrow_a_diff(path: str, found: set[str]) -> None:
-    desk, point = three_files()
-    assert set(statuses(desk.call(DIFF_TOOL, desk.ann, **{"from": point}, paths=[path]))) == found
+    daemon, point = three_files()
+    assert set(statuses(daemon.call(DIFF_TOOL, daemon.ann, **{"from": point}, paths=[path]))) == found
 
 
 def test_a_path_that_the_journal_does_not_know_is_not_found() -> None:
-    desk, point = three_files()
-    assert desk.call(DIFF_TOOL, desk.ann, **{"from": point}, path="nowhere")["error"] == "not_found"
+    daemon, point = three_files()
+    assert daemon.call(DIFF_TOOL, daemon.ann, **{"from": point}, path="nowhere")["error"] == "not_found"
 
 
 def test_binary_files_and_modes_are_noted_without_hunks() -> None:
-    desk = Desk()
-    desk.outside("b.bin", b"\0a")
-    desk.outside("run", lines("x"))
-    point = f"seq:{desk.journal.head}"
-    desk.outside("b.bin", b"\0b")
-    desk.chmod("run", 0o755, desk.ann)
-    reply = desk.call(DIFF_TOOL, desk.ann, **{"from": point})
+    daemon = MemoryDaemon()
+    daemon.outside("b.bin", b"\0a")
+    daemon.outside("run", lines("x"))
+    point = f"seq:{daemon.journal.head}"
+    daemon.outside("b.bin", b"\0b")
+    daemon.chmod("run", 0o755, daemon.ann)
+    reply = daemon.call(DIFF_TOOL, daemon.ann, **{"from": point})
     assert statuses(reply) == {"b.bin": "replaced", "run": "mode"}
     assert reply["files"][0]["binary"]
     assert reply["files"][1]["mode"] == ["0644", "0755"]
@@ -182,22 +183,24 @@ def test_a_missing_last_break_is_marked_on_the_side_that_misses_it() -> None:
     ],
 )
 def test_a_patch_names_its_files_so_that_they_are_found_again(name: str, head: str) -> None:
-    desk = Desk()
+    daemon = MemoryDaemon()
+    assert (daemon.ann.writer, daemon.ben.writer) == (1, 2)  # as records 1 and 2
     path = journal_path(name)
-    desk.outside(path, lines("x"))
-    patch = desk.call(DIFF_TOOL, desk.ann, **{"from": "seq:2"})["patch"]
+    daemon.outside(path, lines("x"))
+    patch = daemon.call(DIFF_TOOL, daemon.ann, **{"from": "seq:2"})["patch"]
     assert f"\n+++ {head}\n" in patch
     assert [file.path for file in parse_patch(patch)] == [path]
 
 
 def test_an_empty_folder_is_told_and_has_no_part_in_the_patch() -> None:
     """Else who applies the patch makes a file of it."""
-    desk = Desk()
-    desk.note(OutsideWritten("d", b"", 0, 0o755, "watched", entry=FOLDER))
-    reply = desk.call(DIFF_TOOL, desk.ann, **{"from": "seq:2"})
+    daemon = MemoryDaemon()
+    assert (daemon.ann.writer, daemon.ben.writer) == (1, 2)  # as records 1 and 2
+    daemon.note(OutsideWritten("d", b"", 0, 0o755, "watched", entry=FOLDER))
+    reply = daemon.call(DIFF_TOOL, daemon.ann, **{"from": "seq:2"})
     (file,) = reply["files"]
     assert (file["path"], file["status"], file["entry"], reply["patch"]) == ("d", "added", "folder", "")
-    (record,) = desk.call(LOG_TOOL, desk.ann, path="d")["records"]
+    (record,) = daemon.call(LOG_TOOL, daemon.ann, path="d")["records"]
     assert record["entry"] == "folder", "in the log it looked like a file"
 
 

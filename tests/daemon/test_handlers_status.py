@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from desk import BEGAN_NS, SECOND, Desk, lines
 
+from memory_daemon import BEGAN_NS, SECOND, MemoryDaemon, lines
 from quire_daemon.handlers.base import Present
 from quire_daemon.handlers.bursts import BURST_TOOL
 from quire_daemon.handlers.leases import CLAIM_TOOL
@@ -16,9 +16,9 @@ OP = bytes(range(16))
 
 
 def test_status_tells_what_the_app_says_and_what_the_journal_knows() -> None:
-    desk = Desk()
-    desk.write("f.txt", lines("x"), desk.ann)
-    desk.health = {
+    daemon = MemoryDaemon()
+    daemon.write("f.txt", lines("x"), daemon.ann)
+    health = {
         "pid": 7,
         "epoch": "e",
         "workspace": "/w",
@@ -30,8 +30,9 @@ def test_status_tells_what_the_app_says_and_what_the_journal_knows() -> None:
         "journal_bytes": 4096,
         "undeliverable": 0,
     }
-    reply = desk.call(STATUS_TOOL, desk.ann)
-    assert (reply["pid"], reply["epoch"], reply["seq"]) == (7, "e", desk.journal.head)
+    daemon.who("ann"), daemon.who("ben", "s2")
+    reply = daemon.decide(STATUS_TOOL, daemon.ann, {}, health=health).reply
+    assert (reply["pid"], reply["epoch"], reply["seq"]) == (7, "e", daemon.journal.head)
     assert "degraded" in reply["message"]
     assert (reply["journal"]["bytes"], reply["journal"]["uncaptured"]) == (4096, 0)
     assert [writer["agent"] for writer in reply["writers"]] == ["ben", "ann"]
@@ -40,31 +41,33 @@ def test_status_tells_what_the_app_says_and_what_the_journal_knows() -> None:
 
 
 def test_status_can_be_told_by_a_journal_without_health() -> None:
-    desk = Desk()
-    assert desk.call(STATUS_TOOL, desk.ann)["ok"]
+    daemon = MemoryDaemon()
+    assert daemon.call(STATUS_TOOL, daemon.ann)["ok"]
 
 
 def test_who_lists_each_caller_once_with_its_last_change() -> None:
-    desk = Desk()
-    again = desk.introduce("ann", "s1", "t2")
-    batch = desk.write("f.txt", lines("x"), again)
-    reply = desk.call(WHO_TOOL, desk.ann)
+    daemon = MemoryDaemon()
+    assert daemon.ann.writer < daemon.ben.writer
+    again = daemon.introduce("ann", "s1", "t2")
+    batch = daemon.write("f.txt", lines("x"), again)
+    reply = daemon.call(WHO_TOOL, daemon.ann)
     assert [(w["agent"], w["turns"], w["you"]) for w in reply["writers"]] == [("ann", 2, True), ("ben", 1, False)]
-    assert reply["writers"][0]["ids"] == [f"w{again.writer}", f"w{desk.ann.writer}"]
+    assert reply["writers"][0]["ids"] == [f"w{again.writer}", f"w{daemon.ann.writer}"]
     assert reply["writers"][0]["last_change"]["batch"] == batch
     assert reply["writers"][1]["last_change"] is None
-    assert len(desk.call(WHO_TOOL, desk.ann, limit=1)["writers"]) == 1
-    assert desk.call(WHO_TOOL, desk.ann, limit=0)["error"] == "schema_invalid"
+    assert len(daemon.call(WHO_TOOL, daemon.ann, limit=1)["writers"]) == 1
+    assert daemon.call(WHO_TOOL, daemon.ann, limit=0)["error"] == "schema_invalid"
 
 
 def test_who_tells_who_is_present_first_and_on_what() -> None:
-    desk = Desk()
-    cleo = desk.introduce("cleo", "s3")
-    desk.write_all({"a.txt": lines("x"), "b.txt": lines("x")}, desk.ben)
-    desk.call(BURST_TOOL, desk.ben, action="begin", label="format")
-    desk.call(CLAIM_TOOL, desk.ben, path="src", reason="moving")
-    desk.present[cleo.key] = Present(BEGAN_NS, 1, False, (("c.txt", BEGAN_NS + SECOND),))
-    reply = desk.call(WHO_TOOL, desk.ann, minutes=0.5)
+    daemon = MemoryDaemon()
+    assert (daemon.ann.writer, daemon.ben.writer) == (1, 2)  # as records 1 and 2
+    cleo = daemon.introduce("cleo", "s3")
+    daemon.write_all({"a.txt": lines("x"), "b.txt": lines("x")}, daemon.ben)
+    daemon.call(BURST_TOOL, daemon.ben, action="begin", label="format")
+    daemon.call(CLAIM_TOOL, daemon.ben, path="src", reason="moving")
+    present = {cleo.key: Present(BEGAN_NS, 1, False, (("c.txt", BEGAN_NS + SECOND),))}
+    reply = daemon.decide(WHO_TOOL, daemon.ann, {"minutes": 0.5}, present=present).reply
     assert [w["hooks"] for w in reply["writers"]] == [False] * 3
     assert [(w["agent"], w["present"], w["connections"], w["alive"]) for w in reply["writers"]] == [
         ("cleo", True, 1, False),
@@ -77,63 +80,65 @@ def test_who_tells_who_is_present_first_and_on_what() -> None:
     assert [lease["path"] for lease in on_ben["leases"]] == ["src"]
     assert [burst["label"] for burst in on_ben["bursts"]] == ["format"]
     assert reply["writers"][0]["last_seen"] is not None
-    assert [w["agent"] for w in desk.call(WHO_TOOL, desk.ann, present=True)["writers"]] == ["cleo", "ben"]
+    assert [
+        w["agent"] for w in daemon.decide(WHO_TOOL, daemon.ann, {"present": True}, present=present).reply["writers"]
+    ] == ["cleo", "ben"]
 
 
 def test_who_has_done_nothing_for_a_while_and_has_no_connection_is_not_present() -> None:
-    desk = Desk()
-    desk.write("a.txt", lines("x"), desk.ben)
-    desk.present[desk.ben.key] = Present(BEGAN_NS, 0)
+    daemon = MemoryDaemon()
+    daemon.write("a.txt", lines("x"), daemon.ben)
+    present = {daemon.ben.key: Present(BEGAN_NS, 0)}
     for _ in range(61):
-        desk.outside("b.txt", lines("y"))
-    reply = desk.call(WHO_TOOL, desk.ann, minutes=1)
+        daemon.outside("b.txt", lines("y"))
+    reply = daemon.decide(WHO_TOOL, daemon.ann, {"minutes": 1}, present=present).reply
     assert (reply["present"], reply["total"]) == (0, 2)
-    assert desk.call(WHO_TOOL, desk.ann, minutes=2)["present"] == 1
-    assert desk.call(WHO_TOOL, desk.ann, minutes=0)["error"] == "schema_invalid"
+    assert daemon.decide(WHO_TOOL, daemon.ann, {"minutes": 2}, present=present).reply["present"] == 1
+    assert daemon.call(WHO_TOOL, daemon.ann, minutes=0)["error"] == "schema_invalid"
 
 
-def write_with_op(desk: Desk) -> int:
+def write_with_op(daemon: MemoryDaemon) -> int:
     """A write of Ann's under `OP`, not settled yet."""
     data = lines("x")
-    return desk.note(FileWritten("f.txt", blob_id(data), len(data), 0o644), who=desk.ann, blobs=(data,), op=OP)
+    return daemon.note(FileWritten("f.txt", blob_id(data), len(data), 0o644), who=daemon.ann, blobs=(data,), op=OP)
 
 
 def test_an_operation_is_unknown_until_it_is_settled_then_applied_then_superseded() -> None:
-    desk = Desk()
-    assert desk.call(OP_STATUS_TOOL, desk.ann, op=OP.hex())["outcome"] == "not_applied"
-    batch = write_with_op(desk)
-    assert desk.call(OP_STATUS_TOOL, desk.ann, op=OP.hex())["outcome"] == "unknown"
-    desk.note(WritesSettled(batch))
-    reply = desk.call(OP_STATUS_TOOL, desk.ann, op=OP.hex())
+    daemon = MemoryDaemon()
+    assert daemon.call(OP_STATUS_TOOL, daemon.ann, op=OP.hex())["outcome"] == "not_applied"
+    batch = write_with_op(daemon)
+    assert daemon.call(OP_STATUS_TOOL, daemon.ann, op=OP.hex())["outcome"] == "unknown"
+    daemon.note(WritesSettled(batch))
+    reply = daemon.call(OP_STATUS_TOOL, daemon.ann, op=OP.hex())
     assert (reply["outcome"], reply["batch"], reply["known"]) == ("applied", batch, True)
-    later = desk.outside("f.txt", lines("y"))
-    reply = desk.call(OP_STATUS_TOOL, desk.ann, op=OP.hex())
+    later = daemon.outside("f.txt", lines("y"))
+    reply = daemon.call(OP_STATUS_TOOL, daemon.ann, op=OP.hex())
     assert reply["outcome"] == "superseded"
     assert [s["version"] for s in reply["superseded_by"]] == [f"v{later}"]
 
 
 def test_an_operation_that_has_landed_is_applied_before_the_log_calls_it_settled() -> None:
-    desk = Desk()
-    batch = write_with_op(desk)
-    desk.landed = batch - 1
-    assert desk.call(OP_STATUS_TOOL, desk.ann, op=OP.hex())["outcome"] == "unknown"
-    desk.landed = batch + 1
-    desk.being_written = (batch,)  # a later one has overtaken it
-    assert desk.call(OP_STATUS_TOOL, desk.ann, op=OP.hex())["outcome"] == "unknown"
-    desk.being_written = ()
-    desk.landed = batch
-    assert desk.call(OP_STATUS_TOOL, desk.ann, op=OP.hex())["outcome"] == "applied"
-    desk.outside("f.txt", lines("y"))
-    assert desk.call(OP_STATUS_TOOL, desk.ann, op=OP.hex())["outcome"] == "superseded"
+    daemon = MemoryDaemon()
+    batch = write_with_op(daemon)
+
+    def outcome(landed: int, being_written: tuple[int, ...] = ()) -> object:
+        given = {"landed": landed, "being_written": being_written}
+        return daemon.decide(OP_STATUS_TOOL, daemon.ann, {"op": OP.hex()}, **given).reply["outcome"]
+
+    assert outcome(batch - 1) == "unknown"
+    assert outcome(batch + 1, (batch,)) == "unknown", "a later one has overtaken it"
+    assert outcome(batch) == "applied"
+    daemon.outside("f.txt", lines("y"))
+    assert outcome(batch) == "superseded"
 
 
 def test_an_abandoned_operation_was_not_applied() -> None:
-    desk = Desk()
-    desk.note(WritesAbandoned((write_with_op(desk),), "swap"), who=desk.ann)
-    assert desk.call(OP_STATUS_TOOL, desk.ann, op=OP.hex())["outcome"] == "not_applied"
+    daemon = MemoryDaemon()
+    daemon.note(WritesAbandoned((write_with_op(daemon),), "swap"), who=daemon.ann)
+    assert daemon.call(OP_STATUS_TOOL, daemon.ann, op=OP.hex())["outcome"] == "not_applied"
 
 
 @pytest.mark.parametrize("op", ["", "xyz"])
 def test_what_is_no_operation_id_is_refused(op: str) -> None:
-    desk = Desk()
-    assert desk.call(OP_STATUS_TOOL, desk.ann, op=op)["error"] == "schema_invalid"
+    daemon = MemoryDaemon()
+    assert daemon.call(OP_STATUS_TOOL, daemon.ann, op=op)["error"] == "schema_invalid"

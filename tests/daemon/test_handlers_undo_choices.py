@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from desk import BEGAN_NS, Desk, OnDesk, lines
 from hypothesis import given
 from hypothesis import strategies as st
-from undoings import START, desk_with
+from undoings import START, daemon_with
 
+from memory_daemon import BEGAN_NS, MemoryDaemon, lines
 from quire_daemon.handlers.base import Tool
 from quire_daemon.handlers.bursts import BURST_TOOL
 from quire_daemon.handlers.choosing import MAX_BATCHES
@@ -24,12 +24,12 @@ from quire_journal.ids import BatchId, blob_id
 from quire_journal.journal import Entry
 
 
-def three_edits(desk: Desk) -> list[int]:
+def three_edits(daemon: MemoryDaemon) -> list[int]:
     """Ann makes three batches on lines far apart."""
     batches, text = [], START
     for line in (b"one", b"three", b"five"):
         text = text.replace(line, line.upper())
-        batches.append(desk.write("f.txt", text, desk.ann))
+        batches.append(daemon.write("f.txt", text, daemon.ann))
     return batches
 
 
@@ -37,44 +37,44 @@ def three_edits(desk: Desk) -> list[int]:
 
 
 def test_redo_of_a_batch_brings_back_that_one_of_those_that_were_undone_together() -> None:
-    desk = desk_with()
-    first, second, third = three_edits(desk)
-    desk.call(UNDO_TOOL, desk.ann, last=3)
-    assert desk.text("f.txt") == START
-    assert desk.call(REDO_TOOL, desk.ben, batch=second)["ok"]
-    assert desk.text("f.txt") == START.replace(b"three", b"THREE")
-    assert desk.call(REDO_TOOL, desk.ben, batch=f"v{third}")["ok"]
-    assert desk.text("f.txt") == START.replace(b"three", b"THREE").replace(b"five", b"FIVE")
-    assert desk.call(REDO_TOOL, desk.ben, batch=second)["error"] == "not_found"
-    assert desk.call(UNDO_TOOL, desk.ann)["batches"] == [third]
-    assert desk.call(UNDO_TOOL, desk.ann, batch=first)["error"] == "not_found"
-    assert desk.text("f.txt") == START.replace(b"three", b"THREE")
-    assert desk.call(REDO_TOOL, desk.ann, writer="ann")["ok"]
-    assert desk.text("f.txt") == START.replace(b"one", b"ONE").replace(b"three", b"THREE").replace(b"five", b"FIVE")
+    daemon = daemon_with()
+    first, second, third = three_edits(daemon)
+    daemon.call(UNDO_TOOL, daemon.ann, last=3)
+    assert daemon.text("f.txt") == START
+    assert daemon.call(REDO_TOOL, daemon.ben, batch=second)["ok"]
+    assert daemon.text("f.txt") == START.replace(b"three", b"THREE")
+    assert daemon.call(REDO_TOOL, daemon.ben, batch=f"v{third}")["ok"]
+    assert daemon.text("f.txt") == START.replace(b"three", b"THREE").replace(b"five", b"FIVE")
+    assert daemon.call(REDO_TOOL, daemon.ben, batch=second)["error"] == "not_found"
+    assert daemon.call(UNDO_TOOL, daemon.ann)["batches"] == [third]
+    assert daemon.call(UNDO_TOOL, daemon.ann, batch=first)["error"] == "not_found"
+    assert daemon.text("f.txt") == START.replace(b"three", b"THREE")
+    assert daemon.call(REDO_TOOL, daemon.ann, writer="ann")["ok"]
+    assert daemon.text("f.txt") == START.replace(b"one", b"ONE").replace(b"three", b"THREE").replace(b"five", b"FIVE")
 
 
 def test_redo_of_an_undo_by_its_number_takes_the_whole_of_it_back() -> None:
-    desk = desk_with()
-    three_edits(desk)
-    edited = desk.text("f.txt")
-    undo = desk.call(UNDO_TOOL, desk.ann, last=2)["batch"]
-    desk.write("other", lines("o"), desk.ann)
-    desk.call(UNDO_TOOL, desk.ann)
-    assert desk.call(REDO_TOOL, desk.ben, batch=undo)["ok"]
-    assert (desk.text("f.txt"), desk.text("other")) == (edited, None)
+    daemon = daemon_with()
+    three_edits(daemon)
+    edited = daemon.text("f.txt")
+    undo = daemon.call(UNDO_TOOL, daemon.ann, last=2)["batch"]
+    daemon.write("other", lines("o"), daemon.ann)
+    daemon.call(UNDO_TOOL, daemon.ann)
+    assert daemon.call(REDO_TOOL, daemon.ben, batch=undo)["ok"]
+    assert (daemon.text("f.txt"), daemon.text("other")) == (edited, None)
 
 
 def test_redo_narrows_by_turn_session_points_last_and_path() -> None:
-    desk = Desk()
-    desk.outside("a", lines("a"))
-    desk.outside("b", lines("b"))
-    turn = desk.introduce("ann", "s1", "t1")
-    first = desk.write("a", lines("A"), turn)
-    second = desk.write("b", lines("B"), desk.ann)
-    desk.call(UNDO_TOOL, desk.ann, last=2)
+    daemon = MemoryDaemon()
+    daemon.outside("a", lines("a"))
+    daemon.outside("b", lines("b"))
+    turn = daemon.introduce("ann", "s1", "t1")
+    first = daemon.write("a", lines("A"), turn)
+    second = daemon.write("b", lines("B"), daemon.ann)
+    daemon.call(UNDO_TOOL, daemon.ann, last=2)
 
     def chosen(**args: Any) -> dict[str, str]:
-        plan = desk.call(REDO_TOOL, desk.ann, plan=True, **args)
+        plan = daemon.call(REDO_TOOL, daemon.ann, plan=True, **args)
         return {f["path"]: f["action"] for f in plan.get("files", ())}
 
     assert chosen(turn="t1") == {"a": "write"}
@@ -86,168 +86,169 @@ def test_redo_narrows_by_turn_session_points_last_and_path() -> None:
     assert chosen() == {"a": "write", "b": "write"}
     assert chosen(path="b") == {"b": "write"}
     assert chosen(writer="ben") == {}
-    assert desk.call(REDO_TOOL, desk.ann, batch=second, plan=True)["ok"]
+    assert daemon.call(REDO_TOOL, daemon.ann, batch=second, plan=True)["ok"]
 
 
 def test_redo_of_several_undos_at_once() -> None:
-    desk = desk_with()
-    three_edits(desk)
-    edited = desk.text("f.txt")
+    daemon = daemon_with()
+    three_edits(daemon)
+    edited = daemon.text("f.txt")
     for _ in range(3):
-        desk.call(UNDO_TOOL, desk.ann)
-    assert desk.call(REDO_TOOL, desk.ann, last=3)["ok"]
-    assert desk.text("f.txt") == edited
+        daemon.call(UNDO_TOOL, daemon.ann)
+    assert daemon.call(REDO_TOOL, daemon.ann, last=3)["ok"]
+    assert daemon.text("f.txt") == edited
 
 
 def test_an_undo_in_one_path_leaves_the_batch_to_be_undone_in_others() -> None:
-    desk = Desk()
-    desk.outside("a", lines("a"))
-    desk.outside("b", lines("b"))
-    batch = desk.write_all({"a": lines("A"), "b": lines("B")}, desk.ann)
-    later = desk.write("a", lines("A", "more"), desk.ann)
-    desk.call(UNDO_TOOL, desk.ann, paths=["a"], last=2)
-    assert (desk.text("a"), desk.text("b")) == (lines("a"), lines("B"))
-    assert desk.call(REDO_TOOL, desk.ann, batch=later)["ok"]
-    assert (desk.text("a"), desk.text("b")) == (lines("a", "more"), lines("B"))
-    assert desk.call(REDO_TOOL, desk.ann, batch=batch)["ok"]
-    assert (desk.text("a"), desk.text("b")) == (lines("A", "more"), lines("B"))
-    assert desk.call(UNDO_TOOL, desk.ann, batch=batch)["ok"]
-    assert (desk.text("a"), desk.text("b")) == (lines("a", "more"), lines("b"))
+    daemon = MemoryDaemon()
+    daemon.outside("a", lines("a"))
+    daemon.outside("b", lines("b"))
+    batch = daemon.write_all({"a": lines("A"), "b": lines("B")}, daemon.ann)
+    later = daemon.write("a", lines("A", "more"), daemon.ann)
+    daemon.call(UNDO_TOOL, daemon.ann, paths=["a"], last=2)
+    assert (daemon.text("a"), daemon.text("b")) == (lines("a"), lines("B"))
+    assert daemon.call(REDO_TOOL, daemon.ann, batch=later)["ok"]
+    assert (daemon.text("a"), daemon.text("b")) == (lines("a", "more"), lines("B"))
+    assert daemon.call(REDO_TOOL, daemon.ann, batch=batch)["ok"]
+    assert (daemon.text("a"), daemon.text("b")) == (lines("A", "more"), lines("B"))
+    assert daemon.call(UNDO_TOOL, daemon.ann, batch=batch)["ok"]
+    assert (daemon.text("a"), daemon.text("b")) == (lines("a", "more"), lines("b"))
 
 
 def test_what_was_undone_with_others_in_some_files_comes_back_in_those_only() -> None:
-    desk = Desk()
+    daemon = MemoryDaemon()
     for path in "abc":
-        desk.outside(path, lines(path, "-", "-"))
-    first = desk.write_all({path: lines(path.upper(), "-", "-") for path in "abc"}, desk.ann)
-    second = desk.write_all({path: lines(path.upper(), "-", "2") for path in "ab"}, desk.ann)
-    desk.call(UNDO_TOOL, desk.ann, path="a", last=2)
-    assert desk.call(UNDO_TOOL, desk.ann, writer="ann", path="b")["batches"] == [second, first]
-    assert [desk.text(path) for path in "abc"] == [lines("a", "-", "-"), lines("b", "-", "-"), lines("C", "-", "-")]
-    refused = desk.call(REDO_TOOL, desk.ann, batch=second)
+        daemon.outside(path, lines(path, "-", "-"))
+    first = daemon.write_all({path: lines(path.upper(), "-", "-") for path in "abc"}, daemon.ann)
+    second = daemon.write_all({path: lines(path.upper(), "-", "2") for path in "ab"}, daemon.ann)
+    daemon.call(UNDO_TOOL, daemon.ann, path="a", last=2)
+    assert daemon.call(UNDO_TOOL, daemon.ann, writer="ann", path="b")["batches"] == [second, first]
+    assert [daemon.text(path) for path in "abc"] == [lines("a", "-", "-"), lines("b", "-", "-"), lines("C", "-", "-")]
+    refused = daemon.call(REDO_TOOL, daemon.ann, batch=second)
     assert refused["suggested_action"] == "narrow_the_choice"
-    assert desk.call(REDO_TOOL, desk.ann, writer="ann", path="b", last=1)["ok"]
-    assert [desk.text(path) for path in "abc"] == [lines("a", "-", "-"), lines("b", "-", "2"), lines("C", "-", "-")]
-    assert desk.call(REDO_TOOL, desk.ann, writer="ann", path="b")["ok"]
-    assert [desk.text(path) for path in "abc"] == [lines("a", "-", "-"), lines("B", "-", "2"), lines("C", "-", "-")]
-    assert desk.call(UNDO_TOOL, desk.ann, writer="ann")["ok"]
-    assert [desk.text(path) for path in "abc"] == [lines(path, "-", "-") for path in "abc"]
+    assert daemon.call(REDO_TOOL, daemon.ann, writer="ann", path="b", last=1)["ok"]
+    assert [daemon.text(path) for path in "abc"] == [lines("a", "-", "-"), lines("b", "-", "2"), lines("C", "-", "-")]
+    assert daemon.call(REDO_TOOL, daemon.ann, writer="ann", path="b")["ok"]
+    assert [daemon.text(path) for path in "abc"] == [lines("a", "-", "-"), lines("B", "-", "2"), lines("C", "-", "-")]
+    assert daemon.call(UNDO_TOOL, daemon.ann, writer="ann")["ok"]
+    assert [daemon.text(path) for path in "abc"] == [lines(path, "-", "-") for path in "abc"]
 
 
 def test_the_record_of_an_undo_says_what_it_was_narrowed_to() -> None:
-    desk = Desk()
-    batch = desk.write_all({"a": lines("A"), "b": lines("B")}, desk.ann)
-    desk.call(UNDO_TOOL, desk.ann, path="a")
-    with desk.history() as history:
+    daemon = MemoryDaemon()
+    batch = daemon.write_all({"a": lines("A"), "b": lines("B")}, daemon.ann)
+    daemon.call(UNDO_TOOL, daemon.ann, path="a")
+    with daemon.history() as history:
         record = history.record(history.head())
         assert record is not None
         assert record.event() == BatchUndone((batch,), "undo", ("a",))
 
 
 def test_more_batches_than_one_call_takes_are_refused_and_never_cut_silently() -> None:
-    desk = Desk()
-    head = desk.journal.head
+    daemon = MemoryDaemon()
+    assert (daemon.ann.writer, daemon.ben.writer) == (1, 2)  # as records 1 and 2
+    head = daemon.journal.head
     events = [FileWritten(f"f{n}", blob_id(b"x"), 1, 0o644) for n in range(MAX_BATCHES + 1)]
-    desk.journal.append(
-        [Entry(event, desk.ann.writer, BEGAN_NS, BatchId(head + n)) for n, event in enumerate(events, 1)],
+    daemon.journal.append(
+        [Entry(event, daemon.ann.writer, BEGAN_NS, BatchId(head + n)) for n, event in enumerate(events, 1)],
         [(b"x", None)],
     )
-    desk.files.update({f"f{n}": OnDesk(b"x") for n in range(MAX_BATCHES + 1)})
-    assert desk.call(UNDO_TOOL, desk.ben, writer="ann", plan=True)["suggested_action"] == "narrow_the_choice"
-    assert len(desk.call(UNDO_TOOL, desk.ben, writer="ann", last=2, plan=True)["files"]) == 2
+    daemon.files.update({f"f{n}": b"x" for n in range(MAX_BATCHES + 1)})
+    assert daemon.call(UNDO_TOOL, daemon.ben, writer="ann", plan=True)["suggested_action"] == "narrow_the_choice"
+    assert len(daemon.call(UNDO_TOOL, daemon.ben, writer="ann", last=2, plan=True)["files"]) == 2
     for last in (0, -1, MAX_BATCHES + 1):
-        assert desk.call(UNDO_TOOL, desk.ben, writer="ann", last=last)["error"] == "schema_invalid"
+        assert daemon.call(UNDO_TOOL, daemon.ben, writer="ann", last=last)["error"] == "schema_invalid"
 
 
 def test_undo_goes_on_with_the_batch_before_after_many_that_are_undone() -> None:
-    desk = desk_with()
-    first = desk.write("f.txt", START.replace(b"two", b"TWO"), desk.ann)
+    daemon = daemon_with()
+    first = daemon.write("f.txt", START.replace(b"two", b"TWO"), daemon.ann)
     for n in range(60):
-        desk.write("g.txt", lines(f"{n}"), desk.ann)
-    desk.call(UNDO_TOOL, desk.ann, last=60)
-    assert desk.call(UNDO_TOOL, desk.ann)["batches"] == [first]
+        daemon.write("g.txt", lines(f"{n}"), daemon.ann)
+    daemon.call(UNDO_TOOL, daemon.ann, last=60)
+    assert daemon.call(UNDO_TOOL, daemon.ann)["batches"] == [first]
 
 
 # ── rollback ─────────────────────────────────────────────────────────────────
 
 
 def test_rollback_is_about_ones_own_work_or_that_of_whoever_is_named() -> None:
-    desk = desk_with()
-    desk.note(CheckpointNamed("before", desk.journal.head), who=desk.ann)
+    daemon = daemon_with()
+    daemon.note(CheckpointNamed("before", daemon.journal.head), who=daemon.ann)
     text = START.replace(b"one", b"ONE")
-    desk.write("f.txt", text, desk.ann)
-    desk.write("f.txt", text := text.replace(b"three", b"THREE"), desk.ben)
-    desk.outside("f.txt", text.replace(b"six", b"SIX"))
-    refused = desk.call(ROLLBACK_TOOL, desk.introduce("eve", "s3"), to="before")
+    daemon.write("f.txt", text, daemon.ann)
+    daemon.write("f.txt", text := text.replace(b"three", b"THREE"), daemon.ben)
+    daemon.outside("f.txt", text.replace(b"six", b"SIX"))
+    refused = daemon.call(ROLLBACK_TOOL, daemon.introduce("eve", "s3"), to="before")
     assert refused["error"] == "not_found"
     assert "`writer` names another's" in refused["message"]
-    assert desk.call(ROLLBACK_TOOL, desk.ann, to="before", only="ben")["ok"]
-    assert desk.text("f.txt") == START.replace(b"one", b"ONE").replace(b"six", b"SIX")
-    plan = desk.call(ROLLBACK_TOOL, desk.ann, to="before", only="*", plan=True)
-    assert desk.call(ROLLBACK_TOOL, desk.ann, token=plan["token"])["ok"]
-    assert desk.text("f.txt") == START
-    assert desk.call(ROLLBACK_TOOL, desk.ann)["argument"] == "to"
-    assert desk.call(ROLLBACK_TOOL, desk.ann, to="before", only="ann", writer="ben")["argument"] == "only"
+    assert daemon.call(ROLLBACK_TOOL, daemon.ann, to="before", only="ben")["ok"]
+    assert daemon.text("f.txt") == START.replace(b"one", b"ONE").replace(b"six", b"SIX")
+    plan = daemon.call(ROLLBACK_TOOL, daemon.ann, to="before", only="*", plan=True)
+    assert daemon.call(ROLLBACK_TOOL, daemon.ann, token=plan["token"])["ok"]
+    assert daemon.text("f.txt") == START
+    assert daemon.call(ROLLBACK_TOOL, daemon.ann)["argument"] == "to"
+    assert daemon.call(ROLLBACK_TOOL, daemon.ann, to="before", only="ann", writer="ben")["argument"] == "only"
 
 
 def test_rollback_to_one_point_again_and_again_changes_nothing_more() -> None:
-    desk = desk_with()
-    point = f"seq:{desk.journal.head}"
-    desk.write("f.txt", START.replace(b"one", b"ONE"), desk.ann)
-    assert desk.call(ROLLBACK_TOOL, desk.ann, to=point)["ok"]
+    daemon = daemon_with()
+    point = f"seq:{daemon.journal.head}"
+    daemon.write("f.txt", START.replace(b"one", b"ONE"), daemon.ann)
+    assert daemon.call(ROLLBACK_TOOL, daemon.ann, to=point)["ok"]
     for _ in range(2):
-        assert desk.call(ROLLBACK_TOOL, desk.ann, to=point)["error"] == "not_found"
-        assert desk.text("f.txt") == START
+        assert daemon.call(ROLLBACK_TOOL, daemon.ann, to=point)["error"] == "not_found"
+        assert daemon.text("f.txt") == START
 
 
 def test_rollback_takes_back_what_was_undone_and_redone_since_the_point() -> None:
-    desk = desk_with()
-    first, second, _ = three_edits(desk)
-    desk.call(UNDO_TOOL, desk.ann, batch=first)
-    then, point = desk.text("f.txt"), f"seq:{desk.journal.head}"
-    desk.call(UNDO_TOOL, desk.ann, batch=second)
-    desk.call(REDO_TOOL, desk.ann, batch=first)
-    desk.write("f.txt", (desk.text("f.txt") or b"").replace(b"six", b"SIX"), desk.ann)
-    desk.call(UNDO_TOOL, desk.ann)
-    assert desk.call(ROLLBACK_TOOL, desk.ann, to=point)["ok"]
-    assert desk.text("f.txt") == then
-    assert desk.call(UNDO_TOOL, desk.ann)["ok"]
-    assert desk.text("f.txt") == START.replace(b"one", b"ONE").replace(b"five", b"FIVE")
+    daemon = daemon_with()
+    first, second, _ = three_edits(daemon)
+    daemon.call(UNDO_TOOL, daemon.ann, batch=first)
+    then, point = daemon.text("f.txt"), f"seq:{daemon.journal.head}"
+    daemon.call(UNDO_TOOL, daemon.ann, batch=second)
+    daemon.call(REDO_TOOL, daemon.ann, batch=first)
+    daemon.write("f.txt", (daemon.text("f.txt") or b"").replace(b"six", b"SIX"), daemon.ann)
+    daemon.call(UNDO_TOOL, daemon.ann)
+    assert daemon.call(ROLLBACK_TOOL, daemon.ann, to=point)["ok"]
+    assert daemon.text("f.txt") == then
+    assert daemon.call(UNDO_TOOL, daemon.ann)["ok"]
+    assert daemon.text("f.txt") == START.replace(b"one", b"ONE").replace(b"five", b"FIVE")
 
 
 def test_rollback_in_some_paths_leaves_the_others() -> None:
-    desk = desk_with()
-    head = desk.journal.head
+    daemon = daemon_with()
+    head = daemon.journal.head
     for path in ("src/a", "src/b", "doc/c", "top"):
-        desk.write(path, lines(path), desk.ann)
-    assert desk.call(ROLLBACK_TOOL, desk.ann, to=f"seq:{head}", paths=["src", "*.txt"], path="top")["ok"]
-    assert sorted(desk.files) == ["doc/c", "f.txt"]
+        daemon.write(path, lines(path), daemon.ann)
+    assert daemon.call(ROLLBACK_TOOL, daemon.ann, to=f"seq:{head}", paths=["src", "*.txt"], path="top")["ok"]
+    assert sorted(daemon.files) == ["doc/c", "f.txt"]
 
 
 def test_abort_is_remembered_by_the_plan() -> None:
-    desk = desk_with()
-    desk.write("f.txt", anns := START.replace(b"two", b"TWO").replace(b"six", b"SIX"), desk.ann)
-    desk.write("f.txt", anns.replace(b"TWO", b"TWO!"), desk.ben)
-    plan = desk.call(UNDO_TOOL, desk.ann, conflicts="abort", plan=True)
+    daemon = daemon_with()
+    daemon.write("f.txt", anns := START.replace(b"two", b"TWO").replace(b"six", b"SIX"), daemon.ann)
+    daemon.write("f.txt", anns.replace(b"TWO", b"TWO!"), daemon.ben)
+    plan = daemon.call(UNDO_TOOL, daemon.ann, conflicts="abort", plan=True)
     assert not plan["valid"]
-    assert desk.call(UNDO_TOOL, desk.ann, token=plan["token"])["error"] == "conflict"
+    assert daemon.call(UNDO_TOOL, daemon.ann, token=plan["token"])["error"] == "conflict"
 
 
 def test_a_plan_of_which_nothing_can_be_done_tells_what_is_in_the_way() -> None:
     """It was refused, with the advice to make a plan."""
-    desk = desk_with()
-    desk.write("f.txt", anns := START.replace(b"two", b"TWO"), desk.ann)
-    desk.write("f.txt", anns.replace(b"TWO", b"TWO!"), desk.ben)
-    assert desk.call(UNDO_TOOL, desk.ann)["suggested_action"] == "plan"
-    assert desk.call(UNDO_TOOL, desk.ann, dry_run=True)["error"] == "conflict"
-    plan = desk.call(UNDO_TOOL, desk.ann, plan=True)
+    daemon = daemon_with()
+    daemon.write("f.txt", anns := START.replace(b"two", b"TWO"), daemon.ann)
+    daemon.write("f.txt", anns.replace(b"TWO", b"TWO!"), daemon.ben)
+    assert daemon.call(UNDO_TOOL, daemon.ann)["suggested_action"] == "plan"
+    assert daemon.call(UNDO_TOOL, daemon.ann, dry_run=True)["error"] == "conflict"
+    plan = daemon.call(UNDO_TOOL, daemon.ann, plan=True)
     assert plan["ok"]
     assert not plan["valid"]
     assert [conflict["writer"]["agent"] for conflict in plan["files"][0]["conflicts"]] == ["ben"]
     assert plan["message"].startswith(
         "Plan: 0 files to change, 1 conflict. It would be refused: f.txt: ben/s2 built on it"
     )
-    assert desk.call(UNDO_TOOL, desk.ann, token=plan["token"])["error"] == "conflict"
+    assert daemon.call(UNDO_TOOL, daemon.ann, token=plan["token"])["error"] == "conflict"
 
 
 # ── an independent model ─────────────────────────────────────────────────────
@@ -272,7 +273,7 @@ def test_without_one_writer_or_burst_exactly_the_others_lines_are_there(
 
     The model is a list of lines, each with who put it there; what is undone is filtered out of it.
     """
-    desk = Desk()
+    daemon = MemoryDaemon()
     slots = 12
     text: dict[int, list[tuple[str, str, bool]]] = {n: [] for n in range(slots)}  # slot → (line, writer, in a burst)
 
@@ -285,8 +286,8 @@ def test_without_one_writer_or_burst_exactly_the_others_lines_are_there(
     def gone(by: str, burst: bool) -> bool:
         return burst and by == "ann" if whose == "burst" else by == whose
 
-    desk.outside("f.txt", render())
-    first = desk.journal.head
+    daemon.outside("f.txt", render())
+    first = daemon.journal.head
     bursts = []
     for n, (by, what, place, in_burst) in enumerate(script):
         # A slot belongs to one writer, and to its work within bursts or outside them.
@@ -299,25 +300,25 @@ def test_without_one_writer_or_burst_exactly_the_others_lines_are_there(
         else:
             del text[slot][place % len(text[slot])]
         if group == 3:
-            bursts.append(desk.call(BURST_TOOL, desk.ann, action="begin")["burst"])
+            bursts.append(daemon.call(BURST_TOOL, daemon.ann, action="begin")["burst"])
         if by == "outside":
-            desk.outside("f.txt", render())
+            daemon.outside("f.txt", render())
         else:
-            desk.write("f.txt", render(), desk.ann if by == "ann" else desk.ben)
+            daemon.write("f.txt", render(), daemon.ann if by == "ann" else daemon.ben)
         if group == 3:
-            desk.call(BURST_TOOL, desk.ann, action="end")
-    before = desk.text("f.txt")
+            daemon.call(BURST_TOOL, daemon.ann, action="end")
+    before = daemon.text("f.txt")
     if whose == "burst":
-        replies = [desk.call(UNDO_TOOL, desk.ben, burst=number) for number in bursts[::-1]]
+        replies = [daemon.call(UNDO_TOOL, daemon.ben, burst=number) for number in bursts[::-1]]
     else:
-        replies = [desk.call(UNDO_TOOL, desk.ben, writer=whose, **{"from": f"seq:{first}"})]
-    assert desk.text("f.txt") == render(keep=False)
+        replies = [daemon.call(UNDO_TOOL, daemon.ben, writer=whose, **{"from": f"seq:{first}"})]
+    assert daemon.text("f.txt") == render(keep=False)
     for reply in replies:
         assert reply["ok"] or reply["error"] == "not_found"
         assert not any(f["conflicts"] for f in reply.get("files", ()))
-    while desk.call(REDO_TOOL, desk.ben)["ok"]:
+    while daemon.call(REDO_TOOL, daemon.ben)["ok"]:
         pass
-    assert desk.text("f.txt") == before
+    assert daemon.text("f.txt") == before
 
 
 @pytest.mark.parametrize(
@@ -331,22 +332,22 @@ def test_without_one_writer_or_burst_exactly_the_others_lines_are_there(
     ],
 )
 def test_an_empty_name_among_the_paths_does_not_stand_for_everything(tool: Tool[Any], args: dict[str, str]) -> None:
-    desk = Desk()
-    desk.write("a", b"one\n", desk.ann)
-    desk.write("b", b"one\n", desk.ann)
-    refused = desk.call(tool, desk.ann, paths=["a", ""], **args)
+    daemon = MemoryDaemon()
+    daemon.write("a", b"one\n", daemon.ann)
+    daemon.write("b", b"one\n", daemon.ann)
+    refused = daemon.call(tool, daemon.ann, paths=["a", ""], **args)
     assert (refused["error"], refused["argument"]) == ("schema_invalid", "paths")
 
 
 @pytest.mark.parametrize("tool", [UNDO_TOOL, REDO_TOOL, ROLLBACK_TOOL, RESTORE_TOOL])
 def test_an_empty_token_is_no_plan_and_undoes_nothing(tool: Tool[Any]) -> None:
     """A script that has lost the token of its plan does not mean whatever came last."""
-    desk = Desk()
-    desk.write("f", lines("one"), desk.ann)
-    desk.write("f", lines("two"), desk.ann)
-    refused = desk.call(tool, desk.ann, token="")
+    daemon = MemoryDaemon()
+    daemon.write("f", lines("one"), daemon.ann)
+    daemon.write("f", lines("two"), daemon.ann)
+    refused = daemon.call(tool, daemon.ann, token="")
     assert (refused["error"], refused["argument"]) == ("schema_invalid", "token")
-    assert desk.text("f") == lines("two")
+    assert daemon.text("f") == lines("two")
 
 
 # ── what no choice can be made of ────────────────────────────────────────────
@@ -374,44 +375,49 @@ def test_an_empty_token_is_no_plan_and_undoes_nothing(tool: Tool[Any]) -> None:
 def test_a_choice_that_cannot_be_made_names_the_argument(
     tool: Tool[Any], args: dict[str, Any], argument: str, said: str
 ) -> None:
-    desk = desk_with()
-    desk.write("f.txt", START.replace(b"two", b"TWO"), desk.ann)
-    reply = desk.call(tool, desk.ann, **args)
+    daemon = daemon_with()
+    daemon.write("f.txt", START.replace(b"two", b"TWO"), daemon.ann)
+    reply = daemon.call(tool, daemon.ann, **args)
     assert (reply["error"], reply["argument"]) == ("schema_invalid", argument)
     assert reply["message"].startswith(said)
-    assert desk.text("f.txt") == START.replace(b"two", b"TWO")
+    assert daemon.text("f.txt") == START.replace(b"two", b"TWO")
 
 
 def test_a_choice_that_finds_nothing_says_of_what() -> None:
-    desk = desk_with()
-    batch = desk.write("f.txt", START.replace(b"two", b"TWO"), desk.ann)
+    daemon = daemon_with()
+    batch = daemon.write("f.txt", START.replace(b"two", b"TWO"), daemon.ann)
     own = " It was about your own work; `writer` names another's, `*` everyone's."
     for who, tool, args, said in (
-        (desk.ben, UNDO_TOOL, {}, "There is nothing of yours to undo."),
-        (desk.ben, UNDO_TOOL, {"path": "f.txt"}, "There is nothing of yours to undo in f.txt."),
+        (daemon.ben, UNDO_TOOL, {}, "There is nothing of yours to undo."),
+        (daemon.ben, UNDO_TOOL, {"path": "f.txt"}, "There is nothing of yours to undo in f.txt."),
         (
-            desk.ben,
+            daemon.ben,
             UNDO_TOOL,
             {"from": "seq:1"},
             "No change that is in force fits the choice: there is nothing to take",
         ),
-        (desk.ann, REDO_TOOL, {}, "There is no undo of yours to take back."),
-        (desk.ann, REDO_TOOL, {"writer": "ann"}, "Nothing that was undone fits the choice: there is nothing to redo."),
-        (desk.ann, REDO_TOOL, {"batch": batch}, f"Batch {batch} is in force: there is nothing to redo."),
-        (desk.ann, UNDO_TOOL, {"batch": 99}, "There is no batch 99."),
-        (desk.ann, UNDO_TOOL, {"batch": batch, "writer": "ben"}, f"Batch {batch} is none of those that the other"),
-        (desk.ann, UNDO_TOOL, {"batch": batch, "to": f"seq:{batch - 1}"}, f"Batch {batch} is none of those that the"),
+        (daemon.ann, REDO_TOOL, {}, "There is no undo of yours to take back."),
+        (
+            daemon.ann,
+            REDO_TOOL,
+            {"writer": "ann"},
+            "Nothing that was undone fits the choice: there is nothing to redo.",
+        ),
+        (daemon.ann, REDO_TOOL, {"batch": batch}, f"Batch {batch} is in force: there is nothing to redo."),
+        (daemon.ann, UNDO_TOOL, {"batch": 99}, "There is no batch 99."),
+        (daemon.ann, UNDO_TOOL, {"batch": batch, "writer": "ben"}, f"Batch {batch} is none of those that the other"),
+        (daemon.ann, UNDO_TOOL, {"batch": batch, "to": f"seq:{batch - 1}"}, f"Batch {batch} is none of those that the"),
     ):
-        reply = desk.call(tool, who, **args)
+        reply = daemon.call(tool, who, **args)
         assert (reply["error"], reply["message"].startswith(said)) == ("not_found", True), reply
         assert reply["message"].endswith(own) == ("from" in args), reply
         assert reply.get("batch", batch) == args.get("batch", batch)
-    assert desk.text("f.txt") == START.replace(b"two", b"TWO")
+    assert daemon.text("f.txt") == START.replace(b"two", b"TWO")
 
 
 def test_a_batch_is_named_by_its_number_in_digits_or_by_a_version_too() -> None:
     for name in (str, "v{}".format, int):
-        desk = desk_with()
-        batch = desk.write("f.txt", START.replace(b"two", b"TWO"), desk.ann)
-        assert desk.call(UNDO_TOOL, desk.ben, batch=name(batch))["ok"]
-        assert desk.text("f.txt") == START
+        daemon = daemon_with()
+        batch = daemon.write("f.txt", START.replace(b"two", b"TWO"), daemon.ann)
+        assert daemon.call(UNDO_TOOL, daemon.ben, batch=name(batch))["ok"]
+        assert daemon.text("f.txt") == START

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import pytest
-from desk import Desk, OnDesk, lines
 
-from playbook import Playbook
+from memory_daemon import MemoryDaemon, lines
 from quire_daemon.handlers.undo import UNDO_TOOL
 from quire_daemon.handlers.why import WHY_TOOL
 from quire_journal.events import OutsideWritten
 from quire_journal.ids import blob_id
 
 
-def a_file() -> tuple[Desk, dict[str, int]]:
+def a_file() -> tuple[MemoryDaemon, dict[str, int]]:
     """Ann makes it in a turn, Ben replaces a line and writes another file with it, something is put above."""
-    desk = Desk()
-    ann = desk.introduce("ann", "s1", "turn-1")
-    made = {"made": desk.write("a.py", lines("one", "two", "three"), ann)}
-    made["ben"] = desk.write_all({"a.py": lines("one", "TWO", "three"), "b.py": lines("b")}, desk.ben)
-    made["above"] = desk.outside("a.py", lines("zero", "one", "TWO", "three"))
-    return desk, made
+    daemon = MemoryDaemon()
+    ann = daemon.introduce("ann", "s1", "turn-1")
+    made = {"made": daemon.write("a.py", lines("one", "two", "three"), ann)}
+    made["ben"] = daemon.write_all({"a.py": lines("one", "TWO", "three"), "b.py": lines("b")}, daemon.ben)
+    made["above"] = daemon.outside("a.py", lines("zero", "one", "TWO", "three"))
+    return daemon, made
 
 
 def test_a_line_is_told_with_what_it_replaced_and_who_had_written_that() -> None:
-    desk, made = a_file()
-    reply = desk.call(WHY_TOOL, desk.ann, path="a.py", line=3)
+    daemon, made = a_file()
+    reply = daemon.call(WHY_TOOL, daemon.ann, path="a.py", line=3)
     assert (reply["text"], reply["version"], reply["line_then"]) == ("TWO", f"v{made['ben']}", 2)
     assert reply["message"].startswith(f"Line 3 of a.py was written by ben/s2 in v{made['ben']} at ")
     assert reply["wrote"] == {"start": 2, "end": 2, "lines": ["TWO"]}
@@ -36,38 +35,38 @@ def test_a_line_is_told_with_what_it_replaced_and_who_had_written_that() -> None
 
 
 def test_a_line_that_was_there_from_the_start_or_put_between_replaced_nothing() -> None:
-    desk, made = a_file()
-    first = desk.call(WHY_TOOL, desk.ann, path="a.py", line=4)
+    daemon, made = a_file()
+    first = daemon.call(WHY_TOOL, daemon.ann, path="a.py", line=4)
     assert (first["version"], first["line_then"], first["replaced"]) == (f"v{made['made']}", 3, None)
     assert (first["record"]["writer"]["turn"], first["previous"]) == ("turn-1", None)
     assert "in turn turn-1" in first["message"]
-    above = desk.call(WHY_TOOL, desk.ann, path="a.py", line=1)
+    above = daemon.call(WHY_TOOL, daemon.ann, path="a.py", line=1)
     assert (above["version"], above["replaced"], above["operation"]) == (f"v{made['above']}", None, "outside_written")
 
 
 def test_nobody_is_said_to_have_written_what_the_first_capture_found() -> None:
-    desk = Desk()
+    daemon = MemoryDaemon()
     data = lines("old")
-    seq = desk.note(OutsideWritten("a.py", blob_id(data), len(data), 0o644, "captured"), blobs=(data,))
-    desk.files["a.py"] = OnDesk(data)
+    seq = daemon.note(OutsideWritten("a.py", blob_id(data), len(data), 0o644, "captured"), blobs=(data,))
+    daemon.files["a.py"] = data
     told = f" was there already when the journal first saw the file, in v{seq} at "
     for asked, what in (({"line": 1}, "Line 1 of a.py"), ({}, "a.py")):
-        reply = desk.call(WHY_TOOL, desk.ann, path="a.py", **asked)
+        reply = daemon.call(WHY_TOOL, daemon.ann, path="a.py", **asked)
         assert reply["message"].startswith(f"{what}{told}")
         assert reply["message"].endswith("; who wrote it is not known.")
         assert reply["diff"] is None  # nobody put all its lines in
 
 
 def test_of_a_line_only_what_is_around_it_is_shown() -> None:
-    desk = Desk()
+    daemon = MemoryDaemon()
     many = [f"line {n}" for n in range(1, 401)]
-    desk.write("a.py", lines(*many), desk.ann)
-    shown = desk.call(WHY_TOOL, desk.ann, path="a.py", line=200)["diff"]
+    daemon.write("a.py", lines(*many), daemon.ann)
+    shown = daemon.call(WHY_TOOL, daemon.ann, path="a.py", line=200)["diff"]
     assert shown["partial"] is True
     added = "".join(f"+line {n}\n" for n in range(190, 211))
     assert shown["patch"] == f"--- /dev/null\n+++ b/a.py\n@@ -0,0 +190,21 @@\n{added}"
-    desk.write("a.py", lines("top", *many[:299], "changed", *many[300:]), desk.ben)
-    shown = desk.call(WHY_TOOL, desk.ann, path="a.py", line=301)["diff"]
+    daemon.write("a.py", lines("top", *many[:299], "changed", *many[300:]), daemon.ben)
+    shown = daemon.call(WHY_TOOL, daemon.ann, path="a.py", line=301)["diff"]
     assert shown["patch"].splitlines()[2:7] == [
         "@@ -297,7 +298,7 @@",
         " line 297",
@@ -75,37 +74,37 @@ def test_of_a_line_only_what_is_around_it_is_shown() -> None:
         " line 299",
         "-line 300",
     ]
-    whole = desk.call(WHY_TOOL, desk.ann, path="a.py")["diff"]
+    whole = daemon.call(WHY_TOOL, daemon.ann, path="a.py")["diff"]
     assert ("partial" in whole, whole["patch"].count("@@ -")) == (False, 2)
 
 
 def test_what_an_undo_brought_back_is_told_as_that_and_a_caller_without_a_name_as_the_user() -> None:
-    desk = Desk()
-    user = desk.introduce("", "")
-    desk.write("a.py", lines("one", "two"), user)
-    changed = desk.write("a.py", lines("one", "TWO"), desk.ann)
-    desk.call(UNDO_TOOL, desk.ann)
-    message = desk.call(WHY_TOOL, desk.ann, path="a.py", line=2)["message"]
+    daemon = MemoryDaemon()
+    user = daemon.introduce("", "")
+    daemon.write("a.py", lines("one", "two"), user)
+    changed = daemon.write("a.py", lines("one", "TWO"), daemon.ann)
+    daemon.call(UNDO_TOOL, daemon.ann)
+    message = daemon.call(WHY_TOOL, daemon.ann, path="a.py", line=2)["message"]
     assert message.startswith(f"Line 2 of a.py was written by ann/s1 (undo of batch {changed}) in v")
-    assert "by the user in v" in desk.call(WHY_TOOL, desk.ann, path="a.py", line=1)["message"]
+    assert "by the user in v" in daemon.call(WHY_TOOL, daemon.ann, path="a.py", line=1)["message"]
 
 
 def test_a_line_is_followed_through_a_rename() -> None:
-    desk, made = a_file()
-    desk.move("a.py", "moved.py", desk.ann)
-    reply = desk.call(WHY_TOOL, desk.ann, path="moved.py", line=3)
+    daemon, made = a_file()
+    daemon.move("a.py", "moved.py", daemon.ann)
+    reply = daemon.call(WHY_TOOL, daemon.ann, path="moved.py", line=3)
     assert (reply["path"], reply["version"]) == ("a.py", f"v{made['ben']}")
 
 
 def test_a_file_is_told_by_its_newest_version_and_one_that_is_gone_by_who_removed_it() -> None:
-    desk, made = a_file()
-    whole = desk.call(WHY_TOOL, desk.ann, path="a.py")
+    daemon, made = a_file()
+    whole = daemon.call(WHY_TOOL, daemon.ann, path="a.py")
     assert (whole["version"], "line" in whole) == (f"v{made['above']}", False)
-    removed = desk.delete("a.py", desk.ben)
-    gone = desk.call(WHY_TOOL, desk.ann, path="a.py")
+    removed = daemon.delete("a.py", daemon.ben)
+    gone = daemon.call(WHY_TOOL, daemon.ann, path="a.py")
     assert (gone["version"], gone["record"]["kind"]) == (f"v{removed}", "file_deleted")
     assert gone["message"].startswith("a.py was removed by ben/s2")
-    then = desk.call(WHY_TOOL, desk.ann, path="a.py", at=f"v{made['ben']}", line=2)
+    then = daemon.call(WHY_TOOL, daemon.ann, path="a.py", at=f"v{made['ben']}", line=2)
     assert then["version"] == f"v{made['ben']}"
 
 
@@ -119,16 +118,16 @@ def test_a_file_is_told_by_its_newest_version_and_one_that_is_gone_by_who_remove
     ],
 )
 def test_what_is_not_there_is_refused(args: dict[str, object], code: str) -> None:
-    desk, _ = a_file()
-    assert desk.call(WHY_TOOL, desk.ann, **args)["error"] == code
+    daemon, _ = a_file()
+    assert daemon.call(WHY_TOOL, daemon.ann, **args)["error"] == code
 
 
 def test_at_a_point_a_name_stands_for_what_it_was_then_and_not_for_where_it_leads_as_a_link_now() -> None:
-    book = Playbook({"target": "theirs\n"})
-    book.call("read_file", {"path": "target"})
-    made = book.call("write_file", {"path": "name", "content": "mine\n"}, by="ben")["version"]
-    book.call("delete_file", {"path": "name"}, by="ben")
-    book.links["name"] = "target"
-    assert book.call("why", {"path": "name", "line": 1})["path"] == "target"
-    then = book.call("why", {"path": "name", "line": 1, "at": made})
+    daemon = MemoryDaemon({"target": "theirs\n"})
+    daemon.ask("read_file", {"path": "target"})
+    made = daemon.ask("write_file", {"path": "name", "content": "mine\n"}, by="ben")["version"]
+    daemon.ask("delete_file", {"path": "name"}, by="ben")
+    daemon.files.link("name", "target")
+    assert daemon.ask("why", {"path": "name", "line": 1})["path"] == "target"
+    then = daemon.ask("why", {"path": "name", "line": 1, "at": made})
     assert (then["path"], then["text"], then["version"]) == ("name", "mine", made)

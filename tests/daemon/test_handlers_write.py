@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from playbook import Playbook
+from memory_daemon import MemoryDaemon
 from quire_journal.events import EditRefused, FileWritten
 from quire_journal.history import History
 from quire_journal.ids import blob_id
@@ -14,63 +14,63 @@ from quire_journal.ids import blob_id
 FIVE = "one 1\ntwo 2\nthree 3\nfour 4\nfive 5\n"
 
 
-def write(book: Playbook, content: str, by: str = "ann", **args: Any) -> dict[str, Any]:
+def write(daemon: MemoryDaemon, content: str, by: str = "ann", **args: Any) -> dict[str, Any]:
     """A write of f.txt."""
-    return book.call("write_file", {"path": "f.txt", "content": content, **args}, by=by)
+    return daemon.ask("write_file", {"path": "f.txt", "content": content, **args}, by=by)
 
 
-def version(book: Playbook, by: str = "ann") -> str:
+def version(daemon: MemoryDaemon, by: str = "ann") -> str:
     """The version of f.txt, as a read shows it."""
-    return str(book.call("read_file", {"path": "f.txt"}, by=by)["version"])
+    return str(daemon.ask("read_file", {"path": "f.txt"}, by=by)["version"])
 
 
-def sha(book: Playbook) -> str:
+def sha(daemon: MemoryDaemon) -> str:
     """The sha256 of what is on disk."""
-    return blob_id(book.files["f.txt"]).hex()
+    return blob_id(daemon.files["f.txt"]).hex()
 
 
 def test_a_new_file_needs_no_gate_and_brings_its_folders() -> None:
-    book = Playbook()
-    reply = book.call("write_file", {"path": "a/b/f.txt", "content": "x\n"})
+    daemon = MemoryDaemon()
+    reply = daemon.ask("write_file", {"path": "a/b/f.txt", "content": "x\n"})
     assert (reply["ok"], reply["created"], reply["baseline_continuity"]) == (True, True, "clean")
     assert (reply["writer_type"], reply["lines_before"], reply["lines_after"]) == ("write_file", 0, 1)
-    assert book.text("a/b/f.txt") == "x\n"
-    (event,) = book.events(FileWritten)
+    assert daemon.read("a/b/f.txt") == "x\n"
+    (event,) = daemon.events(FileWritten)
     assert isinstance(event, FileWritten)
     assert (event.base, event.by) == (0, "write_file")
 
 
 def test_an_empty_file_can_be_made() -> None:
-    book = Playbook()
-    assert write(book, "")["ok"]
-    assert book.files["f.txt"] == b""
+    daemon = MemoryDaemon()
+    assert write(daemon, "")["ok"]
+    assert daemon.files["f.txt"] == b""
 
 
 def test_an_existing_file_is_not_overwritten_without_a_gate() -> None:
-    book = Playbook({"f.txt": "old\n"})
-    reply = write(book, "new\n")
+    daemon = MemoryDaemon({"f.txt": "old\n"})
+    reply = write(daemon, "new\n")
     assert (reply["error"], reply["suggested_action"]) == ("write_conflict", "re-read_file")
-    assert book.text("f.txt") == "old\n"
+    assert daemon.read("f.txt") == "old\n"
 
 
 @pytest.mark.parametrize("gate", ["base", "expected_file_version"])
 def test_a_version_opens_the_gate(gate: str) -> None:
-    book = Playbook({"f.txt": FIVE})
-    reply = write(book, FIVE.replace("two 2", "TWO"), **{gate: version(book)})
+    daemon = MemoryDaemon({"f.txt": FIVE})
+    reply = write(daemon, FIVE.replace("two 2", "TWO"), **{gate: version(daemon)})
     assert (reply["ok"], reply["changed"][0]["start"], reply["anchors_valid_through"]) == (True, 2, 1)
 
 
 def test_a_version_that_is_not_the_files_keeps_it_shut() -> None:
-    book = Playbook({"f.txt": "old\n"})
-    reply = write(book, "new\n", expected_file_version="fv_00000000")
+    daemon = MemoryDaemon({"f.txt": "old\n"})
+    reply = write(daemon, "new\n", expected_file_version="fv_00000000")
     assert (reply["error"], reply["suggested_action"]) == ("write_conflict", "re-read_file")
 
 
 def test_a_change_by_another_writer_shuts_the_gate_and_is_told() -> None:
-    book = Playbook({"f.txt": FIVE})
-    base = version(book)
-    book.write("f.txt", FIVE.replace("four 4", "theirs"))
-    reply = write(book, "mine\n", base=base)
+    daemon = MemoryDaemon({"f.txt": FIVE})
+    base = version(daemon)
+    daemon.save("f.txt", FIVE.replace("four 4", "theirs"))
+    reply = write(daemon, "mine\n", base=base)
     assert reply["error"] == "write_conflict"
     assert reply["changes"][0]["lines"] == [[4, 4]]
     assert any(row.endswith("|theirs") for row in reply["lines"])
@@ -79,51 +79,51 @@ def test_a_change_by_another_writer_shuts_the_gate_and_is_told() -> None:
 @pytest.mark.parametrize("gate", ["base", "expectedSha256"])
 def test_an_edit_of_ones_own_since_shuts_the_gate_too_and_a_rebase_keeps_it(gate: str) -> None:
     """Two calls of one agent session at a time: each wrote the whole of what it knew, and the later one won."""
-    book = Playbook({"f.txt": FIVE})
-    known = {gate: version(book) if gate == "base" else sha(book)}
-    edit = book.call("edit_replace", {"path": "f.txt", "old_text": "two 2", "new_text": "TWO"})
-    reply = write(book, FIVE.replace("five 5", "FIVE"), **known)
+    daemon = MemoryDaemon({"f.txt": FIVE})
+    known = {gate: version(daemon) if gate == "base" else sha(daemon)}
+    edit = daemon.ask("edit_replace", {"path": "f.txt", "old_text": "two 2", "new_text": "TWO"})
+    reply = write(daemon, FIVE.replace("five 5", "FIVE"), **known)
     assert (reply["ok"], reply["error"]) == (False, "write_conflict" if gate == "base" else "stale_file")
     assert [change["writer"]["agent"] for change in reply["changes"]] == ["ann"]
-    rebased = write(book, FIVE.replace("five 5", "FIVE"), **known, on_stale="rebase")
+    rebased = write(daemon, FIVE.replace("five 5", "FIVE"), **known, on_stale="rebase")
     assert (rebased["ok"], rebased["rebased_over"]) == (True, [int(edit["version"][1:])])
-    assert book.text("f.txt") == FIVE.replace("two 2", "TWO").replace("five 5", "FIVE")
+    assert daemon.read("f.txt") == FIVE.replace("two 2", "TWO").replace("five 5", "FIVE")
 
 
 def test_the_sha256_of_the_file_opens_the_gate() -> None:
-    book = Playbook({"f.txt": "old\n"})
-    assert write(book, "new\n", expectedSha256=sha(book))["ok"]
+    daemon = MemoryDaemon({"f.txt": "old\n"})
+    assert write(daemon, "new\n", expectedSha256=sha(daemon))["ok"]
 
 
 def test_another_sha256_is_a_stale_file_with_both_hashes() -> None:
-    book = Playbook({"f.txt": "old\n"})
-    reply = write(book, "new\n", expectedSha256="0" * 64)
-    assert (reply["error"], reply["actualSha256"], reply["expectedSha256"]) == ("stale_file", sha(book), "0" * 64)
+    daemon = MemoryDaemon({"f.txt": "old\n"})
+    reply = write(daemon, "new\n", expectedSha256="0" * 64)
+    assert (reply["error"], reply["actualSha256"], reply["expectedSha256"]) == ("stale_file", sha(daemon), "0" * 64)
 
 
 def test_the_sha256_of_an_earlier_version_learns_what_happened_since() -> None:
-    book = Playbook({"f.txt": FIVE})
-    version(book)
-    before = sha(book)
-    book.write("f.txt", FIVE + "six 6\n")
-    reply = write(book, "mine\n", expectedSha256=before)
-    assert (reply["error"], reply["actualSha256"]) == ("stale_file", sha(book))
+    daemon = MemoryDaemon({"f.txt": FIVE})
+    version(daemon)
+    before = sha(daemon)
+    daemon.save("f.txt", FIVE + "six 6\n")
+    reply = write(daemon, "mine\n", expectedSha256=before)
+    assert (reply["error"], reply["actualSha256"]) == ("stale_file", sha(daemon))
     assert reply["changes"][0]["writer"]["type"] == "outside"
 
 
 @pytest.mark.parametrize(("digest", "error"), [("0" * 64, "not_found"), ("xyz", "schema_invalid")])
 def test_a_sha256_needs_a_file_and_the_right_form(digest: str, error: str) -> None:
-    book = Playbook()
-    reply = write(book, "new\n", expectedSha256=digest)
+    daemon = MemoryDaemon()
+    reply = write(daemon, "new\n", expectedSha256=digest)
     assert reply["error"] == error
-    assert "f.txt" not in book.files
+    assert "f.txt" not in daemon.files
 
 
 def test_a_version_gate_on_a_file_that_is_gone_is_a_conflict() -> None:
-    book = Playbook({"f.txt": "old\n"})
-    base = version(book)
-    del book.files["f.txt"]
-    assert write(book, "new\n", base=base)["error"] == "write_conflict"
+    daemon = MemoryDaemon({"f.txt": "old\n"})
+    base = version(daemon)
+    del daemon.files["f.txt"]
+    assert write(daemon, "new\n", base=base)["error"] == "write_conflict"
 
 
 @pytest.mark.parametrize(
@@ -142,103 +142,103 @@ def test_a_version_gate_on_a_file_that_is_gone_is_a_conflict() -> None:
 def test_lf_becomes_the_style_of_a_pure_file_and_all_else_is_byte_for_byte(
     before: bytes, content: str, after: bytes
 ) -> None:
-    book = Playbook({"f.txt": before})
-    assert write(book, content, expectedSha256=sha(book))["ok"]
-    assert book.files["f.txt"] == after
+    daemon = MemoryDaemon({"f.txt": before})
+    assert write(daemon, content, expectedSha256=sha(daemon))["ok"]
+    assert daemon.files["f.txt"] == after
 
 
 def test_the_same_bytes_make_no_version() -> None:
-    book = Playbook({"f.txt": FIVE})
-    base = version(book)
-    reply = write(book, FIVE, base=base)
+    daemon = MemoryDaemon({"f.txt": FIVE})
+    base = version(daemon)
+    reply = write(daemon, FIVE, base=base)
     assert (reply["ok"], reply["unchanged"], reply["version"]) == (True, True, base)
-    assert not book.events(FileWritten)
+    assert not daemon.events(FileWritten)
 
 
 def test_suspicion_is_only_a_warning() -> None:
-    book = Playbook({"f.txt": "a {\n}\n"})
-    reply = write(book, "a {\n", base=version(book))
+    daemon = MemoryDaemon({"f.txt": "a {\n}\n"})
+    reply = write(daemon, "a {\n", base=version(daemon))
     assert (reply["ok"], reply["safety_status"]) == (True, "suspicious")
-    strict = write(book, "b {\n}\n}\n", base=version(book), safety_check="strict")
+    strict = write(daemon, "b {\n}\n}\n", base=version(daemon), safety_check="strict")
     assert strict["ok"], "what was broken before is not held against the write"
 
 
 def test_a_rebase_merges_what_does_not_contradict() -> None:
-    book = Playbook({"f.txt": FIVE})
-    base = version(book)
-    book.write("f.txt", "zero 0\n" + FIVE)
-    reply = write(book, FIVE.replace("four 4", "mine"), base=base, on_stale="rebase")
+    daemon = MemoryDaemon({"f.txt": FIVE})
+    base = version(daemon)
+    daemon.save("f.txt", "zero 0\n" + FIVE)
+    reply = write(daemon, FIVE.replace("four 4", "mine"), base=base, on_stale="rebase")
     assert (reply["ok"], reply["cross_version"]) == (True, True)
-    assert book.text("f.txt") == "zero 0\n" + FIVE.replace("four 4", "mine")
+    assert daemon.read("f.txt") == "zero 0\n" + FIVE.replace("four 4", "mine")
 
 
 def test_a_rebase_is_written_in_the_line_ends_of_its_base() -> None:
     """One of the others has put a line with another break into the file; that is no change of all lines."""
     crlf = FIVE.replace("\n", "\r\n").encode()
-    book = Playbook({"f.txt": crlf})
-    base = version(book)
-    book.write("f.txt", b"zero 0\n" + crlf)
-    reply = write(book, FIVE.replace("four 4", "mine"), base=base, on_stale="rebase")
+    daemon = MemoryDaemon({"f.txt": crlf})
+    base = version(daemon)
+    daemon.save("f.txt", b"zero 0\n" + crlf)
+    reply = write(daemon, FIVE.replace("four 4", "mine"), base=base, on_stale="rebase")
     assert reply["ok"]
-    assert book.files["f.txt"] == b"zero 0\n" + crlf.replace(b"four 4", b"mine")
+    assert daemon.files["f.txt"] == b"zero 0\n" + crlf.replace(b"four 4", b"mine")
 
 
 def test_a_rebase_that_contradicts_is_refused_with_three_sides() -> None:
-    book = Playbook({"f.txt": FIVE})
-    base = version(book)
-    book.write("f.txt", FIVE.replace("two 2", "theirs"))
-    reply = write(book, FIVE.replace("two 2", "mine"), base=base, on_stale="rebase")
+    daemon = MemoryDaemon({"f.txt": FIVE})
+    base = version(daemon)
+    daemon.save("f.txt", FIVE.replace("two 2", "theirs"))
+    reply = write(daemon, FIVE.replace("two 2", "mine"), base=base, on_stale="rebase")
     assert reply["error"] == "write_conflict"
     assert reply["conflict"] == {"base": ["two 2"], "theirs": ["theirs"], "yours": ["mine"]}
 
 
 def test_after_its_own_write_the_caller_knows_the_file() -> None:
-    book = Playbook({"f.txt": FIVE})
-    first = write(book, "a 1\nb 2\n", base=version(book))
-    assert write(book, "a 1\nb 3\n", base=first["version"])["ok"]
+    daemon = MemoryDaemon({"f.txt": FIVE})
+    first = write(daemon, "a 1\nb 2\n", base=version(daemon))
+    assert write(daemon, "a 1\nb 3\n", base=first["version"])["ok"]
 
 
 @pytest.mark.parametrize(("files", "error"), [({"f.txt/a": "x"}, "not_a_file"), ({"f.txt": b"a\0"}, "binary_file")])
 def test_what_is_no_text_is_not_overwritten(files: dict[str, bytes | str], error: str) -> None:
-    assert write(Playbook(files), "x", base="v1")["error"] == error
+    assert write(MemoryDaemon(files), "x", base="v1")["error"] == error
 
 
 def test_too_much_content_is_refused() -> None:
-    assert write(Playbook(), "x" * (8 * 1024 * 1024 + 1))["error"] == "file_too_large"
+    assert write(MemoryDaemon(), "x" * (8 * 1024 * 1024 + 1))["error"] == "file_too_large"
 
 
 def test_a_dry_run_makes_no_file() -> None:
-    book = Playbook()
-    reply = write(book, "x\n", dry_run=True)
+    daemon = MemoryDaemon()
+    reply = write(daemon, "x\n", dry_run=True)
     assert (reply["ok"], reply["dry_run"], reply["valid"], reply["version"]) == (True, True, True, None)
-    assert not book.files
-    assert not book.events(FileWritten, EditRefused)
+    assert not daemon.files
+    assert not daemon.events(FileWritten, EditRefused)
 
 
 def test_of_a_new_secret_the_journal_keeps_the_hash_and_says_so() -> None:
-    book = Playbook()
-    book.uncaptured[".env"] = "secret"
-    reply = book.call("write_file", {"path": ".env", "content": "KEY=1\n"})
+    daemon = MemoryDaemon()
+    daemon.keep_secret(".env")
+    reply = daemon.ask("write_file", {"path": ".env", "content": "KEY=1\n"})
     assert (reply["ok"], [w["type"] for w in reply["warnings"]]) == (True, ["uncaptured"])
-    (written,) = book.events(FileWritten)
+    (written,) = daemon.events(FileWritten)
     assert isinstance(written, FileWritten)
     assert written.uncaptured == "secret"
-    with book.journal.store.reading() as reading:
+    with daemon.journal.store.reading() as reading:
         assert not History(reading).holds(written.blob)
     again = {"path": ".env", "content": "KEY=2\n", "expectedSha256": reply["sha256"]}
-    assert book.call("write_file", again)["error"] == "uncaptured"
-    assert book.call("write_file", {**again, "allow_uncaptured": True})["ok"]
+    assert daemon.ask("write_file", again)["error"] == "uncaptured"
+    assert daemon.ask("write_file", {**again, "allow_uncaptured": True})["ok"]
 
 
 def test_whoever_writes_nul_bytes_is_told_that_the_file_is_no_text_any_more() -> None:
-    book = Playbook({"f.txt": "a\nb\n"})
-    reply = book.call("edit_replace", {"path": "f.txt", "old_text": "a", "new_text": "\0"}, by="ann")
+    daemon = MemoryDaemon({"f.txt": "a\nb\n"})
+    reply = daemon.ask("edit_replace", {"path": "f.txt", "old_text": "a", "new_text": "\0"}, by="ann")
     assert [warning["type"] for warning in reply["warnings"]] == ["binary"]
     assert (
-        book.call("edit_replace", {"path": "f.txt", "old_text": "b", "new_text": "c"}, by="ann")["error"]
+        daemon.ask("edit_replace", {"path": "f.txt", "old_text": "b", "new_text": "c"}, by="ann")["error"]
         == "binary_file"
     )
-    made = book.call("write_file", {"path": "n.txt", "content": "\0"}, by="ann")
+    made = daemon.ask("write_file", {"path": "n.txt", "content": "\0"}, by="ann")
     assert [warning["type"] for warning in made["warnings"]] == ["binary"]
 
 
@@ -259,11 +259,11 @@ def test_whoever_writes_nul_bytes_is_told_that_the_file_is_no_text_any_more() ->
 )
 def test_nothing_is_made_under_a_name_that_says_that_it_is_a_folder(tool: str, args: dict[str, Any]) -> None:
     """`mv f new/` makes no file `new`, and whoever says so may mean to move something into a folder."""
-    book = Playbook({"f.txt": "a\n"})
-    reply = book.call(tool, args, by="ann")
-    assert (reply["error"], set(book.files)) == ("not_a_file", {"f.txt"}), reply
+    daemon = MemoryDaemon({"f.txt": "a\n"})
+    reply = daemon.ask(tool, args, by="ann")
+    assert (reply["error"], set(daemon.files)) == ("not_a_file", {"f.txt"}), reply
     assert reply["message"].startswith("new/ names a folder")
 
 
 def test_a_folder_that_is_yet_to_be_made_can_be_claimed() -> None:
-    assert Playbook({}).call("claim", {"path": "new/"}, by="ann")["form"] == "folder"
+    assert MemoryDaemon({}).ask("claim", {"path": "new/"}, by="ann")["form"] == "folder"

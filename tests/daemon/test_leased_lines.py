@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from leased import TEN, after, claim
 
-from playbook import SECOND_NS, START_NS, Playbook
+from memory_daemon import BEGAN_NS, SECOND, MemoryDaemon
 from quire_daemon.config import Settings
 from quire_daemon.handlers.base import FileNow, World
 from quire_daemon.handlers.ground import carried, disturbs, free_lines
@@ -97,29 +97,29 @@ def test_what_is_free_is_what_no_lease_is_about() -> None:
 # ── the queue ────────────────────────────────────────────────────────────────
 
 
-def world(book: Playbook, history: History, by: str, queue: list[Lease]) -> World:
+def world(daemon: MemoryDaemon, history: History, by: str, queue: list[Lease]) -> World:
     files = {"f.txt": FileNow("f.txt", "file", Text.of(TEN.encode()), history.file("f.txt"), size=len(TEN))}
-    number = book.journal.head + 1
-    return World(book.now_ns, book.who(by), Settings(), files, history, number, START_NS, queue=queue)
+    number = daemon.journal.head + 1
+    return World(daemon.now_ns, daemon.who(by), Settings(), files, history, number, BEGAN_NS, queue=queue)
 
 
 def test_who_comes_later_is_not_served_before_who_waits_for_the_same() -> None:
-    book = Playbook({"f.txt": TEN})
-    claim(book, "ann", kind="shared")
+    daemon = MemoryDaemon({"f.txt": TEN})
+    claim(daemon, "ann", kind="shared")
     for name in ("ben", "cleo"):
-        book.who(name)
-    with book.journal.store.reading() as reading:
+        daemon.who(name)
+    with daemon.journal.store.reading() as reading:
         history = History(reading)
         params = ClaimParams(path="f.txt", kind="exclusive", reason="first", wait_ms=1000)
-        waiting = wanted_lease(params, world(book, history, "ben", []))
-        later = world(book, history, "cleo", [waiting])
+        waiting = wanted_lease(params, world(daemon, history, "ben", []))
+        later = world(daemon, history, "cleo", [waiting])
         with pytest.raises(Refused) as refused:
             decide_claim(ClaimParams(path="f.txt", kind="shared"), later)
         assert (refused.value.code, refused.value.details["lease"]) == ("lease_held", None)
         assert refused.value.details["holder"]["agent"] == "ben"
         assert "waits for exclusive" in refused.value.message
         assert decide_claim(ClaimParams(path="f.txt"), later).reply["ok"], "an intent is in nobody's way"
-        renewed = decide_claim(ClaimParams(path="f.txt", kind="shared"), world(book, history, "ann", [waiting])).reply
+        renewed = decide_claim(ClaimParams(path="f.txt", kind="shared"), world(daemon, history, "ann", [waiting])).reply
         assert (renewed["renewed"], renewed["queued"]) == (True, 1)
         listed = decide_claims(CLAIMS_TOOL.params(), later).reply
         assert [one["holder"]["agent"] for one in listed["waiting"]] == ["ben"]
@@ -171,12 +171,12 @@ steps = st.one_of(
 class Model:
     """The leases as a list, and every question asked of all of them, line by line."""
 
-    def __init__(self, book: Playbook) -> None:
-        self.book = book
+    def __init__(self, daemon: MemoryDaemon) -> None:
+        self.daemon = daemon
         self.held: list[Held] = []
 
     def now(self) -> int:
-        return self.book.now_ns + SECOND_NS  # a call takes a second of the playbook
+        return self.daemon.now_ns
 
     def others(self, caller: str, kinds: tuple[str, ...], lines: frozenset[tuple[str, int]]) -> list[Held]:
         alive = [h for h in self.held if h.until_ns > self.now()]
@@ -190,7 +190,7 @@ class Model:
             for h in self.held
             if (h.holder, h.kind, h.path, h.lines) == (caller, kind, path, lines) and h.until_ns > self.now()
         ]
-        until_ns = self.now() + ttl_s * SECOND_NS
+        until_ns = self.now() + ttl_s * SECOND
         if same:
             same[0].until_ns = until_ns
         elif self.others(caller, against, lines):
@@ -211,31 +211,32 @@ class Model:
 
 @given(script=st.lists(steps, min_size=4, max_size=12))
 def test_leases_are_what_a_list_of_them_would_be(script: list[tuple[str, str, Any]]) -> None:
-    book = Playbook(dict.fromkeys(FILES, "1\n2\n3\n4\n"))
-    model = Model(book)
+    daemon = MemoryDaemon(dict.fromkeys(FILES, "1\n2\n3\n4\n"))
+    model = Model(daemon)
     for caller in CALLERS:
-        book.who(caller)
+        daemon.who(caller)
+    daemon.watch()
     for step, caller, details in script:
         if step == "wait":
-            after(book, details)
+            after(daemon, details)
         elif step == "claim":
             path, kind, span, ttl_s = details
             span = None if path == "a" else span
             expected = model.claim(caller, path, kind, span, ttl_s)
             lines = {} if span is None else {"start_line": span[0], "end_line": span[1]}
-            reply = claim(book, caller, path, kind, ttl_s=ttl_s, **lines)
+            reply = claim(daemon, caller, path, kind, ttl_s=ttl_s, **lines)
             assert (reply["ok"], reply.get("error")) == (expected, None if expected else "lease_held")
         elif step == "release":
             expected = model.release(caller, details)
-            assert book.call("release", {"path": details}, by=caller)["ok"] is expected
+            assert daemon.ask("release", {"path": details}, by=caller)["ok"] is expected
         else:
             path, line = details
-            expected = model.write(caller, path, line)
-            content = f"{line} by {book.now_ns}"
+            now_ns, expected = daemon.now_ns, model.write(caller, path, line)
+            content = f"{line} by {daemon.now_ns}"
             arguments = {"path": path, "start_line": line, "end_line": line, "new_text": content}
-            book.call("read_file", {"path": path}, by=caller)
-            book.now_ns -= SECOND_NS
-            reply = book.call("replace_lines", arguments, by=caller)
+            daemon.ask("read_file", {"path": path}, by=caller)
+            daemon.now_ns = now_ns  # the read is a record, each of which takes a second
+            reply = daemon.ask("replace_lines", arguments, by=caller)
             assert (reply["ok"], reply.get("error")) == (expected, None if expected else "lease_held")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from playbook import Playbook
+from memory_daemon import MemoryDaemon
 from quire_daemon.arguments import Writing
 from quire_daemon.config import Dialects, HashlineDialect, Settings
 from quire_daemon.dialects import DIALECTS
@@ -31,7 +31,7 @@ REPLACING_TEXT = Settings(dialects=Dialects(hashline_edit=HashlineDialect(allow_
 
 def manual(name: str, settings: Settings | None = None) -> str:
     """What a caller of `manual` gets for one tool."""
-    return str(Playbook(settings=settings).call("manual", {"dialect": name})["manual"])
+    return str(MemoryDaemon(settings=settings).ask("manual", {"dialect": name})["manual"])
 
 
 def folded(text: str) -> str:
@@ -87,7 +87,7 @@ def test_a_manual_begins_with_a_line_that_says_what_the_tool_does(name: str) -> 
 
 
 def test_without_a_name_there_is_a_list_and_all_of_it() -> None:
-    reply = Playbook().call("manual", {})
+    reply = MemoryDaemon().ask("manual", {})
     assert reply["ok"]
     assert [row["name"] for row in reply["dialects"]] == list(MANUALS)
     told = reply["manual"]
@@ -98,25 +98,25 @@ def test_without_a_name_there_is_a_list_and_all_of_it() -> None:
 
 
 def test_an_unknown_name_is_refused_with_those_that_there_are() -> None:
-    reply = Playbook().call("manual", {"dialect": "sed"})
+    reply = MemoryDaemon().ask("manual", {"dialect": "sed"})
     assert (reply["ok"], reply["error"]) == (False, "not_found")
     assert all(name in reply["message"] for name in MANUALS)
     assert [row["name"] for row in reply["dialects"]] == list(MANUALS)
 
 
 def test_to_read_a_manual_leaves_nothing_in_the_journal() -> None:
-    book = Playbook()
-    book.who("ann")
-    before = book.journal.head
-    book.call("manual", {"dialect": "edit"})
-    assert book.journal.head == before
+    daemon = MemoryDaemon()
+    daemon.who("ann")
+    before = daemon.journal.head
+    daemon.ask("manual", {"dialect": "edit"})
+    assert daemon.journal.head == before
 
 
 # ── what all writing tools have in common ──
 
 
 def test_what_all_writing_tools_take_is_told_alone_and_before_all_manuals() -> None:
-    alone, told = manual("writing"), Playbook().call("manual", {})["manual"]
+    alone, told = manual("writing"), MemoryDaemon().ask("manual", {})["manual"]
     assert alone.startswith("# `writing`: what every writing tool takes")
     assert told.count(alone) == 1
     assert told.index(alone) < told.index("# `edit`: ")
@@ -183,10 +183,10 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
 def test_what_is_told_of_a_change_by_others_elsewhere_in_the_file_is_so(
     tool: str, call: dict[str, Any], code: str
 ) -> None:
-    book = Playbook({"a.txt": LINES})
-    book.call("read_file", {"path": "a.txt", "hashes": True})
-    book.write("a.txt", LINES.replace("five", "5"))
-    reply = book.call(tool, {**call, "path": "a.txt"})
+    daemon = MemoryDaemon({"a.txt": LINES})
+    daemon.ask("read_file", {"path": "a.txt", "hashes": True})
+    daemon.save("a.txt", LINES.replace("five", "5"))
+    reply = daemon.ask(tool, {**call, "path": "a.txt"})
     assert (reply["ok"], reply.get("error", "")) == (not code, code), reply
     assert f"`{code}`" in writing.CHANGED[tool] if code else reply["changed_since_your_read"]
 
@@ -198,32 +198,32 @@ def test_what_is_told_of_a_change_by_others_elsewhere_in_the_file_is_so(
 def test_a_changed_line_that_still_has_the_text_is_edited_unless_it_is_to_be_checked(
     tool: str, call: dict[str, Any]
 ) -> None:
-    book = Playbook({"a.txt": LINES})
+    daemon = MemoryDaemon({"a.txt": LINES})
     for reader in ("ann", "bob"):
-        book.call("read_file", {"path": "a.txt"}, by=reader)
-    book.write("a.txt", LINES.replace("two", "two and more"))
-    assert book.call(tool, {**call, "path": "a.txt", "on_stale": "rebase"}, by="bob")["error"] == "stale_base"
-    reply = book.call(tool, {**call, "path": "a.txt"})
+        daemon.ask("read_file", {"path": "a.txt"}, by=reader)
+    daemon.save("a.txt", LINES.replace("two", "two and more"))
+    assert daemon.ask(tool, {**call, "path": "a.txt", "on_stale": "rebase"}, by="bob")["error"] == "stale_base"
+    reply = daemon.ask(tool, {**call, "path": "a.txt"})
     assert [warning["type"] for warning in reply["warnings"]] == ["changed_since_your_read"]
-    assert book.text("a.txt") == LINES.replace("two", "2 and more")
+    assert daemon.read("a.txt") == LINES.replace("two", "2 and more")
 
 
 @pytest.mark.parametrize("tool", ["delete_file", "move_file"])
 def test_rebase_does_not_let_a_whole_file_go_that_others_changed(tool: str) -> None:
-    book = Playbook({"a.txt": LINES})
-    book.call("read_file", {"path": "a.txt"})
-    book.write("a.txt", LINES.replace("five", "5"))
+    daemon = MemoryDaemon({"a.txt": LINES})
+    daemon.ask("read_file", {"path": "a.txt"})
+    daemon.save("a.txt", LINES.replace("five", "5"))
     call = {"path": "a.txt", "on_stale": "rebase", **({"to": "b.txt"} if tool == "move_file" else {})}
-    assert book.call(tool, call)["error"] == "stale_base"
+    assert daemon.ask(tool, call)["error"] == "stale_base"
 
 
 def test_what_a_refusal_shows_counts_as_shown_as_it_is_told() -> None:
-    book = Playbook({"a.txt": LINES})
-    book.call("read_file", {"path": "a.txt"})
-    book.write("a.txt", LINES.replace("five", "5"))
+    daemon = MemoryDaemon({"a.txt": LINES})
+    daemon.ask("read_file", {"path": "a.txt"})
+    daemon.save("a.txt", LINES.replace("five", "5"))
     call = {"path": "a.txt", "start_line": 2, "end_line": 2, "new_text": "2"}
-    assert book.call("replace_lines", call)["error"] == "stale_base"
-    assert book.call("replace_lines", call)["ok"]
+    assert daemon.ask("replace_lines", call)["error"] == "stale_base"
+    assert daemon.ask("replace_lines", call)["ok"]
 
 
 # ── what they show is true ──
@@ -294,25 +294,25 @@ def file_with(shown: str) -> str:
     return "\n".join([*above, *(text for _, text in numbered)]) + "\n"
 
 
-def play(example: Example) -> tuple[dict[str, bytes], dict[str, Any], Playbook]:
+def play(example: Example) -> tuple[dict[str, bytes], dict[str, Any], MemoryDaemon]:
     """The files before the call, the reply, and the workspace afterwards."""
     call = {"path": "src/example.ts", "edits": [example.call]} if example.tool == "hashline_edit" else example.call
     path = str(call.get("path", "greet.py"))
-    book = Playbook({} if example.shown is None else {path: file_with(example.shown)}, REPLACING_TEXT)
-    before = dict(book.files)
+    daemon = MemoryDaemon({} if example.shown is None else {path: file_with(example.shown)}, REPLACING_TEXT)
+    before = dict(daemon.files)
     if example.shown is not None:
         form = {"edit": "hashed", "hashline_edit": "hashline"}.get(example.tool, "plain")
-        read = book.call("read_file", {"path": path, "format": form})
+        read = daemon.ask("read_file", {"path": path, "format": form})
         assert form == "plain" or set(example.shown.splitlines()) <= set(read["lines"])
-    return before, book.call(example.tool, call), book
+    return before, daemon.ask(example.tool, call), daemon
 
 
 @pytest.mark.parametrize("example", [e for _, e in EXAMPLES if e.good], ids=[i for i, e in EXAMPLES if e.good])
 def test_an_example_of_a_manual_lands(example: Example) -> None:
-    before, reply, book = play(example)
+    before, reply, daemon = play(example)
     assert reply["ok"], reply
     assert not reply.get("warnings"), reply
-    assert (book.files == before) == (example.call.get("command") == "view")
+    assert (daemon.files == before) == (example.call.get("command") == "view")
 
 
 def test_the_manuals_of_all_editing_tools_have_examples() -> None:
@@ -350,15 +350,16 @@ def test_the_manuals_of_all_editing_tools_have_examples() -> None:
 )
 def test_an_example_of_the_hashline_manual_does_what_its_name_says(number: int, wanted: list[str]) -> None:
     (example,) = [e for i, e in EXAMPLES if i == f"hashline_edit-{number}"]
-    _, _, book = play(example)
-    assert "\n" + "\n".join(wanted) in book.files["src/example.ts"].decode()
+    _, _, daemon = play(example)
+    assert "\n" + "\n".join(wanted) in daemon.files["src/example.ts"].decode()
 
 
 def test_the_bad_example_puts_the_line_into_its_neighbour() -> None:
     """It is legal; that is why the manual warns of it."""
     (example,) = [e for _, e in EXAMPLES if not e.good]
-    _, reply, book = play(example)
+    _, reply, daemon = play(example)
     assert reply["ok"]
     assert (
-        '    available: false,\n  { id: "nanogpt", available: true },\n  },\n' in book.files["src/example.ts"].decode()
+        '    available: false,\n  { id: "nanogpt", available: true },\n  },\n'
+        in daemon.files["src/example.ts"].decode()
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from playbook import Playbook
+from memory_daemon import MemoryDaemon
 
 FOUR = "1\n2\n3\n4\n"
 NUMBERS: list[tuple[str, dict[str, Any]]] = [
@@ -38,46 +38,46 @@ def warned(reply: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize(("tool", "args"), [*NUMBERS, *WHOLE])
 def test_a_file_that_was_never_read_is_changed_with_a_warning(tool: str, args: dict[str, Any]) -> None:
-    book = Playbook({"f.txt": FOUR})
-    reply = book.call(tool, args)
+    daemon = MemoryDaemon({"f.txt": FOUR})
+    reply = daemon.ask(tool, args)
     assert set(warned(reply)) == {"never_read"}
-    assert book.text("f.txt") != FOUR
+    assert daemon.read("f.txt") != FOUR
 
 
 @pytest.mark.parametrize(("tool", "args"), [*NUMBERS, *WHOLE])
 def test_who_read_it_is_not_warned(tool: str, args: dict[str, Any]) -> None:
-    book = Playbook({"f.txt": FOUR})
-    book.call("read_file", {"path": "f.txt"})
-    assert warned(book.call(tool, args)) == []
+    daemon = MemoryDaemon({"f.txt": FOUR})
+    daemon.ask("read_file", {"path": "f.txt"})
+    assert warned(daemon.ask(tool, args)) == []
 
 
 @pytest.mark.parametrize(("tool", "args"), [*NUMBERS, *WHOLE])
 def test_what_another_read_does_not_count(tool: str, args: dict[str, Any]) -> None:
-    book = Playbook({"f.txt": FOUR})
-    book.call("read_file", {"path": "f.txt"}, by="bob")
-    assert set(warned(book.call(tool, args))) == {"never_read"}
+    daemon = MemoryDaemon({"f.txt": FOUR})
+    daemon.ask("read_file", {"path": "f.txt"}, by="bob")
+    assert set(warned(daemon.ask(tool, args))) == {"never_read"}
 
 
 @pytest.mark.parametrize(("tool", "args"), [*NUMBERS, *WHOLE[:2]])
 def test_who_names_the_version_is_not_warned(tool: str, args: dict[str, Any]) -> None:
-    book = Playbook({"f.txt": FOUR})
-    base = book.call("read_file", {"path": "f.txt"}, by="bob")["version"]
-    assert warned(book.call(tool, {**args, "base": base})) == []
+    daemon = MemoryDaemon({"f.txt": FOUR})
+    base = daemon.ask("read_file", {"path": "f.txt"}, by="bob")["version"]
+    assert warned(daemon.ask(tool, {**args, "base": base})) == []
 
 
 @pytest.mark.parametrize(("tool", "args"), PROVEN)
 def test_a_call_that_shows_that_it_knows_the_text_is_not_warned(tool: str, args: dict[str, Any]) -> None:
-    assert warned(Playbook({"f.txt": FOUR}).call(tool, args)) == []
+    assert warned(MemoryDaemon({"f.txt": FOUR}).ask(tool, args)) == []
 
 
 def test_who_made_the_file_knows_it() -> None:
-    book = Playbook()
-    assert warned(book.call("write_file", {"path": "f.txt", "content": FOUR})) == []
-    assert warned(book.call(*NUMBERS[0])) == []
-    assert warned(book.call(*WHOLE[0])) == []
+    daemon = MemoryDaemon()
+    assert warned(daemon.ask("write_file", {"path": "f.txt", "content": FOUR})) == []
+    assert warned(daemon.ask(*NUMBERS[0])) == []
+    assert warned(daemon.ask(*WHOLE[0])) == []
 
 
 def test_a_dry_run_warns_as_well() -> None:
-    book = Playbook({"f.txt": FOUR})
-    assert warned(book.call("delete_file", {"path": "f.txt", "dry_run": True})) == ["never_read"]
-    assert book.text("f.txt") == FOUR
+    daemon = MemoryDaemon({"f.txt": FOUR})
+    assert warned(daemon.ask("delete_file", {"path": "f.txt", "dry_run": True})) == ["never_read"]
+    assert daemon.read("f.txt") == FOUR

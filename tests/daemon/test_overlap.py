@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playbook import Playbook
+from memory_daemon import MemoryDaemon
 from quire_daemon.overlap import MOST_STEPS, image, inverse, lines_of, relation, strongest
 from quire_journal.line_hash import LineHashes
 from quire_journal.splice import Splice, apply
@@ -161,7 +161,7 @@ class Checkout:
     """A file of lines no two of which are alike, what ann has read of it, and its text at every version."""
 
     def __init__(self, lines: int) -> None:
-        self.book = Playbook()
+        self.daemon = MemoryDaemon()
         self.made = 0
         self.versions: dict[str, list[bytes]] = {}
         self.by_others: set[str] = set()
@@ -175,13 +175,13 @@ class Checkout:
 
     def write(self, lines: Sequence[bytes]) -> None:
         """Another program writes the file."""
-        self.book.write("f.txt", b"".join(line + b"\n" for line in lines))
-        self.book.watch()
+        self.daemon.save("f.txt", b"".join(line + b"\n" for line in lines))
+        self.daemon.watch()
         self.note(by_others=True)
 
     def note(self, by_others: bool = False) -> str:
         """Remember the version that there is now."""
-        reply = self.book.call("read_file", {"path": "f.txt"}, by="noter")
+        reply = self.daemon.ask("read_file", {"path": "f.txt"}, by="noter")
         version, lines = reply["version"], reply["content"].encode().splitlines()
         if version not in self.versions and by_others:
             self.by_others.add(version)
@@ -190,7 +190,7 @@ class Checkout:
 
     def read(self) -> str:
         """Ann reads the file: from here on she knows that version."""
-        return str(self.book.call("read_file", {"path": "f.txt", "hashes": True})["version"])
+        return str(self.daemon.ask("read_file", {"path": "f.txt", "hashes": True})["version"])
 
     @property
     def lines(self) -> list[bytes]:
@@ -277,7 +277,7 @@ def test_replies_say_what_others_changes_mean_for_the_lines_of_the_call(data: st
             continue
         tool, args, mine = data.draw(calls(at.versions[at.base], at.base, at.new))
         on_stale = data.draw(st.sampled_from(["reject", "rebase"]))
-        reply = at.book.call(tool, {"path": "f.txt", "on_stale": on_stale, "safety_check": "off", **args})
+        reply = at.daemon.ask(tool, {"path": "f.txt", "on_stale": on_stale, "safety_check": "off", **args})
         for entry in reply.get("changed_since_your_read", ()):
             assert entry["touches"] == at.meaning_of(entry["version"], mine, at.base), (tool, args, entry)
         if not reply["ok"] and reply["reason"] == "changed":
@@ -291,17 +291,17 @@ def test_a_text_that_still_matches_says_where_others_have_been(line: int, touche
     at = Checkout(100)
     at.write([content + b", new" if n == line else content for n, content in enumerate(at.lines, 1)])
     args = {"path": "f.txt", "old_text": "line 3 of all", "new_text": "X"}
-    reply = at.book.call("edit_replace", args)
+    reply = at.daemon.ask("edit_replace", args)
     assert (reply["ok"], [entry["touches"] for entry in reply["changed_since_your_read"]]) == (True, [touches])
 
 
 def test_what_is_gone_or_came_back_touches_everything() -> None:
     at = Checkout(9)
-    at.book.files.clear()
-    at.book.watch()
+    at.daemon.files.clear()
+    at.daemon.watch()
     at.write([b"line 1 of all"])
     args = {"path": "f.txt", "old_text": "line 1 of all", "new_text": "X"}
-    told = at.book.call("edit_replace", args)["changed_since_your_read"]
+    told = at.daemon.ask("edit_replace", args)["changed_since_your_read"]
     assert [entry["touches"] for entry in told] == ["conflicting", "conflicting"]
 
 
@@ -316,5 +316,5 @@ def test_far_more_versions_than_are_looked_at_one_by_one_tell_the_same() -> None
     for text, touches in ((b"line 2 of all", "touching"), (b"line 90 of all", "none")):
         anchor = hashed(at.versions[at.base], at.versions[at.base].index(text) + (1 if touches == "touching" else 0))
         operation = {"op": "replace_line", "hash": anchor, "content": "X"}
-        reply = at.book.call("edit", {"path": "f.txt", "operations": [operation], "dry_run": True, "base": at.base})
+        reply = at.daemon.ask("edit", {"path": "f.txt", "operations": [operation], "dry_run": True, "base": at.base})
         assert reply["changes"][-1]["touches"] == touches, reply["changes"][-1]

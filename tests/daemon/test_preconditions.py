@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from playbook import Playbook
+from memory_daemon import MemoryDaemon
 from quire_daemon.config import Limits, Settings
 
 EDIT: dict[str, Any] = {"path": "f.txt", "old_text": "a", "new_text": "b"}
@@ -20,65 +20,65 @@ def refused(reply: dict[str, Any], *names: str) -> tuple[Any, ...]:
 
 def test_a_text_at_the_limits_is_edited_and_one_beyond_them_is_refused_with_both_numbers() -> None:
     within = Settings(limits=Limits(edit_bytes=6, edit_lines=3))
-    book = Playbook({"f.txt": "a\nb\nc\n", "long.txt": "abcdef\n", "lines.txt": "a\n\n\n\n"}, within)
-    assert book.call("edit_replace", {**EDIT, "old_text": "c", "new_text": "d"})["ok"]
-    large = book.call("edit_replace", {**EDIT, "path": "long.txt"})
+    daemon = MemoryDaemon({"f.txt": "a\nb\nc\n", "long.txt": "abcdef\n", "lines.txt": "a\n\n\n\n"}, within)
+    assert daemon.ask("edit_replace", {**EDIT, "old_text": "c", "new_text": "d"})["ok"]
+    large = daemon.ask("edit_replace", {**EDIT, "path": "long.txt"})
     assert refused(large, "path", "sizeBytes", "limit") == ("file_too_large", "long.txt", 7, 6)
-    lines = book.call("edit_replace", {**EDIT, "path": "lines.txt"})
+    lines = daemon.ask("edit_replace", {**EDIT, "path": "lines.txt"})
     assert refused(lines, "path", "lineCount", "limit") == ("file_too_large", "lines.txt", 4, 3)
-    result = book.call("edit_replace", {**EDIT, "new_text": "aa"})
+    result = daemon.ask("edit_replace", {**EDIT, "new_text": "aa"})
     assert refused(result, "path", "sizeBytes", "limit") == ("file_too_large", "f.txt", 7, 6)
-    more = book.call("edit_replace", {**EDIT, "old_text": "d\n", "new_text": "\n\n"})
+    more = daemon.ask("edit_replace", {**EDIT, "old_text": "d\n", "new_text": "\n\n"})
     assert refused(more, "path", "lineCount", "limit") == ("file_too_large", "f.txt", 4, 3)
 
 
 def test_what_is_no_text_is_left_alone() -> None:
-    book = Playbook({"f.txt": b"a\0"})
-    assert refused(book.call("edit_replace", EDIT), "path") == ("binary_file", "f.txt")
+    daemon = MemoryDaemon({"f.txt": b"a\0"})
+    assert refused(daemon.ask("edit_replace", EDIT), "path") == ("binary_file", "f.txt")
 
 
 def test_of_a_file_that_went_it_is_told_how() -> None:
-    book = Playbook({"f.txt": "a\n", "g.txt": "a\n"})
-    assert book.call("delete_file", DELETE, by="ben")["ok"]
-    moved = book.call("move_file", {"path": "g.txt", "to": "h.txt"}, by="ben")["version"]
-    reply = book.call("edit_replace", EDIT)
+    daemon = MemoryDaemon({"f.txt": "a\n", "g.txt": "a\n"})
+    assert daemon.ask("delete_file", DELETE, by="ben")["ok"]
+    moved = daemon.ask("move_file", {"path": "g.txt", "to": "h.txt"}, by="ben")["version"]
+    reply = daemon.ask("edit_replace", EDIT)
     assert refused(reply, "path") == ("not_found", "f.txt")
     assert reply["message"].startswith("f.txt does not exist. It was removed by ben")
-    reply = book.call("edit_replace", {**EDIT, "path": "g.txt"})
+    reply = daemon.ask("edit_replace", {**EDIT, "path": "g.txt"})
     assert reply["message"].startswith("g.txt does not exist. It was moved to h.txt by ben")
     assert reply["message"].endswith(f", in {moved}.")
-    assert book.call("edit_replace", {**EDIT, "path": "i.txt"})["message"] == "i.txt does not exist."
+    assert daemon.ask("edit_replace", {**EDIT, "path": "i.txt"})["message"] == "i.txt does not exist."
 
 
 def test_what_is_no_file_is_named_with_what_it_is() -> None:
-    book = Playbook({"folder/f.txt": "a\n"})
-    reply = book.call("edit_replace", {**EDIT, "path": "folder"})
+    daemon = MemoryDaemon({"folder/f.txt": "a\n"})
+    reply = daemon.ask("edit_replace", {**EDIT, "path": "folder"})
     assert (*refused(reply, "path"), reply["message"]) == ("not_a_file", "folder", "folder is a folder.")
 
 
 @pytest.mark.parametrize("tool", ["delete_file", "move_file"])
 def test_a_link_is_told_with_its_target(tool: str) -> None:
-    book = Playbook({"f.txt": "a\n"})
-    book.links["link"] = "f.txt"
+    daemon = MemoryDaemon({"f.txt": "a\n"})
+    daemon.files.link("link", "f.txt")
     args = {"path": "link"} if tool == "delete_file" else {"path": "link", "to": "new.txt"}
-    assert refused(book.call(tool, args), "path", "target") == ("not_a_file", "link", "f.txt")
+    assert refused(daemon.ask(tool, args), "path", "target") == ("not_a_file", "link", "f.txt")
 
 
 def test_a_name_that_is_taken_or_none_is_told_with_the_file_that_was_to_have_it() -> None:
-    book = Playbook({"f.txt": "a\n", "g.txt": "b\n"})
-    taken = book.call("move_file", {"path": "f.txt", "to": "g.txt"})
+    daemon = MemoryDaemon({"f.txt": "a\n", "g.txt": "b\n"})
+    taken = daemon.ask("move_file", {"path": "f.txt", "to": "g.txt"})
     assert refused(taken, "path", "to") == ("already_exists", "f.txt", "g.txt")
-    folder = book.call("write_file", {"path": "new/", "content": "x\n"})
+    folder = daemon.ask("write_file", {"path": "new/", "content": "x\n"})
     assert refused(folder, "path") == ("not_a_file", "new")
 
 
 @pytest.mark.parametrize("tool", ["delete_file", "edit_replace"])
 def test_bytes_that_are_not_in_the_journal_go_only_when_that_is_allowed_and_with_a_warning(tool: str) -> None:
     args = DELETE if tool == "delete_file" else {**EDIT, "old_text": "key"}
-    book = Playbook({"f.txt": "key\n"})
-    book.uncaptured["f.txt"] = "secret"
-    reply = book.call(tool, args)
+    daemon = MemoryDaemon({"f.txt": "key\n"})
+    daemon.keep_secret("f.txt")
+    reply = daemon.ask(tool, args)
     assert refused(reply, "path", "why") == ("uncaptured", "f.txt", "secret")
     assert "(secret): there would be no undo." in reply["message"]
-    done = book.call(tool, {**args, "allow_uncaptured": True})
+    done = daemon.ask(tool, {**args, "allow_uncaptured": True})
     assert (done["ok"], [one["type"] for one in done["warnings"] if "undo" in one["message"]]) == (True, ["uncaptured"])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from patches import update
 
-from playbook import Playbook
+from memory_daemon import MemoryDaemon
 
 Files = dict[str, str]
 
@@ -27,9 +27,9 @@ def patch(*lines: str) -> str:
 
 def patched(files: Files, text: str) -> Files | str:
     """What the files are after a patch; or the code of its refusal, which leaves them as they were."""
-    book = Playbook(files)
-    reply = book.call("apply_patch", {"patch": text})
-    after = {path: book.text(path) or "" for path in book.files}
+    daemon = MemoryDaemon(files)
+    reply = daemon.ask("apply_patch", {"patch": text})
+    after = {path: daemon.read(path) or "" for path in daemon.files}
     assert reply["ok"] or after == files
     return after if reply["ok"] else str(reply["error"])
 
@@ -148,11 +148,11 @@ def test_a_diff_is_taken_as_aider_writes_it(files: Files, text: str, wanted: Fil
 
 def edited(text: str, *calls: dict[str, Any]) -> tuple[str, str | None]:
     """The code of the last of these calls of `text_editor` on f.txt, and the text."""
-    book = Playbook({"f.txt": text})
+    daemon = MemoryDaemon({"f.txt": text})
     reply: dict[str, Any] = {}
     for call in calls:
-        reply = book.call("text_editor", {"path": "f.txt", **call})
-    return str(reply.get("error", "")), book.text("f.txt")
+        reply = daemon.ask("text_editor", {"path": "f.txt", **call})
+    return str(reply.get("error", "")), daemon.read("f.txt")
 
 
 def replace(old: str, new: str) -> dict[str, Any]:
@@ -217,19 +217,19 @@ def test_the_editor_is_taken_as_openhands_takes_it(
 def test_edits_for_mcps_filesystem_server_come_back_as_a_call_that_would_do(
     text: str, edits: list[tuple[str, str]], after: str | None, rule: str
 ) -> None:
-    book = Playbook({"f.txt": text})
+    daemon = MemoryDaemon({"f.txt": text})
     sent = [{"oldText": old, "newText": new} for old, new in edits]
-    reply = book.call("edit_file", {"path": "f.txt", "edits": sent, "dryRun": False})
-    assert (reply["error"], book.text("f.txt"), "call" in reply) == ("schema_invalid", text, after is not None), rule
+    reply = daemon.ask("edit_file", {"path": "f.txt", "edits": sent, "dryRun": False})
+    assert (reply["error"], daemon.read("f.txt"), "call" in reply) == ("schema_invalid", text, after is not None), rule
     if after is not None:
-        assert book.call(reply["call"]["tool"], reply["call"]["args"])["ok"]
-        assert book.text("f.txt") == after
+        assert daemon.ask(reply["call"]["tool"], reply["call"]["args"])["ok"]
+        assert daemon.read("f.txt") == after
 
 
 def test_the_first_of_several_is_taken_where_a_seed_asks_for_it_and_said() -> None:
-    book = Playbook({"f.txt": "a\na\n"})
-    reply = book.call("edit_replace", {"path": "f.txt", "old_text": "a", "new_text": "b"})
-    assert (reply["ok"], book.text("f.txt"), len(reply["warnings"])) == (True, "b\na\n", 1)
+    daemon = MemoryDaemon({"f.txt": "a\na\n"})
+    reply = daemon.ask("edit_replace", {"path": "f.txt", "old_text": "a", "new_text": "b"})
+    assert (reply["ok"], daemon.read("f.txt"), len(reply["warnings"])) == (True, "b\na\n", 1)
 
 
 def test_a_patch_in_a_here_document_is_the_patch_in_it() -> None:

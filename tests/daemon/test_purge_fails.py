@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from desk import Desk
 
+from memory_daemon import MemoryDaemon
 from quire_daemon.call import Call
 from quire_daemon.config import Settings
 from quire_daemon.in_force import InForce
@@ -27,9 +27,9 @@ class Daemon:
     in_force, stopping = InForce(Settings()), False
     collecting = SimpleNamespace(going_on=False)
 
-    def __init__(self, state_dir: Path, desk: Desk | None = None) -> None:
+    def __init__(self, state_dir: Path, daemon: MemoryDaemon | None = None) -> None:
         self.state_dir = self.root = state_dir
-        self.recorder = desk  # of which only the history is asked for
+        self.recorder = daemon  # of which only the history is asked for
         self.fails: Exception | None = None  # all work
         self.progress: dict[str, Any] = {}
         self.answers: list[dict[str, Any]] = []
@@ -78,10 +78,10 @@ def test_a_commit_of_a_purge_that_fails_for_good_is_followed_up_like_any_other(
 
 def test_a_folder_that_was_once_seen_empty_is_not_told_as_a_file_without_bytes(tmp_path: Path) -> None:
     """Whoever named it may have believed that what was in it had gone."""
-    desk = Desk()
-    desk.note(OutsideWritten("folder", b"", 0, 0o755, "captured", entry=FOLDER))
-    desk.write("folder/secret", b"secret\n", desk.ann)
+    daemon = MemoryDaemon()
+    daemon.note(OutsideWritten("folder", b"", 0, 0o755, "captured", entry=FOLDER))
+    daemon.write("folder/secret", b"secret\n", daemon.ann)
     call = SimpleNamespace(params=PurgeParams(path="folder"))
     with pytest.raises(Refused, match="folder is a folder, and nothing was purged; name one file in it") as refused:
-        PURGE.run(cast("Call", call), cast("Any", Daemon(tmp_path, desk)))
+        PURGE.run(cast("Call", call), cast("Any", Daemon(tmp_path, daemon)))
     assert refused.value.code == "not_a_file"

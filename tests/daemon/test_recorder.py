@@ -27,7 +27,7 @@ from quire_journal.views.writers import caller_key
 READ = ReadServed("a.txt", 3, ((0, 10),), anchors=True)
 
 
-def desk(store: MemoryStore | None = None) -> tuple[Recorder, SetClock, WriterId]:
+def recording(store: MemoryStore | None = None) -> tuple[Recorder, SetClock, WriterId]:
     """A recorder over an empty journal, in which Ann has written version 3 of a.txt."""
     clock = SetClock()
     recorder = Recorder(Journal.open(store or MemoryStore(), clock.now_ns()), clock)
@@ -49,7 +49,7 @@ def writer(recorder: Recorder, turn: str) -> WriterId:
 
 
 def test_a_caller_that_is_refused_over_and_over_is_noted_less_and_less() -> None:
-    recorder, clock, ann = desk()
+    recorder, clock, ann = recording()
     assert all(recorder.takes_refusal(ann) for _ in range(REFUSALS))
     assert not recorder.takes_refusal(ann)
     assert not recorder.takes_refusal(writer(recorder, "turn 2"))  # the same caller
@@ -62,7 +62,7 @@ def test_a_caller_that_is_refused_over_and_over_is_noted_less_and_less() -> None
 
 
 def test_a_read_that_is_repeated_is_told_already_for_a_minute() -> None:
-    recorder, clock, ann = desk()
+    recorder, clock, ann = recording()
     assert not recorder.told(READ, ann)
     recorder.note(READ, ann)
     assert recorder.told(READ, ann)
@@ -75,13 +75,13 @@ def test_a_read_that_is_repeated_is_told_already_for_a_minute() -> None:
 
 @pytest.mark.parametrize("changed", [{"path": "b.txt"}, {"version": 2}, {"shown": ((0, 11),)}, {"anchors": False}])
 def test_another_read_is_not(changed: dict[str, object]) -> None:
-    recorder, _, ann = desk()
+    recorder, _, ann = recording()
     recorder.note(READ, ann)
     assert not recorder.told(msgspec.structs.replace(READ, **changed), ann)
 
 
 def test_what_a_read_tells_is_known_before_it_is_committed() -> None:
-    recorder, _, ann = desk()
+    recorder, _, ann = recording()
     recorder.note(msgspec.structs.replace(READ, moved=((4, 6),)), ann)
     with recorder.history() as history:
         shown = history.shown(caller_key(1000, "ann", ""), "a.txt")
@@ -90,13 +90,13 @@ def test_what_a_read_tells_is_known_before_it_is_committed() -> None:
 
 
 def test_the_same_read_in_another_turn_is_not() -> None:
-    recorder, _, ann = desk()
+    recorder, _, ann = recording()
     recorder.note(READ, ann)
     assert not recorder.told(READ, writer(recorder, "turn 2"))
 
 
 def test_what_the_reply_to_a_write_showed_does_not_stand_for_a_read() -> None:
-    recorder, _, ann = desk()
+    recorder, _, ann = recording()
     batch = recorder.next_seq
     recorder.note(FileWritten("a.txt", blob_id(b"one\n"), 4, 0o644, 3), ann, batch)
     shown = ReadServed("a.txt", batch, ((0, 1),), anchors=True)
@@ -105,7 +105,7 @@ def test_what_the_reply_to_a_write_showed_does_not_stand_for_a_read() -> None:
 
 
 def test_a_path_of_which_bytes_are_dropped_can_join_the_hash_index_again() -> None:
-    recorder, _, ann = desk()
+    recorder, _, ann = recording()
     recorder.note(READ, ann)
     recorder.commit()
     recorder.commit(BytesGone("dropped", (blob_id(b"one\n"),), ("a.txt",)), recorder.next_seq)
@@ -114,7 +114,7 @@ def test_a_path_of_which_bytes_are_dropped_can_join_the_hash_index_again() -> No
 
 def test_a_read_that_could_not_be_committed_is_told_by_nothing() -> None:
     store = MemoryStore()
-    recorder, _, ann = desk(store)
+    recorder, _, ann = recording(store)
     recorder.note(READ, ann)
 
     def full() -> None:
@@ -128,7 +128,7 @@ def test_a_read_that_could_not_be_committed_is_told_by_nothing() -> None:
 
 def test_a_full_disk_is_told_until_the_journal_takes_something_again() -> None:
     store = MemoryStore()
-    recorder, clock, ann = desk(store)
+    recorder, clock, ann = recording(store)
     assert recorder.takes_nothing() == ""
 
     def full() -> None:
@@ -152,7 +152,7 @@ def test_a_full_disk_is_told_until_the_journal_takes_something_again() -> None:
 
 def test_a_writer_whose_introduction_could_not_be_committed_is_introduced_with_what_it_does_next() -> None:
     store = MemoryStore()
-    recorder, _, _ = desk(store)
+    recorder, _, _ = recording(store)
     ben = recorder.writer(WriterIntroduced(0, 1000, agent="ben"))
     recorder.introduce(ben)
 
@@ -174,7 +174,7 @@ def test_a_writer_whose_introduction_could_not_be_committed_is_introduced_with_w
 
 def test_of_writers_that_only_ask_those_are_remembered_that_somebody_may_have_to_introduce() -> None:
     """Each process of an agent is one, and there are thousands in a day: they were all kept until the daemon ended."""
-    recorder, _, _ = desk()
+    recorder, _, _ = recording()
     waiting, gone = (recorder.writer(WriterIntroduced(0, 1000, pid, agent="ben")) for pid in (1, 2))
     held = recorder.stranger(waiting)
     for pid in range(3, MOST_CALLERS + 3):
@@ -200,7 +200,7 @@ def test_a_purge_of_a_name_changes_the_log_and_the_views_or_neither_whenever_it_
 ) -> None:
     """It ended between the two, and no other purge found the name that the views told: the log had it no more."""
     store = MemoryStore()
-    recorder, _, ann = desk(store)
+    recorder, _, ann = recording(store)
     recorder.introduce(recorder.writer(WriterIntroduced(0, 1000, agent="token=x1y2z3")))
     recorder.commit()
     looking = Looking(Wanted(matching=re.compile(rb"token=\w+")))
@@ -230,7 +230,7 @@ def test_a_purge_of_a_name_changes_the_log_and_the_views_or_neither_whenever_it_
 
 def test_questions_within_a_question_share_its_snapshot() -> None:
     """A call about a thousand files need not begin thousands of transactions."""
-    recorder, _, _ = desk()
+    recorder, _, _ = recording()
     with recorder.history() as outer:
         with recorder.history() as inner:
             assert inner is outer
@@ -242,7 +242,7 @@ def test_questions_within_a_question_share_its_snapshot() -> None:
 
 def test_what_is_committed_meanwhile_is_seen_by_the_next_question() -> None:
     """Records, and bytes that came without a record."""
-    recorder, _, ann = desk()
+    recorder, _, ann = recording()
     with recorder.history() as outer:
         recorder.note(FileWritten("b.txt", blob_id(b"one\n"), 4, 0o644, 0), ann)
         with recorder.history() as before:
@@ -258,7 +258,7 @@ def test_what_is_committed_meanwhile_is_seen_by_the_next_question() -> None:
 
 
 def test_names_that_another_thread_has_read_are_taken_unless_more_are_known() -> None:
-    recorder, _, _ = desk()
+    recorder, _, _ = recording()
     read = PathNames()
     with recorder.journal.store.reading() as reading:
         assert list(read.all(reading)) == ["a.txt"]
@@ -278,7 +278,7 @@ def test_names_that_another_thread_has_read_are_taken_unless_more_are_known() ->
 
 def test_a_purge_that_finds_the_disk_full_says_so_as_any_commit() -> None:
     store = MemoryStore()
-    recorder, _, ann = desk(store)
+    recorder, _, ann = recording(store)
     with store.reading() as r:
         looking = Looking(Wanted(path="a.txt"))
         looking.look(r)
@@ -299,7 +299,7 @@ def test_a_purge_that_finds_the_disk_full_says_so_as_any_commit() -> None:
 def test_a_disk_on_which_only_small_records_find_room_is_told_as_full_all_the_time() -> None:
     """With each of them it was well again, and full with the next file: whoever asked in between was told nothing."""
     store = MemoryStore()
-    recorder, clock, ann = desk(store)
+    recorder, clock, ann = recording(store)
 
     def full() -> None:
         raise StoreFailed("the disk is full", disk_full=True)

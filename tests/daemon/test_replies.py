@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from playbook import Playbook
+from memory_daemon import MemoryDaemon
 from quire_daemon.handlers import TOOLS
 from quire_daemon.replies import REPLIES, reply_schema
 from quire_daemon.services import SERVICES
@@ -19,21 +19,21 @@ from shapes import checked, held
 
 
 @pytest.fixture(scope="module")
-def book() -> Playbook:
+def daemon() -> MemoryDaemon:
     """A history with something of everything that these tools tell of."""
-    book = Playbook({"a.py": "one\ntwo\nthree\n", "b.bin": bytes(range(256)), "crlf": "x\r\ny\r\n"})
+    daemon = MemoryDaemon({"a.py": "one\ntwo\nthree\n", "b.bin": bytes(range(256)), "crlf": "x\r\ny\r\n"})
     for path in ("a.py", "b.bin", "crlf"):
-        book.call("read_file", {"path": path, "hashes": True})
-    book.call("edit_replace", {"file": "a.py", "old_text": "two", "new_text": "TWO"})
-    book.call("edit_replace", {"file": "a.py", "old_text": "nowhere", "new_text": "x"})
-    book.call("move_file", {"path": "a.py", "to": "c.py"}, by="ben")
-    book.call("checkpoint", {"action": "create", "name": "here"})
-    book.call("claim", {"path": "c.py", "strength": "exclusive", "reason": "mine"})
-    book.call("burst", {"action": "begin", "label": "tidy"})
-    book.call("write_file", {"path": "new", "content": "n\n"})
-    book.call("delete_file", {"path": "crlf"})
-    book.call("burst", {"action": "end"})
-    book.call("undo", {})
+        daemon.ask("read_file", {"path": path, "hashes": True})
+    daemon.ask("edit_replace", {"file": "a.py", "old_text": "two", "new_text": "TWO"})
+    daemon.ask("edit_replace", {"file": "a.py", "old_text": "nowhere", "new_text": "x"})
+    daemon.ask("move_file", {"path": "a.py", "to": "c.py"}, by="ben")
+    daemon.ask("checkpoint", {"action": "create", "name": "here"})
+    daemon.ask("claim", {"path": "c.py", "strength": "exclusive", "reason": "mine"})
+    daemon.ask("burst", {"action": "begin", "label": "tidy"})
+    daemon.ask("write_file", {"path": "new", "content": "n\n"})
+    daemon.ask("delete_file", {"path": "crlf"})
+    daemon.ask("burst", {"action": "end"})
+    daemon.ask("undo", {})
     told = (
         OutsideWritten("o", blob_id(b"o"), 1, 0o644, "watched", hint="git pull"),
         OutsideModeChanged("o", blob_id(b"o"), 1, 0o755, "watched"),
@@ -41,8 +41,8 @@ def book() -> Playbook:
         CaptureFailed("large", "too_large", 1 << 40),
         GitRan("pull", exit_code=None, started_ns=1, ended_ns=2),
     )
-    book._append(told, 0, [(b"o", None), (b"late", None)])
-    return book
+    daemon.note(*told, blobs=(b"o", b"late"))
+    return daemon
 
 
 @pytest.mark.parametrize(
@@ -64,24 +64,24 @@ def book() -> Playbook:
     ],
 )
 def test_a_reply_has_the_fields_that_are_stated_and_no_other(
-    book: Playbook, tool: str, arguments: dict[str, Any]
+    daemon: MemoryDaemon, tool: str, arguments: dict[str, Any]
 ) -> None:
-    held(tool, book.call(tool, arguments))
+    held(tool, daemon.ask(tool, arguments))
 
 
-def test_a_field_that_is_not_stated_is_found_however_deep(book: Playbook) -> None:
+def test_a_field_that_is_not_stated_is_found_however_deep(daemon: MemoryDaemon) -> None:
     for spoil in (lambda reply: reply, lambda reply: reply["records"][0], lambda reply: reply["records"][0]["writer"]):
-        reply = json.loads(json.dumps(book.call("log", {})))
+        reply = json.loads(json.dumps(daemon.ask("log", {})))
         spoil(reply)["surprise"] = 1
         with pytest.raises(msgspec.ValidationError, match="surprise"):
             held("log", reply)
 
 
-def test_every_record_can_be_shown_in_the_stated_shape(book: Playbook) -> None:
-    reply = book.call("log", {"limit": 500})
+def test_every_record_can_be_shown_in_the_stated_shape(daemon: MemoryDaemon) -> None:
+    reply = daemon.ask("log", {"limit": 500})
     assert len(reply["records"]) > 10
     for record in reply["records"]:
-        shown = held("show", book.call("show", {"version": f"seq:{record['seq']}"}))
+        shown = held("show", daemon.ask("show", {"version": f"seq:{record['seq']}"}))
         assert shown.record.seq == record["seq"]
 
 
@@ -90,7 +90,7 @@ def test_the_shape_of_every_reply_is_stated() -> None:
 
 
 def test_a_reply_that_is_not_as_stated_fails_the_test_that_got_it() -> None:
-    """Every playbook and desk asks this of every reply, those of the conformance cases among them."""
+    """Every daemon in memory asks this of every reply, those of the conformance cases among them."""
     with pytest.raises(AssertionError, match="manual answers what is stated nowhere"):
         checked("manual", {"ok": True, "message": "", "manual": "", "dialect": None, "dialects": [], "more": 1})
 
@@ -107,10 +107,10 @@ def test_the_schema_of_a_reply_states_success_and_refusal(tool: str) -> None:
         assert name in schema["$defs"]
 
 
-def test_describe_gives_the_schema_of_a_tool_that_is_asked_for_alone(book: Playbook) -> None:
-    (tool,) = book.call("describe", {"tool": "log"})["tools"]
+def test_describe_gives_the_schema_of_a_tool_that_is_asked_for_alone(daemon: MemoryDaemon) -> None:
+    (tool,) = daemon.ask("describe", {"tool": "log"})["tools"]
     assert tool["reply"] == json.loads(json.dumps(reply_schema("log")))
-    assert not [tool for tool in book.call("describe", {})["tools"] if "reply" in tool]
+    assert not [tool for tool in daemon.ask("describe", {})["tools"] if "reply" in tool]
 
 
 def _references(schema: Any) -> set[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from desk import Desk, OnDesk
 from hashlines import put
 
+from memory_daemon import MemoryDaemon
 from quire_daemon.handlers import TOOLS
 from quire_journal.events import CaptureFailed
 from quire_journal.ids import blob_id
@@ -28,71 +28,73 @@ BY_TEXT: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def lies(desk: Desk, data: bytes) -> None:
+def lies(daemon: MemoryDaemon, data: bytes) -> None:
     """Another program writes the secret file: the journal gets its hash."""
-    desk.files[".env"] = OnDesk(data)
-    desk.note(CaptureFailed(".env", "secret", len(data), blob_id(data), 0o644))
+    daemon.files[".env"] = data
+    daemon.note(CaptureFailed(".env", "secret", len(data), blob_id(data), 0o644))
 
 
-def call(desk: Desk, tool: str, args: dict[str, Any], **more: Any) -> dict[str, Any]:
+def call(daemon: MemoryDaemon, tool: str, args: dict[str, Any], **more: Any) -> dict[str, Any]:
     allowed = {} if tool == "move_file" else {"allow_uncaptured": True}
-    return desk.call(TOOLS[tool], desk.ann, **args, **allowed, **more)
+    return daemon.call(TOOLS[tool], daemon.ann, **args, **allowed, **more)
 
 
-def read_then_changed() -> Desk:
-    desk = Desk()
-    lies(desk, THREE)
-    assert desk.call(TOOLS["read_file"], desk.ann, path=".env")["ok"]
-    lies(desk, LONGER)
-    return desk
+def read_then_changed() -> MemoryDaemon:
+    daemon = MemoryDaemon()
+    lies(daemon, THREE)
+    assert daemon.call(TOOLS["read_file"], daemon.ann, path=".env")["ok"]
+    lies(daemon, LONGER)
+    return daemon
 
 
 @pytest.mark.parametrize(("tool", "args", "code"), BY_PLACE)
 @pytest.mark.parametrize("on_stale", ["reject", "rebase"])
 def test_a_call_by_place_on_an_older_read_is_stale(tool: str, args: dict[str, Any], code: str, on_stale: str) -> None:
-    desk = read_then_changed()
-    reply = call(desk, tool, args, on_stale=on_stale)
-    assert (reply["ok"], reply["error"], desk.text(".env")) == (False, code, LONGER)
+    daemon = read_then_changed()
+    reply = call(daemon, tool, args, on_stale=on_stale)
+    assert (reply["ok"], reply["error"], daemon.text(".env")) == (False, code, LONGER)
     assert reply["changes"][-1]["writer"]["type"] == "outside"
 
 
 @pytest.mark.parametrize(("tool", "args"), BY_TEXT)
 def test_a_call_that_brings_its_text_is_judged_on_the_file_as_it_is(tool: str, args: dict[str, Any]) -> None:
-    desk = read_then_changed()
-    reply = call(desk, tool, args)
+    daemon = read_then_changed()
+    reply = call(daemon, tool, args)
     assert reply["ok"], reply
-    assert desk.text(".env") == b"NEW=0\nA=1\nB=9\nC=3\n"
+    assert daemon.text(".env") == b"NEW=0\nA=1\nB=9\nC=3\n"
 
 
 @pytest.mark.parametrize(("tool", "args"), BY_TEXT[:2])
 def test_a_text_is_not_rebased_from_bytes_that_nobody_has(tool: str, args: dict[str, Any]) -> None:
-    desk = read_then_changed()
-    assert not call(desk, tool, args, on_stale="rebase")["ok"]
-    assert desk.text(".env") == LONGER
+    daemon = read_then_changed()
+    assert not call(daemon, tool, args, on_stale="rebase")["ok"]
+    assert daemon.text(".env") == LONGER
 
 
 @pytest.mark.parametrize(("tool", "args", "code"), BY_PLACE[:3])
 def test_who_read_it_as_it_is_goes_on_without_a_warning(tool: str, args: dict[str, Any], code: str) -> None:
-    desk = Desk()
-    lies(desk, THREE)
-    desk.call(TOOLS["read_file"], desk.ann, path=".env")
-    reply = call(desk, tool, args)
+    daemon = MemoryDaemon()
+    lies(daemon, THREE)
+    daemon.call(TOOLS["read_file"], daemon.ann, path=".env")
+    reply = call(daemon, tool, args)
     assert reply["ok"], code
     assert "never_read" not in [warning["type"] for warning in reply["warnings"]]
 
 
 def test_the_lines_of_it_that_a_refusal_shows_count_as_shown() -> None:
-    desk = Desk()
-    lies(desk, THREE)
+    daemon = MemoryDaemon()
+    lies(daemon, THREE)
     edit = put("2#zz", "B=9")
-    assert call(desk, "hashline_edit", {"path": ".env", "edits": [edit]})["error"] == "hash_mismatch"
-    lies(desk, LONGER)
-    assert call(desk, *BY_PLACE[0][:2])["error"] == "stale_base"
+    assert call(daemon, "hashline_edit", {"path": ".env", "edits": [edit]})["error"] == "hash_mismatch"
+    lies(daemon, LONGER)
+    assert call(daemon, *BY_PLACE[0][:2])["error"] == "stale_base"
 
 
 def test_a_view_in_the_editor_is_a_read() -> None:
-    desk = Desk()
-    lies(desk, THREE)
-    assert call(desk, "text_editor", {"command": "view", "path": ".env"})["uncaptured"] == "secret"
-    lies(desk, LONGER)
-    assert not call(desk, "text_editor", {"command": "insert", "path": ".env", "insert_line": 2, "new_str": "x"})["ok"]
+    daemon = MemoryDaemon()
+    lies(daemon, THREE)
+    assert call(daemon, "text_editor", {"command": "view", "path": ".env"})["uncaptured"] == "secret"
+    lies(daemon, LONGER)
+    assert not call(daemon, "text_editor", {"command": "insert", "path": ".env", "insert_line": 2, "new_str": "x"})[
+        "ok"
+    ]

@@ -11,12 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
-from playbook import Playbook
+from memory_daemon import MemoryDaemon
 from quire_daemon import parsing, safety
 from quire_daemon.config import Safety, Settings
-from quire_daemon.handlers import TOOLS
 from quire_daemon.parsing import Trees
 from quire_daemon.syntax import JUDGED_BYTES, LANGUAGES, LEFT_ALONE_S, Grammars
 from quire_journal.diff import diff
@@ -388,29 +386,27 @@ def test_nothing_is_started_for_a_file_without_a_grammar() -> None:
 # ── in a call ────────────────────────────────────────────────────────────────
 
 
-def edit(grammars: Grammars, settings: Settings | None = None, **more: Any) -> tuple[Playbook, dict[str, Any]]:
+def edit(grammars: Grammars, settings: Settings | None = None, **more: Any) -> tuple[MemoryDaemon, dict[str, Any]]:
     """An edit after which f.py does not parse, and what it was answered."""
     need("f.py")
-    book = Playbook({"f.py": "import a\n\ndef f(x):\n    return x\n"}, settings)
-    tool = TOOLS["edit"]
-    asking = replace(tool, decide=lambda params, world: tool.decide(params, replace(world, grammars=grammars)))
+    daemon = MemoryDaemon({"f.py": "import a\n\ndef f(x):\n    return x\n"}, settings, grammars=grammars)
     operation = {"op": "replace_line", "hash": hash8(b"def f(x):")[:6], "content": "def f(x)"}
-    return book, book.call("edit", {"path": "f.py", "operations": [operation], **more}, tool=asking)
+    return daemon, daemon.ask("edit", {"path": "f.py", "operations": [operation], **more})
 
 
 def test_an_edit_that_breaks_the_syntax_is_refused_and_told_how_to_go_on(grammars: Grammars) -> None:
-    book, reply = edit(grammars)
+    daemon, reply = edit(grammars)
     assert (reply["error"], [w["type"] for w in reply["safety_warnings"]]) == ("safety_check_failed", ["syntax"])
     assert "line 3: 'def f(x)'" in reply["message"]
     assert '`safety_check: "warn"`' in reply["message"]
-    assert book.text("f.py") == "import a\n\ndef f(x):\n    return x\n"
+    assert daemon.read("f.py") == "import a\n\ndef f(x):\n    return x\n"
 
 
 def test_warn_lets_it_pass_and_says_it(grammars: Grammars) -> None:
-    book, reply = edit(grammars, safety_check="warn")
+    daemon, reply = edit(grammars, safety_check="warn")
     assert (reply["ok"], reply["safety_status"]) == (True, "suspicious")
     assert [(w["type"], w["line"]) for w in reply["warnings"]] == [("syntax", 3)]
-    assert book.text("f.py") == "import a\n\ndef f(x)\n    return x\n"
+    assert daemon.read("f.py") == "import a\n\ndef f(x)\n    return x\n"
 
 
 @pytest.mark.parametrize(("setting", "ok"), [("reject", False), ("warn", True), ("off", True)])

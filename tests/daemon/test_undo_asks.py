@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from desk import Desk
 
+from memory_daemon import MemoryDaemon
 from quire_daemon.handlers.batches import Batches
 from quire_daemon.handlers.choosing import Params, RedoParams, UndoParams
 from quire_daemon.handlers.undo import REDO_TOOL, UNDO_TOOL
@@ -44,49 +44,50 @@ class Asked:
         return self._r.empty(table)
 
 
-def rounds(desk: Desk, count: int) -> None:
+def rounds(daemon: MemoryDaemon, count: int) -> None:
     """A burst that is undone and redone so often."""
-    if not desk.files:
-        desk.write_all({f"f{n}": b"one\n" for n in range(FILES)}, desk.ben)
-        desk.write_all({f"f{n}": b"two\n" for n in range(FILES)}, desk.ann)
+    if not daemon.files:
+        daemon.write_all({f"f{n}": b"one\n" for n in range(FILES)}, daemon.ben)
+        daemon.write_all({f"f{n}": b"two\n" for n in range(FILES)}, daemon.ann)
     for _ in range(count):
-        assert desk.call(UNDO_TOOL, desk.ann)["ok"]
-        assert desk.call(REDO_TOOL, desk.ann)["ok"]
+        assert daemon.call(UNDO_TOOL, daemon.ann)["ok"]
+        assert daemon.call(REDO_TOOL, daemon.ann)["ok"]
 
 
-def asked(desk: Desk, params: Params) -> int:
+def asked(daemon: MemoryDaemon, params: Params) -> int:
     """The rows for what comes of it."""
-    with desk.journal.store.reading() as r:
+    with daemon.journal.store.reading() as r:
         counting = Asked(r)
-        foresee(params, Batches(History(counting)), desk.ann)
+        foresee(params, Batches(History(counting)), daemon.ann)
     return counting.rows
 
 
 @pytest.mark.parametrize("params", [UndoParams(), RedoParams()])
 def test_a_round_of_undo_and_redo_costs_later_ones_the_steps_of_their_files(params: Params) -> None:
     """All records and versions of all those batches were read besides, to find the one that says what they are."""
-    desk = Desk()
-    rounds(desk, 2)
+    daemon = MemoryDaemon()
+    rounds(daemon, 2)
     undone = isinstance(params, RedoParams)
     if undone:
-        desk.call(UNDO_TOOL, desk.ann)
-    before = asked(desk, params)
+        daemon.call(UNDO_TOOL, daemon.ann)
+    before = asked(daemon, params)
     if undone:
-        desk.call(REDO_TOOL, desk.ann)
-    rounds(desk, 4)
+        daemon.call(REDO_TOOL, daemon.ann)
+    rounds(daemon, 4)
     if undone:
-        desk.call(UNDO_TOOL, desk.ann)
+        daemon.call(UNDO_TOOL, daemon.ann)
     steps = 4 * 2 * FILES
-    assert asked(desk, params) - before < steps * 1.5
+    settled = 4 * 2  # records that say so of each step
+    assert asked(daemon, params) - before < steps * 1.5 + settled
 
 
 def test_a_file_that_one_wrote_last_costs_its_head_and_the_version_before_and_no_search() -> None:
-    desk = Desk()
-    desk.write_all({f"f{n}": b"one\n" for n in range(FILES)}, desk.ben)
-    desk.write_all({f"f{n}": b"two\n" for n in range(FILES)}, desk.ann)
-    with desk.journal.store.reading() as r:
+    daemon = MemoryDaemon()
+    daemon.write_all({f"f{n}": b"one\n" for n in range(FILES)}, daemon.ben)
+    daemon.write_all({f"f{n}": b"two\n" for n in range(FILES)}, daemon.ann)
+    with daemon.journal.store.reading() as r:
         counting = Asked(r)
-        found = foresee(UndoParams(), Batches(History(counting)), desk.ann).found
+        found = foresee(UndoParams(), Batches(History(counting)), daemon.ann).found
     assert len(found) == FILES
     assert counting.rows <= 4 * FILES + 10  # its number, its head, the version before and the record of that
     assert "versions" not in counting.searched
@@ -97,24 +98,24 @@ def calls(files: int, again: bool) -> int:
 
     Each file was written by a batch of its own.
     """
-    desk = Desk()
-    desk.write_all({f"f{n}": b"one\n" for n in range(files)}, desk.ben)
+    daemon = MemoryDaemon()
+    daemon.write_all({f"f{n}": b"one\n" for n in range(files)}, daemon.ben)
     for n in range(files):
-        desk.write(f"f{n}", b"two\n", desk.ann)
-    assert desk.call(UNDO_TOOL, desk.ann, last=files)["ok"]
+        daemon.write(f"f{n}", b"two\n", daemon.ann)
+    assert daemon.call(UNDO_TOOL, daemon.ann, last=files)["ok"]
     if again:
-        assert desk.call(REDO_TOOL, desk.ann)["ok"]
+        assert daemon.call(REDO_TOOL, daemon.ann)["ok"]
     count = 0
 
     def called(frame: object, event: str, arg: object) -> None:
         nonlocal count
         count += event == "call"
 
-    with desk.journal.store.reading() as r:
+    with daemon.journal.store.reading() as r:
         known = Batches(History(r))
         sys.setprofile(called)
         try:
-            found = foresee(UndoParams(last=files) if again else RedoParams(), known, desk.ann).found
+            found = foresee(UndoParams(last=files) if again else RedoParams(), known, daemon.ann).found
         finally:
             sys.setprofile(None)
     assert len(found) == files
@@ -129,14 +130,14 @@ def test_four_times_as_many_files_are_four_times_as_much_work(again: bool) -> No
 
 def test_what_stays_is_told_of_the_lives_that_the_outcome_was_made_of() -> None:
     """For thousands of files they were looked up once more, while everybody waited."""
-    desk = Desk()
-    desk.write_all({"a": b"one\n", "b": b"one\n"}, desk.ben)
-    batch = desk.write_all({"a": b"two\n", "b": b"two\n"}, desk.ann)
-    desk.write("b", b"three\n", desk.ben)
-    with desk.journal.store.reading() as r:
+    daemon = MemoryDaemon()
+    daemon.write_all({"a": b"one\n", "b": b"one\n"}, daemon.ben)
+    batch = daemon.write_all({"a": b"two\n", "b": b"two\n"}, daemon.ann)
+    daemon.write("b", b"three\n", daemon.ben)
+    with daemon.journal.store.reading() as r:
         counting = Asked(r)
         known = Batches(History(counting))
-        seen = foresee(UndoParams(), known, desk.ann)
+        seen = foresee(UndoParams(), known, daemon.ann)
         found, before = [u.now.path for u in seen.found], counting.rows
         assert left_alone(seen, [path == "a" for path in found]) == (batch,)
         assert stayed(known, seen, [True, True]) == (batch,)

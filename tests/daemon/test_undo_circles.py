@@ -5,28 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from desk import Desk, lines
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memory_daemon import MemoryDaemon, lines
 from quire_daemon.handlers.undo import REDO_TOOL, UNDO_TOOL
 
 F, G = lines("f one", "f two", "f three"), lines("g one", "g two", "g three")
 NAMES = ("a", "b", "c", "in/d", "in/e", "free")
 
 
-def swapped() -> Desk:
+def swapped() -> MemoryDaemon:
     """Ann has swapped `f` and `g`, by three moves."""
-    desk = Desk()
-    desk.outside("f", F)
-    desk.outside("g", G)
+    daemon = MemoryDaemon()
+    daemon.outside("f", F)
+    daemon.outside("g", G)
     for path, to in (("f", "t"), ("g", "f"), ("t", "g")):
-        desk.move(path, to, desk.ann)
-    return desk
+        daemon.move(path, to, daemon.ann)
+    return daemon
 
 
-def texts(desk: Desk) -> dict[str, bytes]:
-    return {path: lying.data for path, lying in desk.files.items()}
+def texts(daemon: MemoryDaemon) -> dict[str, bytes]:
+    return dict(daemon.files)
 
 
 def ok(reply: dict[str, Any]) -> dict[str, Any]:
@@ -35,117 +35,117 @@ def ok(reply: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_two_files_that_were_swapped_are_swapped_back_and_again() -> None:
-    desk = swapped()
-    undone = ok(desk.call(UNDO_TOOL, desk.ann, last=3))
+    daemon = swapped()
+    undone = ok(daemon.call(UNDO_TOOL, daemon.ann, last=3))
     assert {(f["path"], f["action"], f["to"]) for f in undone["files"]} == {("g", "move", "f"), ("f", "move", "g")}
-    assert texts(desk) == {"f": F, "g": G}
-    ok(desk.call(REDO_TOOL, desk.ann))
-    assert texts(desk) == {"f": G, "g": F}
-    ok(desk.call(UNDO_TOOL, desk.ann, last=3))
-    assert texts(desk) == {"f": F, "g": G}
+    assert texts(daemon) == {"f": F, "g": G}
+    ok(daemon.call(REDO_TOOL, daemon.ann))
+    assert texts(daemon) == {"f": G, "g": F}
+    ok(daemon.call(UNDO_TOOL, daemon.ann, last=3))
+    assert texts(daemon) == {"f": F, "g": G}
 
 
 def test_a_plan_tells_of_it_and_its_token_carries_it_out() -> None:
-    desk = swapped()
-    plan = ok(desk.call(UNDO_TOOL, desk.ann, last=3, plan=True))
+    daemon = swapped()
+    plan = ok(daemon.call(UNDO_TOOL, daemon.ann, last=3, plan=True))
     assert [f["action"] for f in plan["files"]] == ["move", "move"]
-    assert texts(desk) == {"f": G, "g": F}
-    ok(desk.call(UNDO_TOOL, desk.ann, token=plan["token"]))
-    assert texts(desk) == {"f": F, "g": G}
+    assert texts(daemon) == {"f": G, "g": F}
+    ok(daemon.call(UNDO_TOOL, daemon.ann, token=plan["token"]))
+    assert texts(daemon) == {"f": F, "g": G}
 
 
 def test_a_plan_tells_of_the_files_in_the_order_in_which_they_are_done() -> None:
-    desk = Desk()
-    desk.outside("f", F)
-    desk.move("f", "g", desk.ann)
-    desk.write("f", G, desk.ann)
-    plan = ok(desk.call(UNDO_TOOL, desk.ann, last=2, plan=True))
-    done = ok(desk.call(UNDO_TOOL, desk.ann, token=plan["token"]))
+    daemon = MemoryDaemon()
+    daemon.outside("f", F)
+    daemon.move("f", "g", daemon.ann)
+    daemon.write("f", G, daemon.ann)
+    plan = ok(daemon.call(UNDO_TOOL, daemon.ann, last=2, plan=True))
+    done = ok(daemon.call(UNDO_TOOL, daemon.ann, token=plan["token"]))
     assert [f["path"] for f in plan["files"]] == [f["path"] for f in done["files"]]
 
 
 def test_an_edit_before_the_swap_is_undone_after_it_was_swapped_back() -> None:
     """The files are the same ones through all of it, not others with the same bytes."""
-    desk = Desk()
-    desk.outside("f", F)
-    desk.outside("g", G)
-    edit = desk.write("f", F.replace(b"two", b"TWO"), desk.ann)
+    daemon = MemoryDaemon()
+    daemon.outside("f", F)
+    daemon.outside("g", G)
+    edit = daemon.write("f", F.replace(b"two", b"TWO"), daemon.ann)
     for path, to in (("f", "t"), ("g", "f"), ("t", "g")):
-        desk.move(path, to, desk.ben)
-    ok(desk.call(UNDO_TOOL, desk.ben, last=3))
-    assert texts(desk) == {"f": F.replace(b"two", b"TWO"), "g": G}
-    ok(desk.call(UNDO_TOOL, desk.ann, batch=edit))
-    assert texts(desk) == {"f": F, "g": G}
+        daemon.move(path, to, daemon.ben)
+    ok(daemon.call(UNDO_TOOL, daemon.ben, last=3))
+    assert texts(daemon) == {"f": F.replace(b"two", b"TWO"), "g": G}
+    ok(daemon.call(UNDO_TOOL, daemon.ann, batch=edit))
+    assert texts(daemon) == {"f": F, "g": G}
 
 
 def test_what_another_wrote_into_a_swapped_file_goes_back_with_it() -> None:
-    desk = swapped()
-    desk.write("f", G.replace(b"three", b"THREE"), desk.ben)
-    ok(desk.call(UNDO_TOOL, desk.ann, last=3))
-    assert texts(desk) == {"f": F, "g": G.replace(b"three", b"THREE")}
+    daemon = swapped()
+    daemon.write("f", G.replace(b"three", b"THREE"), daemon.ben)
+    ok(daemon.call(UNDO_TOOL, daemon.ann, last=3))
+    assert texts(daemon) == {"f": F, "g": G.replace(b"three", b"THREE")}
 
 
 def test_edits_among_the_moves_come_out_with_them() -> None:
-    desk = swapped()
-    desk.write("f", G.replace(b"one", b"ONE"), desk.ann)
-    desk.write("g", F.replace(b"three", b"THREE"), desk.ann)
-    ok(desk.call(UNDO_TOOL, desk.ann, last=5))
-    assert texts(desk) == {"f": F, "g": G}
+    daemon = swapped()
+    daemon.write("f", G.replace(b"one", b"ONE"), daemon.ann)
+    daemon.write("g", F.replace(b"three", b"THREE"), daemon.ann)
+    ok(daemon.call(UNDO_TOOL, daemon.ann, last=5))
+    assert texts(daemon) == {"f": F, "g": G}
 
 
 def test_a_file_waits_for_one_that_was_made_in_its_place_to_go() -> None:
     """`mv f g; echo new > f`, both undone."""
-    desk = Desk()
-    desk.outside("f", F)
-    desk.move("f", "g", desk.ann)
-    desk.write("f", b"new\n", desk.ann)
-    ok(desk.call(UNDO_TOOL, desk.ann, last=2))
-    assert texts(desk) == {"f": F}
+    daemon = MemoryDaemon()
+    daemon.outside("f", F)
+    daemon.move("f", "g", daemon.ann)
+    daemon.write("f", b"new\n", daemon.ann)
+    ok(daemon.call(UNDO_TOOL, daemon.ann, last=2))
+    assert texts(daemon) == {"f": F}
 
 
 def test_what_was_made_in_the_place_of_a_moved_file_is_made_again_when_that_has_gone_again() -> None:
     """`mv f g; echo new > f`, both undone and redone, at once or one by one."""
     for at_once in (True, False):
-        desk = Desk()
-        desk.outside("f", F)
-        desk.move("f", "g", desk.ann)
-        desk.write("f", b"new\n", desk.ann)
+        daemon = MemoryDaemon()
+        daemon.outside("f", F)
+        daemon.move("f", "g", daemon.ann)
+        daemon.write("f", b"new\n", daemon.ann)
         for last in [2] if at_once else [1, 1]:
-            ok(desk.call(UNDO_TOOL, desk.ann, last=last))
-        assert texts(desk) == {"f": F}
+            ok(daemon.call(UNDO_TOOL, daemon.ann, last=last))
+        assert texts(daemon) == {"f": F}
         for _ in [2] if at_once else [1, 1]:
-            ok(desk.call(REDO_TOOL, desk.ann))
-        assert texts(desk) == {"g": F, "f": b"new\n"}, at_once
+            ok(daemon.call(REDO_TOOL, daemon.ann))
+        assert texts(daemon) == {"g": F, "f": b"new\n"}, at_once
 
 
 def test_what_would_be_made_where_a_file_stays_is_left_alone() -> None:
-    desk = Desk()
-    desk.outside("f", F)
-    desk.write("k", b"new\n", desk.ann)
-    desk.delete("k", desk.ann)
-    desk.move("f", "k", desk.ben)
-    reply = desk.call(UNDO_TOOL, desk.ann, last=1)
-    assert (reply["error"], texts(desk)) == ("conflict", {"k": F})
+    daemon = MemoryDaemon()
+    daemon.outside("f", F)
+    daemon.write("k", b"new\n", daemon.ann)
+    daemon.delete("k", daemon.ann)
+    daemon.move("f", "k", daemon.ben)
+    reply = daemon.call(UNDO_TOOL, daemon.ann, last=1)
+    assert (reply["error"], texts(daemon)) == ("conflict", {"k": F})
     assert reply["files"][0]["skipped"] == "occupied"
 
 
 @pytest.mark.parametrize("stays", ["f", "g"])
 def test_where_one_of_a_circle_cannot_go_the_others_stay_too(stays: str) -> None:
     """Its new name is taken: somebody made a file there that is nobody's to move."""
-    desk = Desk()
-    desk.outside("f", F)
-    desk.outside("g", G)
+    daemon = MemoryDaemon()
+    daemon.outside("f", F)
+    daemon.outside("g", G)
     for path, to in (("f", "t"), ("g", "f"), ("t", "h")):
-        desk.move(path, to, desk.ann)
-    desk.write("g" if stays == "f" else "f.other", b"ben's\n", desk.ben)
-    before = texts(desk)
-    reply = desk.call(UNDO_TOOL, desk.ann, last=3)
+        daemon.move(path, to, daemon.ann)
+    daemon.write("g" if stays == "f" else "f.other", b"ben's\n", daemon.ben)
+    before = texts(daemon)
+    reply = daemon.call(UNDO_TOOL, daemon.ann, last=3)
     if stays == "f":  # what is at f cannot go back to g, and so what is at h cannot go back to f
-        assert (reply["error"], texts(desk)) == ("conflict", before)
+        assert (reply["error"], texts(daemon)) == ("conflict", before)
         assert {f["skipped"] for f in reply["files"]} == {"occupied"}
     else:
         assert ok(reply)
-        assert texts(desk) == {"f": F, "g": G, "f.other": b"ben's\n"}
+        assert texts(daemon) == {"f": F, "g": G, "f.other": b"ben's\n"}
 
 
 THEN = st.sampled_from(["stays", "is edited", "is removed"])
@@ -156,24 +156,24 @@ THEN = st.sampled_from(["stays", "is edited", "is removed"])
 def test_whatever_was_moved_is_where_it_was_after_an_undo_and_moved_again_after_a_redo(
     moves: list[tuple[int, int, str]],
 ) -> None:
-    desk = Desk()
+    daemon = MemoryDaemon()
     for name in NAMES[:-1]:
-        desk.outside(name, lines(*(f"{name} {n}" for n in range(5))))
-    before, done = texts(desk), 0
+        daemon.outside(name, lines(*(f"{name} {n}" for n in range(5))))
+    before, done = texts(daemon), 0
     for a, b, then in moves:
         path, to = NAMES[a], NAMES[b]
-        if path in desk.files and to not in desk.files:
-            desk.move(path, to, desk.ann)
+        if path in daemon.files and to not in daemon.files:
+            daemon.move(path, to, daemon.ann)
             done += 1
             if then == "is edited":
-                desk.write(to, desk.files[to].data + b"more\n", desk.ann)
+                daemon.write(to, daemon.files[to] + b"more\n", daemon.ann)
             elif then == "is removed":
-                desk.delete(to, desk.ann)
+                daemon.delete(to, daemon.ann)
             done += then != "stays"
-    after = texts(desk)
+    after = texts(daemon)
     if before == after:
         return
-    ok(desk.call(UNDO_TOOL, desk.ann, last=done))
-    assert texts(desk) == before
-    ok(desk.call(REDO_TOOL, desk.ann))
-    assert texts(desk) == after
+    ok(daemon.call(UNDO_TOOL, daemon.ann, last=done))
+    assert texts(daemon) == before
+    ok(daemon.call(REDO_TOOL, daemon.ann))
+    assert texts(daemon) == after

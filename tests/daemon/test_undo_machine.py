@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from desk import Desk, OnDesk
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from live import LONG
+from memory_daemon import MemoryDaemon
 from quire_daemon.handlers.base import Tool, Who
 from quire_daemon.handlers.undo import REDO_TOOL, ROLLBACK_TOOL, UNDO_TOOL
 from quire_journal.events import FileMoved
@@ -42,12 +42,12 @@ def text(lines: list[str]) -> bytes:
 
 
 class Undoing(RuleBasedStateMachine):
-    """A desk, and what is known of its lines."""
+    """A daemon, and what is known of its lines."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.desk = Desk()
-        self.who = (self.desk.ann, self.desk.ben, self.desk.introduce("cal", "s3"))
+        self.daemon = MemoryDaemon()
+        self.who = (self.daemon.ann, self.daemon.ben, self.daemon.introduce("cal", "s3"))
         self.batches: list[int] = []
         self.lines = 0
         self.made = 0
@@ -57,18 +57,18 @@ class Undoing(RuleBasedStateMachine):
     # ── what is there ──
 
     def texts(self) -> dict[str, bytes]:
-        return {path: lying.data for path, lying in self.desk.files.items()}
+        return dict(self.daemon.files)
 
     def lines_of(self, path: str) -> list[str]:
-        return self.desk.files[path].data.decode().splitlines()
+        return self.daemon.files[path].decode().splitlines()
 
     def here(self, n: int) -> str:
-        return sorted(self.desk.files)[n % len(self.desk.files)]
+        return sorted(self.daemon.files)[n % len(self.daemon.files)]
 
     @property
     def free(self) -> list[str]:
-        there = {name for path in self.desk.files for name in (path, *above(path))}
-        return [path for path in PATHS if path not in there and not {*above(path)} & self.desk.files.keys()]
+        there = {name for path in self.daemon.files for name in (path, *above(path))}
+        return [path for path in PATHS if path not in there and not {*above(path)} & self.daemon.files.keys()]
 
     def line(self, file: str) -> str:
         self.lines += 1
@@ -98,36 +98,36 @@ class Undoing(RuleBasedStateMachine):
         path = self.free[n % len(self.free)]
         self.made += 1
         data = text([f"#{self.made}", *(self.line(str(self.made)) for _ in range(4))])
-        self.did(self.desk.outside(path, data) if outside else self.desk.write(path, data, self.who[who]))
+        self.did(self.daemon.outside(path, data) if outside else self.daemon.write(path, data, self.who[who]))
 
-    @precondition(lambda self: self.desk.files)
+    @precondition(lambda self: self.daemon.files)
     @rule(who=WHO, n=ANY, at=ANY, how=ANY, outside=st.booleans())
     def edit(self, who: int, n: int, at: int, how: int, outside: bool) -> None:
         path = self.here(n)
         data = self.edited(path, at, how)
-        self.did(self.desk.outside(path, data) if outside else self.desk.write(path, data, self.who[who]))
+        self.did(self.daemon.outside(path, data) if outside else self.daemon.write(path, data, self.who[who]))
 
-    @precondition(lambda self: len(self.desk.files) > 1)
+    @precondition(lambda self: len(self.daemon.files) > 1)
     @rule(who=WHO, at=ANY, how=ANY)
     def edit_all(self, who: int, at: int, how: int) -> None:
-        data = {path: self.edited(path, at, how) for path in sorted(self.desk.files)}
-        self.did(self.desk.write_all(data, self.who[who]))
+        data = {path: self.edited(path, at, how) for path in sorted(self.daemon.files)}
+        self.did(self.daemon.write_all(data, self.who[who]))
 
-    @precondition(lambda self: self.desk.files)
+    @precondition(lambda self: self.daemon.files)
     @rule(who=WHO, n=ANY, outside=st.booleans())
     def delete(self, who: int, n: int, outside: bool) -> None:
         path = self.here(n)
-        self.did(self.desk.outside_deletes(path) if outside else self.desk.delete(path, self.who[who]))
+        self.did(self.daemon.outside_deletes(path) if outside else self.daemon.delete(path, self.who[who]))
 
-    @precondition(lambda self: self.desk.files and self.free)
+    @precondition(lambda self: self.daemon.files and self.free)
     @rule(who=WHO, n=ANY, to=ANY, at=ANY, how=ANY, edits=st.booleans())
     def move(self, who: int, n: int, to: int, at: int, how: int, edits: bool) -> None:
         path, there = self.here(n), self.free[to % len(self.free)]
-        data = self.edited(path, at, how) if edits else self.desk.files[path].data
-        moved = FileMoved(path, there, blob_id(data), len(data), 0o644, self.desk.head_of(path))
-        self.did(self.desk.note(moved, who=self.who[who], blobs=(data,)))
-        del self.desk.files[path]
-        self.desk.files[there] = OnDesk(data)
+        data = self.edited(path, at, how) if edits else self.daemon.files[path]
+        moved = FileMoved(path, there, blob_id(data), len(data), 0o644, self.daemon.head_of(path))
+        self.did(self.daemon.note(moved, who=self.who[who], blobs=(data,)))
+        del self.daemon.files[path]
+        self.daemon.files[there] = data
 
     # ── what is undone ──
 
@@ -161,7 +161,7 @@ class Undoing(RuleBasedStateMachine):
     def call(self, tool: Tool[Any], who: Who, choice: dict[str, Any]) -> dict[str, Any]:
         """What changes is told, of a refusal nothing does."""
         before = self.texts()
-        reply = self.desk.call(tool, who, **choice)
+        reply = self.daemon.call(tool, who, **choice)
         after = self.texts()
         changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
         if not reply["ok"]:
@@ -179,9 +179,9 @@ class Undoing(RuleBasedStateMachine):
     @invariant()
     def each_file_is_itself(self) -> None:
         """No file stands under two names, no line in another file or twice."""
-        names = [self.lines_of(path)[0] for path in self.desk.files]
+        names = [self.lines_of(path)[0] for path in self.daemon.files]
         assert len({*names}) == len(names)
-        for path in self.desk.files:
+        for path in self.daemon.files:
             name, *lines = self.lines_of(path)
             assert name.startswith("#")
             assert {line.partition(".")[0] for line in lines} <= {name[1:]}

@@ -6,30 +6,30 @@ from typing import Any
 
 import pytest
 
-from playbook import Playbook
+from memory_daemon import MemoryDaemon
 
 FIVE = "one 1\ntwo 2\nthree 3\nfour 4\nfive 5\n"
 
 
-def edited(book: Playbook, path: str, old: str, new: str, by: str = "ann") -> int:
+def edited(daemon: MemoryDaemon, path: str, old: str, new: str, by: str = "ann") -> int:
     """The batch of an edit."""
-    reply = book.call("edit_replace", {"path": path, "old_text": old, "new_text": new}, by=by)
+    reply = daemon.ask("edit_replace", {"path": path, "old_text": old, "new_text": new}, by=by)
     assert reply["ok"], reply
     return int(reply["version"][1:])
 
 
 @pytest.fixture
-def book() -> Playbook:
+def daemon() -> MemoryDaemon:
     """Ann has changed two files with one patch."""
-    book = Playbook({"f.txt": FIVE, "g.txt": FIVE})
+    daemon = MemoryDaemon({"f.txt": FIVE, "g.txt": FIVE})
     parts = (f"*** Update File: {path}\n@@\n-one 1\n+ONE\n" for path in ("f.txt", "g.txt"))
-    assert book.call("apply_patch", {"patch": f"*** Begin Patch\n{''.join(parts)}*** End Patch"})["ok"]
-    return book
+    assert daemon.ask("apply_patch", {"patch": f"*** Begin Patch\n{''.join(parts)}*** End Patch"})["ok"]
+    return daemon
 
 
-def planned(book: Playbook, **args: Any) -> str:
+def planned(daemon: MemoryDaemon, **args: Any) -> str:
     """The token of a plan."""
-    reply = book.call("undo", {**args, "plan": True})
+    reply = daemon.ask("undo", {**args, "plan": True})
     assert reply["ok"], reply
     return str(reply["token"])
 
@@ -39,40 +39,40 @@ def planned(book: Playbook, **args: Any) -> str:
 )
 def test_a_token_beside_a_choice_that_is_not_its_plans_undoes_nothing(more: dict[str, Any]) -> None:
     """The path that it was to be narrowed to was passed over."""
-    book = Playbook({"f.txt": FIVE, "g.txt": FIVE})
-    edited(book, "g.txt", "two", "TWO", by="ben")
-    edited(book, "f.txt", "one", "ONE")
-    edited(book, "g.txt", "one", "ONE")
-    reply = book.call("undo", {"token": planned(book, last=2), **more})
+    daemon = MemoryDaemon({"f.txt": FIVE, "g.txt": FIVE})
+    edited(daemon, "g.txt", "two", "TWO", by="ben")
+    edited(daemon, "f.txt", "one", "ONE")
+    edited(daemon, "g.txt", "one", "ONE")
+    reply = daemon.ask("undo", {"token": planned(daemon, last=2), **more})
     assert not reply["ok"]
-    assert (book.text("f.txt"), book.text("g.txt")[:3]) == (FIVE.replace("one", "ONE"), "ONE")
+    assert (daemon.read("f.txt"), daemon.read("g.txt")[:3]) == (FIVE.replace("one", "ONE"), "ONE")
 
 
-def test_of_a_patch_the_plan_is_not_narrowed_by_its_token(book: Playbook) -> None:
-    reply = book.call("undo", {"token": planned(book), "path": "f.txt"})
+def test_of_a_patch_the_plan_is_not_narrowed_by_its_token(daemon: MemoryDaemon) -> None:
+    reply = daemon.ask("undo", {"token": planned(daemon), "path": "f.txt"})
     assert (reply["error"], reply["argument"], reply["suggested_action"]) == ("schema_invalid", "token", "plan_again")
-    assert book.text("g.txt") == FIVE.replace("one 1", "ONE")
+    assert daemon.read("g.txt") == FIVE.replace("one 1", "ONE")
 
 
 @pytest.mark.parametrize(
     "args", [{"path": "f.txt"}, {"last": 1}, {"writer": "ann"}, {"writer": "*", "paths": ["g.txt"]}]
 )
 def test_the_choice_of_the_plan_may_stand_beside_its_token_again(args: dict[str, Any]) -> None:
-    book = Playbook({"f.txt": FIVE, "g.txt": FIVE})
-    edited(book, "g.txt", "one", "ONE")
-    edited(book, "f.txt", "one", "ONE")
-    token = planned(book, **args)
-    assert book.call("undo", {"token": token, **args})["ok"]
+    daemon = MemoryDaemon({"f.txt": FIVE, "g.txt": FIVE})
+    edited(daemon, "g.txt", "one", "ONE")
+    edited(daemon, "f.txt", "one", "ONE")
+    token = planned(daemon, **args)
+    assert daemon.ask("undo", {"token": token, **args})["ok"]
 
 
-def test_a_rollback_is_not_another_one_than_planned(book: Playbook) -> None:
-    assert book.call("checkpoint", {"name": "here"})["ok"]
-    edited(book, "f.txt", "two", "TWO")
-    plan = book.call("rollback", {"to": "here", "plan": True})
+def test_a_rollback_is_not_another_one_than_planned(daemon: MemoryDaemon) -> None:
+    assert daemon.ask("checkpoint", {"name": "here"})["ok"]
+    edited(daemon, "f.txt", "two", "TWO")
+    plan = daemon.ask("rollback", {"to": "here", "plan": True})
     for more in ({"to": "seq:1"}, {"path": "g.txt"}, {"only": "ben"}):
-        assert not book.call("rollback", {"token": plan["token"], **more})["ok"]
-    assert book.call("rollback", {"token": plan["token"], "to": "here", "only": "ann"})["ok"]
-    assert book.text("f.txt") == FIVE.replace("one 1", "ONE")
+        assert not daemon.ask("rollback", {"token": plan["token"], **more})["ok"]
+    assert daemon.ask("rollback", {"token": plan["token"], "to": "here", "only": "ann"})["ok"]
+    assert daemon.read("f.txt") == FIVE.replace("one 1", "ONE")
 
 
 @pytest.mark.parametrize(
@@ -89,13 +89,13 @@ def test_a_rollback_is_not_another_one_than_planned(book: Playbook) -> None:
 )
 def test_a_batch_that_the_other_arguments_do_not_name_is_not_undone(more: dict[str, Any]) -> None:
     """It was undone whoever's it was said to be."""
-    book = Playbook({"f.txt": FIVE})
-    batch = edited(book, "f.txt", "one", "ONE")
-    burst = book.call("burst", {"action": "begin"})["burst"]
+    daemon = MemoryDaemon({"f.txt": FIVE})
+    batch = edited(daemon, "f.txt", "one", "ONE")
+    burst = daemon.ask("burst", {"action": "begin"})["burst"]
     more = {name: value.format(batch=batch, burst=burst) for name, value in more.items()}
-    reply = book.call("undo", {"batch": batch, **more})
+    reply = daemon.ask("undo", {"batch": batch, **more})
     assert (reply["ok"], reply["error"]) == (False, "not_found"), reply
-    assert book.text("f.txt") == FIVE.replace("one", "ONE")
+    assert daemon.read("f.txt") == FIVE.replace("one", "ONE")
 
 
 @pytest.mark.parametrize(
@@ -103,8 +103,8 @@ def test_a_batch_that_the_other_arguments_do_not_name_is_not_undone(more: dict[s
     [{"writer": "ben"}, {"writer": "*"}, {"last": 1}, {"from": "seq:1"}, {"to": "v{batch}"}, {"path": "f.txt"}],
 )
 def test_a_batch_that_they_do_name_is(more: dict[str, Any]) -> None:
-    book = Playbook({"f.txt": FIVE})
-    batch = edited(book, "f.txt", "one", "ONE", by="ben")
+    daemon = MemoryDaemon({"f.txt": FIVE})
+    batch = edited(daemon, "f.txt", "one", "ONE", by="ben")
     more = {name: value.format(batch=batch) if isinstance(value, str) else value for name, value in more.items()}
-    assert book.call("undo", {"batch": batch, **more})["ok"]
-    assert book.text("f.txt") == FIVE
+    assert daemon.ask("undo", {"batch": batch, **more})["ok"]
+    assert daemon.read("f.txt") == FIVE

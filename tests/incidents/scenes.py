@@ -12,7 +12,7 @@ from live import ok
 
 
 class Calls(Protocol):
-    """A client of a real daemon, or somebody in a playbook."""
+    """A client of a real daemon, or a caller of one in memory."""
 
     def call(self, tool: str, args: dict[str, Any]) -> dict[str, Any]:
         """The reply of `tool`."""
