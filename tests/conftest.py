@@ -37,7 +37,7 @@ settings.load_profile("default")
 
 # Hypothesis also draws constants of ours, those of the modules that have been imported by then. Which these are differs
 # with the worker and with what ran before in it, so the same test would have other examples from run to run; to read
-# them out of all sources takes a second of each worker. The long lane draws them.
+# them out of all sources takes a second of each worker. `scripts/test --long` draws them.
 if not live.LONG:
     providers._get_local_constants = lambda: providers._local_constants
 

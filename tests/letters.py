@@ -1,7 +1,7 @@
 """Letters for random texts: few, but of every kind that something could trip over.
 
-To draw from all of Unicode, Hypothesis makes tables of it, which takes two seconds of each process in a new clone. The
-long lane does.
+To draw from all of Unicode, Hypothesis makes tables of it, which takes two seconds of each process in a new clone;
+`scripts/test --long` does so.
 """
 
 from __future__ import annotations

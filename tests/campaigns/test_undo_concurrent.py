@@ -2,7 +2,7 @@
 
 What is undone is held against a ledger that knows each line as an object (`line_ledger`): no line goes or comes back
 that the undone batches do not account for, no line of others changes its place, and what could not be undone is told.
-The wide lane plays 20,000 operations, of which 2,000 meet a conflict.
+`scripts/test --wide` plays 20,000 operations, of which 2,000 meet a conflict.
 """
 
 from __future__ import annotations

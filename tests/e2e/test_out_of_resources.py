@@ -32,7 +32,7 @@ BIG = "a line of some bytes\n" * 12_000
 
 @pytest.fixture
 def at() -> Iterator[Live]:
-    """Its daemon is a program, and its processes are its own: a fork of the tests' has their limits."""
+    """A checkout with a few small files and a big one."""
     at = Live(on_disk=True)
     for n in range(5):
         at.write(f"f{n}.py", "value = 1\n" * 20)
