@@ -19,7 +19,8 @@ import msgspec
 
 from quire_daemon.examiner import PAGES, CopyTask, Task, be_forked
 from quire_daemon.starting import Piped, last_words, program
-from quire_journal.log import Damaged, StoreFailed
+from quire_journal.log import StoreFailed
+from quire_journal.records import Damaged
 
 Told = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, of how much."""

@@ -29,8 +29,9 @@ from quire_daemon.starting import Piped, last_words, program
 from quire_journal import purging
 from quire_journal.any_of import AnyOf
 from quire_journal.events import BytesGone, Purged
-from quire_journal.log import Damaged, RowChange, StoreFailed
+from quire_journal.log import RowChange, StoreFailed
 from quire_journal.purging import Change, Found, Looking, Texts, Wanted
+from quire_journal.records import Damaged
 from quire_journal.refusals import Refused
 from quire_journal.stores.lmdb import LmdbStore
 

@@ -17,8 +17,8 @@ from quire_daemon.jobs import StartJob
 from quire_daemon.watcher import Watcher
 from quire_journal.events import WorkspaceScanned
 from quire_journal.evidence import CAPTURED, SCANNED
-from quire_journal.log import Damaged
 from quire_journal.path_names import PathNames
+from quire_journal.records import Damaged
 
 NAMES_AT_ONCE: Final = 50_000  # paths whose names are read before anything is answered, in 25 ms; of more, beside it
 FIRST_S: Final = 0.1  # before the first scan: who waited for the daemon to start is answered meanwhile

@@ -40,7 +40,8 @@ from quire_daemon.examining import Begin, Examined, Told, examine, executed
 from quire_journal import views
 from quire_journal.journal import NewerFormat
 from quire_journal.lasting import sync_path
-from quire_journal.log import Damaged, StoreFailed
+from quire_journal.log import StoreFailed
+from quire_journal.records import Damaged
 from quire_journal.stores import afterimage
 from quire_journal.stores.afterimage import Looks
 

@@ -15,7 +15,8 @@ from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.reserve import Reserve
 from quire_journal import limits
-from quire_journal.log import Damaged, JournalGone, JournalUnseen, StoreFailed
+from quire_journal.log import JournalGone, JournalUnseen, StoreFailed
+from quire_journal.records import Damaged
 from quire_journal.refusals import Refused
 from quire_journal.sentences import capitalised, counted
 

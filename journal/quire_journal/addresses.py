@@ -25,7 +25,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from quire_journal.log import Damaged, Reading, Writing
+from quire_journal.log import Reading, Writing
+from quire_journal.records import Damaged
 from quire_journal.stores import random_id
 
 KEY: Final = b"key"

@@ -30,9 +30,9 @@ from quire_journal.blobs import BlobCache
 from quire_journal.events import CaptureFailed, Event, FileWritten
 from quire_journal.ids import blob_id
 from quire_journal.journal import require_head
-from quire_journal.log import Damaged, OutOfOrder, Reading, Store, Writing, last_number, u64
+from quire_journal.log import OutOfOrder, Reading, Store, Writing, last_number, u64
 from quire_journal.migrating import HEAD_KEY
-from quire_journal.records import GENESIS, Record, decode_record, link, record_hash
+from quire_journal.records import GENESIS, Damaged, Record, decode_record, link, record_hash
 from quire_journal.refolding import ViewsElsewhere, differing
 from quire_journal.sentences import capitalised, counted
 from quire_journal.stores.memory import MemoryStore

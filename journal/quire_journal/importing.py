@@ -47,9 +47,9 @@ from quire_journal.export.lines import (
     stored_record,
 )
 from quire_journal.ids import blob_id, leads_inside
-from quire_journal.log import Damaged, Reading, Store, StoreFailed, Writing, u64
+from quire_journal.log import Reading, Store, StoreFailed, Writing, u64
 from quire_journal.migrating import HEAD_KEY, head_row
-from quire_journal.records import GENESIS, Record, decode_record, link, record_hash
+from quire_journal.records import GENESIS, Damaged, Record, decode_record, link, record_hash
 from quire_journal.reserved import is_reserved
 from quire_journal.salvage import not_held
 from quire_journal.views import losses

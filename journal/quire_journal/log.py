@@ -245,17 +245,6 @@ class JournalUnseen(StoreFailed):
         super().__init__(message, for_good=True)
 
 
-class Damaged(Exception):
-    """The journal's bytes are not what they must be. Says what, where, and what to do.
-
-    `everywhere`: the store itself is damaged, so nothing that it answers can be trusted; otherwise one thing in it is.
-    """
-
-    def __init__(self, message: str, everywhere: bool = False) -> None:
-        super().__init__(message)
-        self.everywhere = everywhere
-
-
 def apply_changes(w: Writing, changes: Iterable[RowChange]) -> None:
     """Make `changes`. Harmless for those that are made already, as long as all that followed them come, too."""
     for table, key, value in changes:

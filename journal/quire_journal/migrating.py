@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from quire_journal import addresses, repacking, watermarks
-from quire_journal.log import Damaged, Store, Writing, u64
-from quire_journal.records import GENESIS, record_hash
+from quire_journal.log import Store, Writing, u64
+from quire_journal.records import GENESIS, Damaged, record_hash
 
 Step = Callable[[Writing], None]
 

@@ -36,8 +36,8 @@ from quire_journal.events import (
     paths_of,
 )
 from quire_journal.ids import blob_id
-from quire_journal.log import Damaged, Reading, RowChange, Store, last_number, u64
-from quire_journal.records import Record, decode_record, encode_record, link, read_record, record_hash
+from quire_journal.log import Reading, RowChange, Store, last_number, u64
+from quire_journal.records import Damaged, Record, decode_record, encode_record, link, read_record, record_hash
 from quire_journal.refolding import Refolding
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views import View, losses, terms, told_by, with_needed

@@ -19,8 +19,18 @@ import msgspec
 
 from quire_journal.events import BY_KIND, EVENTS, Event
 from quire_journal.ids import BatchId, Seq, WriterId
-from quire_journal.log import Damaged
 from quire_journal.upcast import lift
+
+
+class Damaged(Exception):
+    """The journal's bytes are not what they must be. Says what, where, and what to do.
+
+    `everywhere`: the store itself is damaged, so nothing that it answers can be trusted; otherwise one thing in it is.
+    """
+
+    def __init__(self, message: str, everywhere: bool = False) -> None:
+        super().__init__(message)
+        self.everywhere = everywhere
 
 
 class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):

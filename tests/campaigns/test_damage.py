@@ -34,7 +34,8 @@ from quire_journal.gaps import is_lost, version_then
 from quire_journal.history import History
 from quire_journal.ids import BatchId, WriterId, blob_id
 from quire_journal.journal import Entry, Journal
-from quire_journal.log import Damaged, Reading
+from quire_journal.log import Reading
+from quire_journal.records import Damaged
 from quire_journal.stores import afterimage
 from quire_journal.stores.afterimage import Afterimage
 from quire_journal.stores.lmdb import LmdbStore

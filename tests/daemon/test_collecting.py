@@ -24,7 +24,8 @@ from quire_journal.blob_rows import Stored
 from quire_journal.events import FileWritten, WriterIntroduced, WritesSettled
 from quire_journal.ids import WriterId, blob_id
 from quire_journal.journal import Journal
-from quire_journal.log import Damaged, Elsewhere, StoreFailed, u64
+from quire_journal.log import Elsewhere, StoreFailed, u64
+from quire_journal.records import Damaged
 from quire_journal.refusals import Refused
 from quire_journal.stores.compacting import Tee
 from quire_journal.stores.memory import MemoryStore

@@ -15,7 +15,7 @@ from quire_daemon.recorder import Recorder
 from quire_journal.events import GitRan, WriterIntroduced
 from quire_journal.ids import WriterId
 from quire_journal.journal import Journal
-from quire_journal.log import Damaged
+from quire_journal.records import Damaged
 from quire_journal.stores.memory import MemoryStore
 
 A, B = "a" * 40, "b" * 40

@@ -16,7 +16,8 @@ from quire_daemon.noticed import FEW, Batch
 from quire_daemon.outside import AGAIN_S, BRIEF_S, UNFINISHED_S
 from quire_journal.events import OutsideDeleted, OutsideMoved, OutsideWritten
 from quire_journal.ids import disk_path
-from quire_journal.log import Damaged, Reading, StoreFailed
+from quire_journal.log import Reading, StoreFailed
+from quire_journal.records import Damaged
 from quire_journal.refusals import Refused
 from quire_journal.stores.memory import MemoryStore
 

@@ -13,7 +13,8 @@ from outside_turns import Turns
 
 from quire_daemon.scanning import FIRST_S, MOUNTS, OVERFLOW, RULES, TRY_AGAIN_S
 from quire_journal.events import OutsideDeleted, OutsideWritten
-from quire_journal.log import Damaged, StoreFailed
+from quire_journal.log import StoreFailed
+from quire_journal.records import Damaged
 
 # ── comparisons ──
 

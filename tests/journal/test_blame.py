@@ -29,7 +29,7 @@ from quire_journal.events import (
 )
 from quire_journal.history import History
 from quire_journal.ids import blob_id
-from quire_journal.log import Damaged
+from quire_journal.records import Damaged
 from quire_journal.text import BOM, Text
 
 

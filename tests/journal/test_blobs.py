@@ -17,7 +17,8 @@ from quire_journal.blob_rows import Stored
 from quire_journal.blobs import BlobCache, NotHeld
 from quire_journal.ids import blob_id
 from quire_journal.journal import ENTRY_BYTES
-from quire_journal.log import Damaged, Reading, Store, u64
+from quire_journal.log import Reading, Store, u64
+from quire_journal.records import Damaged
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.zstd import zstd
 

@@ -18,7 +18,8 @@ from quire_journal.events import (
 )
 from quire_journal.history import History, Shown
 from quire_journal.ids import blob_id
-from quire_journal.log import Damaged, u64
+from quire_journal.log import u64
+from quire_journal.records import Damaged
 from quire_journal.text import Text
 
 

@@ -22,9 +22,9 @@ from quire_journal.history import History
 from quire_journal.ids import BatchId, WriterId, blob_id
 from quire_journal.importing import import_lines
 from quire_journal.journal import Entry, Journal
-from quire_journal.log import Damaged, Writing, u64
+from quire_journal.log import Writing, u64
 from quire_journal.migrating import HEAD_KEY, MIGRATIONS, head_row, migrate
-from quire_journal.records import decode_record
+from quire_journal.records import Damaged, decode_record
 from quire_journal.stores.lmdb import LmdbStore
 from quire_journal.stores.memory import MemoryStore
 

@@ -14,7 +14,8 @@ from quire_journal.check import check
 from quire_journal.events import OutsideWritten
 from quire_journal.ids import OUTSIDE, BatchId, blob_id
 from quire_journal.journal import Entry, Journal
-from quire_journal.log import Damaged, Store, Writing, u64
+from quire_journal.log import Store, Writing, u64
+from quire_journal.records import Damaged
 from quire_journal.stores.lmdb import LmdbStore
 from quire_journal.stores.memory import MemoryStore
 

@@ -39,9 +39,9 @@ from quire_journal.history import History
 from quire_journal.ids import BatchId, WriterId, blob_id
 from quire_journal.importing import NotAnExport, import_lines
 from quire_journal.journal import Entry, Journal
-from quire_journal.log import TABLES, Damaged, Store, u64
+from quire_journal.log import TABLES, Store, u64
 from quire_journal.purging import Change, Looking, Texts, Wanted
-from quire_journal.records import decode_record
+from quire_journal.records import Damaged, decode_record
 from quire_journal.refolding import ViewsElsewhere
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views import VIEWS

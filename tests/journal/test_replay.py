@@ -40,8 +40,8 @@ from quire_journal.events import (
     WritesSettled,
 )
 from quire_journal.ids import blob_id
-from quire_journal.log import Damaged, OutOfOrder, Reading, Writing, u64
-from quire_journal.records import decode_record
+from quire_journal.log import OutOfOrder, Reading, Writing, u64
+from quire_journal.records import Damaged, decode_record
 from quire_journal.replay import catch_up, dump, fold_all, rebuild
 from quire_journal.stores import STORES
 from quire_journal.views import VIEWS, of_kind

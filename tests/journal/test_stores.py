@@ -19,7 +19,8 @@ import pytest
 
 import live
 from disks import fill
-from quire_journal.log import TABLES, Damaged, JournalGone, Store, StoreFailed, u64
+from quire_journal.log import TABLES, JournalGone, Store, StoreFailed, u64
+from quire_journal.records import Damaged
 from quire_journal.stores import STORES, Durability, UnfitFolder
 from quire_journal.stores.disk import file_system, require_fit
 from quire_journal.stores.lmdb import LmdbStore

@@ -34,8 +34,9 @@ from quire_daemon.workspace import TMP
 from quire_journal import purging
 from quire_journal.events import FOLDER
 from quire_journal.ids import disk_path, version_token
-from quire_journal.log import Compaction, Damaged, StoreFailed
+from quire_journal.log import Compaction, StoreFailed
 from quire_journal.purging import Found
+from quire_journal.records import Damaged
 from quire_journal.refusals import Refused
 from quire_journal.sentences import counted
 

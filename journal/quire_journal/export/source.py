@@ -18,9 +18,9 @@ from quire_journal.blobs import BlobCache
 from quire_journal.events import LINK, REGULAR, Event, WriterIntroduced, path_after, paths_of
 from quire_journal.history import History
 from quire_journal.ids import blob_id
-from quire_journal.log import Damaged, Store, u64
+from quire_journal.log import Store, u64
 from quire_journal.missing import missing
-from quire_journal.records import Record, read_record
+from quire_journal.records import Damaged, Record, read_record
 from quire_journal.views.bursts import BELONGING
 from quire_journal.views.files import Version, standing
 

@@ -27,8 +27,8 @@ from quire_journal.events import (
     OutsideWritten,
     WritesAbandoned,
 )
-from quire_journal.log import Damaged, Reading, Writing, u32, u64
-from quire_journal.records import Record, read_record
+from quire_journal.log import Reading, Writing, u32, u64
+from quire_journal.records import Damaged, Record, read_record
 from quire_journal.upcast import parse_tag
 from quire_journal.views.paths import path_id
 
