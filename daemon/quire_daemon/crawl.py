@@ -18,6 +18,7 @@ from typing import Final, Literal, Protocol
 
 import msgspec
 
+from quire_daemon.jobs import Cancellation
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.probe import can_openat2
 
@@ -67,10 +68,6 @@ class _NothingIgnored:
 _NOTHING_IGNORED: Final = _NothingIgnored()
 
 
-class CrawlCancelled(Exception):
-    """`cancelled` said so. What was yielded is a part: nothing may be concluded from what is missing."""
-
-
 def crawl(
     root: Path,
     ignore: Rules,
@@ -83,7 +80,7 @@ def crawl(
     what the journal holds below it is not gone, it is unknown. `start` may be a file, or missing.
 
     Raises `OSError` when the root cannot be opened (an unmounted workspace must not look like an empty one), and for
-    want of descriptors (nor must a folder look like a closed one); `CrawlCancelled` as soon as `cancelled`, asked once
+    want of descriptors (nor must a folder look like a closed one); `Cancellation` as soon as `cancelled`, asked once
     a folder, says so.
     """
     top = _open_root(root)
@@ -95,7 +92,7 @@ def crawl(
             yield from _enter(top, start, ignore.ignored, pending)
         while pending:
             if cancelled():
-                raise CrawlCancelled
+                raise Cancellation
             folder = pending[-1]
             if not folder.listed:
                 yield from folder.list(ignore.ignored)

@@ -13,9 +13,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-from quire_daemon.crawl import CrawlCancelled
 from quire_journal import limits
 from quire_journal.threads import Pool
+
+
+class Cancellation(Exception):
+    """`cancelled` said so. What was yielded is a part: nothing may be concluded from what is missing."""
+
 
 Job = Callable[[], Callable[[], None]]
 """Work for a worker thread; what it returns is called in the loop."""
@@ -50,7 +54,7 @@ class Jobs:
     def start(self, work: Job, what: str, failed: Failed | None = None) -> None:
         """Run `work` on a worker thread, and in the loop what it returns. `what` is its name in the log.
 
-        `failed` is told of an error of either. Work that ends because the daemon stops (`CrawlCancelled`) brings
+        `failed` is told of an error of either. Work that ends because the daemon stops (`Cancellation`) brings
         nothing and fails nobody.
         """
 
@@ -98,7 +102,7 @@ def brought(work: Job) -> Callable[[], None] | None:
     """What `work` left to be called, which raises the error that it ended with; None: the daemon stops."""
     try:
         return work()
-    except CrawlCancelled:
+    except Cancellation:
         return None
     except Exception as error:  # noqa: BLE001  whatever it is, it is the loop's to tell
         return partial(_raise, error)

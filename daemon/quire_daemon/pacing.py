@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from quire_daemon.clock import Clock
-from quire_daemon.crawl import CrawlCancelled
+from quire_daemon.jobs import Cancellation
 
 SLICE_S: Final = 0.0005
 """How long a worker goes on before it lets the loop have its turn,"""
@@ -39,7 +39,7 @@ class Breather:
 
     def __call__(self) -> None:
         if self._host.stopping:
-            raise CrawlCancelled
+            raise Cancellation
         if self._clock.mono_s() >= self._until:
             self._clock.sleep(REST_S)
             self._until = self._clock.mono_s() + SLICE_S

@@ -24,7 +24,7 @@ from typing import Final
 import msgspec
 
 from quire_daemon.child import die_with, framed, received
-from quire_daemon.crawl import CrawlCancelled
+from quire_daemon.jobs import Cancellation
 from quire_daemon.starting import Piped, last_words, program
 from quire_journal import purging
 from quire_journal.any_of import AnyOf
@@ -130,7 +130,7 @@ class Purger:
         self._process: Piped | None = None
 
     def ask(self, task: Task) -> Looked | Masked:
-        """Have `task` done, and wait for its end. Raises `Refused`, `Damaged`, `StoreFailed` or `CrawlCancelled`."""
+        """Have `task` done, and wait for its end. Raises `Refused`, `Damaged`, `StoreFailed` or `Cancellation`."""
         try:
             if self._process is None:
                 self._process = Piped(program("purger", str(os.getpid())))
@@ -161,7 +161,7 @@ class Purger:
         answer.register(process.stdout, select.POLLIN)
         while not answer.poll(STOP_LOOK_MS):
             if self._stopping():
-                raise CrawlCancelled
+                raise Cancellation
         try:
             return received(process.stdout)
         except EOFError:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from quire_daemon.crawl import CrawlCancelled
-from quire_daemon.jobs import Failed, Guarded, Job
+from quire_daemon.jobs import Cancellation, Failed, Guarded, Job
 
 
 class Loop:
@@ -76,4 +75,4 @@ def _ends_badly() -> Callable[[], None]:
 
 
 def _stops() -> Callable[[], None]:
-    raise CrawlCancelled
+    raise Cancellation

@@ -15,8 +15,9 @@ import pytest
 
 import rights
 from disks import deep
-from quire_daemon.crawl import CrawlCancelled, Entry, crawl, names_in
+from quire_daemon.crawl import Entry, crawl, names_in
 from quire_daemon.ignore import Ignore
+from quire_daemon.jobs import Cancellation
 
 
 class Nothing:
@@ -178,7 +179,7 @@ def test_a_cancelled_crawl_raises_and_closes_what_it_opened(tmp_path: Path) -> N
         asked.append(None)
         return len(asked) > 4
 
-    with pytest.raises(CrawlCancelled):
+    with pytest.raises(Cancellation):
         list(crawl(tmp_path, Nothing(), cancelled=cancelled))
     assert open_descriptors() == before
 

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire_daemon import reconcile
-from quire_daemon.crawl import CrawlCancelled, Entry
+from quire_daemon.crawl import Entry
+from quire_daemon.jobs import Cancellation
 from quire_daemon.reconcile import GRANULARITY_NS, MOST_RENAMES, OnDisk, Renames, Seen, compare, difference
 from quire_journal.events import (
     FOLDER,
@@ -290,9 +291,9 @@ def test_below_what_cannot_be_listed_nothing_has_vanished() -> None:
 def test_a_cancelled_crawl_proves_no_absence() -> None:
     def part() -> Iterator[Entry]:
         yield entry("f")
-        raise CrawlCancelled
+        raise Cancellation
 
-    with pytest.raises(CrawlCancelled):
+    with pytest.raises(Cancellation):
         compare({"g": CACHED}, part())
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Final
 
 from quire_daemon.call import Call
-from quire_daemon.crawl import CrawlCancelled
 from quire_daemon.examiner import CheckTask
 from quire_daemon.examining import Examined, examine
+from quire_daemon.jobs import Cancellation
 from quire_daemon.services.base import Host
 from quire_journal.refusals import Refused
 
@@ -25,7 +25,7 @@ def check(call: Call, host: Host, task: CheckTask, then: Callable[[Examined], No
 
     def look() -> None:
         if host.stopping:
-            raise CrawlCancelled
+            raise Cancellation
 
     def told(what: str, done: int, total: int) -> None:
         look()
