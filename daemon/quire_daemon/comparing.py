@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from quire_daemon.crawl import Entry, crawl
+from quire_daemon.crawl import crawl
 from quire_daemon.ignore import Ignore
 from quire_daemon.linked import several_names
-from quire_daemon.reconcile import Seen, compare
+from quire_daemon.reconcile import Seen, StatEntry, compare
 from quire_daemon.workspace import HOME
 from quire_journal.events import FOLDER
 from quire_journal.evidence import CAPTURED, SCANNED, WATCHED
@@ -36,7 +36,7 @@ class Compared(NamedTuple):
     files: int  # that were met
     folders: list[str]  # that were met
     names: PathNames  # all that the log names, for who asks next
-    linked: list[Entry]  # files that were met and have several names
+    linked: list[StatEntry]  # files that were met and have several names
     ignored: list[str]  # known files that are there, and that nobody watches from now on
     unwatched: list[str]  # known files that are ignored and looked at all the same
 

@@ -14,15 +14,13 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
-from typing import Final, Literal, Protocol
-
-import msgspec
+from typing import Final, Protocol
 
 from quire_daemon.jobs import Cancellation
+from quire_daemon.reconcile import Kind, StatEntry
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.probe import can_openat2
 
-Kind = Literal["file", "link", "folder", "special", "unreadable"]
 """`special`: FIFO, socket, device. `unreadable`: it exists, but what it is, or what is below it, cannot be told: a
 closed folder, or one at which something is mounted."""
 
@@ -35,20 +33,6 @@ OUR_LIMITS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 MOST_LISTED: Final = 10_000
 """Names of a folder that are looked at to show some: the others wait meanwhile."""
-
-
-class Entry(msgspec.Struct, frozen=True, gc=False):
-    """One name in the workspace, as lstat saw it. `path` is relative, "/" between names, undecodable bytes escaped."""
-
-    path: str
-    kind: Kind
-    dev: int = 0
-    ino: int = 0
-    size: int = 0
-    mtime_ns: int = 0
-    ctime_ns: int = 0
-    mode: int = 0  # the whole st_mode
-    nlink: int = 1
 
 
 class Rules(Protocol):
@@ -73,7 +57,7 @@ def crawl(
     ignore: Rules,
     start: str = "",
     cancelled: Callable[[], bool] = lambda: False,
-) -> Generator[Entry, None, None]:
+) -> Generator[StatEntry, None, None]:
     """Everything below `start` that is not ignored, `start` itself first (the root is not an entry).
 
     Each folder comes before what is in it. A folder that cannot be listed is an entry of kind "unreadable":
@@ -196,9 +180,9 @@ class _Folder:
         self.fd = fd
         self.path = path
         self.listed = False
-        self.inside: list[Entry] = []  # backwards
+        self.inside: list[StatEntry] = []  # backwards
 
-    def list(self, ignored: Callable[[str, bool], bool]) -> Iterator[Entry]:
+    def list(self, ignored: Callable[[str, bool], bool]) -> Iterator[StatEntry]:
         """Everything in it but the folders, by name; those are kept in `inside`."""
         self.listed = True
         prefix = f"{self.path}/" if self.path else ""
@@ -206,7 +190,7 @@ class _Folder:
             with os.scandir(self.fd) as found:
                 entries = sorted(found, key=_name)
         except OSError as error:
-            yield _unreadable(error, Entry(self.path, "unreadable"))
+            yield _unreadable(error, StatEntry(self.path, "unreadable"))
             return
         for at in entries:
             path = prefix + at.name
@@ -217,7 +201,7 @@ class _Folder:
                 entry = _entry(path, at.stat(follow_symlinks=False))
             except OSError as error:
                 if error.errno not in _VANISHED:
-                    yield _unreadable(error, Entry(path, "unreadable"))
+                    yield _unreadable(error, StatEntry(path, "unreadable"))
                 continue
             if entry.kind == "folder":
                 self.inside.append(entry)
@@ -230,18 +214,20 @@ def _name(at: os.DirEntry[str]) -> str:
     return at.name
 
 
-def _descend(top: Beneath, folder: _Folder, pending: list[_Folder]) -> Iterator[Entry]:
+def _descend(top: Beneath, folder: _Folder, pending: list[_Folder]) -> Iterator[StatEntry]:
     """Enter the next folder inside `folder`."""
     entry = folder.inside.pop()
     yield from _open_entry(top, folder.fd, entry.path.rpartition("/")[2], entry, pending)
 
 
-def _enter(top: Beneath, start: str, ignored: Callable[[str, bool], bool], pending: list[_Folder]) -> Iterator[Entry]:
+def _enter(
+    top: Beneath, start: str, ignored: Callable[[str, bool], bool], pending: list[_Folder]
+) -> Iterator[StatEntry]:
     """Begin in the middle: the entry `start`, and its folder if it is one."""
     try:
         parent = _open_below(top, start.rpartition("/")[0])
     except OSError as error:
-        yield _unreadable(error, Entry(start, "unreadable"))
+        yield _unreadable(error, StatEntry(start, "unreadable"))
         return
     if parent is None:
         return
@@ -258,14 +244,14 @@ def _enter(top: Beneath, start: str, ignored: Callable[[str, bool], bool], pendi
         os.close(parent)
 
 
-def _open_entry(top: Beneath, parent: int, name: str, entry: Entry, pending: list[_Folder]) -> Iterator[Entry]:
+def _open_entry(top: Beneath, parent: int, name: str, entry: StatEntry, pending: list[_Folder]) -> Iterator[StatEntry]:
     """The folder `entry`, opened and put on `pending`; as "unreadable" when it cannot be listed."""
     try:
         pending.append(_Folder(top.open_in(parent, name, _FOLDER), entry.path))
     except OSError as error:
         if error.errno in _VANISHED:
             return
-        entry = _unreadable(error, Entry(entry.path, "unreadable", entry.dev, entry.ino, mode=entry.mode))
+        entry = _unreadable(error, StatEntry(entry.path, "unreadable", entry.dev, entry.ino, mode=entry.mode))
     yield entry
 
 
@@ -284,22 +270,22 @@ def _open_root(root: Path) -> Beneath:
     return Beneath(fd, can_openat2(fd))
 
 
-def _look(parent: int, name: str, path: str) -> Entry | None:
+def _look(parent: int, name: str, path: str) -> StatEntry | None:
     try:
         return _entry(path, os.stat(name, dir_fd=parent, follow_symlinks=False))
     except OSError as error:
-        return None if error.errno in _VANISHED else _unreadable(error, Entry(path, "unreadable"))
+        return None if error.errno in _VANISHED else _unreadable(error, StatEntry(path, "unreadable"))
 
 
-def _unreadable(error: OSError, entry: Entry) -> Entry:
+def _unreadable(error: OSError, entry: StatEntry) -> StatEntry:
     """`entry`, where the disk says so. Raises `error` where it is our own."""
     if error.errno in OUR_LIMITS:
         raise error
     return entry
 
 
-def _entry(path: str, found: os.stat_result) -> Entry:
-    return Entry(
+def _entry(path: str, found: os.stat_result) -> StatEntry:
+    return StatEntry(
         path,
         _kind(found.st_mode),
         found.st_dev,

@@ -11,8 +11,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from quire_daemon.crawl import Entry
 from quire_daemon.jobs import StartJob
+from quire_daemon.reconcile import StatEntry
 from quire_daemon.workspace import Signature
 
 REST: Final = 10.0
@@ -22,7 +22,7 @@ Inode = tuple[int, int]
 """Device and number."""
 
 
-def several_names(entries: Iterable[Entry]) -> list[Entry]:
+def several_names(entries: Iterable[StatEntry]) -> list[StatEntry]:
     """Those that are files with more than one name, in the workspace or out of it."""
     return [entry for entry in entries if entry.kind == "file" and entry.nlink > 1]
 
@@ -43,7 +43,7 @@ class Names:
         """The file that `path` is a name of; None: of none that is known to have several."""
         return self._inodes.get(path)
 
-    def know(self, entries: Iterable[Entry]) -> list[str]:
+    def know(self, entries: Iterable[StatEntry]) -> list[str]:
         """These are all that there are; the names that were not known for one file before."""
         before = self._inodes
         self._inodes = {entry.path: (entry.dev, entry.ino) for entry in entries}
@@ -60,7 +60,7 @@ class Linked:
     def __init__(
         self,
         names: Names,
-        crawl: Callable[[], list[Entry]],
+        crawl: Callable[[], list[StatEntry]],
         start_job: StartJob,
         name: Callable[[str], None],
         failed: Callable[[], None],

@@ -8,11 +8,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 import msgspec
 
-from quire_daemon.crawl import Entry
 from quire_journal.events import (
     FOLDER,
     LINK,
@@ -28,6 +27,23 @@ from quire_journal.ids import above
 from quire_journal.uncaptured import NOT_A_FILE
 from quire_journal.views.files import Version, standing
 
+Kind = Literal["file", "link", "folder", "special", "unreadable"]
+
+
+class StatEntry(msgspec.Struct, frozen=True, gc=False):
+    """One name in the workspace, as lstat saw it. `path` is relative, "/" between names, undecodable bytes escaped."""
+
+    path: str
+    kind: Kind
+    dev: int = 0
+    ino: int = 0
+    size: int = 0
+    mtime_ns: int = 0
+    ctime_ns: int = 0
+    mode: int = 0  # the whole st_mode
+    nlink: int = 1
+
+
 MOST_RENAMES: Final = 100_000
 """That are remembered until everything has been looked at that was told of with them."""
 
@@ -39,7 +55,7 @@ GRANULARITY_NS: Final = 20_000_000
 
 
 class Stamp(Protocol):
-    """What a stat says of a file: an `Entry` of a crawl, the `Signature` of an open one."""
+    """What a stat says of a file: an `StatEntry` of a crawl, the `Signature` of an open one."""
 
     @property
     def dev(self) -> int: ...
@@ -109,7 +125,7 @@ class Comparison(msgspec.Struct):
     """Files and links that were met."""
 
 
-def compare(known: Mapping[str, Seen], entries: Iterable[Entry]) -> Comparison:
+def compare(known: Mapping[str, Seen], entries: Iterable[StatEntry]) -> Comparison:
     """Compare a complete crawl with the stat cache.
 
     Of what cannot be listed or looked at nothing is said but that it is to be read, nor of what the cache has below it.

@@ -15,9 +15,10 @@ import pytest
 
 import rights
 from disks import deep
-from quire_daemon.crawl import Entry, crawl, names_in
+from quire_daemon.crawl import crawl, names_in
 from quire_daemon.ignore import Ignore
 from quire_daemon.jobs import Cancellation
+from quire_daemon.reconcile import StatEntry
 
 
 class Nothing:
@@ -63,7 +64,7 @@ def test_tells_what_lstat_says(tmp_path: Path) -> None:
     (tmp_path / "f").chmod(0o640)
     found = (tmp_path / "f").lstat()
     entry = next(crawl(tmp_path, Nothing()))
-    assert entry == Entry(
+    assert entry == StatEntry(
         "f",
         "file",
         found.st_dev,

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire_daemon import reconcile
-from quire_daemon.crawl import Entry
 from quire_daemon.jobs import Cancellation
-from quire_daemon.reconcile import GRANULARITY_NS, MOST_RENAMES, OnDisk, Renames, Seen, compare, difference
+from quire_daemon.reconcile import GRANULARITY_NS, MOST_RENAMES, OnDisk, Renames, Seen, StatEntry, compare, difference
 from quire_journal.events import (
     FOLDER,
     LINK,
@@ -213,8 +212,8 @@ S = 1_000_000_000
 TAKEN = 1000 * S
 
 
-def entry(path: str = "f", kind: str = "file", **changes: int) -> Entry:
-    plain = Entry(path, "file", 1, 2, 3, 900 * S, 900 * S, stat.S_IFREG | 0o644)
+def entry(path: str = "f", kind: str = "file", **changes: int) -> StatEntry:
+    plain = StatEntry(path, "file", 1, 2, 3, 900 * S, 900 * S, stat.S_IFREG | 0o644)
     return msgspec.structs.replace(plain, kind=kind, **changes)
 
 
@@ -289,7 +288,7 @@ def test_below_what_cannot_be_listed_nothing_has_vanished() -> None:
 
 
 def test_a_cancelled_crawl_proves_no_absence() -> None:
-    def part() -> Iterator[Entry]:
+    def part() -> Iterator[StatEntry]:
         yield entry("f")
         raise Cancellation
 
