@@ -24,6 +24,7 @@ from typing import Any
 import msgspec
 
 from quire_daemon.app import App, Ports
+from quire_daemon.call import Incoming, Peer
 from quire_daemon.config import Settings
 from quire_daemon.files_now import FilesNow
 from quire_daemon.handlers.base import Decision, Tool, Who, World
@@ -36,7 +37,6 @@ from quire_daemon.recorder import Recorder
 from quire_daemon.reserve import Reserve
 from quire_daemon.safety import Faults, no_grammars
 from quire_daemon.search import Answer, Search, run
-from quire_daemon.server import Incoming, Peer
 from quire_daemon.syntax import Grammars
 from quire_daemon.workspace import HOME, Protection, Signature, Workspace
 from quire_journal import blobs

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Final, TypeVar
 
 from quire_daemon import call as calls
-from quire_daemon.call import Call
+from quire_daemon.call import Call, Incoming, Peer
 from quire_daemon.git_trace import pid_start
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Who
@@ -19,7 +19,7 @@ from quire_daemon.in_force import InForce
 from quire_daemon.logfile import Log
 from quire_daemon.presence import Presence
 from quire_daemon.recorder import Recorder
-from quire_daemon.server import Incoming, Peer, Server
+from quire_daemon.server import Server
 from quire_daemon.services import SERVICES
 from quire_daemon.services.shutdown import SHUTDOWN
 from quire_daemon.trouble import Trouble

@@ -37,7 +37,7 @@ from quire_daemon import notify
 from quire_daemon.accepting import Accepting
 from quire_daemon.answering import Answering
 from quire_daemon.bursting import Bursting
-from quire_daemon.call import Call
+from quire_daemon.call import Call, Incoming
 from quire_daemon.catching_up import CatchingUp
 from quire_daemon.chores import Chore, Chores
 from quire_daemon.collecting import Collecting
@@ -69,7 +69,7 @@ from quire_daemon.recorder import Recorder
 from quire_daemon.reserve import Reserve
 from quire_daemon.scanning import RULES
 from quire_daemon.searching import Searching
-from quire_daemon.server import Incoming, Server, listen
+from quire_daemon.server import Server, listen
 from quire_daemon.services import SERVICES
 from quire_daemon.spooling import Spooling
 from quire_daemon.standing import Standing

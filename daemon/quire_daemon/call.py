@@ -14,11 +14,28 @@ from quire_daemon.lost_races import LostRaces
 from quire_daemon.nulls import without_nulls
 from quire_daemon.portions import Portions
 from quire_daemon.search import Answer, Search
-from quire_daemon.server import Incoming
 from quire_daemon.wrong_arguments import refusal
 from quire_journal.ids import Seq
-from quire_journal.messages import MAX_DEPTH
+from quire_journal.messages import MAX_DEPTH, Request
 from quire_journal.refusals import Refused
+
+
+class Peer(msgspec.Struct, frozen=True):
+    """Who the kernel says is at the other end. pid 0 where the platform does not tell."""
+
+    uid: int
+    pid: int
+
+
+class Incoming(msgspec.Struct, frozen=True):
+    """A request as it came, and where its reply goes."""
+
+    identity: bytes
+    peer: Peer
+    request: Request | None  # None: the frame was not a request; `why` says how
+    why: str = ""
+    number: int = 0  # of what was not a request, where it is known all the same: its caller waits for that
+
 
 MOST_HEADERS = 50_000
 """Values of one request that are walked before it is decoded: the walk is in the loop, where others wait for it."""

@@ -29,10 +29,11 @@ import zmq
 
 from quire_daemon import admission
 from quire_daemon.backlog import MOST_SENT, Backlog, Link
+from quire_daemon.call import Incoming, Peer
 from quire_daemon.headroom import give_back
 from quire_daemon.spool import PREFIX, Spool
 from quire_journal import VERSION, WIRE
-from quire_journal.messages import MAX_MESSAGE, Reply, Request, decode_request, encode
+from quire_journal.messages import MAX_MESSAGE, Reply, decode_request, encode
 
 LINGER_MS = 1000
 """How long the end waits for answers that are on their way: without it the last one of a busy daemon was lost, and with
@@ -85,23 +86,6 @@ TOLD_S = 60.0
 _POLLIN: Final = int(zmq.POLLIN)
 _NOBLOCK: Final = int(zmq.NOBLOCK)
 _NOBLOCK_MORE: Final = int(zmq.NOBLOCK | zmq.SNDMORE)
-
-
-class Peer(msgspec.Struct, frozen=True):
-    """Who the kernel says is at the other end. pid 0 where the platform does not tell."""
-
-    uid: int
-    pid: int
-
-
-class Incoming(msgspec.Struct, frozen=True):
-    """A request as it came, and where its reply goes."""
-
-    identity: bytes
-    peer: Peer
-    request: Request | None  # None: the frame was not a request; `why` says how
-    why: str = ""
-    number: int = 0  # of what was not a request, where it is known all the same: its caller waits for that
 
 
 def listen(path: Path) -> socket.socket:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from quire_daemon.app import App
+from quire_daemon.call import Incoming, Peer
 from quire_daemon.clock import SystemClock
 from quire_daemon.config import Settings
 from quire_daemon.ignore import Ignore
@@ -19,7 +20,7 @@ from quire_daemon.in_force import InForce
 from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.reserve import Reserve
-from quire_daemon.server import Incoming, Peer, Server, listen
+from quire_daemon.server import Server, listen
 from quire_daemon.workspace import Workspace
 from quire_journal import VERSION, WIRE
 from quire_journal.evidence import WATCHED

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from clocks import SetClock
 
-from quire_daemon.call import Call
+from quire_daemon.call import Call, Incoming, Peer
 from quire_daemon.config import Settings
 from quire_daemon.connections import LOOK_S
 from quire_daemon.handlers import TOOLS
@@ -17,7 +17,6 @@ from quire_daemon.handlers.base import FileNow, Who, World
 from quire_daemon.handlers.held import under_leases
 from quire_daemon.leasing import Leasing
 from quire_daemon.recorder import Recorder
-from quire_daemon.server import Incoming, Peer
 from quire_journal.events import LeaseExpired, LeaseReleased, WriterIntroduced
 from quire_journal.journal import Journal
 from quire_journal.messages import Request

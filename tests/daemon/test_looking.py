@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from checkout import put
-from quire_daemon.call import Call, Going, Looks, NotYet
+from quire_daemon.call import Call, Going, Incoming, Looks, NotYet, Peer
 from quire_daemon.config import Settings
 from quire_daemon.files_now import FilesNow
 from quire_daemon.gather import Gather
@@ -21,7 +21,6 @@ from quire_daemon.ignore import Ignore
 from quire_daemon.in_force import InForce
 from quire_daemon.looking import MANY, RETRY_S, SLICE_S, Looking
 from quire_daemon.recorder import Recorder
-from quire_daemon.server import Incoming, Peer
 from quire_daemon.thinker import Thinker
 from quire_daemon.workspace import Workspace
 from quire_journal.events import (

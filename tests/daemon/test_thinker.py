@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator
 import msgspec
 import pytest
 
-from quire_daemon.call import Call, NotYet
+from quire_daemon.call import Call, Incoming, NotYet, Peer
 from quire_daemon.clock import SystemClock
 from quire_daemon.fiber import Dropped, Fiber, Pause
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Who
 from quire_daemon.recorder import Recorder
-from quire_daemon.server import Incoming, Peer
 from quire_daemon.thinker import MOST_FIBERS, SLICE_S, TRIED_S, Thinker
 from quire_journal.events import EditRefused
 from quire_journal.history import History
