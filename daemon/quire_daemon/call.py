@@ -9,13 +9,11 @@ import msgspec
 
 from quire_daemon.arguments import Writing
 from quire_daemon.fiber import Fiber
-from quire_daemon.handlers.base import Decision, FileNow, Implied, Tool, Who
+from quire_daemon.handlers.base import FileNow, Implied, Tool, Who
 from quire_daemon.lost_races import LostRaces
 from quire_daemon.nulls import without_nulls
-from quire_daemon.portions import Portions
 from quire_daemon.search import Answer, Search
 from quire_daemon.wrong_arguments import refusal
-from quire_journal.ids import Seq
 from quire_journal.messages import MAX_DEPTH, Request
 from quire_journal.refusals import Refused
 
@@ -115,22 +113,6 @@ class Call(msgspec.Struct):
         """What it is known by when it comes a second time: operation id and idempotency key, if it has them."""
         operation = {(b"op", self.op)} if self.op else set()
         return operation | {(self.who.key, self.key.encode())} if self.key else operation
-
-
-class Going(msgspec.Struct):
-    """A decision with writes, between the log and the reply."""
-
-    call: Call
-    decision: Decision
-    seqs: tuple[Seq, ...]
-    batch: Seq
-    commit: int = 0  # the number of the one that tells of its events (`Recorder.next_commit`)
-    portions: Portions | None = None  # of records that are noted over several turns, until all of them are
-
-    @property
-    def write_seqs(self) -> list[int]:
-        """The records of its writes that are noted."""
-        return [write.seq for write in self.decision.writes] if self.portions is None else [*self.portions.write_seqs]
 
 
 def decode(tool: Tool[Any], raw: bytes) -> Any:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from quire_daemon.answering import BEHIND, Answering
 from quire_daemon.bursting import Bursting
-from quire_daemon.call import Call, Going, Looks, NotYet
+from quire_daemon.call import Call, Looks, NotYet
 from quire_daemon.catching_up import CatchingUp
 from quire_daemon.gather import RETRY_S, Gather
 from quire_daemon.handlers.base import Decision, Put, World, Write
@@ -35,6 +35,7 @@ from quire_daemon.standing import Standing
 from quire_daemon.syntax import Grammars
 from quire_daemon.thinker import Thinker
 from quire_daemon.trouble import Trouble
+from quire_daemon.under_way import Going
 from quire_journal.events import EditRefused, Event, ReadServed
 from quire_journal.history import History
 from quire_journal.ids import Seq

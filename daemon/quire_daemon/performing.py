@@ -24,14 +24,13 @@ from typing import Final, Protocol
 
 import msgspec
 
-from quire_daemon.call import Going
 from quire_daemon.displaced import Theirs, Withheld, nothing_is_withheld
 from quire_daemon.handlers.base import Move, Put, Write, names
 from quire_daemon.outside import Outside
 from quire_daemon.portions import Portions
 from quire_daemon.preparing import AT_ONCE, STAGERS, Preparing, Slices, Staging, only_syncs, to_end
 from quire_daemon.recorder import Recorder
-from quire_daemon.under_way import UnderWay
+from quire_daemon.under_way import Going, UnderWay
 from quire_daemon.workspace import HeldOpen, InDoubt, Kept, Lost, Staged, Swapped, Workspace
 from quire_journal.events import BytesGone, WritesSettled
 from quire_journal.evidence import DISPLACED

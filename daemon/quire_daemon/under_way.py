@@ -12,11 +12,31 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Set
 from typing import Final
 
-from quire_daemon.call import Call, Going
-from quire_daemon.handlers.base import names
+import msgspec
+
+from quire_daemon.call import Call
+from quire_daemon.handlers.base import Decision, names
+from quire_daemon.portions import Portions
 from quire_daemon.recorder import Recorder
 from quire_journal.events import WritesAbandoned
 from quire_journal.ids import Seq, WriterId
+
+
+class Going(msgspec.Struct):
+    """A decision with writes, between the log and the reply."""
+
+    call: Call
+    decision: Decision
+    seqs: tuple[Seq, ...]
+    batch: Seq
+    commit: int = 0  # the number of the one that tells of its events (`Recorder.next_commit`)
+    portions: Portions | None = None  # of records that are noted over several turns, until all of them are
+
+    @property
+    def write_seqs(self) -> list[int]:
+        """The records of its writes that are noted."""
+        return [write.seq for write in self.decision.writes] if self.portions is None else [*self.portions.write_seqs]
+
 
 ABANDONED_AT_ONCE: Final = 64
 """Writes of which one commit says that they were taken back."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from quire_daemon.answering import Answering
-from quire_daemon.call import Call, Going, NotYet
+from quire_daemon.call import Call, NotYet
 from quire_daemon.deciding import Deciding
 from quire_daemon.finding_out import FindingOut
 from quire_daemon.gather import RETRY_S
@@ -23,7 +23,7 @@ from quire_daemon.search import NeedsSearch
 from quire_daemon.services.shutdown import SHUTDOWN
 from quire_daemon.thinker import Thinker
 from quire_daemon.trouble import Trouble
-from quire_daemon.under_way import UnderWay
+from quire_daemon.under_way import Going, UnderWay
 from quire_journal.refusals import Refused
 
 MOST_CALLS: Final = 4096  # that wait

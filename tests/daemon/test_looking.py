@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from checkout import put
-from quire_daemon.call import Call, Going, Incoming, Looks, NotYet, Peer
+from quire_daemon.call import Call, Incoming, Looks, NotYet, Peer
 from quire_daemon.config import Settings
 from quire_daemon.files_now import FilesNow
 from quire_daemon.gather import Gather
@@ -22,6 +22,7 @@ from quire_daemon.in_force import InForce
 from quire_daemon.looking import MANY, RETRY_S, SLICE_S, Looking
 from quire_daemon.recorder import Recorder
 from quire_daemon.thinker import Thinker
+from quire_daemon.under_way import Going
 from quire_daemon.workspace import Workspace
 from quire_journal.events import (
     BatchUndone,

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 from clocks import SetClock
 
-from quire_daemon.call import Call, Going
+from quire_daemon.call import Call
 from quire_daemon.config import Settings
 from quire_daemon.files_now import FilesNow
 from quire_daemon.finishing import Finishing
@@ -24,7 +24,7 @@ from quire_daemon.outside import Outside
 from quire_daemon.performing import Done, Outcome, Overtaken, Performing
 from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
-from quire_daemon.under_way import UnderWay
+from quire_daemon.under_way import Going, UnderWay
 from quire_daemon.workspace import Workspace
 from quire_journal.check import check
 from quire_journal.events import WriterIntroduced

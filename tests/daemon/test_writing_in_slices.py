@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from quire_daemon.call import Call, Going, Incoming, NotYet, Peer
+from quire_daemon.call import Call, Incoming, NotYet, Peer
 from quire_daemon.config import Settings
 from quire_daemon.files_now import FilesNow
 from quire_daemon.finishing import Finishing
@@ -39,6 +39,7 @@ from quire_daemon.preparing import AT_ONCE, PORTION
 from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
 from quire_daemon.thinker import Thinker
+from quire_daemon.under_way import Going
 from quire_daemon.workspace import Signature, Workspace
 from quire_daemon.workspace.lingering import GRACE_S
 from quire_daemon.workspace.staging import TOGETHER, sync_each
