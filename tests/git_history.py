@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from quire_journal.events import (
+from quire_journal.journal import Entry, Journal
+from quire_journal.model.events import (
     LINK,
     REGULAR,
     Event,
@@ -22,8 +23,7 @@ from quire_journal.events import (
     WriterIntroduced,
     WritesSettled,
 )
-from quire_journal.ids import OUTSIDE, BatchId, WriterId, journal_path
-from quire_journal.journal import Entry, Journal
+from quire_journal.model.ids import OUTSIDE, BatchId, WriterId, journal_path
 
 _GITLINK = "160000"
 _LINK = "120000"

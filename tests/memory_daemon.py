@@ -40,7 +40,9 @@ from quire_daemon.search import Answer, Search, run
 from quire_daemon.syntax import Grammars
 from quire_daemon.workspace import HOME, Protection, Signature, Workspace
 from quire_journal import blobs
-from quire_journal.events import (
+from quire_journal.history import History
+from quire_journal.journal import Journal
+from quire_journal.model.events import (
     REGULAR,
     Event,
     FileDeleted,
@@ -51,12 +53,10 @@ from quire_journal.events import (
     WriterIntroduced,
     paths_of,
 )
-from quire_journal.evidence import READ
-from quire_journal.history import History
-from quire_journal.ids import OUTSIDE, WriterId, blob_id, disk_path, journal_path
-from quire_journal.journal import Journal
-from quire_journal.messages import Caller, Request
-from quire_journal.records import Record
+from quire_journal.model.evidence import READ
+from quire_journal.model.ids import OUTSIDE, WriterId, blob_id, disk_path, journal_path
+from quire_journal.model.messages import Caller, Request
+from quire_journal.model.records import Record
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.text import Text
 from quire_journal.views.writers import caller_key

@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeGuard
 import pytest
 
 from quire_client.shell_words import step
-from quire_journal.refusals import CODES
+from quire_journal.model.refusals import CODES
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = {"quire_journal": ROOT / "journal", "quire_daemon": ROOT / "daemon", "quire_client": ROOT / "client"}

@@ -23,9 +23,9 @@ from live import LONG, SEED, length
 from quire_journal.export import FORMATS
 from quire_journal.export.source import Source, Stretch
 from quire_journal.history import History
-from quire_journal.ids import disk_path
 from quire_journal.importing import import_lines
 from quire_journal.journal import Journal
+from quire_journal.model.ids import disk_path
 from quire_journal.stores.lmdb import LmdbStore
 from quire_journal.views.files import Version
 

@@ -129,7 +129,7 @@ def _load(name: str) -> Command:
     if name not in COMMANDS:
         from quire_client.calls.asking import Asking
         from quire_client.calls.editing import Editing
-        from quire_journal.refusals import did_you_mean
+        from quire_journal.model.refusals import did_you_mean
 
         tools = {tool for tool in (*vars(Asking), *vars(Editing)) if not tool.startswith("_")}
         if name in tools:
@@ -185,7 +185,7 @@ def _what_is_wrong(error: getopt.GetoptError, words: Sequence[str], known: Seque
             *others, last = sorted(f"--{name}" for name in long if name.startswith(error.opt))
             return f"--{error.opt} may be {', '.join(others)} or {last}."
         return f"{error.msg[:1].upper()}{error.msg[1:]}."
-    from quire_journal.refusals import did_you_mean
+    from quire_journal.model.refusals import did_you_mean
 
     given = f"--{error.opt}" if len(error.opt) > 1 else f"-{error.opt}"
     names = [f"--{option.name}" for option in known]

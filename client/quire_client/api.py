@@ -5,7 +5,7 @@ The methods stand in `quire_client.calls`, by what they are about.
 A reply is a dict of JSON values, for refusals too. Every reply has `ok` and `message`, a sentence for people; what else
 stands in it is said at each method. What all of them share:
 
-    a refusal       `ok: False`, `error` (a stable code, `quire_journal.refusals.CODES`), `suggested_action`, and fields
+    a refusal       `ok: False`, `error` (a stable code, `quire_journal.model.refusals.CODES`), `suggested_action`, and fields
                     that help to repair the call. Nothing has changed. Any call may be refused with `schema_invalid`,
                     `outside_workspace`, `permission_denied`, `busy` (`retry_after_ms`), `expired`, `disk_full`,
                     `journal_damaged` or `fault`; at each method stand those that are its own.
@@ -38,7 +38,7 @@ from quire_client.calls.going_back import Choice, GoingBack
 from quire_client.calls.leasing import Leasing
 from quire_client.calls.upkeep import Upkeep
 from quire_client.start import Door
-from quire_journal.messages import Caller
+from quire_journal.model.messages import Caller
 from quire_journal.places import place_of
 
 __all__ = ["TIMEOUT_S", "Answer", "Choice", "Client", "Line", "Opens", "Writing", "connect"]

@@ -18,7 +18,7 @@ import zmq
 
 from quire_client.failures import NoReply, NotSent
 from quire_journal.locks import Running, is_held, look_into, running
-from quire_journal.messages import MAX_MESSAGE, Reply, decode_reply
+from quire_journal.model.messages import MAX_MESSAGE, Reply, decode_reply
 from quire_journal.places import Place
 
 SLICE_S: Final = 0.2

@@ -19,8 +19,8 @@ from typing import Final, NamedTuple
 from quire_client.quick import Quick, Unreachable
 from quire_journal.identities import Identity, drop_workspace_id, known_journals, read_identity
 from quire_journal.locks import Running, hold_lock, running
+from quire_journal.model.refusals import Refused
 from quire_journal.places import Place, state_home
-from quire_journal.refusals import Refused
 
 ANSWER_S: Final = 1.0
 """How long a daemon may take to say its version; a list does not wait for one that hangs."""

@@ -1,7 +1,7 @@
 """A line to the daemon by files, where no socket can be reached: what `connection` does, through `.quire/spool`.
 
 The daemon makes the folder when the user's settings say so, and holds a lock in it as long as it lives: that lock is
-all that tells a client that somebody takes what it leaves there (`quire_journal.spooled`). A request that has not
+all that tells a client that somebody takes what it leaves there (`quire_journal.model.file_transport`). A request that has not
 been taken can be taken back, and then was not sent.
 """
 
@@ -21,10 +21,18 @@ import msgspec
 
 from quire_client.failures import NoDaemon, NoReply, NotSent
 from quire_journal.locks import running
-from quire_journal.messages import Reply, decode_reply
+from quire_journal.model.file_transport import (
+    FOLDER,
+    LOCK,
+    MAX_BYTES,
+    caller_file,
+    reply_file,
+    request_file,
+    unfinished_file,
+)
+from quire_journal.model.messages import Reply, decode_reply
+from quire_journal.model.refusals import Refused
 from quire_journal.places import Place
-from quire_journal.refusals import Refused
-from quire_journal.spooled import FOLDER, LOCK, MAX_BYTES, caller_file, reply_file, request_file, unfinished_file
 
 FIRST_PAUSE_S: Final = 0.001
 LONGEST_PAUSE_S: Final = 0.02

@@ -19,9 +19,9 @@ from quire_client.connection import Connection
 from quire_client.failures import NoDaemon, NoReply, NotSent
 from quire_journal import VERSION
 from quire_journal.locks import Running, hold_lock, running
-from quire_journal.messages import Request, encode
+from quire_journal.model.file_transport import FOLDER as SPOOL
+from quire_journal.model.messages import Request, encode
 from quire_journal.places import Place, make_private_folder, open_own
-from quire_journal.spooled import FOLDER as SPOOL
 from quire_journal.workspaces import checked
 
 if TYPE_CHECKING:

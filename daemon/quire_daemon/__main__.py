@@ -13,14 +13,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from quire_journal import VERSION, limits
+from quire_journal import VERSION
 from quire_journal.identities import Identity, identity_for, settle
 from quire_journal.journal import NewerFormat
 from quire_journal.locks import Lock, Running, hold_lock
 from quire_journal.log import StoreFailed
+from quire_journal.model import limits
+from quire_journal.model.records import Damaged
+from quire_journal.model.refusals import Refused
 from quire_journal.places import Place, WorkspaceRefused, make_private_folder, place_of, require_own_kinds
-from quire_journal.records import Damaged
-from quire_journal.refusals import Refused
 from quire_journal.stores import UnfitFolder
 from quire_journal.workspaces import checked, served_already
 

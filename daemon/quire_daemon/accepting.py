@@ -23,11 +23,12 @@ from quire_daemon.server import Server
 from quire_daemon.services import SERVICES
 from quire_daemon.services.shutdown import SHUTDOWN
 from quire_daemon.trouble import Trouble
-from quire_journal import VERSION, WIRE, limits
-from quire_journal.events import WriterIntroduced
-from quire_journal.messages import MOST_OP_BYTES
-from quire_journal.plain import plain_name
-from quire_journal.refusals import Refused, did_you_mean
+from quire_journal import VERSION, WIRE
+from quire_journal.model import limits
+from quire_journal.model.events import WriterIntroduced
+from quire_journal.model.messages import MOST_OP_BYTES
+from quire_journal.model.refusals import Refused, did_you_mean
+from quire_journal.model.sanitize import plain_name
 from quire_journal.views.writers import caller_key
 
 MOST_REMEMBERED: Final = 1024

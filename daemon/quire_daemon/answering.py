@@ -13,10 +13,10 @@ from quire_daemon.noticed import Blind, blind_told, touching
 from quire_daemon.recorder import Recorder
 from quire_daemon.server import Server
 from quire_daemon.trouble import Trouble
-from quire_journal.events import EditRefused
-from quire_journal.ids import is_escaped, percent_escaped
-from quire_journal.refusals import Refused
-from quire_journal.sentences import capitalised
+from quire_journal.model.events import EditRefused
+from quire_journal.model.ids import is_escaped, percent_escaped
+from quire_journal.model.phrasing import capitalised
+from quire_journal.model.refusals import Refused
 
 WITH_PATHS: Final = frozenset(
     {

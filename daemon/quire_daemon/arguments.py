@@ -7,7 +7,7 @@ from typing import Literal, Self
 import msgspec
 from msgspec.structs import replace
 
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 
 
 class Writing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

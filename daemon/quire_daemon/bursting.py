@@ -14,8 +14,8 @@ from quire_daemon.call import Call
 from quire_daemon.clock import Clock
 from quire_daemon.connections import CONNECTION, Bound, Connections
 from quire_daemon.recorder import Recorder
-from quire_journal.events import BurstBegun, BurstEnded, Event
-from quire_journal.ids import OUTSIDE, WriterId, journal_path
+from quire_journal.model.events import BurstBegun, BurstEnded, Event
+from quire_journal.model.ids import OUTSIDE, WriterId, journal_path
 from quire_journal.views.bursts import claiming
 from quire_journal.views.clock import over
 

@@ -14,8 +14,8 @@ from quire_daemon.lost_races import LostRaces
 from quire_daemon.nulls import without_nulls
 from quire_daemon.search import Answer, Search
 from quire_daemon.wrong_arguments import refusal
-from quire_journal.messages import MAX_DEPTH, Request
-from quire_journal.refusals import Refused
+from quire_journal.model.messages import MAX_DEPTH, Request
+from quire_journal.model.refusals import Refused
 
 
 class Peer(msgspec.Struct, frozen=True):

@@ -14,8 +14,8 @@ from typing import Any, Literal
 import msgspec
 
 from quire_daemon.wrong_settings import not_fitting, not_toml, wrong_at
-from quire_journal import mapped_paths
 from quire_journal import retention as keeping
+from quire_journal.model import path_map
 
 
 class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -155,7 +155,7 @@ class Paths(Strict, frozen=True):
     @property
     def folders(self) -> dict[str, str]:
         """The map with plain names."""
-        return mapped_paths.checked(self.map.items()) if self.map else {}
+        return path_map.checked(self.map.items()) if self.map else {}
 
 
 class Spool(Strict, frozen=True):
@@ -306,7 +306,7 @@ def _convert(table: dict[str, Any], name: str, text: str | None) -> Settings:
         _check_glob(glob, name, text)
     try:
         _ = settings.paths.folders
-    except mapped_paths.BadMap as error:
+    except path_map.BadMap as error:
         raise wrong_at(name, text, "paths.map", f"paths.map: {error}") from None
     try:
         policy_of(settings.retention)

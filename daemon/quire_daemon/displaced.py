@@ -13,10 +13,10 @@ from typing import Final
 
 from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import TMP, Kept, Late, Workspace
-from quire_journal.events import BytesDisplaced
-from quire_journal.ids import blob_id, disk_path, journal_path
-from quire_journal.refusals import Refused
-from quire_journal.uncaptured import TOO_LARGE
+from quire_journal.model.events import BytesDisplaced
+from quire_journal.model.ids import blob_id, disk_path, journal_path
+from quire_journal.model.refusals import Refused
+from quire_journal.model.uncaptured import TOO_LARGE
 
 LATE_S: Final = 1.0
 """Between two tries to journal bytes of others, where the journal does not take them or there is no place aside."""

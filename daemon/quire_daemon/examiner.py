@@ -32,7 +32,7 @@ from quire_journal.check import Finding, check
 from quire_journal.check_end import check_end
 from quire_journal.journal import NewerFormat, require_format
 from quire_journal.log import Store, StoreFailed
-from quire_journal.records import Damaged
+from quire_journal.model.records import Damaged
 from quire_journal.salvage import salvage, sentence
 from quire_journal.stores.compacting import copy_pairs
 from quire_journal.stores.lmdb import LmdbStore, walk

@@ -20,7 +20,7 @@ import msgspec
 from quire_daemon.examiner import PAGES, CopyTask, Task, be_forked
 from quire_daemon.starting import Piped, last_words, program
 from quire_journal.log import StoreFailed
-from quire_journal.records import Damaged
+from quire_journal.model.records import Damaged
 
 Told = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, of how much."""

@@ -13,13 +13,13 @@ from quire_daemon.globs import is_glob
 from quire_daemon.handlers.base import MOST_INSIDE, FileNow
 from quire_daemon.workspace import HeldOpen, NotRegular, Place, TooLarge, Vanished
 from quire_daemon.workspace.confine import refusal
-from quire_journal.events import LINK, Event, OutsideDeleted, OutsideWritten
-from quire_journal.evidence import READ
-from quire_journal.ids import BlobId, blob_id, disk_path, is_escaped, journal_path, unescaped
-from quire_journal.mapped_paths import mapped
-from quire_journal.refusals import Refused
+from quire_journal.model.events import LINK, Event, OutsideDeleted, OutsideWritten
+from quire_journal.model.evidence import READ
+from quire_journal.model.ids import BlobId, blob_id, disk_path, is_escaped, journal_path, unescaped
+from quire_journal.model.path_map import mapped
+from quire_journal.model.refusals import Refused
+from quire_journal.model.uncaptured import SECRET
 from quire_journal.text import Text
-from quire_journal.uncaptured import SECRET
 from quire_journal.views.files import standing
 
 MOST_FIRST: Final = 4

@@ -15,7 +15,7 @@ from quire_daemon.in_force import InForce
 from quire_daemon.recorder import Recorder
 from quire_daemon.search import Search
 from quire_daemon.searching import Searching
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 
 MOST_ASKED: Final = 5  # times that one call asks, because the file changed meanwhile, before it is told `busy`
 

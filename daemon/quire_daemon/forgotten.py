@@ -36,7 +36,8 @@ from msgspec.structs import replace
 from quire_daemon.finishing import Finishing
 from quire_daemon.handlers.base import FileNow, Make, Move, Put, Remove, Write, names
 from quire_daemon.workspace import Workspace
-from quire_journal.events import (
+from quire_journal.history import History
+from quire_journal.model.events import (
     FOLDER,
     LINK,
     REGULAR,
@@ -51,11 +52,10 @@ from quire_journal.events import (
     WritesAbandoned,
     WritesSettled,
 )
-from quire_journal.evidence import DISPLACED
-from quire_journal.history import History
-from quire_journal.ids import above, disk_path
-from quire_journal.records import Record
-from quire_journal.refusals import Refused
+from quire_journal.model.evidence import DISPLACED
+from quire_journal.model.ids import above, disk_path
+from quire_journal.model.records import Record
+from quire_journal.model.refusals import Refused
 from quire_journal.text import Text
 from quire_journal.views.files import Version, standing
 

@@ -27,7 +27,7 @@ from quire_daemon.unwatched import Unwatched
 from quire_daemon.withholding import Withholding
 from quire_daemon.workspace import HeldOpen, Image, Look, NotRegular, Signature, TooLarge, Vanished, Workspace
 from quire_journal import blobs
-from quire_journal.events import (
+from quire_journal.model.events import (
     FOLDER,
     LINK,
     REGULAR,
@@ -37,10 +37,10 @@ from quire_journal.events import (
     OutsideMoved,
     OutsideWritten,
 )
-from quire_journal.evidence import CAPTURED
-from quire_journal.ids import BlobId, blob_id, journal_path
-from quire_journal.refusals import Refused
-from quire_journal.uncaptured import IGNORED, TOO_LARGE, UNREADABLE
+from quire_journal.model.evidence import CAPTURED
+from quire_journal.model.ids import BlobId, blob_id, journal_path
+from quire_journal.model.refusals import Refused
+from quire_journal.model.uncaptured import IGNORED, TOO_LARGE, UNREADABLE
 from quire_journal.views.files import Version, standing
 
 __all__ = ["RETRY_S", "BeingWritten", "Gather", "HeldOpen", "Observation"]

@@ -16,9 +16,9 @@ from quire_daemon.clock import Clock
 from quire_daemon.git_head import CLOCKS_NS, GitHead, Head
 from quire_daemon.git_trace import Command, Commands, GitTrace, Poll
 from quire_daemon.recorder import Recorder
-from quire_journal.events import GitRan, WriterIntroduced
-from quire_journal.ids import OUTSIDE
-from quire_journal.plain import plain
+from quire_journal.model.events import GitRan, WriterIntroduced
+from quire_journal.model.ids import OUTSIDE
+from quire_journal.model.sanitize import plain
 
 NOTICED_NS: Final = 60_000_000
 """How long after it happened a change without a stamp of its own (a file that is gone) may have been noticed."""

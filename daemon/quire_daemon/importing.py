@@ -26,9 +26,9 @@ from quire_journal.journal import Journal, NewerFormat
 from quire_journal.lasting import sync_path
 from quire_journal.locks import hold_lock
 from quire_journal.log import StoreFailed
+from quire_journal.model.records import Damaged
+from quire_journal.model.refusals import Refused
 from quire_journal.places import Place, WorkspaceRefused, make_private_folder, place_of
-from quire_journal.records import Damaged
-from quire_journal.refusals import Refused
 from quire_journal.stores import STORES, UnfitFolder
 from quire_journal.workspaces import checked
 

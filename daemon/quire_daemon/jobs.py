@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-from quire_journal import limits
+from quire_journal.model import limits
 from quire_journal.threads import Pool
 
 

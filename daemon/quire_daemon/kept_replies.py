@@ -12,11 +12,11 @@ import msgspec
 
 from quire_daemon.call import Call
 from quire_daemon.handlers.in_part import but_for, taken_back
-from quire_journal.events import FileDeleted, ReplyKept, path_after
 from quire_journal.history import History
-from quire_journal.ids import version_token
-from quire_journal.refusals import Refused
-from quire_journal.sentences import counted
+from quire_journal.model.events import FileDeleted, ReplyKept, path_after
+from quire_journal.model.ids import version_token
+from quire_journal.model.phrasing import counted
+from quire_journal.model.refusals import Refused
 
 KEPT_NS: Final = 24 * 3600 * 10**9
 """For so long a call that comes again by its key is answered from the log."""

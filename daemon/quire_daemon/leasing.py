@@ -23,9 +23,9 @@ from quire_daemon.connections import CONNECTION, Bound, Connections
 from quire_daemon.handlers.base import World
 from quire_daemon.handlers.leases import ClaimParams, wanted_lease
 from quire_daemon.recorder import Recorder
-from quire_journal.events import Event, LeaseExpired, LeaseGranted, LeaseReleased
-from quire_journal.ids import OUTSIDE, WriterId
-from quire_journal.refusals import Refused
+from quire_journal.model.events import Event, LeaseExpired, LeaseGranted, LeaseReleased
+from quire_journal.model.ids import OUTSIDE, WriterId
+from quire_journal.model.refusals import Refused
 from quire_journal.views.leases import Lease
 
 AGAIN_S: Final = 0.02  # between two decisions of a claim that waits

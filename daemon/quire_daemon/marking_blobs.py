@@ -20,10 +20,10 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from quire_journal import addresses, blobs
-from quire_journal.events import CheckpointNamed, Event, FileMoved, FileWritten, WritesAbandoned
 from quire_journal.history import History
-from quire_journal.ids import version_token
 from quire_journal.log import Reading, Store, last_number, u64
+from quire_journal.model.events import CheckpointNamed, Event, FileMoved, FileWritten, WritesAbandoned
+from quire_journal.model.ids import version_token
 from quire_journal.points import rfc3339
 from quire_journal.retention import Judged, Pins, Policy, judge
 from quire_journal.views import files

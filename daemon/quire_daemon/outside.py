@@ -26,11 +26,11 @@ from quire_daemon.reconcile import Renames, Seen, with_moves
 from quire_daemon.scanning import MOUNTS, OVERFLOW, RULES, Scanning
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Signature
-from quire_journal.events import FOLDER, OutsideDeleted, OutsideWritten, WatchLost, path_after
-from quire_journal.evidence import READ, SCANNED, WATCHED
-from quire_journal.ids import disk_path, journal_path
-from quire_journal.refusals import Refused
-from quire_journal.sentences import counted
+from quire_journal.model.events import FOLDER, OutsideDeleted, OutsideWritten, WatchLost, path_after
+from quire_journal.model.evidence import READ, SCANNED, WATCHED
+from quire_journal.model.ids import disk_path, journal_path
+from quire_journal.model.phrasing import counted
+from quire_journal.model.refusals import Refused
 from quire_journal.views.files import standing
 
 SLICE_S = 0.006  # of one turn, spent on looking while callers wait

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from quire_daemon.handlers.base import Decision, Put
 from quire_daemon.provisional import Provisional
 from quire_daemon.recorder import Recorder
-from quire_journal.events import Event
-from quire_journal.ids import Seq, WriterId
+from quire_journal.model.events import Event
+from quire_journal.model.ids import Seq, WriterId
 
 PORTION: Final = 48
 """Records of one commit at most, which takes about a tenth of a millisecond for each. All portions are about as large:

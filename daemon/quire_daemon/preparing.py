@@ -18,7 +18,7 @@ from quire_daemon.handlers.base import Move, Put, Write
 from quire_daemon.under_way import Going
 from quire_daemon.workspace import Staged, Workspace
 from quire_daemon.workspace.staging import TOGETHER, Written
-from quire_journal.ids import disk_path
+from quire_journal.model.ids import disk_path
 from quire_journal.syncing import Sync, Syncer
 from quire_journal.threads import Pool
 

@@ -15,8 +15,8 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from quire_daemon.handlers.base import Write
-from quire_journal.events import Event
-from quire_journal.ids import parse_version_token, version_token
+from quire_journal.model.events import Event
+from quire_journal.model.ids import parse_version_token, version_token
 
 T = TypeVar("T")
 

@@ -30,8 +30,8 @@ from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.reading import Reading
 from quire_journal import frames, secret_texts
 from quire_journal.frames import Frame
-from quire_journal.ids import BlobId
-from quire_journal.refusals import Refused
+from quire_journal.model.ids import BlobId
+from quire_journal.model.refusals import Refused
 
 READERS: Final = 2
 """Processes that read: to read a file takes longer than to note it, and the loop waits for the disk meanwhile."""

@@ -12,7 +12,7 @@ from typing import Final, Literal, Protocol
 
 import msgspec
 
-from quire_journal.events import (
+from quire_journal.model.events import (
     FOLDER,
     LINK,
     REGULAR,
@@ -23,8 +23,8 @@ from quire_journal.events import (
     OutsideMoved,
     OutsideWritten,
 )
-from quire_journal.ids import above
-from quire_journal.uncaptured import NOT_A_FILE
+from quire_journal.model.ids import above
+from quire_journal.model.uncaptured import NOT_A_FILE
 from quire_journal.views.files import Version, standing
 
 Kind = Literal["file", "link", "folder", "special", "unreadable"]
@@ -174,7 +174,7 @@ def _below_any(path: str, folders: set[str]) -> bool:
 class OnDisk(msgspec.Struct, frozen=True, gc=False):
     """What stands at a path, as a look and a read found it.
 
-    `why` says why the bytes of a file cannot be kept (`quire_journal.uncaptured`); "" where they can.
+    `why` says why the bytes of a file cannot be kept (`quire_journal.model.uncaptured`); "" where they can.
     """
 
     kind: str  # "missing", "file", "link", "folder", "special"
@@ -190,7 +190,7 @@ def difference(path: str, known: Version | None, disk: OnDisk, evidence: str) ->
     """The event that brings the journal from `known`, the head of `path`, to what is on disk; None: it is there.
 
     A folder is recorded only as an empty one (`entry` FOLDER); another is told by what is in it, and ends the file
-    that stood there. `evidence` is how it was found (`quire_journal.evidence`).
+    that stood there. `evidence` is how it was found (`quire_journal.model.evidence`).
     """
     head = standing(known)
     if disk.kind == "missing":

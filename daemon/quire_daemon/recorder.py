@@ -23,12 +23,12 @@ from quire_daemon.seen_files import SeenFiles
 from quire_daemon.texts import MOST_BYTES, weight
 from quire_daemon.writer_numbers import WriterNumbers
 from quire_journal import blobs
-from quire_journal.events import BytesGone, Event, ReadServed, WriterIntroduced
 from quire_journal.frames import Frame
 from quire_journal.history import History, Shown
-from quire_journal.ids import OUTSIDE, BatchId, BlobId, Seq, WriterId
 from quire_journal.journal import Bytes, Entry, Journal
 from quire_journal.log import Reading, StoreFailed
+from quire_journal.model.events import BytesGone, Event, ReadServed, WriterIntroduced
+from quire_journal.model.ids import OUTSIDE, BatchId, BlobId, Seq, WriterId
 from quire_journal.path_names import PathNames
 from quire_journal.purging import Change
 from quire_journal.recent import Recent

@@ -30,7 +30,8 @@ from quire_daemon.handlers.base import Clear, FileNow, Make, Move, Put, Remove, 
 from quire_daemon.logfile import Log
 from quire_daemon.performing import IN_PART
 from quire_daemon.workspace import TMP, Kept, NotRegular, Unread, Vanished, Workspace
-from quire_journal.events import (
+from quire_journal.history import History
+from quire_journal.model.events import (
     FOLDER,
     LINK,
     REGULAR,
@@ -45,12 +46,11 @@ from quire_journal.events import (
     WritesSettled,
     paths_of,
 )
-from quire_journal.evidence import DISPLACED
-from quire_journal.history import History
-from quire_journal.ids import above, blob_id, disk_path, journal_path
-from quire_journal.records import Record
-from quire_journal.refusals import Refused
-from quire_journal.uncaptured import SECRET
+from quire_journal.model.evidence import DISPLACED
+from quire_journal.model.ids import above, blob_id, disk_path, journal_path
+from quire_journal.model.records import Record
+from quire_journal.model.refusals import Refused
+from quire_journal.model.uncaptured import SECRET
 from quire_journal.views.files import OUTSIDE_TYPE, TOOL_WRITES, standing
 
 OVERTAKEN: Final = "overtaken"

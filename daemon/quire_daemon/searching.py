@@ -17,7 +17,7 @@ import msgspec
 from quire_daemon.child import LENGTH, framed
 from quire_daemon.search import Answer, Failed, Search, TimedOut
 from quire_daemon.starting import Command, program, wired
-from quire_journal import limits
+from quire_journal.model import limits
 
 START_S: Final = 10.0
 """How long the process may take to be there, on a busy machine. Elsewhere it is there in a tenth of a second."""

@@ -33,7 +33,7 @@ from quire_daemon.call import Incoming, Peer
 from quire_daemon.headroom import give_back
 from quire_daemon.spool import PREFIX, Spool
 from quire_journal import VERSION, WIRE
-from quire_journal.messages import MAX_MESSAGE, Reply, decode_request, encode
+from quire_journal.model.messages import MAX_MESSAGE, Reply, decode_request, encode
 
 LINGER_MS = 1000
 """How long the end waits for answers that are on their way: without it the last one of a busy daemon was lost, and with

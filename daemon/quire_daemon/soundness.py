@@ -41,7 +41,7 @@ from quire_journal import views
 from quire_journal.journal import NewerFormat
 from quire_journal.lasting import sync_path
 from quire_journal.log import StoreFailed
-from quire_journal.records import Damaged
+from quire_journal.model.records import Damaged
 from quire_journal.stores import afterimage
 from quire_journal.stores.afterimage import Looks
 

@@ -1,4 +1,4 @@
-"""The second door: requests that come as files, for callers in sandboxes that block sockets (`quire_journal.spooled`).
+"""The second door: requests that come as files, for callers in sandboxes that block sockets (`quire_journal.model.file_transport`).
 
 Nothing is polled at rest: the watcher rings when a request's file comes. Should it be blind, a look at the folder's
 time stamp once a second (one `fstat`) finds what it missed. Whatever is wrong with a file ends that file, never the
@@ -18,7 +18,16 @@ from typing import Final
 
 from quire_daemon.workspace import own_folder
 from quire_journal.locks import Running
-from quire_journal.spooled import CALLER, FOLDER, LOCK, MAX_BYTES, REQUEST, caller_file, reply_file, unfinished_file
+from quire_journal.model.file_transport import (
+    CALLER,
+    FOLDER,
+    LOCK,
+    MAX_BYTES,
+    REQUEST,
+    caller_file,
+    reply_file,
+    unfinished_file,
+)
 
 PREFIX: Final = b"spool:"
 """How the identities of these callers begin. Those of sockets begin with a NUL, unless one names itself; none is heard

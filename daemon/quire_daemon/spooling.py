@@ -10,7 +10,7 @@ from quire_daemon.logfile import Log
 from quire_daemon.server import Server
 from quire_daemon.spool import Spool
 from quire_daemon.watcher import Watcher
-from quire_journal.spooled import FOLDER
+from quire_journal.model.file_transport import FOLDER
 
 
 class Spooling:

@@ -16,8 +16,8 @@ from quire_daemon.recorder import Recorder
 from quire_daemon.trouble import Trouble
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Workspace
-from quire_journal.events import WatchLost
-from quire_journal.refusals import Refused
+from quire_journal.model.events import WatchLost
+from quire_journal.model.refusals import Refused
 
 
 class Standing:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import IO, Final
 
-from quire_journal.limits import NoProcess
+from quire_journal.model.limits import NoProcess
 from quire_journal.threads import Thread
 
 THREADS: Final = 5

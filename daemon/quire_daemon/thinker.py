@@ -4,7 +4,7 @@ Theory of operation. A decision is a function of values, so it can be begun anew
 few milliseconds, which is enough for nearly all. One that takes longer is begun again in a `Fiber`, on a state of the
 journal that stays as it is for as long as the fiber lives; each turn of the loop gives one slice to one fiber, in
 order. The work pauses where it reads the journal (`Pausing`), and where texts are compared
-(`quire_journal.pausing`), so that no decision knows of any of this.
+(`quire_journal.model.pause_points`), so that no decision knows of any of this.
 
 The answer is about the journal as it was (`Thought.head`). Whoever carries it out sees to it that what it was about is
 as it was then (`deciding`). Nothing that a fiber has read outlives a purge: it is begun anew.
@@ -22,7 +22,7 @@ from quire_daemon.gather import RETRY_S
 from quire_daemon.recorder import Recorder
 from quire_journal.history import History
 from quire_journal.log import Reading
-from quire_journal.pausing import pause, pausing
+from quire_journal.model.pause_points import pause, pausing
 
 T = TypeVar("T")
 

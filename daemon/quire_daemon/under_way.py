@@ -18,8 +18,8 @@ from quire_daemon.call import Call
 from quire_daemon.handlers.base import Decision, names
 from quire_daemon.portions import Portions
 from quire_daemon.recorder import Recorder
-from quire_journal.events import WritesAbandoned
-from quire_journal.ids import Seq, WriterId
+from quire_journal.model.events import WritesAbandoned
+from quire_journal.model.ids import Seq, WriterId
 
 
 class Going(msgspec.Struct):

@@ -24,7 +24,7 @@ from quire_daemon.services.shutdown import SHUTDOWN
 from quire_daemon.thinker import Thinker
 from quire_daemon.trouble import Trouble
 from quire_daemon.under_way import Going, UnderWay
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 
 MOST_CALLS: Final = 4096  # that wait
 MOST_OF_ONE: Final = 256  # of one connection: a caller that sends without end is refused before it crowds out others

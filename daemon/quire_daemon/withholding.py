@@ -8,8 +8,8 @@ from quire_daemon.ignore import Ignore
 from quire_daemon.in_force import InForce
 from quire_daemon.recorder import Recorder
 from quire_journal import secret_texts
-from quire_journal.ids import blob_id
-from quire_journal.uncaptured import HOLDS_SECRET, PURGED, SECRET, TOO_LARGE
+from quire_journal.model.ids import blob_id
+from quire_journal.model.uncaptured import HOLDS_SECRET, PURGED, SECRET, TOO_LARGE
 from quire_journal.views.files import Version
 
 MOST_CLEAN: Final = 2000

@@ -13,10 +13,10 @@ from weakref import WeakValueDictionary
 
 from msgspec.structs import replace
 
-from quire_journal.events import WriterIntroduced
-from quire_journal.ids import WriterId
 from quire_journal.journal import Entry
 from quire_journal.log import Store
+from quire_journal.model.events import WriterIntroduced
+from quire_journal.model.ids import WriterId
 from quire_journal.views import writers
 
 MOST_CALLERS: Final = 1000

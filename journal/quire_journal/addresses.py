@@ -26,7 +26,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from quire_journal.log import Reading, Writing
-from quire_journal.records import Damaged
+from quire_journal.model.records import Damaged
 from quire_journal.stores import random_id
 
 KEY: Final = b"key"

@@ -22,10 +22,10 @@ import msgspec
 from quire_journal import addresses, blob_rows, frames, pieces
 from quire_journal.blob_rows import RUN, Stored
 from quire_journal.frames import MADE_OF_BASE, Frame
-from quire_journal.ids import BlobId, blob_id
 from quire_journal.log import Reading, Writing, last_number, u64
+from quire_journal.model.ids import BlobId, blob_id
+from quire_journal.model.records import Damaged
 from quire_journal.recent import Recent
-from quire_journal.records import Damaged
 
 MAX_CHAIN: Final = 80
 """The most links from a blob to its keyframe; the next one becomes a keyframe. A link takes a reader 0.01 to 0.02

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from quire_journal.diff import diff
-from quire_journal.pausing import pause
+from quire_journal.model.pause_points import pause
 from quire_journal.splice import Splice, apply, clash
 from quire_journal.text import Text
 

@@ -27,14 +27,14 @@ import msgspec
 
 from quire_journal import FORMAT, addresses, blob_rows, blobs, frames, replay, watermarks
 from quire_journal.blobs import BlobCache
-from quire_journal.events import CaptureFailed, Event, FileWritten
-from quire_journal.ids import blob_id
 from quire_journal.journal import require_head
 from quire_journal.log import OutOfOrder, Reading, Store, Writing, last_number, u64
 from quire_journal.migrating import HEAD_KEY
-from quire_journal.records import GENESIS, Damaged, Record, decode_record, link, record_hash
+from quire_journal.model.events import CaptureFailed, Event, FileWritten
+from quire_journal.model.ids import blob_id
+from quire_journal.model.phrasing import capitalised, counted
+from quire_journal.model.records import GENESIS, Damaged, Record, decode_record, link, record_hash
 from quire_journal.refolding import ViewsElsewhere, differing
-from quire_journal.sentences import capitalised, counted
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views import TABLES, VIEWS, losses
 from quire_journal.views.files import version_in_row

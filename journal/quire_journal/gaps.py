@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from quire_journal.history import History
-from quire_journal.ids import version_token
-from quire_journal.refusals import Refused
-from quire_journal.sentences import counted
+from quire_journal.model.ids import version_token
+from quire_journal.model.phrasing import counted
+from quire_journal.model.refusals import Refused
 from quire_journal.views.files import OUTSIDE_TYPE, Version, standing
 from quire_journal.views.losses import Stretch
 

@@ -21,7 +21,20 @@ import msgspec
 from quire_journal import blobs, replay
 from quire_journal.bases import Bases
 from quire_journal.blobs import BlobCache, NotHeld
-from quire_journal.events import (
+from quire_journal.export.lines import (
+    FORMAT,
+    BlobLine,
+    EndLine,
+    EventLine,
+    Header,
+    Line,
+    MissingLine,
+    decode_line,
+    stored_record,
+)
+from quire_journal.log import Reading, Store, StoreFailed, Writing, u64
+from quire_journal.migrating import HEAD_KEY, head_row
+from quire_journal.model.events import (
     FOLDER,
     LINK,
     REGULAR,
@@ -35,22 +48,9 @@ from quire_journal.events import (
     OutsideWritten,
     paths_of,
 )
-from quire_journal.export.lines import (
-    FORMAT,
-    BlobLine,
-    EndLine,
-    EventLine,
-    Header,
-    Line,
-    MissingLine,
-    decode_line,
-    stored_record,
-)
-from quire_journal.ids import blob_id, leads_inside
-from quire_journal.log import Reading, Store, StoreFailed, Writing, u64
-from quire_journal.migrating import HEAD_KEY, head_row
-from quire_journal.records import GENESIS, Damaged, Record, decode_record, link, record_hash
-from quire_journal.reserved import is_reserved
+from quire_journal.model.ids import blob_id, leads_inside
+from quire_journal.model.records import GENESIS, Damaged, Record, decode_record, link, record_hash
+from quire_journal.model.reserved_names import is_reserved
 from quire_journal.salvage import not_held
 from quire_journal.views import losses
 from quire_journal.views.files import version_in_row

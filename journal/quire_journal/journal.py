@@ -14,12 +14,12 @@ import msgspec
 from quire_journal import FORMAT, VERSION, blobs, pieces, replay
 from quire_journal.bases import Bases
 from quire_journal.blobs import Addressed, BlobCache
-from quire_journal.events import Event, FileMoved, OutsideMoved
 from quire_journal.frames import Frame
-from quire_journal.ids import BatchId, Seq, WriterId
 from quire_journal.log import Reading, RowChange, Store, apply_changes, u64
 from quire_journal.migrating import HEAD_KEY, head_row, migrate
-from quire_journal.records import GENESIS, Damaged, Record, encode_record, read_record, record_hash, seal
+from quire_journal.model.events import Event, FileMoved, OutsideMoved
+from quire_journal.model.ids import BatchId, Seq, WriterId
+from quire_journal.model.records import GENESIS, Damaged, Record, encode_record, read_record, record_hash, seal
 from quire_journal.stores import random_id
 from quire_journal.text import Text
 from quire_journal.views.clock import dated

@@ -13,7 +13,7 @@ from typing import Final
 
 from quire_journal import addresses, repacking, watermarks
 from quire_journal.log import Store, Writing, u64
-from quire_journal.records import GENESIS, Damaged, record_hash
+from quire_journal.model.records import GENESIS, Damaged, record_hash
 
 Step = Callable[[Writing], None]
 

@@ -7,9 +7,9 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.events import Purged, RetentionApplied
 from quire_journal.history import History
-from quire_journal.records import Record
+from quire_journal.model.events import Purged, RetentionApplied
+from quire_journal.model.records import Record
 from quire_journal.views import losses
 from quire_journal.views.files import Version
 

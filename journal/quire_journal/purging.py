@@ -23,7 +23,8 @@ from quire_journal import addresses, blobs, frames
 from quire_journal.any_of import AnyOf
 from quire_journal.blob_rows import Stored
 from quire_journal.blobs import BlobCache, NotHeld
-from quire_journal.events import (
+from quire_journal.log import Reading, RowChange, Store, last_number, u64
+from quire_journal.model.events import (
     BurstEnded,
     BytesDisplaced,
     BytesGone,
@@ -35,9 +36,8 @@ from quire_journal.events import (
     WritesAbandoned,
     paths_of,
 )
-from quire_journal.ids import blob_id
-from quire_journal.log import Reading, RowChange, Store, last_number, u64
-from quire_journal.records import Damaged, Record, decode_record, encode_record, link, read_record, record_hash
+from quire_journal.model.ids import blob_id
+from quire_journal.model.records import Damaged, Record, decode_record, encode_record, link, read_record, record_hash
 from quire_journal.refolding import Refolding
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views import View, losses, terms, told_by, with_needed

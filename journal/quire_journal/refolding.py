@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Final
 
 from quire_journal.log import Reading, RowChange, Store, Writing, u64
-from quire_journal.records import read_record
+from quire_journal.model.records import read_record
 from quire_journal.views import View
 
 Pairs = Iterator[tuple[bytes, bytes]]

@@ -22,7 +22,7 @@ from quire_journal import blobs, frames, pieces
 from quire_journal.blobs import BlobCache
 from quire_journal.frames import MADE_OF_BASE
 from quire_journal.log import Store, Writing, last_number, u64
-from quire_journal.records import Damaged
+from quire_journal.model.records import Damaged
 
 KEY: Final = b"repacked"
 """In `meta`: the number of the last blob that was tried."""

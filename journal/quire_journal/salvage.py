@@ -24,14 +24,24 @@ import msgspec
 
 from quire_journal import FORMAT, addresses, blob_rows, blobs, pieces, replay
 from quire_journal.blobs import BlobCache
-from quire_journal.events import BytesGone, Event, JournalSalvaged, RecordLost, WriterIntroduced
-from quire_journal.ids import OUTSIDE, BatchId, Seq, WriterId, blob_id
 from quire_journal.journal import Entry, Journal, NewerFormat
-from quire_journal.line_ranges import ranges_of
 from quire_journal.log import Reading, Store, Writing, u64
 from quire_journal.migrating import HEAD_KEY, head_row
-from quire_journal.records import GENESIS, LINKS, Damaged, Record, decode_record, encode_record, link, record_hash, seal
-from quire_journal.sentences import counted
+from quire_journal.model.events import BytesGone, Event, JournalSalvaged, RecordLost, WriterIntroduced
+from quire_journal.model.ids import OUTSIDE, BatchId, Seq, WriterId, blob_id
+from quire_journal.model.line_ranges import ranges_of
+from quire_journal.model.phrasing import counted
+from quire_journal.model.records import (
+    GENESIS,
+    LINKS,
+    Damaged,
+    Record,
+    decode_record,
+    encode_record,
+    link,
+    record_hash,
+    seal,
+)
 from quire_journal.views import losses
 from quire_journal.views.files import version_in_row
 

@@ -14,8 +14,8 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from quire_journal.line_ranges import LineRange
-from quire_journal.pausing import paced, pause
+from quire_journal.model.line_ranges import LineRange
+from quire_journal.model.pause_points import paced, pause
 from quire_journal.text import BOM, Text
 
 T = TypeVar("T")

@@ -18,14 +18,14 @@ from msgspec.structs import replace
 
 from quire_journal.blame import backwards
 from quire_journal.carry import changes
-from quire_journal.events import REGULAR
 from quire_journal.history import History
-from quire_journal.ids import blob_id
-from quire_journal.line_ranges import ranges_of
 from quire_journal.lives import Life, State, Step
 from quire_journal.marking import Disputed
 from quire_journal.merging import Conflict
-from quire_journal.pausing import pause
+from quire_journal.model.events import REGULAR
+from quire_journal.model.ids import blob_id
+from quire_journal.model.line_ranges import ranges_of
+from quire_journal.model.pause_points import pause
 from quire_journal.splice import Splice, apply
 from quire_journal.text import BINARY_PROBE, BOM, Text
 from quire_journal.unwind import Unwound

@@ -13,7 +13,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from quire_journal.diff import blocks, breaks_between, common_bytes
-from quire_journal.pausing import paced, pause
+from quire_journal.model.pause_points import paced, pause
 
 EVER: Final = 1 << 63
 """Behind every record."""

@@ -30,7 +30,9 @@ from quire_daemon.handlers.base import Who, World
 from quire_daemon.handlers.log import LOG_TOOL, SINCE_TOOL
 from quire_daemon.scanning import NAMES_AT_ONCE
 from quire_journal.blame import blame
-from quire_journal.events import (
+from quire_journal.history import History
+from quire_journal.journal import Entry, Journal
+from quire_journal.model.events import (
     EditRefused,
     Event,
     FileWritten,
@@ -39,9 +41,7 @@ from quire_journal.events import (
     WriterIntroduced,
     WritesSettled,
 )
-from quire_journal.history import History
-from quire_journal.ids import BatchId, WriterId
-from quire_journal.journal import Entry, Journal
+from quire_journal.model.ids import BatchId, WriterId
 from quire_journal.path_names import PathNames
 from quire_journal.stores.lmdb import LmdbStore
 from quire_journal.text import Text

@@ -24,7 +24,7 @@ import zmq
 import live
 from disks import fill, small_disk
 from live import Live, caught_up, eventually, journaled, ok, refused, replacing, sha256, verified
-from quire_journal.messages import MAX_DEPTH, MAX_MESSAGE, decode_reply
+from quire_journal.model.messages import MAX_DEPTH, MAX_MESSAGE, decode_reply
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(live.length(60, 300))]
 

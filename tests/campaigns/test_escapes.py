@@ -28,8 +28,8 @@ from live import Live, ok, verified
 from quire_client.trees import Tree, Unwritable, export, fetch
 from quire_daemon.importing import import_into
 from quire_daemon.mounts import mounted_below
+from quire_journal.model.refusals import Refused
 from quire_journal.places import WorkspaceRefused, place_of
-from quire_journal.refusals import Refused
 from quire_journal.workspaces import checked
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(live.length(60, 7200))]

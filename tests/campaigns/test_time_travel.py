@@ -175,7 +175,7 @@ class Walk:
 
     def _told(self, path: Path) -> str:
         """A path as a tool takes it: escaped where it is not UTF-8."""
-        from quire_journal.ids import journal_path
+        from quire_journal.model.ids import journal_path
 
         return journal_path(self._utf8(path))
 

@@ -25,7 +25,7 @@ import zmq
 
 from quire_journal.identities import settle
 from quire_journal.locks import Running, take_lock
-from quire_journal.messages import Reply, Request, decode_request, encode
+from quire_journal.model.messages import Reply, Request, decode_request, encode
 from quire_journal.places import Place, make_private_folder
 
 LIFE_S = 50.0

@@ -16,7 +16,7 @@ from quire_client.api import Client
 from quire_client.failures import NoDaemon, NoReply, NotSent
 from quire_daemon.handlers import TOOLS
 from quire_journal import VERSION
-from quire_journal.messages import Caller
+from quire_journal.model.messages import Caller
 from quire_journal.places import Place
 
 

@@ -17,9 +17,9 @@ from quire_client import api, calling
 from quire_client.api import Choice, Client, Writing
 from quire_daemon.handlers import TOOLS
 from quire_daemon.services import SERVICES
-from quire_journal.messages import Caller
+from quire_journal.model.messages import Caller
+from quire_journal.model.refusals import CODES
 from quire_journal.places import Place
-from quire_journal.refusals import CODES
 
 METHODS = [name for part in Client.__bases__ for name, value in vars(part).items() if inspect.isfunction(value)]
 NO_ARGUMENTS = {"timeout_s", "write", "told"}  # the client's own

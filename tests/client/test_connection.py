@@ -20,7 +20,7 @@ from quire_client.shell_words import STEPS
 from quire_client.start import Door
 from quire_daemon.services import SERVICES
 from quire_journal.locks import Running, running, take_lock
-from quire_journal.messages import Caller, Request, encode
+from quire_journal.model.messages import Caller, Request, encode
 from quire_journal.places import Place, make_private_folder
 
 

@@ -25,7 +25,7 @@ from letters import texts
 from quire_client.packing import pack, unpack
 from quire_client.quick import NotRunning, Quick, Unreachable
 from quire_journal.locks import Running, hold_lock
-from quire_journal.messages import Reply, decode_request, encode
+from quire_journal.model.messages import Reply, decode_request, encode
 from quire_journal.places import Place
 
 MOST = live.length(8, 20)

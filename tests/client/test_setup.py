@@ -18,7 +18,7 @@ from quire_client.commands.setup import shared_entry_point
 from quire_client.hooks import AGENTS
 from quire_client.setup import agents, jsonc, writing
 from quire_client.setup.agents import Scope
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 
 QUIRE = "/opt/my tools/quire"
 

@@ -10,7 +10,7 @@ import pytest
 from quire_client.commands import COMMANDS
 from quire_client.commands.base import COMMON
 from quire_client.shell_words import ARGUMENTS, STEPS, sentence, step
-from quire_journal.refusals import CODES
+from quire_journal.model.refusals import CODES
 
 OPTIONS = {
     f"--{option.name}"

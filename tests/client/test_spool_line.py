@@ -15,9 +15,9 @@ import pytest
 from quire_client.failures import NoDaemon, NoReply, NotSent
 from quire_client.spool import SpoolLine, way_in
 from quire_journal.locks import Running
-from quire_journal.messages import Reply, encode
+from quire_journal.model.file_transport import FOLDER, LOCK, MAX_BYTES
+from quire_journal.model.messages import Reply, encode
 from quire_journal.places import Place
-from quire_journal.spooled import FOLDER, LOCK, MAX_BYTES
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 import rights
 from disks import mounted
 from quire_client.trees import Stopped, Tree, Unwritable, bytes_of, export, fetch
-from quire_journal.ids import journal_path
+from quire_journal.model.ids import journal_path
 
 PART = 10
 

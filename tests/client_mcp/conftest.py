@@ -21,7 +21,7 @@ from quire_client.mcp.identity import Own
 from quire_daemon.config import Settings
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.describe import DescribeParams, answer
-from quire_journal.messages import Caller
+from quire_journal.model.messages import Caller
 from quire_journal.places import place_of
 
 

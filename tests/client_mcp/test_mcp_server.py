@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 import sdk
-from quire_journal.messages import Request
+from quire_journal.model.messages import Request
 
 ERAS = ("legacy", "auto")
 

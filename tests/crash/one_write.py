@@ -19,7 +19,7 @@ from pathlib import Path
 from checkout import file_now, put
 from quire_daemon.handlers.base import Clear, Make, Move, Remove, Write
 from quire_daemon.workspace import Lost, Workspace
-from quire_journal.events import FOLDER, LINK
+from quire_journal.model.events import FOLDER, LINK
 
 OLD = b"old bytes\n" * 500
 NEW = b"new bytes, more of them\n" * 500

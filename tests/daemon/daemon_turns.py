@@ -23,9 +23,9 @@ from quire_daemon.reserve import Reserve
 from quire_daemon.server import Server, listen
 from quire_daemon.workspace import Workspace
 from quire_journal import VERSION, WIRE
-from quire_journal.evidence import WATCHED
 from quire_journal.journal import Journal
-from quire_journal.messages import Caller, Reply, Request, encode
+from quire_journal.model.evidence import WATCHED
+from quire_journal.model.messages import Caller, Reply, Request, encode
 from quire_journal.stores.memory import MemoryStore
 from shapes import checked
 

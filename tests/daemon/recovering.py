@@ -14,9 +14,9 @@ from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
 from quire_daemon.workspace import Workspace
-from quire_journal.events import FileDeleted, FileMoved, FileWritten, OutsideWritten
-from quire_journal.ids import WriterId, blob_id
 from quire_journal.journal import Journal
+from quire_journal.model.events import FileDeleted, FileMoved, FileWritten, OutsideWritten
+from quire_journal.model.ids import WriterId, blob_id
 from quire_journal.stores.memory import MemoryStore
 
 LIMIT = 1 << 20

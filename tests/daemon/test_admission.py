@@ -13,7 +13,7 @@ import pytest
 from quire_daemon import starting
 from quire_daemon.admission import IDLE_S, LEAVING, MOST_CONNECTIONS, SPARE, STRANGER_S, Seen, room, to_leave
 from quire_daemon.server import Server, listen
-from quire_journal.limits import reached
+from quire_journal.model.limits import reached
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from quire_daemon.ahead import CHUNK, CHUNK_BYTES, ENOUGH, MOST_OUT, MOST_READY,
 from quire_daemon.reader import Reader, Readers, Task, ahead, read_one
 from quire_daemon.workspace import Signature, Workspace
 from quire_journal.frames import compress
-from quire_journal.ids import blob_id
+from quire_journal.model.ids import blob_id
 
 Job = Callable[[], Callable[[], None]]
 

@@ -14,8 +14,8 @@ from memory_daemon import MemoryDaemon
 from quire_daemon.config import Settings
 from quire_daemon.handlers.apply_patch import PATCH_TOOL
 from quire_daemon.handlers.undo import UNDO_TOOL
-from quire_journal.events import EditRefused, FileWritten
-from quire_journal.ids import blob_id
+from quire_journal.model.events import EditRefused, FileWritten
+from quire_journal.model.ids import blob_id
 
 
 def sha256(daemon: MemoryDaemon, path: str = "f.txt") -> str:

@@ -17,8 +17,8 @@ from patches import update
 from memory_daemon import MemoryDaemon
 from quire_daemon.dialects.apply_patch import plan_file
 from quire_daemon.dialects.patch_text import parse_patch
-from quire_journal.events import FileMoved
-from quire_journal.refusals import Refused
+from quire_journal.model.events import FileMoved
+from quire_journal.model.refusals import Refused
 from quire_journal.splice import apply, trim
 from quire_journal.text import Text
 

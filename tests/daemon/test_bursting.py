@@ -13,9 +13,9 @@ from quire_daemon.connections import LOOK_S
 from quire_daemon.handlers.base import Who
 from quire_daemon.handlers.bursts import BURST_TOOL
 from quire_daemon.recorder import Recorder
-from quire_journal.events import BurstBegun, BurstEnded, WriterIntroduced
 from quire_journal.journal import Journal
-from quire_journal.messages import Request
+from quire_journal.model.events import BurstBegun, BurstEnded, WriterIntroduced
+from quire_journal.model.messages import Request
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views.writers import caller_key
 

@@ -14,7 +14,7 @@ from letters import texts
 from quire_daemon.call import decode, nesting
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Decision, Tool, World
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -21,12 +21,12 @@ from quire_daemon.recorder import Recorder
 from quire_daemon.reserve import Reserve
 from quire_journal import blob_rows, frames
 from quire_journal.blob_rows import Stored
-from quire_journal.events import FileWritten, WriterIntroduced, WritesSettled
-from quire_journal.ids import WriterId, blob_id
 from quire_journal.journal import Journal
 from quire_journal.log import Elsewhere, StoreFailed, u64
-from quire_journal.records import Damaged
-from quire_journal.refusals import Refused
+from quire_journal.model.events import FileWritten, WriterIntroduced, WritesSettled
+from quire_journal.model.ids import WriterId, blob_id
+from quire_journal.model.records import Damaged
+from quire_journal.model.refusals import Refused
 from quire_journal.stores.compacting import Tee
 from quire_journal.stores.memory import MemoryStore
 

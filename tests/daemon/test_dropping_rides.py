@@ -12,7 +12,8 @@ from quire_daemon.marking_blobs import Chunk, Marks, Needed
 from quire_daemon.recorder import Recorder
 from quire_journal import blobs, frames
 from quire_journal.check import check
-from quire_journal.events import (
+from quire_journal.journal import Journal
+from quire_journal.model.events import (
     BytesGone,
     CheckpointNamed,
     FileWritten,
@@ -20,8 +21,7 @@ from quire_journal.events import (
     WriterIntroduced,
     WritesSettled,
 )
-from quire_journal.ids import WriterId, blob_id
-from quire_journal.journal import Journal
+from quire_journal.model.ids import WriterId, blob_id
 from quire_journal.retention import Policy
 from quire_journal.stores.memory import MemoryStore
 

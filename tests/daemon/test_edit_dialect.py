@@ -11,7 +11,7 @@ from quire_daemon.config import Dialects, EditDialect, Settings
 from quire_daemon.dialects.base import Plan, Sight
 from quire_daemon.dialects.edit import EditParams, plan
 from quire_journal.line_hash import LineHashes, hash8
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 from quire_journal.splice import apply
 from quire_journal.text import Text
 

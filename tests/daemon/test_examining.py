@@ -14,7 +14,7 @@ from quire_daemon.examiner import CheckTask
 from quire_daemon.examining import copied, examine
 from quire_journal.journal import Journal
 from quire_journal.log import TABLES, u64
-from quire_journal.records import Damaged
+from quire_journal.model.records import Damaged
 from quire_journal.stores import Durability
 from quire_journal.stores.lmdb import LmdbStore
 

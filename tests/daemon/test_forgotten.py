@@ -17,7 +17,8 @@ from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
 from quire_daemon.workspace import Workspace
-from quire_journal.events import (
+from quire_journal.journal import Journal
+from quire_journal.model.events import (
     FOLDER,
     LINK,
     BytesDisplaced,
@@ -32,8 +33,7 @@ from quire_journal.events import (
     WritesAbandoned,
     WritesSettled,
 )
-from quire_journal.ids import Seq, WriterId, blob_id
-from quire_journal.journal import Journal
+from quire_journal.model.ids import Seq, WriterId, blob_id
 from quire_journal.stores.memory import MemoryStore
 
 LIMIT = 1 << 20

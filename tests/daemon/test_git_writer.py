@@ -12,10 +12,10 @@ from test_leasing import SetClock
 from quire_daemon.git_head import EXPECTED_NS, GitHead, git_folder
 from quire_daemon.git_writer import NOTICED_NS, GitWriter
 from quire_daemon.recorder import Recorder
-from quire_journal.events import GitRan, WriterIntroduced
-from quire_journal.ids import WriterId
 from quire_journal.journal import Journal
-from quire_journal.records import Damaged
+from quire_journal.model.events import GitRan, WriterIntroduced
+from quire_journal.model.ids import WriterId
+from quire_journal.model.records import Damaged
 from quire_journal.stores.memory import MemoryStore
 
 A, B = "a" * 40, "b" * 40

@@ -8,7 +8,7 @@ from memory_daemon import MemoryDaemon, lines
 from quire_daemon.handlers.read import READ_TOOL
 from quire_daemon.handlers.show import DIFF_TOOL
 from quire_daemon.handlers.undo import RESTORE_TOOL
-from quire_journal.events import WorkspaceScanned
+from quire_journal.model.events import WorkspaceScanned
 
 BEFORE = "2020-01-01T00:00:00Z"
 

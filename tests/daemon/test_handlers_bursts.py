@@ -12,8 +12,8 @@ from quire_daemon.handlers.bursts import BURST_TOOL
 from quire_daemon.handlers.leases import CLAIM_TOOL
 from quire_daemon.handlers.log import LOG_TOOL
 from quire_daemon.handlers.undo import REDO_TOOL, UNDO_TOOL
-from quire_journal.events import BurstBegun, BurstEnded, Event, WorkspaceScanned
-from quire_journal.ids import WriterId
+from quire_journal.model.events import BurstBegun, BurstEnded, Event, WorkspaceScanned
+from quire_journal.model.ids import WriterId
 
 
 def begin(daemon: MemoryDaemon, **args: Any) -> int:

@@ -7,8 +7,8 @@ import pytest
 from memory_daemon import MemoryDaemon, lines
 from quire_daemon.handlers.checkpoints import CHECKPOINT_TOOL
 from quire_daemon.handlers.undo import RESTORE_TOOL
-from quire_journal.events import CaptureFailed, CheckpointNamed, FileWritten, WritesAbandoned
-from quire_journal.ids import blob_id
+from quire_journal.model.events import CaptureFailed, CheckpointNamed, FileWritten, WritesAbandoned
+from quire_journal.model.ids import blob_id
 
 
 def test_a_checkpoint_is_made_listed_shown_and_dropped() -> None:

@@ -13,15 +13,15 @@ from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
 from quire_daemon.dialects.edit import EDIT, EditParams
 from quire_daemon.handlers.base import Put
 from quire_daemon.handlers.edit import edit_tool
-from quire_journal.events import (
+from quire_journal.line_hash import hash8
+from quire_journal.model.events import (
     CheckpointRolledBack,
     CheckpointSaved,
     EditRefused,
     FileWritten,
     ReadServed,
 )
-from quire_journal.line_hash import hash8
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 
 FIVE = "one 1\ntwo 2\nthree 3\nfour 4\nfive 5\n"
 TWENTY = "".join(f"line {n}\n" for n in range(1, 21))

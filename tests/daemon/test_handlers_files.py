@@ -8,7 +8,7 @@ import pytest
 
 from memory_daemon import MemoryDaemon
 from quire_daemon.config import Capture, Settings
-from quire_journal.events import FileDeleted, FileMoved
+from quire_journal.model.events import FileDeleted, FileMoved
 
 FIVE = "one 1\ntwo 2\nthree 3\nfour 4\nfive 5\n"
 

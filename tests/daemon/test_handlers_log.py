@@ -13,7 +13,7 @@ from memory_daemon import MemoryDaemon, lines
 from quire_daemon.handlers.log import LOG_TOOL, MOST_UNDONE, SINCE_TOOL, LogParams
 from quire_daemon.handlers.log_pages import MOST_PATHS, RECORD_WORK, WORK
 from quire_daemon.handlers.undo import REDO_TOOL, ROLLBACK_TOOL, UNDO_TOOL
-from quire_journal.events import (
+from quire_journal.model.events import (
     CaptureFailed,
     CheckpointNamed,
     EditRefused,
@@ -22,7 +22,7 @@ from quire_journal.events import (
     WorkspaceScanned,
     WritesAbandoned,
 )
-from quire_journal.ids import journal_path
+from quire_journal.model.ids import journal_path
 
 
 def seqs(reply: dict[str, Any]) -> list[int]:

@@ -14,8 +14,8 @@ from quire_daemon.handlers.bursts import BURST_TOOL
 from quire_daemon.handlers.leases import CLAIM_TOOL
 from quire_daemon.handlers.native import NATIVE_TOOL
 from quire_daemon.handlers.read import READ_TOOL
-from quire_journal.events import BurstBegun, BurstEnded, CaptureFailed
-from quire_journal.ids import blob_id
+from quire_journal.model.events import BurstBegun, BurstEnded, CaptureFailed
+from quire_journal.model.ids import blob_id
 
 OLD = lines("one", "two", "three", "four", "five", "six", "seven", "eight")
 

@@ -14,8 +14,8 @@ from quire_daemon.dialects.patch_text import parse_patch
 from quire_daemon.handlers.difference import hunks, patch_text
 from quire_daemon.handlers.log import LOG_TOOL
 from quire_daemon.handlers.show import DIFF_TOOL, MAX_FILES, SHOW_TOOL
-from quire_journal.events import FOLDER, CaptureFailed, CheckpointNamed, OutsideWritten
-from quire_journal.ids import journal_path
+from quire_journal.model.events import FOLDER, CaptureFailed, CheckpointNamed, OutsideWritten
+from quire_journal.model.ids import journal_path
 from quire_journal.text import Text
 
 LONG = [f"line {n}" for n in range(1, 31)]

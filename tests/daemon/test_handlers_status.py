@@ -9,8 +9,8 @@ from quire_daemon.handlers.base import Present
 from quire_daemon.handlers.bursts import BURST_TOOL
 from quire_daemon.handlers.leases import CLAIM_TOOL
 from quire_daemon.handlers.status import OP_STATUS_TOOL, STATUS_TOOL, WHO_TOOL
-from quire_journal.events import FileWritten, WritesAbandoned, WritesSettled
-from quire_journal.ids import blob_id
+from quire_journal.model.events import FileWritten, WritesAbandoned, WritesSettled
+from quire_journal.model.ids import blob_id
 
 OP = bytes(range(16))
 

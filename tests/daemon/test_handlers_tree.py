@@ -11,8 +11,8 @@ from memory_daemon import MemoryDaemon, lines
 from quire_daemon.handlers import tree
 from quire_daemon.handlers.read import READ_TOOL
 from quire_daemon.handlers.tree import BLOBS_TOOL, TREE_TOOL
-from quire_journal.events import FOLDER, LINK, CaptureFailed, CheckpointNamed, OutsideWritten, WorkspaceScanned
-from quire_journal.ids import blob_id
+from quire_journal.model.events import FOLDER, LINK, CaptureFailed, CheckpointNamed, OutsideWritten, WorkspaceScanned
+from quire_journal.model.ids import blob_id
 
 
 def listed(reply: dict[str, Any]) -> dict[str, str]:

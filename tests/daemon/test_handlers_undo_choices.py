@@ -15,13 +15,13 @@ from quire_daemon.handlers.bursts import BURST_TOOL
 from quire_daemon.handlers.choosing import MAX_BATCHES
 from quire_daemon.handlers.show import DIFF_TOOL
 from quire_daemon.handlers.undo import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
-from quire_journal.events import (
+from quire_journal.journal import Entry
+from quire_journal.model.events import (
     BatchUndone,
     CheckpointNamed,
     FileWritten,
 )
-from quire_journal.ids import BatchId, blob_id
-from quire_journal.journal import Entry
+from quire_journal.model.ids import BatchId, blob_id
 
 
 def three_edits(daemon: MemoryDaemon) -> list[int]:

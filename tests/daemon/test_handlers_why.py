@@ -7,8 +7,8 @@ import pytest
 from memory_daemon import MemoryDaemon, lines
 from quire_daemon.handlers.undo import UNDO_TOOL
 from quire_daemon.handlers.why import WHY_TOOL
-from quire_journal.events import OutsideWritten
-from quire_journal.ids import blob_id
+from quire_journal.model.events import OutsideWritten
+from quire_journal.model.ids import blob_id
 
 
 def a_file() -> tuple[MemoryDaemon, dict[str, int]]:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from memory_daemon import MemoryDaemon
-from quire_journal.events import EditRefused, FileWritten
 from quire_journal.history import History
-from quire_journal.ids import blob_id
+from quire_journal.model.events import EditRefused, FileWritten
+from quire_journal.model.ids import blob_id
 
 FIVE = "one 1\ntwo 2\nthree 3\nfour 4\nfive 5\n"
 

@@ -9,7 +9,7 @@ import pytest
 from hashlines import FIVE, FOUR, LAST, ONE, TEN, THREE, TWO, after, before, edit, opened, put, read, ref, span
 
 from memory_daemon import MemoryDaemon
-from quire_journal.events import EditRefused, ReadServed
+from quire_journal.model.events import EditRefused, ReadServed
 
 
 def marked(reply: dict[str, Any]) -> list[str]:

@@ -23,7 +23,7 @@ from quire_daemon.handlers.leases import (
 )
 from quire_journal.diff import diff
 from quire_journal.history import History
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 from quire_journal.splice import Splice, apply
 from quire_journal.text import Text
 from quire_journal.views.leases import Lease

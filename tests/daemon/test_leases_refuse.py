@@ -9,7 +9,7 @@ from leased import TEN, claim, replace
 
 from memory_daemon import MemoryDaemon
 from quire_daemon.handlers.ground import MOST_STEPS
-from quire_journal.events import EditRefused
+from quire_journal.model.events import EditRefused
 
 
 def every_write(daemon: MemoryDaemon) -> dict[str, dict[str, Any]]:

@@ -17,10 +17,10 @@ from quire_daemon.handlers.base import FileNow, Who, World
 from quire_daemon.handlers.held import under_leases
 from quire_daemon.leasing import Leasing
 from quire_daemon.recorder import Recorder
-from quire_journal.events import LeaseExpired, LeaseReleased, WriterIntroduced
 from quire_journal.journal import Journal
-from quire_journal.messages import Request
-from quire_journal.refusals import Refused
+from quire_journal.model.events import LeaseExpired, LeaseReleased, WriterIntroduced
+from quire_journal.model.messages import Request
+from quire_journal.model.refusals import Refused
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views.writers import caller_key
 

@@ -24,7 +24,9 @@ from quire_daemon.recorder import Recorder
 from quire_daemon.thinker import Thinker
 from quire_daemon.under_way import Going
 from quire_daemon.workspace import Workspace
-from quire_journal.events import (
+from quire_journal.history import History
+from quire_journal.journal import Journal
+from quire_journal.model.events import (
     BatchUndone,
     BurstBegun,
     Event,
@@ -37,10 +39,8 @@ from quire_journal.events import (
     WriterIntroduced,
     WritesAbandoned,
 )
-from quire_journal.history import History
-from quire_journal.ids import OUTSIDE, Seq, WriterId, blob_id
-from quire_journal.journal import Journal
-from quire_journal.messages import Request
+from quire_journal.model.ids import OUTSIDE, Seq, WriterId, blob_id
+from quire_journal.model.messages import Request
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views.writers import caller_key
 

@@ -22,7 +22,7 @@ from quire_daemon.handlers.manual import MANUALS, about
 from quire_daemon.manuals import writing
 from quire_daemon.manuals.filling import filled
 from quire_journal.line_hash import LineHashes
-from quire_journal.refusals import CODES
+from quire_journal.model.refusals import CODES
 from quire_journal.text import Text
 
 ROWS = json.loads((Path(__file__).parents[1] / "vectors" / "manual_sentences.json").read_text(encoding="utf-8"))

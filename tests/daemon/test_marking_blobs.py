@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from quire_daemon.marking_blobs import Chunk, Marks, Needed
 from quire_journal import blobs
 from quire_journal.check import check
-from quire_journal.events import (
+from quire_journal.history import History
+from quire_journal.journal import Entry, Journal
+from quire_journal.model.events import (
     BurstBegun,
     BytesGone,
     CheckpointNamed,
@@ -25,9 +27,7 @@ from quire_journal.events import (
     WritesAbandoned,
     WritesSettled,
 )
-from quire_journal.history import History
-from quire_journal.ids import BatchId, WriterId, blob_id
-from quire_journal.journal import Entry, Journal
+from quire_journal.model.ids import BatchId, WriterId, blob_id
 from quire_journal.retention import Policy
 from quire_journal.stores.memory import MemoryStore
 

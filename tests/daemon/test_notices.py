@@ -11,8 +11,8 @@ from memory_daemon import MemoryDaemon
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.log import LOG_TOOL, SINCE_TOOL
 from quire_daemon.handlers.status import STATUS_TOOL
-from quire_journal.events import OutsideWritten, ReadServed, WritesAbandoned
-from quire_journal.ids import blob_id
+from quire_journal.model.events import OutsideWritten, ReadServed, WritesAbandoned
+from quire_journal.model.ids import blob_id
 from quire_journal.replay import dump, rebuild
 
 FIELD = "changed_since_your_read"

@@ -9,8 +9,8 @@ from outside_turns import Turns
 from disks import mounted
 from quire_daemon.noticed import Batch
 from quire_daemon.scanning import FIRST_S
-from quire_journal.events import OutsideDeleted
-from quire_journal.refusals import Refused
+from quire_journal.model.events import OutsideDeleted
+from quire_journal.model.refusals import Refused
 
 
 def emptied(turns: Turns, disks: int) -> Turns:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from quire_daemon.dialects.patch_parts import FilePatch, Hunk
 from quire_daemon.dialects.patch_text import parse_patch
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 
 
 def envelope(*lines: str) -> str:

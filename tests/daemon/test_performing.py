@@ -20,11 +20,11 @@ from quire_daemon.performing import SPARE_FILES, Done, Overtaken, Performing, re
 from quire_daemon.recorder import Recorder
 from quire_daemon.under_way import Going, UnderWay
 from quire_daemon.workspace import Lost, Workspace
-from quire_journal.events import BytesDisplaced, FileDeleted, FileWritten
-from quire_journal.ids import OUTSIDE, blob_id
 from quire_journal.journal import Journal
 from quire_journal.log import StoreFailed
-from quire_journal.refusals import Refused
+from quire_journal.model.events import BytesDisplaced, FileDeleted, FileWritten
+from quire_journal.model.ids import OUTSIDE, blob_id
+from quire_journal.model.refusals import Refused
 from quire_journal.stores.memory import MemoryStore
 
 

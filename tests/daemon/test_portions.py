@@ -8,9 +8,9 @@ from quire_daemon.handlers.base import Decision
 from quire_daemon.portions import PORTION, Portions
 from quire_daemon.provisional import Provisional
 from quire_daemon.recorder import Recorder
-from quire_journal.events import BatchUndone, Event, FileDeleted
-from quire_journal.ids import WriterId, version_token
 from quire_journal.journal import Journal
+from quire_journal.model.events import BatchUndone, Event, FileDeleted
+from quire_journal.model.ids import WriterId, version_token
 from quire_journal.stores.memory import MemoryStore
 
 FILES = 3 * PORTION

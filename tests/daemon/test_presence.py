@@ -9,8 +9,8 @@ from test_leasing import Lines, SetClock
 from quire_daemon.git_trace import pid_start
 from quire_daemon.handlers.base import Who
 from quire_daemon.presence import MOST_CALLERS, MOST_FILES, MOST_LINES, Presence
-from quire_journal.events import WriterIntroduced
-from quire_journal.ids import WriterId
+from quire_journal.model.events import WriterIntroduced
+from quire_journal.model.ids import WriterId
 
 ANN = Who(WriterId(1), b"ann     ", "ann", "s1")
 ME = WriterIntroduced(0, 1000, os.getpid(), pid_start(os.getpid()))

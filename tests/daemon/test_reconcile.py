@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from quire_daemon import reconcile
 from quire_daemon.jobs import Cancellation
 from quire_daemon.reconcile import GRANULARITY_NS, MOST_RENAMES, OnDisk, Renames, Seen, StatEntry, compare, difference
-from quire_journal.events import (
+from quire_journal.model.events import (
     FOLDER,
     LINK,
     REGULAR,

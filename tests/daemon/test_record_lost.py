@@ -8,8 +8,8 @@ import pytest
 
 from memory_daemon import MemoryDaemon, lines
 from quire_daemon.handlers import TOOLS
-from quire_journal.events import CheckpointNamed, FileWritten, JournalSalvaged, RecordLost
-from quire_journal.ids import blob_id
+from quire_journal.model.events import CheckpointNamed, FileWritten, JournalSalvaged, RecordLost
+from quire_journal.model.ids import blob_id
 
 GAPS = [{"first": 5, "last": 6}]
 

@@ -14,7 +14,7 @@ from quire_daemon.logfile import Log
 from quire_daemon.performing import IN_PART
 from quire_daemon.recovery import recover
 from quire_daemon.workspace import Workspace
-from quire_journal.events import (
+from quire_journal.model.events import (
     FOLDER,
     BatchUndone,
     FileDeleted,
@@ -25,7 +25,7 @@ from quire_journal.events import (
     OutsideWritten,
     WritesAbandoned,
 )
-from quire_journal.ids import WriterId, blob_id
+from quire_journal.model.ids import WriterId, blob_id
 
 
 def test_a_write_that_never_began_is_finished(scene: Scene) -> None:

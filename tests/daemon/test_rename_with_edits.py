@@ -27,10 +27,10 @@ from quire_daemon.recovery import recover
 from quire_daemon.under_way import Going, UnderWay
 from quire_daemon.workspace import Workspace
 from quire_journal.check import check
-from quire_journal.events import WriterIntroduced
-from quire_journal.ids import WriterId, blob_id
 from quire_journal.journal import Journal
 from quire_journal.line_hash import line_id
+from quire_journal.model.events import WriterIntroduced
+from quire_journal.model.ids import WriterId, blob_id
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views.writers import caller_key
 

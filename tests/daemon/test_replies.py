@@ -12,9 +12,9 @@ from memory_daemon import MemoryDaemon
 from quire_daemon.handlers import TOOLS
 from quire_daemon.replies import REPLIES, reply_schema
 from quire_daemon.services import SERVICES
-from quire_journal.events import BytesDisplaced, CaptureFailed, GitRan, OutsideModeChanged, OutsideWritten
-from quire_journal.ids import blob_id
-from quire_journal.refusals import CODES
+from quire_journal.model.events import BytesDisplaced, CaptureFailed, GitRan, OutsideModeChanged, OutsideWritten
+from quire_journal.model.ids import blob_id
+from quire_journal.model.refusals import CODES
 from shapes import checked, held
 
 

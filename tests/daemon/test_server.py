@@ -13,7 +13,7 @@ import pytest
 import zmq
 
 from quire_daemon.server import MOST_UNREAD, Server, listen
-from quire_journal.messages import Request, decode_reply, encode
+from quire_journal.model.messages import Request, decode_reply, encode
 
 TRIES = 2000
 """Looks at the socket, of a few milliseconds each, before something is taken for lost."""

@@ -9,8 +9,8 @@ from hashlines import put
 
 from memory_daemon import MemoryDaemon
 from quire_daemon.handlers import TOOLS
-from quire_journal.events import CaptureFailed
-from quire_journal.ids import blob_id
+from quire_journal.model.events import CaptureFailed
+from quire_journal.model.ids import blob_id
 
 THREE = b"A=1\nB=2\nC=3\n"
 LONGER = b"NEW=0\nA=1\nB=2\nC=3\n"

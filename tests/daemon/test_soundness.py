@@ -12,7 +12,7 @@ from quire_daemon import soundness
 from quire_daemon.examining import Forked
 from quire_daemon.soundness import Prepared
 from quire_journal.journal import Journal
-from quire_journal.records import Damaged
+from quire_journal.model.records import Damaged
 from quire_journal.stores.afterimage import boot_id
 from quire_journal.stores.lmdb import LmdbStore
 

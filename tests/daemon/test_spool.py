@@ -13,7 +13,7 @@ import pytest
 
 from quire_daemon import spool
 from quire_daemon.spool import PREFIX, Spool
-from quire_journal.spooled import FOLDER, LOCK, MAX_BYTES
+from quire_journal.model.file_transport import FOLDER, LOCK, MAX_BYTES
 
 CLIENT = "0123456789abcdef"
 WHO = PREFIX + CLIENT.encode()

@@ -14,12 +14,12 @@ from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Who
 from quire_daemon.recorder import Recorder
 from quire_daemon.thinker import MOST_FIBERS, SLICE_S, TRIED_S, Thinker
-from quire_journal.events import EditRefused
 from quire_journal.history import History
-from quire_journal.ids import WriterId
 from quire_journal.journal import Journal
-from quire_journal.messages import Request
-from quire_journal.pausing import paced, pause, pausing
+from quire_journal.model.events import EditRefused
+from quire_journal.model.ids import WriterId
+from quire_journal.model.messages import Request
+from quire_journal.model.pause_points import paced, pause, pausing
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.threads import alive
 

@@ -8,8 +8,8 @@ from undoings import START, daemon_with, only_file
 
 from memory_daemon import MemoryDaemon, lines
 from quire_daemon.handlers.undo import UNDO_TOOL
-from quire_journal.events import BytesGone, CaptureFailed, FileMoved, OutsideDeleted, OutsideWritten
-from quire_journal.ids import blob_id
+from quire_journal.model.events import BytesGone, CaptureFailed, FileMoved, OutsideDeleted, OutsideWritten
+from quire_journal.model.ids import blob_id
 
 BINARY, OTHER = b"\0one", b"\0two"
 

@@ -16,9 +16,9 @@ from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
 from quire_daemon.workspace import Workspace
 from quire_journal.check import check
-from quire_journal.events import BatchUndone, FileDeleted, WriterIntroduced
-from quire_journal.ids import WriterId
 from quire_journal.journal import Journal
+from quire_journal.model.events import BatchUndone, FileDeleted, WriterIntroduced
+from quire_journal.model.ids import WriterId
 
 TARGETS = ["f", "nowhere", "/etc/passwd"]
 

@@ -8,8 +8,8 @@ from memory_daemon import MemoryDaemon, lines
 from quire_daemon.handlers.blame import BLAME_TOOL
 from quire_daemon.handlers.read import READ_TOOL
 from quire_daemon.handlers.undo import REDO_TOOL, ROLLBACK_TOOL, UNDO_TOOL
-from quire_journal.events import FileDeleted, OutsideMoved, WritesAbandoned
-from quire_journal.ids import blob_id
+from quire_journal.model.events import FileDeleted, OutsideMoved, WritesAbandoned
+from quire_journal.model.ids import blob_id
 
 ONE, TWO = lines("one", "1"), lines("two", "2")
 

@@ -17,8 +17,8 @@ from live import LONG
 from memory_daemon import MemoryDaemon
 from quire_daemon.handlers.base import Tool, Who
 from quire_daemon.handlers.undo import REDO_TOOL, ROLLBACK_TOOL, UNDO_TOOL
-from quire_journal.events import FileMoved
-from quire_journal.ids import above, blob_id
+from quire_journal.model.events import FileMoved
+from quire_journal.model.ids import above, blob_id
 
 PATHS = ("a", "b", "c", "c/d")
 WRITERS = ("ann", "ben", "cal")

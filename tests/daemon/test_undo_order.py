@@ -9,8 +9,8 @@ from undoings import START
 
 from memory_daemon import MemoryDaemon, lines
 from quire_daemon.handlers.undo import REDO_TOOL, UNDO_TOOL
-from quire_journal.events import FileMoved
-from quire_journal.ids import blob_id
+from quire_journal.model.events import FileMoved
+from quire_journal.model.ids import blob_id
 
 
 def ann_and_ben() -> tuple[MemoryDaemon, int, int]:

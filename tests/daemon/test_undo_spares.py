@@ -8,13 +8,13 @@ from undoings import START, daemon_with, only_file
 from memory_daemon import MemoryDaemon, lines
 from quire_daemon.config import Policy, Settings
 from quire_daemon.handlers.undo import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
-from quire_journal.events import (
+from quire_journal.model.events import (
     FOLDER,
     LINK,
     OutsideWritten,
     WorkspaceScanned,
 )
-from quire_journal.ids import blob_id
+from quire_journal.model.ids import blob_id
 
 
 def test_a_plan_tells_whose_later_lines_are_kept_also_those_of_other_programs() -> None:

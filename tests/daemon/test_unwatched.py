@@ -9,8 +9,8 @@ from outside_turns import Turns
 
 from quire_daemon import unwatched
 from quire_daemon.noticed import WATCH_LIMIT, Batch, Blind, blind_told, touching
-from quire_journal.events import CaptureFailed, FileWritten, OutsideDeleted
-from quire_journal.ids import blob_id
+from quire_journal.model.events import CaptureFailed, FileWritten, OutsideDeleted
+from quire_journal.model.ids import blob_id
 from quire_journal.views.files import Version, standing
 
 

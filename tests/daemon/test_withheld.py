@@ -5,7 +5,7 @@ from __future__ import annotations
 from memory_daemon import MemoryDaemon
 from quire_daemon.handlers.undo import UNDO_TOOL
 from quire_daemon.handlers.write import WRITE_TOOL
-from quire_journal.ids import version_token
+from quire_journal.model.ids import version_token
 
 TOKEN = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zC0fG3hJ6"
 
@@ -17,7 +17,7 @@ def write(daemon: MemoryDaemon, content: str, **more: object) -> dict[str, objec
 
 
 def holds(daemon: MemoryDaemon, data: str) -> bool:
-    from quire_journal.ids import blob_id
+    from quire_journal.model.ids import blob_id
 
     with daemon.history() as history:
         return history.holds(blob_id(data.encode()))

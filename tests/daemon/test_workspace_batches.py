@@ -13,7 +13,7 @@ from checkout import file_now, put
 from quire_daemon.handlers.base import FileNow, Move, Put, Remove, Write
 from quire_daemon.workspace import Lost, Swapped, Workspace
 from quire_daemon.workspace.staging import TOGETHER
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 
 
 def test_a_batch_is_swapped_back(workspace: Workspace) -> None:

@@ -14,7 +14,7 @@ from checkout import put
 from quire_daemon.workspace import Swapped, Workspace, kernel
 from quire_daemon.workspace.blanks import FOLDERS, PARTS, SPREAD_FROM, Blanks
 from quire_daemon.workspace.probe import passes_over_removed
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 
 pytestmark = pytest.mark.skipif(not kernel.O_TMPFILE, reason="no files without a name here")
 

@@ -20,7 +20,7 @@ from disks import mounted, small_disk
 from quire_daemon.config import Policy
 from quire_daemon.handlers.base import FileNow, Move, Put, Remove
 from quire_daemon.workspace import Lost, Swapped, Workspace, own_folder
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 from quire_journal.text import Text
 
 # --- the disk says no -------------------------------------------------------------------------------------------------

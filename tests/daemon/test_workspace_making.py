@@ -13,8 +13,8 @@ from quire_daemon.handlers.base import FileNow, Make
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.making import make, unmake
 from quire_daemon.workspace.values import Lost, Swapped, Vanished
-from quire_journal.events import FOLDER, LINK
-from quire_journal.refusals import Refused
+from quire_journal.model.events import FOLDER, LINK
+from quire_journal.model.refusals import Refused
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from quire_daemon.config import Policy
 from quire_daemon.workspace import Vanished, Workspace
 from quire_daemon.workspace.places import fold
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 
 
 @pytest.fixture(params=["openat2", "walk"])

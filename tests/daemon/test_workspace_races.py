@@ -23,9 +23,9 @@ from quire_daemon.workspace import HeldOpen, Kept, Lost, Signature, Swapped, Wor
 from quire_daemon.workspace.blanks import FOLDERS
 from quire_daemon.workspace.lingering import AT_ONCE, GRACE_S, MOST, Displaced, Lingering
 from quire_daemon.workspace.reading import Held
-from quire_journal.events import LINK
-from quire_journal.ids import blob_id
-from quire_journal.refusals import Refused
+from quire_journal.model.events import LINK
+from quire_journal.model.ids import blob_id
+from quire_journal.model.refusals import Refused
 
 
 def test_nothing_is_created_over_what_exists(workspace: Workspace) -> None:

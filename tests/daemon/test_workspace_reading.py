@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from quire_daemon.workspace import HeldOpen, NotRegular, TooLarge, Vanished, Workspace, kernel
 from quire_daemon.workspace.reading import RACY_NS
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 
 
 def test_a_file_is_read_to_its_end(workspace: Workspace) -> None:

@@ -22,8 +22,8 @@ from quire_daemon.replies import REPLIES
 from quire_journal.export import FORMATS
 from quire_journal.export.source import Source, Stretch
 from quire_journal.journal import Journal
+from quire_journal.model.refusals import Refused
 from quire_journal.places import place_of
-from quire_journal.refusals import Refused
 from quire_journal.stores.lmdb import LmdbStore
 
 pytestmark = pytest.mark.real

@@ -19,7 +19,7 @@ import pytest
 
 from live import Live, eventually, ok, verified
 from quire_client import Client
-from quire_journal.messages import Caller, Request, encode
+from quire_journal.model.messages import Caller, Request, encode
 
 pytestmark = [
     pytest.mark.real,

@@ -19,8 +19,8 @@ import quire_client
 from quire_client.quick import Quick
 from quire_client.spool import SpoolLine, way_in
 from quire_journal import VERSION
+from quire_journal.model.file_transport import FOLDER
 from quire_journal.places import place_of
-from quire_journal.spooled import FOLDER
 
 pytestmark = pytest.mark.real
 

@@ -10,7 +10,7 @@ import pytest
 import live
 from quire_journal import addresses
 from quire_journal.log import Store, u64
-from quire_journal.records import Damaged
+from quire_journal.model.records import Damaged
 from quire_journal.stores.memory import MemoryStore
 
 

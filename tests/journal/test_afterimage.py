@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from quire_journal.events import CheckpointNamed, WriterIntroduced
-from quire_journal.ids import BatchId, WriterId
 from quire_journal.journal import Entry, Journal
 from quire_journal.log import u64
+from quire_journal.model.events import CheckpointNamed, WriterIntroduced
+from quire_journal.model.ids import BatchId, WriterId
 from quire_journal.stores import afterimage
 from quire_journal.stores.afterimage import Afterimage, Image, Looks, fits
 from quire_journal.stores.lmdb import LmdbStore

@@ -6,14 +6,14 @@ import pytest
 
 from quire_journal import blobs, purging
 from quire_journal.check import check
-from quire_journal.events import BytesGone, FileMoved, OutsideDeleted, OutsideWritten
 from quire_journal.export import FORMATS
 from quire_journal.export.source import Source, Stretch
 from quire_journal.history import History
-from quire_journal.ids import OUTSIDE, BatchId, blob_id
 from quire_journal.importing import import_lines
 from quire_journal.journal import Entry, Journal
 from quire_journal.log import Store
+from quire_journal.model.events import BytesGone, FileMoved, OutsideDeleted, OutsideWritten
+from quire_journal.model.ids import OUTSIDE, BatchId, blob_id
 from quire_journal.purging import Wanted
 from quire_journal.stores.memory import MemoryStore
 

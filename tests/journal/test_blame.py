@@ -13,7 +13,8 @@ from scribe import Scribe
 from quire_journal import blobs
 from quire_journal.blame import Blame, Gap, blame
 from quire_journal.blobs import NotHeld
-from quire_journal.events import (
+from quire_journal.history import History
+from quire_journal.model.events import (
     FOLDER,
     LINK,
     BytesDisplaced,
@@ -27,9 +28,8 @@ from quire_journal.events import (
     OutsideWritten,
     WritesAbandoned,
 )
-from quire_journal.history import History
-from quire_journal.ids import blob_id
-from quire_journal.records import Damaged
+from quire_journal.model.ids import blob_id
+from quire_journal.model.records import Damaged
 from quire_journal.text import BOM, Text
 
 

@@ -15,10 +15,10 @@ import live
 from quire_journal import blob_rows, blobs, frames, pieces
 from quire_journal.blob_rows import Stored
 from quire_journal.blobs import BlobCache, NotHeld
-from quire_journal.ids import blob_id
 from quire_journal.journal import ENTRY_BYTES
 from quire_journal.log import Reading, Store, u64
-from quire_journal.records import Damaged
+from quire_journal.model.ids import blob_id
+from quire_journal.model.records import Damaged
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.zstd import zstd
 

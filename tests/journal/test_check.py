@@ -15,7 +15,9 @@ from scribe import to_purge
 from quire_journal import addresses, blobs, frames, watermarks
 from quire_journal.check import check
 from quire_journal.check_end import check_end
-from quire_journal.events import (
+from quire_journal.journal import Entry, Journal
+from quire_journal.log import Store, Writing, u32, u64
+from quire_journal.model.events import (
     CaptureFailed,
     CheckpointNamed,
     Event,
@@ -26,11 +28,9 @@ from quire_journal.events import (
     WriterIntroduced,
     WritesSettled,
 )
-from quire_journal.ids import OUTSIDE, BatchId, WriterId, blob_id
-from quire_journal.journal import Entry, Journal
-from quire_journal.log import Store, Writing, u32, u64
+from quire_journal.model.ids import OUTSIDE, BatchId, WriterId, blob_id
+from quire_journal.model.records import decode_record
 from quire_journal.purging import Wanted
-from quire_journal.records import decode_record
 from quire_journal.stores.lmdb import LmdbStore
 from quire_journal.stores.memory import MemoryStore
 

@@ -11,10 +11,10 @@ from scribe import BLOB, SECOND
 
 from quire_journal import replay
 from quire_journal.check import check
-from quire_journal.events import FileWritten
 from quire_journal.history import History
-from quire_journal.ids import BatchId, WriterId
 from quire_journal.journal import Entry, Journal
+from quire_journal.model.events import FileWritten
+from quire_journal.model.ids import BatchId, WriterId
 from quire_journal.points import parse_point, rfc3339
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views.clock import LONGEST_NS, SLACK_NS, SetBack, dated

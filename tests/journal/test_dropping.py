@@ -12,7 +12,11 @@ from quire_journal import addresses, blobs
 from quire_journal.blame import blame
 from quire_journal.blobs import NotHeld
 from quire_journal.check import check
-from quire_journal.events import (
+from quire_journal.history import History
+from quire_journal.journal import Entry, Journal
+from quire_journal.line_hash import hash8
+from quire_journal.missing import Missing, missing
+from quire_journal.model.events import (
     BytesGone,
     Event,
     FileMoved,
@@ -22,11 +26,7 @@ from quire_journal.events import (
     WriterIntroduced,
     WritesAbandoned,
 )
-from quire_journal.history import History
-from quire_journal.ids import BatchId, WriterId, blob_id
-from quire_journal.journal import Entry, Journal
-from quire_journal.line_hash import hash8
-from quire_journal.missing import Missing, missing
+from quire_journal.model.ids import BatchId, WriterId, blob_id
 from quire_journal.replay import dump, rebuild
 from quire_journal.stores.memory import MemoryStore
 

@@ -18,9 +18,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from letters import texts
-from quire_journal.events import BY_KIND, EVENTS, Event, WritesSettled
-from quire_journal.ids import BatchId, Seq, WriterId
-from quire_journal.records import GENESIS, Record, decode_record, encode_event, encode_record, link, record_hash, seal
+from quire_journal.model.events import BY_KIND, EVENTS, Event, WritesSettled
+from quire_journal.model.ids import BatchId, Seq, WriterId
+from quire_journal.model.records import (
+    GENESIS,
+    Record,
+    decode_record,
+    encode_event,
+    encode_record,
+    link,
+    record_hash,
+    seal,
+)
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parents[1] / "vectors" / "events.json").read_text())
 

@@ -14,7 +14,12 @@ from scribe import Scribe
 
 from quire_journal import replay
 from quire_journal.check import check
-from quire_journal.events import (
+from quire_journal.export import FORMATS
+from quire_journal.export.lines import EventLine, decode_line, schema, stored_record
+from quire_journal.export.source import Source, Stretch
+from quire_journal.importing import Imported, NotAnExport, import_lines
+from quire_journal.log import Store, u64
+from quire_journal.model.events import (
     BY_KIND,
     FOLDER,
     LINK,
@@ -33,13 +38,8 @@ from quire_journal.events import (
     WriterIntroduced,
     WritesAbandoned,
 )
-from quire_journal.export import FORMATS
-from quire_journal.export.lines import EventLine, decode_line, schema, stored_record
-from quire_journal.export.source import Source, Stretch
-from quire_journal.ids import blob_id
-from quire_journal.importing import Imported, NotAnExport, import_lines
-from quire_journal.log import Store, u64
-from quire_journal.records import decode_record, encode_event, encode_record, record_hash
+from quire_journal.model.ids import blob_id
+from quire_journal.model.records import decode_record, encode_event, encode_record, record_hash
 from quire_journal.stores.memory import MemoryStore
 
 SOUND = b"first\nsecond\n"

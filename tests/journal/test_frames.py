@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from quire_journal import frames
 from quire_journal.blob_rows import Stored
 from quire_journal.entropy import TABLES
-from quire_journal.records import Damaged
+from quire_journal.model.records import Damaged
 from quire_journal.zstd import zstd
 
 sys.path.append(str(Path(__file__).parents[1] / "bench"))  # last: a row of the benchmark is called `mcp`

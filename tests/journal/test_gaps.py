@@ -8,9 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scribe import BLOB, Scribe
 
-from quire_journal.events import Event, FileDeleted, FileMoved, FileWritten, JournalSalvaged, OutsideWritten, RecordLost
 from quire_journal.gaps import gaps_at, gaps_before, gaps_of, is_lost, named, version_then
-from quire_journal.line_ranges import ranges_of
+from quire_journal.model.events import (
+    Event,
+    FileDeleted,
+    FileMoved,
+    FileWritten,
+    JournalSalvaged,
+    OutsideWritten,
+    RecordLost,
+)
+from quire_journal.model.line_ranges import ranges_of
 from quire_journal.views.files import Version, standing
 from quire_journal.views.losses import Stretch
 

@@ -8,7 +8,9 @@ from scribe import ANN, ANN_KEY, BEN, BEN_KEY, SECOND, Scribe
 
 from quire_journal import blobs
 from quire_journal.blobs import NotHeld
-from quire_journal.events import (
+from quire_journal.history import History, Shown
+from quire_journal.log import u64
+from quire_journal.model.events import (
     FileDeleted,
     FileWritten,
     OutsideWritten,
@@ -16,10 +18,8 @@ from quire_journal.events import (
     WriterIntroduced,
     WritesAbandoned,
 )
-from quire_journal.history import History, Shown
-from quire_journal.ids import blob_id
-from quire_journal.log import u64
-from quire_journal.records import Damaged
+from quire_journal.model.ids import blob_id
+from quire_journal.model.records import Damaged
 from quire_journal.text import Text
 
 

@@ -17,7 +17,12 @@ from scribe import Scribe, to_purge
 
 import live
 from quire_journal.check import check
-from quire_journal.events import (
+from quire_journal.export import FORMATS
+from quire_journal.export.lines import BlobLine, EndLine, EventLine, decode_line, stored_record, written
+from quire_journal.export.source import Source, Stretch
+from quire_journal.importing import NotAnExport, import_lines
+from quire_journal.log import StoreFailed
+from quire_journal.model.events import (
     BY_KIND,
     BatchUndone,
     CheckpointNamed,
@@ -27,13 +32,8 @@ from quire_journal.events import (
     WritesAbandoned,
     WritesSettled,
 )
-from quire_journal.export import FORMATS
-from quire_journal.export.lines import BlobLine, EndLine, EventLine, decode_line, stored_record, written
-from quire_journal.export.source import Source, Stretch
-from quire_journal.importing import NotAnExport, import_lines
-from quire_journal.log import StoreFailed
+from quire_journal.model.records import GENESIS, Record, decode_record, encode_record, link, record_hash
 from quire_journal.purging import Wanted
-from quire_journal.records import GENESIS, Record, decode_record, encode_record, link, record_hash
 from quire_journal.stores.memory import MemoryStore
 
 T = TypeVar("T")

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from quire_journal import FORMAT, addresses, blobs, frames, replay, watermarks
 from quire_journal.blobs import NotHeld
 from quire_journal.check import check
-from quire_journal.events import Event, FileMoved, FileWritten, OutsideWritten, WorkspaceOpened, WritesSettled
 from quire_journal.history import History
-from quire_journal.ids import OUTSIDE, BatchId, WriterId, blob_id
 from quire_journal.journal import Entry, Journal, NewerFormat
 from quire_journal.log import TABLES, OutOfOrder, Store, StoreFailed, u64
 from quire_journal.migrating import HEAD_KEY, head_row
-from quire_journal.records import GENESIS, Damaged, Record, decode_record, encode_record, link, record_hash
+from quire_journal.model.events import Event, FileMoved, FileWritten, OutsideWritten, WorkspaceOpened, WritesSettled
+from quire_journal.model.ids import OUTSIDE, BatchId, WriterId, blob_id
+from quire_journal.model.records import GENESIS, Damaged, Record, decode_record, encode_record, link, record_hash
 from quire_journal.stores.lmdb import LmdbStore
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.text import Text

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scribe import ANN, ANN_KEY, BEN, BEN_KEY, SECOND, Scribe
 
-from quire_journal.events import (
+from quire_journal.model.events import (
     Event,
     LeaseBroken,
     LeaseExpired,

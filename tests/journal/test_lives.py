@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from scribe import ANN, BEN, Scribe
 
-from quire_journal.events import FOLDER, FileDeleted, FileMoved, OutsideDeleted, OutsideMoved, OutsideWritten
-from quire_journal.ids import blob_id
 from quire_journal.lives import lives
+from quire_journal.model.events import FOLDER, FileDeleted, FileMoved, OutsideDeleted, OutsideMoved, OutsideWritten
+from quire_journal.model.ids import blob_id
 
 ONE, TWO = b"one\n", b"two\n"
 

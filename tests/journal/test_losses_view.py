@@ -5,10 +5,10 @@ from __future__ import annotations
 from scribe import ANN, Scribe
 
 from quire_journal.check import check
-from quire_journal.events import BytesGone, FileWritten, JournalSalvaged, Purged
-from quire_journal.ids import blob_id
 from quire_journal.log import u64
-from quire_journal.records import record_hash
+from quire_journal.model.events import BytesGone, FileWritten, JournalSalvaged, Purged
+from quire_journal.model.ids import blob_id
+from quire_journal.model.records import record_hash
 from quire_journal.replay import dump, rebuild
 from quire_journal.views import losses
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quire_journal.mapped_paths import BadMap, checked, mapped, parsed
+from quire_journal.model.path_map import BadMap, checked, mapped, parsed
 
 MAP = parsed("/workspace=/home/me/site:/workspace/lib=/opt/lib")
 

@@ -15,16 +15,16 @@ from older import PATH, VECTORS, old_journal
 
 from quire_journal import FORMAT, addresses, blobs, frames, repacking
 from quire_journal.check import check
-from quire_journal.events import FileWritten
 from quire_journal.export import FORMATS
 from quire_journal.export.source import Source, Stretch
 from quire_journal.history import History
-from quire_journal.ids import BatchId, WriterId, blob_id
 from quire_journal.importing import import_lines
 from quire_journal.journal import Entry, Journal
 from quire_journal.log import Writing, u64
 from quire_journal.migrating import HEAD_KEY, MIGRATIONS, head_row, migrate
-from quire_journal.records import Damaged, decode_record
+from quire_journal.model.events import FileWritten
+from quire_journal.model.ids import BatchId, WriterId, blob_id
+from quire_journal.model.records import Damaged, decode_record
 from quire_journal.stores.lmdb import LmdbStore
 from quire_journal.stores.memory import MemoryStore
 

@@ -11,11 +11,11 @@ from scribe import to_purge
 
 from quire_journal import blobs, frames, pieces, purging
 from quire_journal.check import check
-from quire_journal.events import OutsideWritten
-from quire_journal.ids import OUTSIDE, BatchId, blob_id
 from quire_journal.journal import Entry, Journal
 from quire_journal.log import Store, Writing, u64
-from quire_journal.records import Damaged
+from quire_journal.model.events import OutsideWritten
+from quire_journal.model.ids import OUTSIDE, BatchId, blob_id
+from quire_journal.model.records import Damaged
 from quire_journal.stores.lmdb import LmdbStore
 from quire_journal.stores.memory import MemoryStore
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from letters import letters
-from quire_journal.plain import MOST_NAME, plain, plain_name
+from quire_journal.model.sanitize import MOST_NAME, plain, plain_name
 
 UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 nasty = st.text(letters() | st.sampled_from("\x00\x1b\n\t\u061c\u200e\u202e\u2066\u2069\ufeff\u2028\ud800 "))

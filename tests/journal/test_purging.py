@@ -16,7 +16,13 @@ from quire_journal import blobs, purging, views
 from quire_journal.any_of import AnyOf
 from quire_journal.check import Finding, check
 from quire_journal.check_end import check_end
-from quire_journal.events import (
+from quire_journal.export import jsonl
+from quire_journal.export.source import Source, Stretch
+from quire_journal.history import History
+from quire_journal.importing import NotAnExport, import_lines
+from quire_journal.journal import Entry, Journal
+from quire_journal.log import TABLES, Store, u64
+from quire_journal.model.events import (
     BatchUndone,
     BurstBegun,
     CaptureFailed,
@@ -33,15 +39,9 @@ from quire_journal.events import (
     WriterIntroduced,
     WritesAbandoned,
 )
-from quire_journal.export import jsonl
-from quire_journal.export.source import Source, Stretch
-from quire_journal.history import History
-from quire_journal.ids import BatchId, WriterId, blob_id
-from quire_journal.importing import NotAnExport, import_lines
-from quire_journal.journal import Entry, Journal
-from quire_journal.log import TABLES, Store, u64
+from quire_journal.model.ids import BatchId, WriterId, blob_id
+from quire_journal.model.records import Damaged, decode_record
 from quire_journal.purging import Change, Looking, Texts, Wanted
-from quire_journal.records import Damaged, decode_record
 from quire_journal.refolding import ViewsElsewhere
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views import VIEWS

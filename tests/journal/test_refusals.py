@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quire_journal.refusals import CODES, Refused
+from quire_journal.model.refusals import CODES, Refused
 
 
 def test_every_code_has_its_next_step() -> None:

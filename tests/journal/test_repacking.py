@@ -11,8 +11,8 @@ import pytest
 
 from quire_journal import blobs, frames
 from quire_journal.blob_rows import Stored
-from quire_journal.ids import blob_id
 from quire_journal.log import Store, u64
+from quire_journal.model.ids import blob_id
 from quire_journal.repacking import AT_ONCE, Repacking
 from quire_journal.stores.memory import MemoryStore
 

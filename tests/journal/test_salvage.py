@@ -16,7 +16,12 @@ from quire_journal import FORMAT, blob_rows, frames, views, watermarks
 from quire_journal.blob_rows import Stored
 from quire_journal.check import check
 from quire_journal.check_end import check_end
-from quire_journal.events import (
+from quire_journal.history import History
+from quire_journal.journal import Entry, Journal, NewerFormat
+from quire_journal.log import u64
+from quire_journal.migrating import HEAD_KEY
+from quire_journal.missing import missing
+from quire_journal.model.events import (
     BurstBegun,
     CheckpointNamed,
     EditRefused,
@@ -27,14 +32,9 @@ from quire_journal.events import (
     RecordLost,
     WriterIntroduced,
 )
-from quire_journal.history import History
-from quire_journal.ids import BatchId, WriterId, blob_id
-from quire_journal.journal import Entry, Journal, NewerFormat
-from quire_journal.log import u64
-from quire_journal.migrating import HEAD_KEY
-from quire_journal.missing import missing
+from quire_journal.model.ids import BatchId, WriterId, blob_id
+from quire_journal.model.records import decode_record, encode_event, encode_record, record_hash
 from quire_journal.purging import Looking, Wanted
-from quire_journal.records import decode_record, encode_event, encode_record, record_hash
 from quire_journal.salvage import salvage, sentence
 from quire_journal.stores.lmdb import LmdbStore
 from quire_journal.stores.lmdb_pages import Pages

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from quire_journal.ids import blob_id
+from quire_journal.model.ids import blob_id
 from quire_journal.splice import Splice, apply, carry_ranges, clash, moved_ranges, shift_lines, trim
 from quire_journal.text import BOM, HASHED_STEP, Text
 

@@ -20,7 +20,7 @@ import pytest
 import live
 from disks import fill
 from quire_journal.log import TABLES, JournalGone, Store, StoreFailed, u64
-from quire_journal.records import Damaged
+from quire_journal.model.records import Damaged
 from quire_journal.stores import STORES, Durability, UnfitFolder
 from quire_journal.stores.disk import file_system, require_fit
 from quire_journal.stores.lmdb import LmdbStore

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire_journal.line_ranges import merge_ranges, ranges_of, without
+from quire_journal.model.line_ranges import merge_ranges, ranges_of, without
 from quire_journal.text import BOM, Text, content_lines, shown
 
 ANY_BYTES = st.one_of(

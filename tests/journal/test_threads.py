@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from quire_journal import limits
+from quire_journal.model import limits
 from quire_journal.threads import Pool, Thread, alive, side_by_side
 
 TOO_MUCH = 1 << 47

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from scribe import ANN, BEN, BLOB, Scribe
 
-from quire_journal.events import FOLDER, LINK, CaptureFailed, FileDeleted, FileMoved, OutsideDeleted, OutsideWritten
-from quire_journal.ids import blob_id
 from quire_journal.lives import lives
+from quire_journal.model.events import (
+    FOLDER,
+    LINK,
+    CaptureFailed,
+    FileDeleted,
+    FileMoved,
+    OutsideDeleted,
+    OutsideWritten,
+)
+from quire_journal.model.ids import blob_id
 from quire_journal.unwind import Unwound, unwind
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from quire_journal.events import BY_KIND
-from quire_journal.records import Record
-from quire_journal.upcast import UPCASTERS, Upcaster, lift, make_tag, parse_tag
+from quire_journal.model.events import BY_KIND
+from quire_journal.model.records import Record
+from quire_journal.model.upcast import UPCASTERS, Upcaster, lift, make_tag, parse_tag
 
 PAINT: dict[tuple[str, int], Upcaster] = {
     ("file_painted", 1): lambda fields: [*fields, "matt"],

@@ -6,7 +6,8 @@ import pytest
 from scribe import ANN, ANN_KEY, BEN, BEN_KEY, BLOB, Scribe
 
 from quire_journal import views
-from quire_journal.events import (
+from quire_journal.log import TABLES
+from quire_journal.model.events import (
     FOLDER,
     LINK,
     BytesDisplaced,
@@ -24,7 +25,6 @@ from quire_journal.events import (
     WriterIntroduced,
     WritesAbandoned,
 )
-from quire_journal.log import TABLES
 from quire_journal.views import callers, paths
 
 

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scribe import ANN, BEN, Scribe
 
-from quire_journal.events import (
+from quire_journal.line_hash import hash8
+from quire_journal.model.events import (
     CaptureFailed,
     FileMoved,
     OutsideDeleted,
     ReadServed,
     WritesAbandoned,
 )
-from quire_journal.line_hash import hash8
 from quire_journal.text import BOM, Text
 from quire_journal.views import anchors
 

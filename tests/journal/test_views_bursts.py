@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scribe import ANN, ANN_KEY, BEN, SECOND, Scribe
 
-from quire_journal.events import (
+from quire_journal.model.events import (
     BurstBegun,
     BurstEnded,
     CaptureFailed,

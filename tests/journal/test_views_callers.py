@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scribe import ANN, ANN_KEY, BEN, BEN_KEY, BLOB, Scribe
 
-from quire_journal.events import (
+from quire_journal.model.events import (
     BatchUndone,
     CheckpointCommitted,
     CheckpointDropped,

@@ -134,7 +134,7 @@ def open_client(wanted: Opening) -> Client:
     """A connected client. Raises NoDaemon or WorkspaceRefused."""
     from quire_client.api import Client
     from quire_client.start import Door
-    from quire_journal.messages import Caller
+    from quire_journal.model.messages import Caller
 
     door = Door(wanted.place, wanted.start, wanted.told)
     return Client(door, Caller(wanted.agent, wanted.session), wanted.timeout_s).open()
@@ -304,7 +304,7 @@ class Invocation:
         """
         if not path:
             raise Usage("A path is empty; `.` names the whole folder.")
-        from quire_journal.ids import journal_path
+        from quire_journal.model.ids import journal_path
         from quire_journal.places import at_home
 
         above = os.path.realpath(self.folder)
@@ -462,7 +462,7 @@ def chosen(what: str, given: str, choices: Sequence[str]) -> str:
     """`given`, which must be one of `choices`. Raises Usage, which names them all and the nearest."""
     if given in choices:
         return given
-    from quire_journal.refusals import did_you_mean
+    from quire_journal.model.refusals import did_you_mean
 
     raise Usage(f"{what} is {either(choices)}, not {given!r}.{did_you_mean(given, choices)}")
 

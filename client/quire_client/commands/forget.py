@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from quire_client import render
 from quire_client.commands.base import Command, Invocation, Opening, Option, Usage
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 
 if TYPE_CHECKING:
     from quire_client.forgetting import KnownJournal

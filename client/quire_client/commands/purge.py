@@ -9,7 +9,7 @@ from typing import Any, Final
 from quire_client import render
 from quire_client.commands.base import Command, Invocation, Option, Usage
 from quire_client.progress import Progress
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 
 TIMEOUT_S: Final = 3600.0
 """All stored bytes may have to be read; --timeout shortens it."""

@@ -32,7 +32,7 @@ def run(call: Invocation) -> int:
         raise Surplus(rest[1])
     if rest:
         call.options = {**call.options, "workspace": str(call.folder / rest[0])}
-    from quire_journal.refusals import Refused
+    from quire_journal.model.refusals import Refused
 
     try:
         return what[action](call)
@@ -61,7 +61,7 @@ def install(call: Invocation) -> int:
 def uninstall(call: Invocation) -> int:
     """Let the service manager forget it, and remove our files. Raises `Refused` where it cannot be stopped."""
     from quire_client.setup import writing
-    from quire_journal.refusals import Refused
+    from quire_journal.model.refusals import Refused
 
     service = _service(call)
     others = _other_instances(service)
@@ -124,7 +124,7 @@ def status(call: Invocation) -> int:
 def _service(call: Invocation) -> Service:
     from quire_client.commands.setup import entry_point
     from quire_client.service import units
-    from quire_journal.refusals import Refused
+    from quire_journal.model.refusals import Refused
 
     quired = os.path.join(os.path.dirname(entry_point()), "quired")
     if not os.access(quired, os.X_OK):

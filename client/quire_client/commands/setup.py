@@ -30,7 +30,7 @@ def run(call: Invocation) -> int:
 def change(call: Invocation, act: Callable[[File], Callable[[str], str]], done: str) -> int:
     """Change the files of one agent by `act`; `done` says in a word or two what was done to it."""
     from quire_client.setup import agents, writing
-    from quire_journal.refusals import Refused
+    from quire_journal.model.refusals import Refused
 
     agent = call.one_argument("AGENT")
     chosen("AGENT", agent, [*AGENTS])
@@ -88,7 +88,7 @@ def _project(call: Invocation) -> Path:
 
 def entry_point() -> str:
     """The absolute path of this installation's `quire`. An agent has a PATH of its own. Raises Refused."""
-    from quire_journal.refusals import Refused
+    from quire_journal.model.refusals import Refused
 
     beside = os.path.join(os.path.dirname(os.path.abspath(sys.executable)), "quire")
     called = os.path.abspath(sys.argv[0])

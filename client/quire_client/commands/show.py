@@ -45,7 +45,7 @@ def run(call: Invocation) -> int:
 
 def _what(call: Invocation, given: str) -> dict[str, Any]:
     """The arguments that name the version. Without `@` it is the token alone, its number, or a path as it is."""
-    from quire_journal.ids import parse_version_token
+    from quire_journal.model.ids import parse_version_token
 
     path, point = call.path_at(given)
     if not point and is_number(given):

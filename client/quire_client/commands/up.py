@@ -63,7 +63,7 @@ def run(call: Invocation) -> int:
 
 def _unasked(call: Invocation) -> int | None:
     """The exit status where a folder has too many files and nobody agreed to record them; None: go on."""
-    from quire_journal.refusals import Refused
+    from quire_journal.model.refusals import Refused
 
     root = call.place.root
     if sum(1 for _ in zip(files_of(root), range(MANY_FILES + 1), strict=False)) <= MANY_FILES:

@@ -15,8 +15,8 @@ from typing import Any, Final, Protocol
 
 from quire_client.calling import waits_s
 from quire_client.failures import NoDaemon
+from quire_journal.model.refusals import Refused
 from quire_journal.places import WorkspaceRefused
-from quire_journal.refusals import Refused
 
 Answer = dict[str, Any]
 

@@ -18,8 +18,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from quire_journal.model.refusals import Refused
 from quire_journal.places import Place, state_home
-from quire_journal.refusals import Refused
 
 MARK: Final = "Written by `quire service install`"
 """Stands in every file of ours."""

@@ -19,7 +19,7 @@ from quire_daemon.dialects.matching import Lines, count_of, normalised, occurren
 from quire_daemon.dialects.nearest import not_in
 from quire_daemon.dialects.replacing import replaced
 from quire_daemon.manuals.edit_file import MANUAL
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 from quire_journal.text import Text
 
 MOST_RANGES: Final = 100

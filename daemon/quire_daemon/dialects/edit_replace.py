@@ -11,7 +11,7 @@ from quire_daemon.dialects.named_file import NamedFile
 from quire_daemon.dialects.nearest import not_in
 from quire_daemon.dialects.replacing import replaced_everywhere
 from quire_daemon.manuals.edit_replace import MANUAL
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 
 
 class ReplaceParams(NamedFile, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ from quire_daemon.dialects.nearest import not_in
 from quire_daemon.dialects.replacing import replaced
 from quire_daemon.manuals.hashline_edit import MANUAL
 from quire_journal.line_hash import SHOWN_DIGITS, hash8, line_id
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 from quire_journal.splice import Splice
 from quire_journal.text import Text, content_lines
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Final
 
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 from quire_journal.text import BOM, Text
 
 MOST_REPLACEMENTS: Final = 200_000

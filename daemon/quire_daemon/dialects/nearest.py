@@ -15,7 +15,7 @@ from typing import Any, Final
 from unicodedata import normalize
 
 from quire_daemon.dialects.matching import normalised
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 from quire_journal.text import Text, shown
 
 COMPARED_LINES: Final = 20_000

@@ -9,7 +9,7 @@ from typing import Final, Literal, NoReturn
 import msgspec
 from msgspec.structs import replace
 
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 from quire_journal.text import BOM, Text
 
 _OWN_LINES: Final = (b"*** ", b"diff --git ", b"--- ", b"+++ ", b"@@")

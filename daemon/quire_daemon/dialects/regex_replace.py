@@ -28,8 +28,8 @@ from quire_daemon.search import (
     TimedOut,
     TooLarge,
 )
-from quire_journal import limits
-from quire_journal.refusals import Refused
+from quire_journal.model import limits
+from quire_journal.model.refusals import Refused
 
 SHOWN_CHARS: Final = 80
 """Of the pattern, in messages."""

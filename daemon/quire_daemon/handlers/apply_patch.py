@@ -46,10 +46,10 @@ from quire_daemon.handlers.staleness import (
 )
 from quire_daemon.overlap import Lines, lines_of
 from quire_daemon.rebase import Conflict, carried
-from quire_journal.ids import version_token
-from quire_journal.line_ranges import Ranges
-from quire_journal.refusals import Refused
-from quire_journal.sentences import counted
+from quire_journal.model.ids import version_token
+from quire_journal.model.line_ranges import Ranges
+from quire_journal.model.phrasing import counted
+from quire_journal.model.refusals import Refused
 from quire_journal.splice import Splice, apply, trim
 from quire_journal.text import Text
 

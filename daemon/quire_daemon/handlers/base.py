@@ -16,10 +16,10 @@ import msgspec
 from quire_daemon.config import Settings
 from quire_daemon.safety import Grammars, no_grammars
 from quire_daemon.search import Answer, Search
-from quire_journal.events import Event, WriterIntroduced
 from quire_journal.history import History
-from quire_journal.ids import WriterId
-from quire_journal.refusals import Refused
+from quire_journal.model.events import Event, WriterIntroduced
+from quire_journal.model.ids import WriterId
+from quire_journal.model.refusals import Refused
 from quire_journal.text import Text
 from quire_journal.views.files import Version
 from quire_journal.views.leases import Lease

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from quire_daemon.handlers.log_filter import VERSION_KINDS, path_filter
-from quire_journal.events import FOLDER, BatchUndone, paths_of
 from quire_journal.history import History
-from quire_journal.ids import OUTSIDE
 from quire_journal.lives import Step
-from quire_journal.records import Record
+from quire_journal.model.events import FOLDER, BatchUndone, paths_of
+from quire_journal.model.ids import OUTSIDE
+from quire_journal.model.records import Record
 from quire_journal.views.files import Version
 
 SPARSE: Final = 8

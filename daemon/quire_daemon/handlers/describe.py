@@ -22,8 +22,8 @@ from quire_daemon.manuals.filling import filled
 from quire_daemon.manuals.summary import ascii_text, summary
 from quire_daemon.manuals.writing import CHANGED
 from quire_daemon.schemas import Schema, described, flat, one_shape, without
-from quire_journal.refusals import Refused, did_you_mean
-from quire_journal.sentences import counted
+from quire_journal.model.phrasing import counted
+from quire_journal.model.refusals import Refused, did_you_mean
 
 ANY_PATH: Final = ("apply_patch",)
 """Tools of the writing kind that name their files elsewhere: `path` means nothing there."""

@@ -15,7 +15,7 @@ from quire_daemon.dialects.edit_file import EDIT_FILE, FileParams
 from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.edit import answering, decide_on
 from quire_daemon.handlers.preconditions import require_text
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 
 
 def decide(params: FileParams, world: World) -> Decision:

@@ -14,8 +14,8 @@ from quire_daemon.handlers.staleness import Basis, find_basis, find_basis_of_who
 from quire_daemon.overlap import WHOLE
 from quire_daemon.rebase import Conflict
 from quire_journal.diff import changed_ranges
-from quire_journal.events import Event, FileDeleted, FileMoved, ReadServed
-from quire_journal.ids import version_token
+from quire_journal.model.events import Event, FileDeleted, FileMoved, ReadServed
+from quire_journal.model.ids import version_token
 from quire_journal.splice import Splice
 from quire_journal.text import Text
 

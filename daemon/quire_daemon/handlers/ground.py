@@ -20,9 +20,9 @@ from quire_daemon import globs
 from quire_journal.blobs import NotHeld
 from quire_journal.carry import changes
 from quire_journal.diff import diff
-from quire_journal.events import REGULAR
 from quire_journal.history import History
-from quire_journal.line_ranges import LineRange, merge_ranges
+from quire_journal.model.events import REGULAR
+from quire_journal.model.line_ranges import LineRange, merge_ranges
 from quire_journal.splice import Splice
 from quire_journal.text import Text
 from quire_journal.views.files import Version

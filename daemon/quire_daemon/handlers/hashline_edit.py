@@ -9,7 +9,7 @@ from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.edit import answering, decide_on
 from quire_daemon.handlers.files import deletion, movement
 from quire_daemon.handlers.staleness import current_version
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 
 
 def decide(params: HashlineParams, world: World) -> Decision:

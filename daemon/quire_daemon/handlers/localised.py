@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final
 
 from quire_journal.line_hash import LineHashes
-from quire_journal.line_ranges import Ranges, merge_ranges, ranges_of
+from quire_journal.model.line_ranges import Ranges, merge_ranges, ranges_of
 from quire_journal.splice import Splice
 from quire_journal.text import Text
 

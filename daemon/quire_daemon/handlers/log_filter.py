@@ -10,12 +10,12 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon import globs
-from quire_journal.events import BY_KIND, FOLDER, BytesDisplaced, WriterIntroduced, paths_of
 from quire_journal.history import History
-from quire_journal.ids import OUTSIDE, inside_escaped, is_escaped, journal_path, percent_escaped, unescaped
-from quire_journal.records import Record
-from quire_journal.refusals import Refused, did_you_mean
-from quire_journal.upcast import parse_tag
+from quire_journal.model.events import BY_KIND, FOLDER, BytesDisplaced, WriterIntroduced, paths_of
+from quire_journal.model.ids import OUTSIDE, inside_escaped, is_escaped, journal_path, percent_escaped, unescaped
+from quire_journal.model.records import Record
+from quire_journal.model.refusals import Refused, did_you_mean
+from quire_journal.model.upcast import parse_tag
 from quire_journal.views import terms
 from quire_journal.views.files import OUTSIDE_WRITES, TOOL_WRITES
 

@@ -12,7 +12,7 @@ from quire_daemon.dialects import DIALECTS
 from quire_daemon.handlers.base import Decision, Tool, World, no_paths
 from quire_daemon.manuals import apply_patch, delete_file, move_file, read_file, write_file, writing
 from quire_daemon.manuals.filling import filled
-from quire_journal.refusals import Refused, did_you_mean
+from quire_journal.model.refusals import Refused, did_you_mean
 
 MOST_SHOWN: Final = 80
 """Characters of an unknown name that a refusal repeats."""

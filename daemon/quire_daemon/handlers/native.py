@@ -47,12 +47,12 @@ from quire_daemon.overlap import (
     strongest,
 )
 from quire_journal.diff import changed_ranges, diff
-from quire_journal.events import BurstBegun, BurstEnded, EditRefused, Event, ReadServed
 from quire_journal.history import History
-from quire_journal.line_ranges import Ranges, merge_ranges
-from quire_journal.plain import plain
-from quire_journal.refusals import Refused
-from quire_journal.sentences import counted
+from quire_journal.model.events import BurstBegun, BurstEnded, EditRefused, Event, ReadServed
+from quire_journal.model.line_ranges import Ranges, merge_ranges
+from quire_journal.model.phrasing import counted
+from quire_journal.model.refusals import Refused
+from quire_journal.model.sanitize import plain
 from quire_journal.text import Text
 from quire_journal.views.bursts import Burst
 from quire_journal.views.files import OUTSIDE_TYPE, Version, standing

@@ -23,7 +23,8 @@ from quire_daemon.overlap import Lines
 from quire_daemon.safety import Grammars
 from quire_journal import secret_texts
 from quire_journal.diff import changed_ranges, first_difference
-from quire_journal.events import (
+from quire_journal.line_hash import LineHashes
+from quire_journal.model.events import (
     CheckpointRolledBack,
     CheckpointSaved,
     EditRefused,
@@ -32,14 +33,13 @@ from quire_journal.events import (
     FileWritten,
     ReadServed,
 )
-from quire_journal.ids import version_token
-from quire_journal.line_hash import LineHashes
-from quire_journal.line_ranges import Ranges, merge_ranges, without
-from quire_journal.refusals import Refused
-from quire_journal.sentences import counted
+from quire_journal.model.ids import version_token
+from quire_journal.model.line_ranges import Ranges, merge_ranges, without
+from quire_journal.model.phrasing import counted
+from quire_journal.model.refusals import Refused
+from quire_journal.model.uncaptured import HOLDS_SECRET, PURGED, SECRET
 from quire_journal.splice import Splice, carry_ranges
 from quire_journal.text import Text
-from quire_journal.uncaptured import HOLDS_SECRET, PURGED, SECRET
 
 CLEAN, SUSPICIOUS, OFF = "clean", "suspicious", "off"
 

@@ -21,10 +21,10 @@ from quire_daemon.rebase import ByCaller, ByOthers
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import diff
 from quire_journal.history import History
-from quire_journal.ids import parse_version_token, version_token
-from quire_journal.line_ranges import Ranges, merge_ranges
 from quire_journal.missing import missing
-from quire_journal.refusals import Refused
+from quire_journal.model.ids import parse_version_token, version_token
+from quire_journal.model.line_ranges import Ranges, merge_ranges
+from quire_journal.model.refusals import Refused
 from quire_journal.splice import Splice, carry_ranges, moved_ranges
 from quire_journal.text import Text
 from quire_journal.views.files import Version, standing

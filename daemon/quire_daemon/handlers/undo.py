@@ -42,9 +42,9 @@ from quire_daemon.handlers.undoing_told import (
 from quire_daemon.handlers.unwinding import Foreseen, foresee, implied_by, left_alone, stayed
 from quire_journal.gaps import RECORD_LOST, gaps_after, gaps_json, named, warning
 from quire_journal.history import History
-from quire_journal.ids import version_token
-from quire_journal.refusals import Refused
-from quire_journal.sentences import counted
+from quire_journal.model.ids import version_token
+from quire_journal.model.phrasing import counted
+from quire_journal.model.refusals import Refused
 
 P = TypeVar("P", UndoParams, RedoParams, RollbackParams, RestoreParams)
 

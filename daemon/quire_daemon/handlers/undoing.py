@@ -8,14 +8,14 @@ from typing import Final
 import msgspec
 
 from quire_daemon.handlers.base import FileNow, World
-from quire_journal.events import (
+from quire_journal.lives import State
+from quire_journal.merging import Conflict
+from quire_journal.model.events import (
     FOLDER,
     LINK,
     REGULAR,
 )
-from quire_journal.ids import above
-from quire_journal.lives import State
-from quire_journal.merging import Conflict
+from quire_journal.model.ids import above
 from quire_journal.text import Text
 from quire_journal.unwind import Unwound
 from quire_journal.views.files import Version, standing

@@ -21,7 +21,7 @@ from quire_daemon.handlers.undoing_told import (
     places_marked,
 )
 from quire_journal.diff import diff, first_difference
-from quire_journal.events import (
+from quire_journal.model.events import (
     FOLDER,
     LINK,
     BatchUndone,
@@ -31,8 +31,8 @@ from quire_journal.events import (
     FileWritten,
     ModeChanged,
 )
-from quire_journal.ids import above, version_token
-from quire_journal.sentences import counted
+from quire_journal.model.ids import above, version_token
+from quire_journal.model.phrasing import counted
 from quire_journal.unwind import Unwound
 from quire_journal.views.files import standing
 

@@ -29,7 +29,11 @@ from quire_daemon.handlers.undoing import UNSEEN
 from quire_daemon.handlers.without import lives_without
 from quire_journal.blobs import NotHeld
 from quire_journal.carry import changes
-from quire_journal.events import (
+from quire_journal.gaps import RECORD_LOST, is_lost, version_then
+from quire_journal.history import History
+from quire_journal.lives import Life, State, Step
+from quire_journal.marking import Marked, mark, place_after
+from quire_journal.model.events import (
     FOLDER,
     REGULAR,
     BatchUndone,
@@ -41,13 +45,9 @@ from quire_journal.events import (
     WritesSettled,
     paths_of,
 )
-from quire_journal.gaps import RECORD_LOST, is_lost, version_then
-from quire_journal.history import History
-from quire_journal.ids import above, caller_name, version_token
-from quire_journal.lives import Life, State, Step
-from quire_journal.marking import Marked, mark, place_after
-from quire_journal.pausing import paced, pause
-from quire_journal.refusals import Refused
+from quire_journal.model.ids import above, caller_name, version_token
+from quire_journal.model.pause_points import paced, pause
+from quire_journal.model.refusals import Refused
 from quire_journal.splice import Along
 from quire_journal.unwind import Unwound, unwind
 from quire_journal.views.files import OUTSIDE_WRITES, TOOL_WRITES, Version, standing

@@ -7,8 +7,8 @@ from typing import Any, Final
 from quire_daemon.handlers import read
 from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.read import ReadParams
-from quire_journal.refusals import Refused
-from quire_journal.sentences import counted
+from quire_journal.model.phrasing import counted
+from quire_journal.model.refusals import Refused
 
 
 def decide(params: ReadParams, world: World) -> Decision:

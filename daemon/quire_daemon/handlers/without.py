@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from quire_daemon.handlers.batches import Batches
 from quire_daemon.handlers.choosing import Choice
-from quire_journal.events import BatchUndone
 from quire_journal.lives import Life, Step, lives
+from quire_journal.model.events import BatchUndone
 from quire_journal.unwind import unwind
 from quire_journal.views.batches import ABANDONED
 from quire_journal.views.files import Version

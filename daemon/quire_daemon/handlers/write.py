@@ -31,7 +31,7 @@ from quire_daemon.handlers.staleness import (
 from quire_daemon.overlap import Lines, lines_of
 from quire_journal.diff import diff
 from quire_journal.diff3 import merge
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 from quire_journal.splice import Splice
 from quire_journal.text import BOM, Text
 

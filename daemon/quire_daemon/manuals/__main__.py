@@ -8,7 +8,7 @@ import msgspec
 
 from quire_daemon.config import Settings
 from quire_daemon.handlers.manual import answer
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 
 
 def main(names: list[str]) -> int:

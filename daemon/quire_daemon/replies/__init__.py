@@ -13,7 +13,7 @@ import msgspec
 
 from quire_daemon.replies import daemon, edits, going_back, history, leases
 from quire_daemon.replies.base import Refusal
-from quire_journal.refusals import CODES
+from quire_journal.model.refusals import CODES
 
 REPLIES: Final[dict[str, type[msgspec.Struct]]] = {
     "read_file": edits.ReadReply,

@@ -10,7 +10,7 @@ from quire_daemon.examiner import CheckTask
 from quire_daemon.examining import Examined, examine
 from quire_daemon.jobs import Cancellation
 from quire_daemon.services.base import Host
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 
 MOST_FINDINGS: Final = 200
 """Findings that a reply lists; its message has their number."""

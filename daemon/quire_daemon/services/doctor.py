@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from quire_daemon.call import Call
 from quire_daemon.services.base import Host, NoArguments, Service
-from quire_journal.sentences import size
+from quire_journal.model.phrasing import size
 
 _INSTEAD: Final = {
     "openat2": "each folder on the way is opened and compared by itself, and without /proc a bind mount is not noticed",

@@ -17,8 +17,8 @@ from quire_journal.export import FORMATS
 from quire_journal.export.source import Source, Stretch
 from quire_journal.export.steps import BY
 from quire_journal.log import StoreFailed
+from quire_journal.model.refusals import Refused
 from quire_journal.points import parse_point
-from quire_journal.refusals import Refused
 
 
 class ExportParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -9,7 +9,7 @@ import msgspec
 from quire_daemon.call import Call
 from quire_daemon.collecting import Asked
 from quire_daemon.services.base import Host, Service
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 
 MOST_LISTED: Final = 1000
 

@@ -17,7 +17,7 @@ from quire_daemon.examining import Examined
 from quire_daemon.services.base import Host, Service
 from quire_daemon.services.checking import MOST_FINDINGS, check
 from quire_daemon.soundness import ask_for_repair, only_views
-from quire_journal.sentences import counted
+from quire_journal.model.phrasing import counted
 
 
 class RepairParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

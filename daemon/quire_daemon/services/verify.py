@@ -12,8 +12,8 @@ from quire_daemon.examiner import CheckTask
 from quire_daemon.examining import Examined
 from quire_daemon.services.base import Host, Service
 from quire_daemon.services.checking import MOST_FINDINGS, check
-from quire_journal.refusals import Refused
-from quire_journal.sentences import counted
+from quire_journal.model.phrasing import counted
+from quire_journal.model.refusals import Refused
 
 _PART: Final = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
 

@@ -50,8 +50,8 @@ from quire_daemon.workspace.values import (
     Unread,
     Vanished,
 )
-from quire_journal.ids import BlobId
-from quire_journal.refusals import Refused
+from quire_journal.model.ids import BlobId
+from quire_journal.model.refusals import Refused
 
 __all__ = [
     "COOKIES",

@@ -18,7 +18,7 @@ from typing import Final
 
 from quire_daemon.workspace import kernel
 from quire_daemon.workspace.values import Vanished
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 
 FOLDERS: Final = ".quire/blanks"
 

@@ -12,8 +12,8 @@ from typing import Final
 from quire_daemon.handlers.base import Make
 from quire_daemon.workspace.confine import Beneath, close
 from quire_daemon.workspace.values import InDoubt, Lost, NotRegular, Swapped, Vanished
-from quire_journal.events import LINK
-from quire_journal.refusals import Refused
+from quire_journal.model.events import LINK
+from quire_journal.model.refusals import Refused
 
 UNFINISHED: Final = 0o700
 """Mode of a folder that is made, until it gets its own."""

@@ -22,9 +22,9 @@ from quire_daemon.config import Policy
 from quire_daemon.globs import matches
 from quire_daemon.workspace.confine import Beneath, refusal
 from quire_daemon.workspace.values import HeldOpen, Look, NoPath, NotRegular, Place, Vanished
-from quire_journal.refusals import Refused
-from quire_journal.reserved import RESERVED, fold
-from quire_journal.reserved import disguised as disguised_name
+from quire_journal.model.refusals import Refused
+from quire_journal.model.reserved_names import RESERVED, fold
+from quire_journal.model.reserved_names import disguised as disguised_name
 
 _NO_DESCRIPTORS: Final = (errno.EMFILE, errno.ENFILE)
 _MAX_LINKS: Final = 40  # the kernel's own limit

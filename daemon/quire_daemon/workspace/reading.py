@@ -26,7 +26,7 @@ from quire_daemon.workspace.values import (
     TooLarge,
     Vanished,
 )
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 
 RACY_NS: Final = 12_000_000
 """A change this old, in ns, has a stamp that no later change can share: three ticks of 4 ms, the usual longest."""

@@ -15,7 +15,7 @@ from quire_daemon.workspace.reading import Held, read_all
 from quire_daemon.workspace.staging import Staged
 from quire_daemon.workspace.trading import Trading
 from quire_daemon.workspace.values import InDoubt, Lost, NotRegular, Swapped, Vanished
-from quire_journal.events import FOLDER
+from quire_journal.model.events import FOLDER
 
 
 class Reverting:

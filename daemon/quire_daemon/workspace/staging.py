@@ -42,7 +42,7 @@ from quire_daemon.workspace.confine import Beneath, refusal
 from quire_daemon.workspace.lingering import unlink
 from quire_daemon.workspace.reading import Held, Reading, read_all
 from quire_daemon.workspace.values import HeldOpen, NotRegular, Protection, Signature, Vanished
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 from quire_journal.threads import side_by_side
 
 PART: Final = "part"

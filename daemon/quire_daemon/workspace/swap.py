@@ -34,7 +34,7 @@ from quire_daemon.workspace.reverting import Reverting
 from quire_daemon.workspace.staging import Staged, copy_identity
 from quire_daemon.workspace.trading import Trading
 from quire_daemon.workspace.values import InDoubt, Lost, NotRegular, Swapped, Vanished
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 
 STEPS: Final = (
     "stage.written",  # content, owner and mode are in the unnamed file

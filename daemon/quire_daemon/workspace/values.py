@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 
 
 class Signature(msgspec.Struct, frozen=True, gc=False):

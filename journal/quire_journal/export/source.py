@@ -15,12 +15,12 @@ import msgspec
 
 from quire_journal import addresses, blobs
 from quire_journal.blobs import BlobCache
-from quire_journal.events import LINK, REGULAR, Event, WriterIntroduced, path_after, paths_of
 from quire_journal.history import History
-from quire_journal.ids import blob_id
 from quire_journal.log import Store, u64
 from quire_journal.missing import missing
-from quire_journal.records import Damaged, Record, read_record
+from quire_journal.model.events import LINK, REGULAR, Event, WriterIntroduced, path_after, paths_of
+from quire_journal.model.ids import blob_id
+from quire_journal.model.records import Damaged, Record, read_record
 from quire_journal.views.bursts import BELONGING
 from quire_journal.views.files import Version, standing
 

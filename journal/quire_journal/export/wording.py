@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from quire_journal.events import FOLDER, WriterIntroduced
 from quire_journal.export.source import Source
 from quire_journal.export.steps import Change, Step, git_mode
-from quire_journal.ids import OUTSIDE, above, writer_name
-from quire_journal.plain import plain
-from quire_journal.reserved import disguised
-from quire_journal.sentences import counted
+from quire_journal.model.events import FOLDER, WriterIntroduced
+from quire_journal.model.ids import OUTSIDE, above, writer_name
+from quire_journal.model.phrasing import counted
+from quire_journal.model.reserved_names import disguised
+from quire_journal.model.sanitize import plain
 
 MOST_SUBJECT: Final = 72
 _MOST_PATH: Final = 300

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from quire_journal.records import Damaged
+from quire_journal.model.records import Damaged
 
 ADVICE: Final = "stop the daemon and keep a copy of the folder before anything else"
 

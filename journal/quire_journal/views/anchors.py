@@ -23,7 +23,9 @@ import msgspec
 
 from quire_journal import blobs
 from quire_journal.diff import breaks_between, common_bytes
-from quire_journal.events import (
+from quire_journal.line_hash import hash8_each, pack
+from quire_journal.log import Reading, Writing, u32, u64
+from quire_journal.model.events import (
     REGULAR,
     BytesGone,
     Event,
@@ -36,9 +38,7 @@ from quire_journal.events import (
     ReadServed,
     WritesAbandoned,
 )
-from quire_journal.line_hash import hash8_each, pack
-from quire_journal.log import Reading, Writing, u32, u64
-from quire_journal.records import Record
+from quire_journal.model.records import Record
 from quire_journal.text import BOM, Text
 from quire_journal.views import losses
 from quire_journal.views.files import Version, abandoned_writes, older, version, versions

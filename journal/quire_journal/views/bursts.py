@@ -19,15 +19,15 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.events import (
+from quire_journal.log import Reading, Writing, u64
+from quire_journal.model.events import (
     BurstBegun,
     BurstEnded,
     Event,
     paths_of,
 )
-from quire_journal.evidence import DISPLACED, READ, SCANNED, WATCHED
-from quire_journal.log import Reading, Writing, u64
-from quire_journal.records import Record
+from quire_journal.model.evidence import DISPLACED, READ, SCANNED, WATCHED
+from quire_journal.model.records import Record
 from quire_journal.views.files import OUTSIDE_WRITES, TOOL_WRITES
 from quire_journal.views.writers import caller_of
 

@@ -8,7 +8,8 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.events import (
+from quire_journal.log import Reading, Writing, u32
+from quire_journal.model.events import (
     CheckpointCommitted,
     CheckpointDropped,
     CheckpointNamed,
@@ -16,8 +17,7 @@ from quire_journal.events import (
     CheckpointSaved,
     Event,
 )
-from quire_journal.log import Reading, Writing, u32
-from quire_journal.records import Record
+from quire_journal.model.records import Record
 from quire_journal.views.paths import path_id
 
 TABLES = ("checkpoints", "edit_checkpoints")

@@ -12,7 +12,8 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.events import (
+from quire_journal.log import Reading, Writing, u32, u64
+from quire_journal.model.events import (
     REGULAR,
     BytesDisplaced,
     CaptureFailed,
@@ -27,9 +28,8 @@ from quire_journal.events import (
     OutsideWritten,
     WritesAbandoned,
 )
-from quire_journal.log import Reading, Writing, u32, u64
-from quire_journal.records import Damaged, Record, read_record
-from quire_journal.upcast import parse_tag
+from quire_journal.model.records import Damaged, Record, read_record
+from quire_journal.model.upcast import parse_tag
 from quire_journal.views.paths import path_id
 
 TABLES = ("files", "versions", "continuity")
@@ -68,7 +68,7 @@ class Version(msgspec.Struct, frozen=True, array_like=True, gc=False):
     entry: int = 0  # events.REGULAR, LINK, FOLDER
     gone: bool = False  # the path does not exist after this record
     evidence: str = ""  # of an outside version; why the bytes were displaced
-    uncaptured: str = ""  # why the bytes are not in the journal (`quire_journal.uncaptured`)
+    uncaptured: str = ""  # why the bytes are not in the journal (`quire_journal.model.uncaptured`)
     moved_from: str = ""
     moved_to: str = ""
     index: int = 0  # of this version among those of its path, from 0; NEVER_HEAD for displaced bytes

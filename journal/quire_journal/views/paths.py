@@ -10,7 +10,8 @@ import hashlib
 from functools import lru_cache
 from typing import Final
 
-from quire_journal.events import (
+from quire_journal.log import Reading, Writing, u32
+from quire_journal.model.events import (
     BytesDisplaced,
     CaptureFailed,
     CheckpointCommitted,
@@ -27,9 +28,8 @@ from quire_journal.events import (
     OutsideWritten,
     ReadServed,
 )
-from quire_journal.ids import PathId
-from quire_journal.log import Reading, Writing, u32
-from quire_journal.records import Record
+from quire_journal.model.ids import PathId
+from quire_journal.model.records import Record
 
 TABLES = ("paths", "path_ids")
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from quire_journal.events import (
+from quire_journal.log import Reading, Writing, u32
+from quire_journal.model.events import (
     Event,
     FileMoved,
     OutsideMoved,
     ReadServed,
 )
-from quire_journal.log import Reading, Writing, u32
-from quire_journal.records import Record
+from quire_journal.model.records import Record
 from quire_journal.views import files, reads
 from quire_journal.views.paths import path_id, path_of
 from quire_journal.views.writers import caller_of

@@ -12,7 +12,7 @@ from typing import Final
 import lmdb
 
 from quire_journal.log import TABLES, StoreFailed
-from quire_journal.records import Damaged
+from quire_journal.model.records import Damaged
 from quire_journal.stores.disk import NO_ROOM, takes_nothing
 from quire_journal.stores.in_use import Counted
 from quire_journal.stores.lmdb_files import ADVICE, reserve_lock_file

@@ -16,7 +16,7 @@ import lmdb
 from quire_journal import lasting
 from quire_journal.lasting import sync_path
 from quire_journal.log import TABLES, JournalGone, JournalUnseen, RowChange, StoreFailed, apply_changes
-from quire_journal.records import Damaged
+from quire_journal.model.records import Damaged
 from quire_journal.stores import Durability, redo
 from quire_journal.stores.afterimage import NAME as IMAGE
 from quire_journal.stores.afterimage import Afterimage, Looks

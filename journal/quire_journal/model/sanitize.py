@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from quire_journal.ids import blob_id
+from quire_journal.model.ids import blob_id
 
 MOST_NAME: Final = 200
 """Characters of a name."""

@@ -16,7 +16,7 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from quire_journal.line_ranges import LineRange, Ranges
+from quire_journal.model.line_ranges import LineRange, Ranges
 
 REGULAR: Final = 0
 LINK: Final = 1  # the blob is the link's target
@@ -82,7 +82,7 @@ class FileWritten(Event, frozen=True):
     inode: int = 0  # of the file that held the base: recovery tells a base that was put back from one never replaced
     entry: int = REGULAR
     dialect: str = ""
-    uncaptured: str = ""  # why the journal does not have the bytes (`quire_journal.uncaptured`)
+    uncaptured: str = ""  # why the journal does not have the bytes (`quire_journal.model.uncaptured`)
 
 
 class FileDeleted(Event, frozen=True):
@@ -151,7 +151,7 @@ class OutsideWritten(Event, frozen=True):
     blob: bytes
     size: int
     mode: int
-    evidence: str  # how it was found, in the words of `quire_journal.evidence`
+    evidence: str  # how it was found, in the words of `quire_journal.model.evidence`
     base: int = 0
     entry: int = REGULAR
     unfinished: bool = False  # someone still held it open for writing
@@ -205,7 +205,7 @@ class BytesDisplaced(Event, frozen=True):
     blob: bytes
     size: int
     why: str  # "swap" (came out of a swap that was put back), "late" (written to the replaced file)
-    uncaptured: str = ""  # why the journal does not have the bytes (`quire_journal.uncaptured`)
+    uncaptured: str = ""  # why the journal does not have the bytes (`quire_journal.model.uncaptured`)
     kept: str = ""  # where they are then: a file in the checkout
 
 
@@ -214,7 +214,7 @@ class CaptureFailed(Event, frozen=True):
 
     kind: ClassVar[str] = "capture_failed"
     path: str
-    why: str  # in the words of `quire_journal.uncaptured`
+    why: str  # in the words of `quire_journal.model.uncaptured`
     size: int = 0
     blob: bytes = b""  # the hash, where it could be computed
     mode: int = 0

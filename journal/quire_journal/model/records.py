@@ -17,9 +17,9 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_journal.events import BY_KIND, EVENTS, Event
-from quire_journal.ids import BatchId, Seq, WriterId
-from quire_journal.upcast import lift
+from quire_journal.model.events import BY_KIND, EVENTS, Event
+from quire_journal.model.ids import BatchId, Seq, WriterId
+from quire_journal.model.upcast import lift
 
 
 class Damaged(Exception):

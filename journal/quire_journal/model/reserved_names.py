@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
-from quire_journal.ids import disk_path
+from quire_journal.model.ids import disk_path
 
 RESERVED: Final = frozenset({".git", "git~1", ".quire", "quire~1"})
 """As `disguised` gives them; those with `~1` are the short names that FAT and NTFS make."""

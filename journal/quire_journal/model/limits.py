@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 from typing import Final, Literal, TypeAlias
 
-from quire_journal.refusals import Refused
+from quire_journal.model.refusals import Refused
 
 Limit: TypeAlias = Literal["", "threads", "descriptors", "memory"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
-from quire_journal.ids import is_utf8, journal_path, with_bytes_escaped
+from quire_journal.model.ids import is_utf8, journal_path, with_bytes_escaped
 
 
 class Code(NamedTuple):
