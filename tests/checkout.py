@@ -6,7 +6,7 @@ from msgspec.structs import astuple
 
 from quire_daemon.handlers.base import FileNow, Move, Put, Remove
 from quire_daemon.workspace import Lost, Swapped, Workspace
-from quire_journal.text import Text
+from quire_journal.text.text import Text
 
 LIMIT = 1 << 26
 

@@ -58,7 +58,7 @@ from quire_journal.model.ids import OUTSIDE, WriterId, blob_id, disk_path, journ
 from quire_journal.model.messages import Caller, Request
 from quire_journal.model.records import Record
 from quire_journal.stores.memory import MemoryStore
-from quire_journal.text import Text
+from quire_journal.text.text import Text
 from quire_journal.views.writers import caller_key
 from shapes import checked
 

@@ -16,7 +16,7 @@ from bench.merge_aligners import ALIGNERS, git
 from bench.merge_cases import Case, generated, merges_of
 from bench.merge_dialects import WAYS, Calls, Way, Wish
 from bench.merges import REFUSED, RIGHT, WRONG, Oracle, Outcome, Player, main, row_of
-from quire_journal.text import BOM
+from quire_journal.text.text import BOM
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is the judge")
 

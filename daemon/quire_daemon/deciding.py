@@ -41,7 +41,7 @@ from quire_journal.log import StoreFailed
 from quire_journal.model.events import EditRefused, Event, ReadServed
 from quire_journal.model.ids import Seq
 from quire_journal.model.refusals import Refused
-from quire_journal.text import Text
+from quire_journal.text.text import Text
 
 _READ_ONLY: Final = "read_only"
 """What a thought is about that changes nothing: it holds for the journal as it was."""

@@ -19,7 +19,7 @@ from quire_journal.model.ids import BlobId, blob_id, disk_path, is_escaped, jour
 from quire_journal.model.path_map import mapped
 from quire_journal.model.refusals import Refused
 from quire_journal.model.uncaptured import SECRET
-from quire_journal.text import Text
+from quire_journal.text.text import Text
 from quire_journal.views.files import standing
 
 MOST_FIRST: Final = 4

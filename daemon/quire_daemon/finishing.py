@@ -22,7 +22,7 @@ from quire_journal.history import History
 from quire_journal.model.events import LINK
 from quire_journal.model.ids import blob_id, disk_path, journal_path
 from quire_journal.model.refusals import Refused
-from quire_journal.text import Text
+from quire_journal.text.text import Text
 from quire_journal.views.files import Version, standing
 
 

@@ -56,7 +56,7 @@ from quire_journal.model.evidence import DISPLACED
 from quire_journal.model.ids import above, disk_path
 from quire_journal.model.records import Record
 from quire_journal.model.refusals import Refused
-from quire_journal.text import Text
+from quire_journal.text.text import Text
 from quire_journal.views.files import Version, standing
 
 UNWRITTEN_NS: Final = 120_000_000_000

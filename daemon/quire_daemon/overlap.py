@@ -14,11 +14,11 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.diff import diff
 from quire_journal.history import History
 from quire_journal.model.line_ranges import Ranges, merge_ranges, ranges_of
-from quire_journal.splice import Along, Splice
-from quire_journal.text import Text
+from quire_journal.text.line_diff import diff
+from quire_journal.text.splice import Along, Splice
+from quire_journal.text.text import Text
 from quire_journal.views.files import Version
 
 NONE, TOUCHING, CONFLICTING = "none", "touching", "conflicting"

@@ -37,7 +37,7 @@ from quire_journal.model.events import BytesGone, WritesSettled
 from quire_journal.model.evidence import DISPLACED
 from quire_journal.model.ids import disk_path
 from quire_journal.model.refusals import Refused
-from quire_journal.text import Text
+from quire_journal.text.text import Text
 
 STEPS: Final[tuple[str, ...]] = (
     "before_commit",

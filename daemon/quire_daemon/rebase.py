@@ -14,10 +14,10 @@ from itertools import groupby
 import msgspec
 from msgspec.structs import replace
 
-from quire_journal.diff import Block, diff
-from quire_journal.diff3 import merge
-from quire_journal.splice import Splice, apply, clash
-from quire_journal.text import Text
+from quire_journal.text.line_diff import Block, diff
+from quire_journal.text.merge3 import merge
+from quire_journal.text.splice import Splice, apply, clash
+from quire_journal.text.text import Text
 
 
 class ByOthers(tuple[Splice, ...]):

@@ -32,7 +32,7 @@ from quire_journal.model.ids import OUTSIDE, BatchId, BlobId, Seq, WriterId
 from quire_journal.path_names import PathNames
 from quire_journal.purging import Change
 from quire_journal.recent import Recent
-from quire_journal.text import Text
+from quire_journal.text.text import Text
 
 MOST_FAILED: Final = 1000  # commits that failed, of which it is known why
 

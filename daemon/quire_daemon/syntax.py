@@ -22,7 +22,7 @@ import xxhash
 
 from quire_daemon.safety import no_faults
 from quire_daemon.starting import Command, program, wired
-from quire_journal.text import Text, shown
+from quire_journal.text.text import Text, shown
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

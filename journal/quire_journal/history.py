@@ -19,7 +19,7 @@ from quire_journal.model.events import BatchUndone, Event, WriterIntroduced
 from quire_journal.model.ids import OUTSIDE, PathId, Seq, WriterId, caller_name, writer_name
 from quire_journal.model.records import Record, read_record
 from quire_journal.path_names import PathNames
-from quire_journal.text import Text
+from quire_journal.text.text import Text
 from quire_journal.views import (
     anchors,
     batches,

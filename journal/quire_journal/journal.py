@@ -21,7 +21,7 @@ from quire_journal.model.events import Event, FileMoved, OutsideMoved
 from quire_journal.model.ids import BatchId, Seq, WriterId
 from quire_journal.model.records import GENESIS, Damaged, Record, encode_record, read_record, record_hash, seal
 from quire_journal.stores import random_id
-from quire_journal.text import Text
+from quire_journal.text.text import Text
 from quire_journal.views.clock import dated
 
 CACHE_BYTES: Final = 12 * 1024 * 1024

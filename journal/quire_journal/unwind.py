@@ -21,7 +21,7 @@ from quire_journal.lives import Life, State, Step
 from quire_journal.merging import Conflict, Merging, NotARegularFile, Rest
 from quire_journal.model.events import FOLDER, LINK, REGULAR
 from quire_journal.model.evidence import WATCHED
-from quire_journal.text import Text
+from quire_journal.text.text import Text
 from quire_journal.views.files import OUTSIDE_TYPE, Version, standing
 
 

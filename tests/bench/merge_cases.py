@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.merge_aligners import git
-from quire_journal.diff import diff
-from quire_journal.splice import Splice, apply
-from quire_journal.text import Text
+from quire_journal.text.line_diff import diff
+from quire_journal.text.splice import Splice, apply
+from quire_journal.text.text import Text
 
 LEAST_LINES = 20
 MOST_LINES = 1500

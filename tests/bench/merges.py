@@ -39,8 +39,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bench.merge_aligners import ALIGNERS, Hunk, git_status, patch_of
 from bench.merge_cases import Case, generated, merges_of
 from bench.merge_dialects import PATH, WAYS, Call, Way, Wish
-from quire_journal.splice import Splice, apply
-from quire_journal.text import Text
+from quire_journal.text.splice import Splice, apply
+from quire_journal.text.text import Text
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 CASES: Final = 400

@@ -22,7 +22,7 @@ import live
 import quire_client
 from live import Live, caught_up, eventually, ok, replacing, verified
 from quire_daemon import performing, workspace
-from quire_journal.line_hash import line_id
+from quire_journal.text.line_hash import line_id
 
 sys.path.insert(0, str(Path(__file__).parent))
 from counting import FILES, FILLING, Writer, scratch, slot_line, slots

@@ -28,7 +28,7 @@ from quire_daemon.config import Policy
 from quire_daemon.handlers.base import FileNow, Put
 from quire_daemon.workspace import HeldOpen, Kept, Late, Lost, NotRegular, Staged, Swapped, Vanished, Workspace
 from quire_journal.model.refusals import Refused
-from quire_journal.text import Text
+from quire_journal.text.text import Text
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "campaigns"))
 import outsider

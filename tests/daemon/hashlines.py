@@ -6,7 +6,7 @@ from typing import Any
 
 from memory_daemon import MemoryDaemon
 from quire_daemon.config import Settings
-from quire_journal.line_hash import line_id
+from quire_journal.text.line_hash import line_id
 
 FIVE = "one\ntwo\nthree\nfour\nfive\n"
 

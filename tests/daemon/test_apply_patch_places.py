@@ -19,8 +19,8 @@ from quire_daemon.dialects.apply_patch import plan_file
 from quire_daemon.dialects.patch_text import parse_patch
 from quire_journal.model.events import FileMoved
 from quire_journal.model.refusals import Refused
-from quire_journal.splice import apply, trim
-from quire_journal.text import Text
+from quire_journal.text.splice import apply, trim
+from quire_journal.text.text import Text
 
 
 def patched(data: bytes, patch: str, known: bool = False) -> bytes:

@@ -12,7 +12,7 @@ from quire_daemon.config import Limits, Settings, load
 from quire_daemon.dialects.matching import MOST_EDITS, MOST_REPLACEMENTS
 from quire_daemon.dialects.replacing import MOST_SPLICES
 from quire_daemon.handlers import TOOLS
-from quire_journal.line_hash import hash8
+from quire_journal.text.line_hash import hash8
 
 SLOW = 15  # seconds; far more than it takes, and less than it took when each operation went through the whole file
 

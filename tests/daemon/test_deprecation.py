@@ -20,7 +20,7 @@ import quire_daemon
 from memory_daemon import SECOND, MemoryDaemon
 from quire_daemon.clock import SystemClock
 from quire_daemon.config import Dialects, EditDialect, Settings
-from quire_journal.line_hash import hash8
+from quire_journal.text.line_hash import hash8
 
 BEGAN = datetime(2026, 1, 5, 12, tzinfo=UTC)
 ENDS = BEGAN + timedelta(weeks=4)

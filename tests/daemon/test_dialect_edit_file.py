@@ -12,7 +12,7 @@ from memory_daemon import MemoryDaemon
 from quire_daemon.dialects.edit_file import FileParams
 from quire_daemon.schemas import flat
 from quire_journal.model.ids import blob_id
-from quire_journal.text import Text
+from quire_journal.text.text import Text
 
 ONE_TO_THREE = "one\ntwo\nthree\n"
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from memory_daemon import MemoryDaemon
 from quire_daemon.config import Dialects, HashlineDialect, Settings
-from quire_journal.line_hash import hash8, line_id
 from quire_journal.model.events import FileDeleted, FileMoved, FileWritten
+from quire_journal.text.line_hash import hash8, line_id
 
 REPLACING = Settings(dialects=Dialects(hashline_edit=HashlineDialect(allow_replace_text=True)))
 

@@ -13,7 +13,7 @@ from quire_daemon.dialects.regex_replace import RegexParams, planning
 from quire_daemon.handlers.regex_replace import REGEX_TOOL
 from quire_daemon.search import Answer, Failed, NeedsSearch, Search, TimedOut
 from quire_journal.model.events import EditRefused
-from quire_journal.text import Text
+from quire_journal.text.text import Text
 
 
 def sub(daemon: MemoryDaemon, pattern: str, replacement: str, **args: Any) -> dict[str, Any]:

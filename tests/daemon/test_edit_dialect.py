@@ -10,10 +10,10 @@ import pytest
 from quire_daemon.config import Dialects, EditDialect, Settings
 from quire_daemon.dialects.base import Plan, Sight
 from quire_daemon.dialects.edit import EditParams, plan
-from quire_journal.line_hash import LineHashes, hash8
 from quire_journal.model.refusals import Refused
-from quire_journal.splice import apply
-from quire_journal.text import Text
+from quire_journal.text.line_hash import LineHashes, hash8
+from quire_journal.text.splice import apply
+from quire_journal.text.text import Text
 
 FIVE = "one 1\ntwo 2\nthree 3\nfour 4\nfive 5\n"
 

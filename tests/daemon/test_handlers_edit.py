@@ -13,7 +13,6 @@ from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
 from quire_daemon.dialects.edit import EDIT, EditParams
 from quire_daemon.handlers.base import Put
 from quire_daemon.handlers.edit import edit_tool
-from quire_journal.line_hash import hash8
 from quire_journal.model.events import (
     CheckpointRolledBack,
     CheckpointSaved,
@@ -22,6 +21,7 @@ from quire_journal.model.events import (
     ReadServed,
 )
 from quire_journal.model.refusals import Refused
+from quire_journal.text.line_hash import hash8
 
 FIVE = "one 1\ntwo 2\nthree 3\nfour 4\nfive 5\n"
 TWENTY = "".join(f"line {n}\n" for n in range(1, 21))
@@ -517,7 +517,7 @@ def test_an_absolute_path_goes_to_the_app_as_it_was_given() -> None:
 
 
 def _append(params: EditParams, sight: Sight, settings: Settings) -> Plan:
-    from quire_journal.splice import Splice
+    from quire_journal.text.splice import Splice
 
     if not len(sight.text):
         raise Refused("not_found", "nothing there")

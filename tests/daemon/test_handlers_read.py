@@ -10,8 +10,8 @@ import pytest
 import live
 from memory_daemon import MemoryDaemon
 from quire_daemon.config import Limits, Settings
-from quire_journal.line_hash import hash8, line_id
 from quire_journal.model.events import ReadServed
+from quire_journal.text.line_hash import hash8, line_id
 
 FIVE = "one 1\ntwo 2\nthree 3\nfour 4\nfive 5\n"
 

@@ -16,7 +16,7 @@ from quire_daemon.handlers.log import LOG_TOOL
 from quire_daemon.handlers.show import DIFF_TOOL, MAX_FILES, SHOW_TOOL
 from quire_journal.model.events import FOLDER, CaptureFailed, CheckpointNamed, OutsideWritten
 from quire_journal.model.ids import journal_path
-from quire_journal.text import Text
+from quire_journal.text.text import Text
 
 LONG = [f"line {n}" for n in range(1, 31)]
 

@@ -21,11 +21,11 @@ from quire_daemon.handlers.leases import (
     decide_claims,
     wanted_lease,
 )
-from quire_journal.diff import diff
 from quire_journal.history import History
 from quire_journal.model.refusals import Refused
-from quire_journal.splice import Splice, apply
-from quire_journal.text import Text
+from quire_journal.text.line_diff import diff
+from quire_journal.text.splice import Splice, apply
+from quire_journal.text.text import Text
 from quire_journal.views.leases import Lease
 
 # ── lines, by themselves ─────────────────────────────────────────────────────

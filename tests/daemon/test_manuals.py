@@ -21,9 +21,9 @@ from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.manual import MANUALS, about
 from quire_daemon.manuals import writing
 from quire_daemon.manuals.filling import filled
-from quire_journal.line_hash import LineHashes
 from quire_journal.model.refusals import CODES
-from quire_journal.text import Text
+from quire_journal.text.line_hash import LineHashes
+from quire_journal.text.text import Text
 
 ROWS = json.loads((Path(__file__).parents[1] / "vectors" / "manual_sentences.json").read_text(encoding="utf-8"))
 REPLACING_TEXT = Settings(dialects=Dialects(hashline_edit=HashlineDialect(allow_replace_text=True)))

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from quire_daemon.dialects.matching import Lines, normalised, occurrences
 from quire_daemon.dialects.replacing import Draft, replaced, replaced_at_once
-from quire_journal.splice import apply, trim
-from quire_journal.text import BOM, Text
+from quire_journal.text.splice import apply, trim
+from quire_journal.text.text import BOM, Text
 
 LINES = st.sampled_from([b"", b"a", b"b", b"ab", b"\x0c", b"caf\xe9", "é".encode(), b"  x"])
 NEW = st.lists(st.sampled_from([b"", b"a", b"new", b"\x0c"]), min_size=1, max_size=4).map(b"\n".join)

@@ -14,9 +14,9 @@ from daemon_turns import Daemon
 
 from quire_daemon.fiber import Fiber, Pause
 from quire_daemon.texts import weight
-from quire_journal.line_hash import LineHashes, hash8
 from quire_journal.recent import Recent
-from quire_journal.text import Text
+from quire_journal.text.line_hash import LineHashes, hash8
+from quire_journal.text.text import Text
 
 LINES = "".join(f"value_{number} = {number}\n" for number in range(50))
 PATCH = "*** Begin Patch\n*** Update File: a.py\n@@\n-value_7 = 7\n+value_7 = {}\n*** End Patch"

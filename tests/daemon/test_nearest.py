@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quire_daemon.dialects.nearest import nearest, why_not
-from quire_journal.text import Text
+from quire_journal.text.text import Text
 
 
 def test_a_text_that_differs_in_blanks_is_shown_where_it_is() -> None:

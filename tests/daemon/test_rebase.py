@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from quire_daemon.rebase import ByCaller, ByOthers, Conflict, carried, touched
-from quire_journal.diff import diff
-from quire_journal.diff3 import merge
-from quire_journal.splice import Splice, apply
-from quire_journal.text import BOM, Text
+from quire_journal.text.line_diff import diff
+from quire_journal.text.merge3 import merge
+from quire_journal.text.splice import Splice, apply
+from quire_journal.text.text import BOM, Text
 
 LENGTH = 12
 MINE = Splice(4, 6, (b"x",))

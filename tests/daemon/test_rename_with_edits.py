@@ -28,10 +28,10 @@ from quire_daemon.under_way import Going, UnderWay
 from quire_daemon.workspace import Workspace
 from quire_journal.check import check
 from quire_journal.journal import Journal
-from quire_journal.line_hash import line_id
 from quire_journal.model.events import WriterIntroduced
 from quire_journal.model.ids import WriterId, blob_id
 from quire_journal.stores.memory import MemoryStore
+from quire_journal.text.line_hash import line_id
 from quire_journal.views.writers import caller_key
 
 OLD, NEW, THEIRS = b"one\ntwo\n", b"one\n2\n", b"theirs\n"

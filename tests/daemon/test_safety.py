@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire_daemon import safety
-from quire_journal.diff import diff
-from quire_journal.splice import Splice, apply
-from quire_journal.text import Text
+from quire_journal.text.line_diff import diff
+from quire_journal.text.splice import Splice, apply
+from quire_journal.text.text import Text
 
 
 def found(path: str, before: str, after: str) -> list[str]:

@@ -21,8 +21,8 @@ from searches import LONG_MS, Loop, Poll, children, endless, search
 from quire_daemon.dialects.replacing import replaced
 from quire_daemon.search import Answer, BadPattern, BadReplacement, Failed, Found, Search, TimedOut, TooLarge, run
 from quire_daemon.searching import Searching
-from quire_journal.splice import apply
-from quire_journal.text import Text
+from quire_journal.text.splice import apply
+from quire_journal.text.text import Text
 
 # ── what a search finds ──
 

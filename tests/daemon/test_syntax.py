@@ -17,9 +17,9 @@ from quire_daemon import parsing, safety
 from quire_daemon.config import Safety, Settings
 from quire_daemon.parsing import Trees
 from quire_daemon.syntax import JUDGED_BYTES, LANGUAGES, LEFT_ALONE_S, Grammars
-from quire_journal.diff import diff
-from quire_journal.line_hash import hash8
-from quire_journal.text import Text
+from quire_journal.text.line_diff import diff
+from quire_journal.text.line_hash import hash8
+from quire_journal.text.text import Text
 
 CALM = 30.0  # seconds of patience, where a test is not about patience
 

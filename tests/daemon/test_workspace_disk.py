@@ -21,7 +21,7 @@ from quire_daemon.config import Policy
 from quire_daemon.handlers.base import FileNow, Move, Put, Remove
 from quire_daemon.workspace import Lost, Swapped, Workspace, own_folder
 from quire_journal.model.refusals import Refused
-from quire_journal.text import Text
+from quire_journal.text.text import Text
 
 # --- the disk says no -------------------------------------------------------------------------------------------------
 

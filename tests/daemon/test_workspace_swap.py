@@ -19,7 +19,7 @@ from checkout import do, file_now, put
 from disks import mounted
 from quire_daemon.handlers.base import FileNow, Move, Remove
 from quire_daemon.workspace import Lost, Swapped, Workspace
-from quire_journal.text import Text
+from quire_journal.text.text import Text
 
 
 def test_a_new_file_is_made_with_its_folders(workspace: Workspace) -> None:

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import live
-from quire_journal import alignment
-from quire_journal.alignment import Change, changes_between
+from quire_journal.text import alignment
+from quire_journal.text.alignment import Change, changes_between
 
 LINES = st.lists(st.integers(0, 3), max_size=12)
 

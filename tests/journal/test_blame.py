@@ -30,7 +30,7 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.ids import blob_id
 from quire_journal.model.records import Damaged
-from quire_journal.text import BOM, Text
+from quire_journal.text.text import BOM, Text
 
 
 def blamed(scribe: Scribe, path: str, at: int | None = None, most_bytes: int = 1 << 30) -> Blame:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire_journal.carry import Blocked, carry, changes, three_way
-from quire_journal.splice import Splice, apply
-from quire_journal.text import Text
+from quire_journal.text.splice import Splice, apply
+from quire_journal.text.text import Text
+from quire_journal.text.transform import Blocked, carry, changes, three_way
 
 NEW = (b"new",)
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire_journal import diff as diff_module
-from quire_journal.diff import (
+from quire_journal.text import line_diff as diff_module
+from quire_journal.text.line_diff import (
     blocks,
     breaks_between,
     changed_ranges,
@@ -18,8 +18,8 @@ from quire_journal.diff import (
     diff,
     first_difference,
 )
-from quire_journal.splice import Splice, apply
-from quire_journal.text import Text
+from quire_journal.text.splice import Splice, apply
+from quire_journal.text.text import Text
 
 LINE = st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n", b"a\r\n", b"d\r\n"])
 FILE = st.tuples(st.lists(LINE, max_size=14), st.sampled_from([b"", b"end"])).map(

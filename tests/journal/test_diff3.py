@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import live
-from quire_journal.diff3 import merge
-from quire_journal.text import BOM, Text
+from quire_journal.text.merge3 import merge
+from quire_journal.text.text import BOM, Text
 
 LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"d\n", b"e\r\n"]), max_size=10).map(b"".join)
 

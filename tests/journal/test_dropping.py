@@ -14,7 +14,6 @@ from quire_journal.blobs import NotHeld
 from quire_journal.check import check
 from quire_journal.history import History
 from quire_journal.journal import Entry, Journal
-from quire_journal.line_hash import hash8
 from quire_journal.missing import Missing, missing
 from quire_journal.model.events import (
     BytesGone,
@@ -29,6 +28,7 @@ from quire_journal.model.events import (
 from quire_journal.model.ids import BatchId, WriterId, blob_id
 from quire_journal.replay import dump, rebuild
 from quire_journal.stores.memory import MemoryStore
+from quire_journal.text.line_hash import hash8
 
 DAY = 86_400 * 10**9
 NOW = 1_795_132_800 * 10**9  # 2026-11-20

@@ -20,7 +20,7 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.ids import blob_id
 from quire_journal.model.records import Damaged
-from quire_journal.text import Text
+from quire_journal.text.text import Text
 
 
 def test_an_empty_journal_answers_every_question() -> None:

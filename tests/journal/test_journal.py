@@ -23,7 +23,7 @@ from quire_journal.model.ids import OUTSIDE, BatchId, WriterId, blob_id
 from quire_journal.model.records import GENESIS, Damaged, Record, decode_record, encode_record, link, record_hash
 from quire_journal.stores.lmdb import LmdbStore
 from quire_journal.stores.memory import MemoryStore
-from quire_journal.text import Text
+from quire_journal.text.text import Text
 
 NOW = 1_790_000_000_000_000_000
 

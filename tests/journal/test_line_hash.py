@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire_journal.line_hash import MOST_CHANGES, LineHashes, Occurrences, context8, hash8, line_id, quality
-from quire_journal.splice import Splice, apply
-from quire_journal.text import Text
+from quire_journal.text.line_hash import MOST_CHANGES, LineHashes, Occurrences, context8, hash8, line_id, quality
+from quire_journal.text.splice import Splice, apply
+from quire_journal.text.text import Text
 
 
 @pytest.mark.parametrize(

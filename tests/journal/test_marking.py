@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire_journal.carry import changes, three_way
-from quire_journal.marking import Disputed, Marked, disputed, mark, place_after
-from quire_journal.splice import Along, Splice
-from quire_journal.text import Text
+from quire_journal.text.conflict_markers import Disputed, Marked, disputed, mark, place_after
+from quire_journal.text.splice import Along, Splice
+from quire_journal.text.text import Text
+from quire_journal.text.transform import changes, three_way
 
 
 def text(*said: str) -> Text:

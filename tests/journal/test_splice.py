@@ -10,8 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from quire_journal.model.ids import blob_id
-from quire_journal.splice import Splice, apply, carry_ranges, clash, moved_ranges, shift_lines, trim
-from quire_journal.text import BOM, HASHED_STEP, Text
+from quire_journal.text.splice import Splice, apply, carry_ranges, clash, moved_ranges, shift_lines, trim
+from quire_journal.text.text import BOM, HASHED_STEP, Text
 
 CONTENT = st.sampled_from([b"", b"a", b"b", b"\x0c", b"\xff\xfe", "ä".encode()])
 BREAK = st.sampled_from([b"\n", b"\r\n", b"\r"])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire_journal.model.line_ranges import merge_ranges, ranges_of, without
-from quire_journal.text import BOM, Text, content_lines, shown
+from quire_journal.text.text import BOM, Text, content_lines, shown
 
 ANY_BYTES = st.one_of(
     st.binary(max_size=60),

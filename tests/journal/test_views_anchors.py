@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scribe import ANN, BEN, Scribe
 
-from quire_journal.line_hash import hash8
 from quire_journal.model.events import (
     CaptureFailed,
     FileMoved,
@@ -16,7 +15,8 @@ from quire_journal.model.events import (
     ReadServed,
     WritesAbandoned,
 )
-from quire_journal.text import BOM, Text
+from quire_journal.text.line_hash import hash8
+from quire_journal.text.text import BOM, Text
 from quire_journal.views import anchors
 
 

@@ -17,9 +17,9 @@ import msgspec
 
 from quire_daemon.config import EditDialect
 from quire_daemon.dialects.base import Sight
-from quire_journal.line_hash import FULL_DIGITS, SHOWN_DIGITS, LineHashes, is_poor
 from quire_journal.model.phrasing import counted
-from quire_journal.text import shown
+from quire_journal.text.line_hash import FULL_DIGITS, SHOWN_DIGITS, LineHashes, is_poor
+from quire_journal.text.text import shown
 
 NEIGHBOURS: Final = 3
 """How many lines before and after a poor anchor are looked at for a better one."""

@@ -31,8 +31,8 @@ from quire_daemon.dialects.base import Plan
 from quire_daemon.dialects.nearest import SHOWN_CHARS, near_miss, nearest_line, why_not
 from quire_daemon.dialects.patch_parts import FilePatch, Hunk, Line
 from quire_journal.model.refusals import Refused
-from quire_journal.splice import Splice, apply
-from quire_journal.text import BOM, Text, shown
+from quire_journal.text.splice import Splice, apply
+from quire_journal.text.text import BOM, Text, shown
 
 NAME: Final = "apply_patch"
 

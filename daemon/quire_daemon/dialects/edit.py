@@ -25,11 +25,11 @@ from quire_daemon.dialects.anchors import (
 )
 from quire_daemon.dialects.base import Dialect, Plan, Sight
 from quire_daemon.manuals.edit import MANUAL
-from quire_journal.line_hash import LineHashes
 from quire_journal.model.phrasing import counted
 from quire_journal.model.refusals import Refused
-from quire_journal.splice import Splice
-from quire_journal.text import content_lines
+from quire_journal.text.line_hash import LineHashes
+from quire_journal.text.splice import Splice
+from quire_journal.text.text import content_lines
 
 # ── arguments ────────────────────────────────────────────────────────────────
 

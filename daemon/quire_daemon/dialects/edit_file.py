@@ -20,7 +20,7 @@ from quire_daemon.dialects.nearest import not_in
 from quire_daemon.dialects.replacing import replaced
 from quire_daemon.manuals.edit_file import MANUAL
 from quire_journal.model.refusals import Refused
-from quire_journal.text import Text
+from quire_journal.text.text import Text
 
 MOST_RANGES: Final = 100
 """Ranges that one entry of a reply lists; its count is of all."""

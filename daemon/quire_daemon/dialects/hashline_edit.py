@@ -21,10 +21,10 @@ from quire_daemon.dialects.matching import normalised, occurrences
 from quire_daemon.dialects.nearest import not_in
 from quire_daemon.dialects.replacing import replaced
 from quire_daemon.manuals.hashline_edit import MANUAL
-from quire_journal.line_hash import SHOWN_DIGITS, hash8, line_id
 from quire_journal.model.refusals import Refused
-from quire_journal.splice import Splice
-from quire_journal.text import Text, content_lines
+from quire_journal.text.line_hash import SHOWN_DIGITS, hash8, line_id
+from quire_journal.text.splice import Splice
+from quire_journal.text.text import Text, content_lines
 
 MOST_SHOWN: Final = 80
 """Characters of the caller's text that a message repeats."""

@@ -9,8 +9,8 @@ from quire_daemon.dialects.base import Dialect, Plan, Proof, Sight
 from quire_daemon.dialects.named_file import NamedFile
 from quire_daemon.manuals.insert_lines import MANUAL
 from quire_journal.model.refusals import Refused
-from quire_journal.splice import Splice
-from quire_journal.text import content_lines
+from quire_journal.text.splice import Splice
+from quire_journal.text.text import content_lines
 
 TOP: Final = 0
 END: Final = -1

@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import Final
 
 from quire_journal.model.refusals import Refused
-from quire_journal.text import BOM, Text
+from quire_journal.text.text import BOM, Text
 
 MOST_REPLACEMENTS: Final = 200_000
 """Replacements of one call."""

@@ -15,7 +15,7 @@ from quire_daemon.dialects.nearest import nearest, not_in, why_not
 from quire_daemon.dialects.replacing import Draft, replaced
 from quire_daemon.manuals.multi_edit import MANUAL
 from quire_journal.model.refusals import Refused
-from quire_journal.text import Text
+from quire_journal.text.text import Text
 
 MOST_HINTS: Final = 3
 """Failed edits for which the nearest place is looked up."""

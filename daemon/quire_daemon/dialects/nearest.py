@@ -16,7 +16,7 @@ from unicodedata import normalize
 
 from quire_daemon.dialects.matching import normalised
 from quire_journal.model.refusals import Refused
-from quire_journal.text import Text, shown
+from quire_journal.text.text import Text, shown
 
 COMPARED_LINES: Final = 20_000
 """Lines that are looked through for one that is similar; in a longer file only those with the longest word."""

@@ -9,8 +9,8 @@ from quire_daemon.dialects.base import Dialect, Plan, Sight
 from quire_daemon.dialects.named_file import NamedFile
 from quire_daemon.manuals.replace_lines import MANUAL
 from quire_journal.model.refusals import Refused
-from quire_journal.splice import Splice
-from quire_journal.text import content_lines
+from quire_journal.text.splice import Splice
+from quire_journal.text.text import content_lines
 
 
 class LinesParams(NamedFile, frozen=True, kw_only=True):

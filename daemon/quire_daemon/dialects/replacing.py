@@ -12,9 +12,9 @@ from operator import le, ne
 from typing import Final
 
 from quire_daemon.dialects.matching import FEW_EDITS, Lines, normalised, occurrences, sought
-from quire_journal.diff import diff
-from quire_journal.splice import Splice, new_breaks
-from quire_journal.text import Text
+from quire_journal.text.line_diff import diff
+from quire_journal.text.splice import Splice, new_breaks
+from quire_journal.text.text import Text
 
 Edit = tuple[int, int, bytes]
 """Replace bytes [start, stop) of the normalised text by these, whose line ends are LF."""

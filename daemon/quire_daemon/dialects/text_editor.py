@@ -17,8 +17,8 @@ from quire_daemon.dialects.nearest import not_in
 from quire_daemon.dialects.replacing import replaced
 from quire_daemon.manuals.text_editor import MANUAL
 from quire_journal.model.refusals import Refused
-from quire_journal.splice import Splice
-from quire_journal.text import content_lines
+from quire_journal.text.splice import Splice
+from quire_journal.text.text import content_lines
 
 _NEEDED: Final = {"create": ("file_text",), "str_replace": ("old_str",), "insert": ("insert_line",)}
 """The arguments that a command cannot do without."""

@@ -50,8 +50,8 @@ from quire_journal.model.ids import version_token
 from quire_journal.model.line_ranges import Ranges
 from quire_journal.model.phrasing import counted
 from quire_journal.model.refusals import Refused
-from quire_journal.splice import Splice, apply, trim
-from quire_journal.text import Text
+from quire_journal.text.splice import Splice, apply, trim
+from quire_journal.text.text import Text
 
 STALE: Final = "stale_file"
 

@@ -20,7 +20,7 @@ from quire_journal.history import History
 from quire_journal.model.events import Event, WriterIntroduced
 from quire_journal.model.ids import WriterId
 from quire_journal.model.refusals import Refused
-from quire_journal.text import Text
+from quire_journal.text.text import Text
 from quire_journal.views.files import Version
 from quire_journal.views.leases import Lease
 

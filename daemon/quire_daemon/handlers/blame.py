@@ -20,7 +20,7 @@ from quire_journal.model.ids import version_token
 from quire_journal.model.phrasing import capitalised, counted
 from quire_journal.model.refusals import Refused
 from quire_journal.points import parse_point, rfc3339
-from quire_journal.text import shown
+from quire_journal.text.text import shown
 from quire_journal.views.files import Version, standing
 
 MOST_LINES: Final = 10_000

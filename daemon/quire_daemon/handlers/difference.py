@@ -7,15 +7,15 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_journal.diff import diff
 from quire_journal.gaps import RECORD_LOST, gaps_before, is_lost, lost_version
 from quire_journal.git_names import quoted
 from quire_journal.history import History
 from quire_journal.model.events import FOLDER, LINK, REGULAR
 from quire_journal.model.ids import is_escaped, version_token
 from quire_journal.model.pause_points import pause
-from quire_journal.splice import Splice
-from quire_journal.text import Text, shown
+from quire_journal.text.line_diff import diff
+from quire_journal.text.splice import Splice
+from quire_journal.text.text import Text, shown
 from quire_journal.views.files import Version, standing
 
 CONTEXT: Final = 3

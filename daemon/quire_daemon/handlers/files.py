@@ -13,11 +13,11 @@ from quire_daemon.handlers.refusing import Stale, refuse_stale
 from quire_daemon.handlers.staleness import Basis, find_basis, find_basis_of_whole, never_read, on_stale
 from quire_daemon.overlap import WHOLE
 from quire_daemon.rebase import Conflict
-from quire_journal.diff import changed_ranges
 from quire_journal.model.events import Event, FileDeleted, FileMoved, ReadServed
 from quire_journal.model.ids import version_token
-from quire_journal.splice import Splice
-from quire_journal.text import Text
+from quire_journal.text.line_diff import changed_ranges
+from quire_journal.text.splice import Splice
+from quire_journal.text.text import Text
 
 STALE: Final = "stale_base"
 

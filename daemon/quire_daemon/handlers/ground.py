@@ -18,13 +18,13 @@ from typing import Final
 
 from quire_daemon import globs
 from quire_journal.blobs import NotHeld
-from quire_journal.carry import changes
-from quire_journal.diff import diff
 from quire_journal.history import History
 from quire_journal.model.events import REGULAR
 from quire_journal.model.line_ranges import LineRange, merge_ranges
-from quire_journal.splice import Splice
-from quire_journal.text import Text
+from quire_journal.text.line_diff import diff
+from quire_journal.text.splice import Splice
+from quire_journal.text.text import Text
+from quire_journal.text.transform import changes
 from quire_journal.views.files import Version
 from quire_journal.views.leases import Lease
 

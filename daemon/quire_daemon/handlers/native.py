@@ -46,14 +46,14 @@ from quire_daemon.overlap import (
     relations,
     strongest,
 )
-from quire_journal.diff import changed_ranges, diff
 from quire_journal.history import History
 from quire_journal.model.events import BurstBegun, BurstEnded, EditRefused, Event, ReadServed
 from quire_journal.model.line_ranges import Ranges, merge_ranges
 from quire_journal.model.phrasing import counted
 from quire_journal.model.refusals import Refused
 from quire_journal.model.sanitize import plain
-from quire_journal.text import Text
+from quire_journal.text.line_diff import changed_ranges, diff
+from quire_journal.text.text import Text
 from quire_journal.views.bursts import Burst
 from quire_journal.views.files import OUTSIDE_TYPE, Version, standing
 from quire_journal.views.leases import EXCLUSIVE

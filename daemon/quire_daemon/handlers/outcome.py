@@ -22,8 +22,6 @@ from quire_daemon.handlers.preconditions import captured, require_lines
 from quire_daemon.overlap import Lines
 from quire_daemon.safety import Grammars
 from quire_journal import secret_texts
-from quire_journal.diff import changed_ranges, first_difference
-from quire_journal.line_hash import LineHashes
 from quire_journal.model.events import (
     CheckpointRolledBack,
     CheckpointSaved,
@@ -38,8 +36,10 @@ from quire_journal.model.line_ranges import Ranges, merge_ranges, without
 from quire_journal.model.phrasing import counted
 from quire_journal.model.refusals import Refused
 from quire_journal.model.uncaptured import HOLDS_SECRET, PURGED, SECRET
-from quire_journal.splice import Splice, carry_ranges
-from quire_journal.text import Text
+from quire_journal.text.line_diff import changed_ranges, first_difference
+from quire_journal.text.line_hash import LineHashes
+from quire_journal.text.splice import Splice, carry_ranges
+from quire_journal.text.text import Text
 
 CLEAN, SUSPICIOUS, OFF = "clean", "suspicious", "off"
 

@@ -7,7 +7,7 @@ from quire_journal.model.events import REGULAR
 from quire_journal.model.ids import version_token
 from quire_journal.model.refusals import Refused
 from quire_journal.points import to_the_second
-from quire_journal.text import Text
+from quire_journal.text.text import Text
 from quire_journal.views.files import Version
 
 

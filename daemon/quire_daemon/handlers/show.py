@@ -32,7 +32,7 @@ from quire_journal.model.phrasing import counted
 from quire_journal.model.records import Record
 from quire_journal.model.refusals import Refused
 from quire_journal.points import parse_point
-from quire_journal.text import shown
+from quire_journal.text.text import shown
 from quire_journal.views.files import Version
 
 MAX_FILES: Final = 500

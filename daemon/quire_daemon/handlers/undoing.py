@@ -16,7 +16,7 @@ from quire_journal.model.events import (
     REGULAR,
 )
 from quire_journal.model.ids import above
-from quire_journal.text import Text
+from quire_journal.text.text import Text
 from quire_journal.unwind import Unwound
 from quire_journal.views.files import Version, standing
 

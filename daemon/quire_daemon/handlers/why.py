@@ -22,7 +22,6 @@ from quire_daemon.handlers.preconditions import require_file
 from quire_daemon.handlers.read import file_then
 from quire_journal.blame import Blame, blame
 from quire_journal.blobs import NotHeld
-from quire_journal.diff import diff
 from quire_journal.gaps import is_lost, require_known
 from quire_journal.history import History
 from quire_journal.model.events import REGULAR, BatchUndone, paths_of
@@ -31,8 +30,9 @@ from quire_journal.model.ids import version_token
 from quire_journal.model.records import Record
 from quire_journal.model.refusals import Refused
 from quire_journal.points import parse_point, rfc3339, to_the_second
-from quire_journal.splice import Splice
-from quire_journal.text import Text, shown
+from quire_journal.text.line_diff import diff
+from quire_journal.text.splice import Splice
+from quire_journal.text.text import Text, shown
 from quire_journal.views.files import Version, standing
 
 MOST_BESIDE: Final = 50

@@ -29,11 +29,11 @@ from quire_daemon.handlers.staleness import (
     version_with,
 )
 from quire_daemon.overlap import Lines, lines_of
-from quire_journal.diff import diff
-from quire_journal.diff3 import merge
 from quire_journal.model.refusals import Refused
-from quire_journal.splice import Splice
-from quire_journal.text import BOM, Text
+from quire_journal.text.line_diff import diff
+from quire_journal.text.merge3 import merge
+from quire_journal.text.splice import Splice
+from quire_journal.text.text import BOM, Text
 
 WRITER_TYPE: Final = "write_file"
 CONFLICT: Final = "write_conflict"

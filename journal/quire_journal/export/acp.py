@@ -20,7 +20,7 @@ from quire_journal.export.steps import Change, Step, steps
 from quire_journal.model.events import FOLDER, LINK
 from quire_journal.model.ids import disk_path, writer_name
 from quire_journal.points import rfc3339
-from quire_journal.text import Text
+from quire_journal.text.text import Text
 from quire_journal.views.files import Version
 
 _encode = msgspec.json.Encoder().encode

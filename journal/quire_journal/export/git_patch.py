@@ -14,8 +14,8 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.diff import Block, blocks, common_lines
 from quire_journal.git_names import quoted
+from quire_journal.text.line_diff import Block, blocks, common_lines
 
 CONTEXT: Final = 3
 _NOTHING: Final = b"/dev/null"

@@ -22,8 +22,6 @@ from typing import Final
 import msgspec
 
 from quire_journal import blobs
-from quire_journal.diff import breaks_between, common_bytes
-from quire_journal.line_hash import hash8_each, pack
 from quire_journal.log import Reading, Writing, u32, u64
 from quire_journal.model.events import (
     REGULAR,
@@ -39,7 +37,9 @@ from quire_journal.model.events import (
     WritesAbandoned,
 )
 from quire_journal.model.records import Record
-from quire_journal.text import BOM, Text
+from quire_journal.text.line_diff import breaks_between, common_bytes
+from quire_journal.text.line_hash import hash8_each, pack
+from quire_journal.text.text import BOM, Text
 from quire_journal.views import losses
 from quire_journal.views.files import Version, abandoned_writes, older, version, versions
 from quire_journal.views.paths import path_id

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from quire_journal.diff import diff
 from quire_journal.model.pause_points import pause
-from quire_journal.splice import Splice, apply, clash
-from quire_journal.text import Text
+from quire_journal.text.line_diff import diff
+from quire_journal.text.splice import Splice, apply, clash
+from quire_journal.text.text import Text
 
 
 class Blocked(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from quire_journal.model.line_ranges import LineRange
 from quire_journal.model.pause_points import paced, pause
-from quire_journal.text import BOM, Text
+from quire_journal.text.text import BOM, Text
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.diff import Block, common_lines, unique_pairs
+from quire_journal.text.line_diff import Block, common_lines, unique_pairs
 
 FEW_PAIRS: Final = 300 * 300
 """Lines times lines that are compared as they are; more is cut at long runs of lines that occur once on each side."""

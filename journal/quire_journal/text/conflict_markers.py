@@ -9,8 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from quire_journal.model.pause_points import pause
-from quire_journal.splice import Along, Splice, apply, clash, new_breaks
-from quire_journal.text import Text
+from quire_journal.text.splice import Along, Splice, apply, clash, new_breaks
+from quire_journal.text.text import Text
 
 OURS: Final = b"<<<<<<< "
 BETWEEN: Final = b"======="

@@ -15,9 +15,9 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.alignment import Change, changes_between
-from quire_journal.diff import Block
-from quire_journal.text import BOM, Text, shown
+from quire_journal.text.alignment import Change, changes_between
+from quire_journal.text.line_diff import Block
+from quire_journal.text.text import BOM, Text, shown
 
 NEAR: Final = 3
 """Unchanged lines between what both sides add that are not enough for it to be two things."""

@@ -13,8 +13,8 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from quire_journal.model.pause_points import paced, pause
-from quire_journal.splice import Splice
-from quire_journal.text import Text
+from quire_journal.text.splice import Splice
+from quire_journal.text.text import Text
 
 Block = tuple[int, int, int, int]
 """Lines i..j on one side that are lines k..m on the other."""

@@ -19,8 +19,8 @@ try:  # CPython's own: for short texts, half the cost of OpenSSL's
 except ImportError:
     from hashlib import md5
 
-from quire_journal.splice import Splice, spliced
-from quire_journal.text import Text, shown
+from quire_journal.text.splice import Splice, spliced
+from quire_journal.text.text import Text, shown
 
 SHOWN_DIGITS: Final = 6
 """Digits of a hash as reads show it."""
