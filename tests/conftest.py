@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, settings  # noqa: E402
 from hypothesis.internal.conjecture import providers  # noqa: E402
 
 import live  # noqa: E402
-from quire_journal import threads  # noqa: E402
+from quire_journal.storage import threads  # noqa: E402
 
 # What is printed is kept back until it is flushed, as for everybody, whatever the environment here asks for.
 os.environ.pop("PYTHONUNBUFFERED", None)

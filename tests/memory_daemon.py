@@ -39,7 +39,6 @@ from quire_daemon.safety import Faults, no_grammars
 from quire_daemon.search import Answer, Search, run
 from quire_daemon.syntax import Grammars
 from quire_daemon.workspace import HOME, Protection, Signature, Workspace
-from quire_journal import blobs
 from quire_journal.history import History
 from quire_journal.journal import Journal
 from quire_journal.model.events import (
@@ -57,7 +56,8 @@ from quire_journal.model.evidence import READ
 from quire_journal.model.ids import OUTSIDE, WriterId, blob_id, disk_path, journal_path
 from quire_journal.model.messages import Caller, Request
 from quire_journal.model.records import Record
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.blobs import blobs
+from quire_journal.storage.memory import MemoryStore
 from quire_journal.text.text import Text
 from quire_journal.views.writers import caller_key
 from shapes import checked

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from quire_journal.log import Store
+from quire_journal.storage.port import Store
 
 PAGE: Final = 4096
 TABLES: Final = ("meta", "blobs", "paths", "records")
@@ -68,7 +68,7 @@ def commit(store: Store, chance: random.Random, n: int, large: float = 0.1) -> N
 
 def main(folder: Path, copy: Path, count: int) -> None:
     """See the top."""
-    from quire_journal.stores.lmdb import LmdbStore
+    from quire_journal.storage.lmdb import LmdbStore
 
     store, chance = LmdbStore.open(folder), random.Random(1)
     for n in range(BEFORE):

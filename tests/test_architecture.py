@@ -29,7 +29,7 @@ MAY_IMPORT = {
 }
 
 ONLY_IN = {
-    "lmdb": {f"quire_journal.stores.lmdb.{part}" for part in ("environments", "store", "transactions")},
+    "lmdb": {f"quire_journal.storage.lmdb.{part}" for part in ("environments", "store", "transactions")},
     "tree_sitter": {"quire_daemon.parsing"},
     "watchdog": {"quire_daemon.watches"},
     "zmq": {"quire_daemon.server", "quire_client.connection"},
@@ -44,7 +44,7 @@ WORLD = CLOCK_AND_CHANCE | DISK | OTHERS
 
 _ON_DISK = ("identities", "lasting", "locks", "mount_ids", "places", "syncing", "threads", "workspaces")
 ON_DISK = {f"quire_journal.{name}" for name in _ON_DISK}
-EDGES = {"quire_journal": {"quire_journal.stores", *ON_DISK}}
+EDGES = {"quire_journal": {"quire_journal.storage.stores", *ON_DISK}}
 """The parts of the journal that touch the world: the adapters, and where things lie on disk."""
 
 DECISIONS = (

@@ -26,7 +26,7 @@ from quire_journal.history import History
 from quire_journal.importing import import_lines
 from quire_journal.journal import Journal
 from quire_journal.model.ids import disk_path
-from quire_journal.stores.lmdb import LmdbStore
+from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.views.files import Version
 
 REAL = os.environ.get("QUIRE_REPO", "")

@@ -17,12 +17,12 @@ from quire_journal import VERSION
 from quire_journal.identities import Identity, identity_for, settle
 from quire_journal.journal import NewerFormat
 from quire_journal.locks import Lock, Running, hold_lock
-from quire_journal.log import StoreFailed
 from quire_journal.model import limits
 from quire_journal.model.records import Damaged
 from quire_journal.model.refusals import Refused
 from quire_journal.places import Place, WorkspaceRefused, make_private_folder, place_of, require_own_kinds
-from quire_journal.stores import UnfitFolder
+from quire_journal.storage.port import StoreFailed
+from quire_journal.storage.stores import UnfitFolder
 from quire_journal.workspaces import checked, served_already
 
 USAGE: Final = "usage: quired --workspace WORKSPACE [--state-dir STATE_DIR] [--socket SOCKET] [--check-settings]"
@@ -150,7 +150,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     from quire_daemon.wrong_settings import BadSettings
     from quire_journal import replay
     from quire_journal.journal import Journal
-    from quire_journal.stores import STORES
+    from quire_journal.storage.stores import STORES
 
     gc.freeze()
     gc.enable()

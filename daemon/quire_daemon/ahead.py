@@ -20,7 +20,7 @@ import msgspec
 
 from quire_daemon.jobs import StartJob
 from quire_daemon.workspace import Signature
-from quire_journal.frames import Frame
+from quire_journal.storage.blobs.codec import Frame
 
 CHUNK: Final = 64
 """Files that are read before they are handed over."""

@@ -80,11 +80,11 @@ from quire_daemon.waiting import Waiting
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Workspace
 from quire_journal import VERSION
-from quire_journal.log import StoreFailed
 from quire_journal.model.events import WorkspaceOpened
 from quire_journal.model.evidence import SCANNED
 from quire_journal.model.records import Damaged
 from quire_journal.places import trace_socket
+from quire_journal.storage.port import StoreFailed
 
 HURRIED_S = 0.5  # after a request about a file, background work takes small slices for this long
 ASKING_S = 0.1  # and a request of many writes is written in smaller slices

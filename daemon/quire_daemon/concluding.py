@@ -17,9 +17,9 @@ from quire_daemon.trouble import Trouble
 from quire_daemon.under_way import Going
 from quire_daemon.waiting import Waiting
 from quire_daemon.watcher import Watcher
-from quire_journal.log import StoreFailed
 from quire_journal.model import limits
 from quire_journal.model.refusals import Refused
+from quire_journal.storage.port import StoreFailed
 
 FEW_WRITES: Final = 64
 """Of one turn: the kernel keeps their events until all are answered (it drops them beyond 16,384)."""

@@ -37,10 +37,10 @@ from quire_daemon.thinker import Thinker
 from quire_daemon.trouble import Trouble
 from quire_daemon.under_way import Going
 from quire_journal.history import History
-from quire_journal.log import StoreFailed
 from quire_journal.model.events import EditRefused, Event, ReadServed
 from quire_journal.model.ids import Seq
 from quire_journal.model.refusals import Refused
+from quire_journal.storage.port import StoreFailed
 from quire_journal.text.text import Text
 
 _READ_ONLY: Final = "read_only"

@@ -17,8 +17,8 @@ import msgspec
 
 from quire_daemon.marking_blobs import Chunk, Needed
 from quire_daemon.recorder import Recorder
-from quire_journal.log import Store
 from quire_journal.model.events import BytesGone
+from quire_journal.storage.port import Store
 
 ALONE_S: Final = 0.5
 """After so long without a commit for others a portion goes by itself. Not sooner: where the disk or the machine is

@@ -31,12 +31,12 @@ from quire_daemon.pacing import Breather
 from quire_journal.check import Finding, check
 from quire_journal.check_end import check_end
 from quire_journal.journal import NewerFormat, require_format
-from quire_journal.log import Store, StoreFailed
 from quire_journal.model.records import Damaged
 from quire_journal.salvage import salvage, sentence
-from quire_journal.stores.compacting import copy_pairs
-from quire_journal.stores.lmdb import LmdbStore, walk
-from quire_journal.stores.lmdb.store import Copy
+from quire_journal.storage.compaction import copy_pairs
+from quire_journal.storage.lmdb import LmdbStore, walk
+from quire_journal.storage.lmdb.store import Copy
+from quire_journal.storage.port import Store, StoreFailed
 from quire_journal.stores.lmdb_pages import Pages
 
 TOLD_EVERY_S: Final = 0.2

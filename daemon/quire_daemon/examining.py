@@ -19,8 +19,8 @@ import msgspec
 
 from quire_daemon.examiner import PAGES, CopyTask, Task, be_forked
 from quire_daemon.starting import Piped, last_words, program
-from quire_journal.log import StoreFailed
 from quire_journal.model.records import Damaged
+from quire_journal.storage.port import StoreFailed
 
 Told = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, of how much."""
@@ -94,7 +94,7 @@ def examine(
 
 
 def copied(source: str, target: str, pause: Callable[[], None]) -> None:
-    """`quire_journal.log.Elsewhere`: for a compaction."""
+    """`quire_journal.storage.port.Elsewhere`: for a compaction."""
     try:
         examined = examine(CopyTask(source, target), look=pause)
     except OSError as error:

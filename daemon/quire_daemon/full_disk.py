@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from quire_daemon.clock import Clock
-from quire_journal.log import StoreFailed
 from quire_journal.points import to_the_second
+from quire_journal.storage.port import StoreFailed
 
 FULL_S: Final = 60.0
 """After the last commit that found the disk full it has room again, if it takes anything."""

@@ -26,7 +26,6 @@ from quire_daemon.under_way import UnderWay
 from quire_daemon.unwatched import Unwatched
 from quire_daemon.withholding import Withholding
 from quire_daemon.workspace import HeldOpen, Image, Look, NotRegular, Signature, TooLarge, Vanished, Workspace
-from quire_journal import blobs
 from quire_journal.model.events import (
     FOLDER,
     LINK,
@@ -41,6 +40,7 @@ from quire_journal.model.evidence import CAPTURED
 from quire_journal.model.ids import BlobId, blob_id, journal_path
 from quire_journal.model.refusals import Refused
 from quire_journal.model.uncaptured import IGNORED, TOO_LARGE, UNREADABLE
+from quire_journal.storage.blobs import blobs
 from quire_journal.views.files import Version, standing
 
 __all__ = ["RETRY_S", "BeingWritten", "Gather", "HeldOpen", "Observation"]

@@ -23,13 +23,13 @@ from quire_daemon.soundness import set_aside
 from quire_journal.identities import settle
 from quire_journal.importing import Imported, NotAnExport, import_lines
 from quire_journal.journal import Journal, NewerFormat
-from quire_journal.lasting import sync_path
 from quire_journal.locks import hold_lock
-from quire_journal.log import StoreFailed
 from quire_journal.model.records import Damaged
 from quire_journal.model.refusals import Refused
 from quire_journal.places import Place, WorkspaceRefused, make_private_folder, place_of
-from quire_journal.stores import STORES, UnfitFolder
+from quire_journal.storage.fsync import sync_path
+from quire_journal.storage.port import StoreFailed
+from quire_journal.storage.stores import STORES, UnfitFolder
 from quire_journal.workspaces import checked
 
 _BESIDE: Final = "journal.import"

@@ -19,13 +19,14 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from quire_journal import addresses, blobs
 from quire_journal.history import History
-from quire_journal.log import Reading, Store, last_number, u64
 from quire_journal.model.events import CheckpointNamed, Event, FileMoved, FileWritten, WritesAbandoned
 from quire_journal.model.ids import version_token
 from quire_journal.points import rfc3339
 from quire_journal.retention import Judged, Pins, Policy, judge
+from quire_journal.storage.blobs import blobs
+from quire_journal.storage.blobs import index as blob_index
+from quire_journal.storage.port import Reading, Store, last_number, u64
 from quire_journal.views import files
 from quire_journal.views.paths import path_id, path_of
 from quire_journal.views.reads import Shown
@@ -220,7 +221,7 @@ class Marks:
                 after = versions[-1].seq if versions else 0
                 more = list(islice(files.versions(r, number, after, upto=self.head, displaced=True), _ROWS))
                 for blob in {v.blob for v in more if v.blob} - numbers.keys():
-                    at = addresses.find(r, blob)
+                    at = blob_index.find(r, blob)
                     if at is not None:
                         numbers[blob] = at
             versions += more

@@ -32,11 +32,11 @@ from quire_daemon.preparing import AT_ONCE, STAGERS, Preparing, Slices, Staging,
 from quire_daemon.recorder import Recorder
 from quire_daemon.under_way import Going, UnderWay
 from quire_daemon.workspace import HeldOpen, InDoubt, Kept, Lost, Staged, Swapped, Workspace
-from quire_journal.log import StoreFailed
 from quire_journal.model.events import BytesGone, WritesSettled
 from quire_journal.model.evidence import DISPLACED
 from quire_journal.model.ids import disk_path
 from quire_journal.model.refusals import Refused
+from quire_journal.storage.port import StoreFailed
 from quire_journal.text.text import Text
 
 STEPS: Final[tuple[str, ...]] = (

@@ -19,8 +19,8 @@ from quire_daemon.under_way import Going
 from quire_daemon.workspace import Staged, Workspace
 from quire_daemon.workspace.staging import TOGETHER, Written
 from quire_journal.model.ids import disk_path
-from quire_journal.syncing import Sync, Syncer
-from quire_journal.threads import Pool
+from quire_journal.storage.fsync_thread import Sync, Syncer
+from quire_journal.storage.threads import Pool
 
 STAGERS: Final = 8
 """Threads that stage: they wait for the disk, which syncs eight files in little more time than one."""

@@ -28,12 +28,12 @@ from quire_daemon.jobs import Cancellation
 from quire_daemon.starting import Piped, last_words, program
 from quire_journal import purging
 from quire_journal.any_of import AnyOf
-from quire_journal.log import RowChange, StoreFailed
 from quire_journal.model.events import BytesGone, Purged
 from quire_journal.model.records import Damaged
 from quire_journal.model.refusals import Refused
 from quire_journal.purging import Change, Found, Looking, Texts, Wanted
-from quire_journal.stores.lmdb import LmdbStore
+from quire_journal.storage.lmdb import LmdbStore
+from quire_journal.storage.port import RowChange, StoreFailed
 
 SHOWN_CHARS: Final = 200
 MIB: Final = 1 << 20

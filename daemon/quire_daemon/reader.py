@@ -28,10 +28,11 @@ from quire_daemon.starting import Piped, program
 from quire_daemon.workspace import HeldOpen, Image, NotRegular, Protection, Signature, TooLarge, Vanished
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.reading import Reading
-from quire_journal import frames, secret_texts
-from quire_journal.frames import Frame
+from quire_journal import secret_texts
 from quire_journal.model.ids import BlobId
 from quire_journal.model.refusals import Refused
+from quire_journal.storage.blobs import codec
+from quire_journal.storage.blobs.codec import Frame
 
 READERS: Final = 2
 """Processes that read: to read a file takes longer than to note it, and the loop waits for the disk meanwhile."""
@@ -66,7 +67,7 @@ def read_one(read: Callable[[str, int], Image], path: str, task: Task, taken_ns:
         return None  # the loop will find the same, and knows what follows
     if task.scan_secrets and secret_texts.find(image.data):
         return None
-    frame = frames.compress(image.data)
+    frame = codec.compress(image.data)
     return Found(image.signature, image.settled, frame.blob, frame.size, frame.kind, frame.body, taken_ns)
 
 

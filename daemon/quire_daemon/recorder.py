@@ -22,16 +22,16 @@ from quire_daemon.repeats import LastReads, Refusals
 from quire_daemon.seen_files import SeenFiles
 from quire_daemon.texts import MOST_BYTES, weight
 from quire_daemon.writer_numbers import WriterNumbers
-from quire_journal import blobs
-from quire_journal.frames import Frame
 from quire_journal.history import History, Shown
 from quire_journal.journal import Bytes, Entry, Journal
-from quire_journal.log import Reading, StoreFailed
 from quire_journal.model.events import BytesGone, Event, ReadServed, WriterIntroduced
 from quire_journal.model.ids import OUTSIDE, BatchId, BlobId, Seq, WriterId
 from quire_journal.path_names import PathNames
 from quire_journal.purging import Change
-from quire_journal.recent import Recent
+from quire_journal.storage.blobs import blobs
+from quire_journal.storage.blobs.codec import Frame
+from quire_journal.storage.lru import Recent
+from quire_journal.storage.port import Reading, StoreFailed
 from quire_journal.text.text import Text
 
 MOST_FAILED: Final = 1000  # commits that failed, of which it is known why

@@ -21,8 +21,8 @@ from quire_daemon.fiber import Fiber, Pause
 from quire_daemon.gather import RETRY_S
 from quire_daemon.recorder import Recorder
 from quire_journal.history import History
-from quire_journal.log import Reading
 from quire_journal.model.pause_points import pause, pausing
+from quire_journal.storage.port import Reading
 
 T = TypeVar("T")
 

@@ -14,11 +14,11 @@ from typing import Any
 from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.reserve import Reserve
-from quire_journal.log import JournalGone, JournalUnseen, StoreFailed
 from quire_journal.model import limits
 from quire_journal.model.phrasing import capitalised, counted
 from quire_journal.model.records import Damaged
 from quire_journal.model.refusals import Refused
+from quire_journal.storage.port import JournalGone, JournalUnseen, StoreFailed
 
 
 class Trouble:

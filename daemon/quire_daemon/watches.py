@@ -38,7 +38,7 @@ from watchdog.observers.inotify_c import (
 from quire_daemon.noticed import UNREADABLE_FOLDER, WATCH_LIMIT
 from quire_daemon.workspace import Signature, kernel
 from quire_daemon.workspace.confine import Beneath
-from quire_journal.threads import Thread
+from quire_journal.storage.threads import Thread
 
 _MASK: Final = Mask(
     # Only what changes something: OPEN and CLOSE_NOWRITE would report every `grep -r`, and our own reads.

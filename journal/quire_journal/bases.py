@@ -10,10 +10,11 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
-from quire_journal import blobs, kin
-from quire_journal.blobs import BlobCache
-from quire_journal.log import Reading, Writing
+from quire_journal import kin
 from quire_journal.model.ids import BlobId, PathId
+from quire_journal.storage.blobs import blobs
+from quire_journal.storage.blobs.blobs import BlobCache
+from quire_journal.storage.port import Reading, Writing
 from quire_journal.views import files
 from quire_journal.views.paths import path_id, path_id_by
 

@@ -25,12 +25,12 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.blobs import NotHeld
 from quire_journal.gaps import RECORD_LOST, gaps_before, lost_version
 from quire_journal.history import History
 from quire_journal.missing import missing
 from quire_journal.model.events import REGULAR
 from quire_journal.model.records import Damaged
+from quire_journal.storage.blobs.blobs import NotHeld
 from quire_journal.text.line_diff import blocks, breaks_between, common_bytes
 from quire_journal.text.text import BOM, Text
 from quire_journal.views.files import Version

@@ -25,17 +25,20 @@ from typing import Final
 
 import msgspec
 
-from quire_journal import FORMAT, addresses, blob_rows, blobs, frames, replay, watermarks
-from quire_journal.blobs import BlobCache
+from quire_journal import FORMAT, replay, watermarks
 from quire_journal.journal import require_head
-from quire_journal.log import OutOfOrder, Reading, Store, Writing, last_number, u64
-from quire_journal.migrating import HEAD_KEY
+from quire_journal.migrate import HEAD_KEY
 from quire_journal.model.events import CaptureFailed, Event, FileWritten
 from quire_journal.model.ids import blob_id
 from quire_journal.model.phrasing import capitalised, counted
 from quire_journal.model.records import GENESIS, Damaged, Record, decode_record, link, record_hash
 from quire_journal.refolding import ViewsElsewhere, differing
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.blobs import blobs, codec
+from quire_journal.storage.blobs import index as blob_index
+from quire_journal.storage.blobs import row as blob_row
+from quire_journal.storage.blobs.blobs import BlobCache
+from quire_journal.storage.memory import MemoryStore
+from quire_journal.storage.port import OutOfOrder, Reading, Store, Writing, last_number, u64
 from quire_journal.views import TABLES, VIEWS, losses
 from quire_journal.views.files import version_in_row
 
@@ -274,14 +277,14 @@ def _blobs(store: Store, unpacked: Callable[[int], bool] | None, tell: Progress)
 def _addresses(r: Reading) -> tuple[dict[int, bytes] | None, list[Finding]]:
     """Blob number → mark of its address; None where nothing tells any more what marks are made with."""
     try:
-        addresses.mark(r, bytes(32))
+        blob_index.mark(r, bytes(32))
     except Damaged as error:
-        return None, [Finding(f"No address can be found: {error}.", "addresses", addresses.KEY)]
+        return None, [Finding(f"No address can be found: {error}.", "addresses", blob_index.KEY)]
     mark_of: dict[int, bytes] = {}
     found: list[Finding] = []
     for key, row in r.scan("addresses"):
         try:
-            some = addresses.in_row(r, key, row)
+            some = blob_index.in_row(r, key, row)
         except ValueError as error:
             found.append(Finding(f"The row {key.hex()} of addresses cannot be read: {error}.", "addresses", key))
             continue
@@ -301,7 +304,7 @@ def _addresses(r: Reading) -> tuple[dict[int, bytes] | None, list[Finding]]:
 def _number_at(r: Reading, mark: bytes) -> int | None:
     """As `addresses.at`; None where the row that it looks into is damaged, which is a finding of its own."""
     try:
-        return addresses.at(r, mark)
+        return blob_index.at(r, mark)
     except Damaged:
         return None
 
@@ -315,7 +318,7 @@ def _pieces(r: Reading) -> Iterator[Finding]:
             continue
         owner, row = number, r.get("blobs", key[:8])
         try:
-            known = row is not None and blob_rows.read(number, row).rest
+            known = row is not None and blob_row.read(number, row).rest
         except ValueError:
             continue  # that is told of the blob itself
         if not known:
@@ -330,11 +333,11 @@ def _blob(
     if mark is None:
         yield Finding(f"Blob {number} has no address: nothing leads to it.", "blobs", key)
     try:
-        stored = blob_rows.read(number, value)
+        stored = blob_row.read(number, value)
     except ValueError as error:
         yield Finding(f"Blob {number} is not a blob ({error}).", "blobs", key)
         return
-    if not (0 < stored.base < number if stored.kind in frames.MADE_OF_BASE else stored.base == 0):
+    if not (0 < stored.base < number if stored.kind in codec.MADE_OF_BASE else stored.base == 0):
         yield Finding(f"Blob {number} names blob {stored.base} as its base, which cannot be.", "blobs", key)
         return
     if stored.base and r.get("blobs", u64(stored.base)) is None:
@@ -347,7 +350,7 @@ def _blob(
     except Damaged as error:
         yield Finding(f"The bytes of blob {number} are lost: {error}.", "blobs", key)
         return
-    if mark and addresses.mark(r, blob_id(data)) != mark:
+    if mark and blob_index.mark(r, blob_id(data)) != mark:
         told = f"The bytes of blob {number} do not have the sha256 that the address {mark.hex()} was made of: lost."
         yield Finding(told, "blobs", key)
 

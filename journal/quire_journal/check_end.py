@@ -11,11 +11,12 @@ from typing import Final
 
 import msgspec
 
-from quire_journal import blobs, replay, watermarks
+from quire_journal import replay, watermarks
 from quire_journal.check import Finding, not_standing, replaced
 from quire_journal.journal import require_head
-from quire_journal.log import Reading, Store, last_number
 from quire_journal.model.records import Damaged, decode_record, link, record_hash
+from quire_journal.storage.blobs import blobs
+from quire_journal.storage.port import Reading, Store, last_number
 from quire_journal.views import losses
 
 RECORDS: Final = 64

@@ -18,9 +18,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from quire_journal import blobs, replay
+from quire_journal import replay
 from quire_journal.bases import Bases
-from quire_journal.blobs import BlobCache, NotHeld
 from quire_journal.export.lines import (
     FORMAT,
     BlobLine,
@@ -32,8 +31,7 @@ from quire_journal.export.lines import (
     decode_line,
     stored_record,
 )
-from quire_journal.log import Reading, Store, StoreFailed, Writing, u64
-from quire_journal.migrating import HEAD_KEY, head_row
+from quire_journal.migrate import HEAD_KEY, head_row
 from quire_journal.model.events import (
     FOLDER,
     LINK,
@@ -52,6 +50,9 @@ from quire_journal.model.ids import blob_id, leads_inside
 from quire_journal.model.records import GENESIS, Damaged, Record, decode_record, link, record_hash
 from quire_journal.model.reserved_names import is_reserved
 from quire_journal.salvage import not_held
+from quire_journal.storage.blobs import blobs
+from quire_journal.storage.blobs.blobs import BlobCache, NotHeld
+from quire_journal.storage.port import Reading, Store, StoreFailed, Writing, u64
 from quire_journal.views import losses
 from quire_journal.views.files import version_in_row
 

@@ -11,16 +11,17 @@ from typing import Final
 
 import msgspec
 
-from quire_journal import FORMAT, VERSION, blobs, pieces, replay
+from quire_journal import FORMAT, VERSION, replay
 from quire_journal.bases import Bases
-from quire_journal.blobs import Addressed, BlobCache
-from quire_journal.frames import Frame
-from quire_journal.log import Reading, RowChange, Store, apply_changes, u64
-from quire_journal.migrating import HEAD_KEY, head_row, migrate
+from quire_journal.migrate import HEAD_KEY, head_row, migrate
 from quire_journal.model.events import Event, FileMoved, OutsideMoved
 from quire_journal.model.ids import BatchId, Seq, WriterId
 from quire_journal.model.records import GENESIS, Damaged, Record, encode_record, read_record, record_hash, seal
-from quire_journal.stores import random_id
+from quire_journal.storage.blobs import blobs, overflow
+from quire_journal.storage.blobs.blobs import Addressed, BlobCache
+from quire_journal.storage.blobs.codec import Frame
+from quire_journal.storage.port import Reading, RowChange, Store, apply_changes, u64
+from quire_journal.storage.stores import random_id
 from quire_journal.text.text import Text
 from quire_journal.views.clock import dated
 
@@ -156,7 +157,7 @@ class Journal:
                 named[bases.put(w, plain, path, self._cache, address, bytes_of)] = plain
             for table, key, _ in instead:
                 if table == "blobs":
-                    pieces.forget(w, int.from_bytes(key, "big"))
+                    overflow.forget(w, int.from_bytes(key, "big"))
             apply_changes(w, instead)
             w.append_all("records", [(u64(seq), stored) for seq, stored in enumerate(encoded, self._head + 1)])
             if sealed:

@@ -15,7 +15,7 @@ import hashlib
 from collections.abc import Iterator
 from typing import Final
 
-from quire_journal.log import Reading, Writing
+from quire_journal.storage.port import Reading, Writing
 from quire_journal.views.paths import key_of
 
 KEY_BYTES: Final = 8

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from quire_journal.blobs import NotHeld
 from quire_journal.history import History
 from quire_journal.lives import State, Step
 from quire_journal.model.events import REGULAR
 from quire_journal.model.line_ranges import Ranges, merge_ranges
 from quire_journal.model.pause_points import pause
+from quire_journal.storage.blobs.blobs import NotHeld
 from quire_journal.text.conflict_markers import Disputed, disputed, place_after
 from quire_journal.text.splice import Along, Splice, carry_ranges
 from quire_journal.text.text import Text

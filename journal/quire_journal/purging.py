@@ -19,11 +19,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from quire_journal import addresses, blobs, frames
 from quire_journal.any_of import AnyOf
-from quire_journal.blob_rows import Stored
-from quire_journal.blobs import BlobCache, NotHeld
-from quire_journal.log import Reading, RowChange, Store, last_number, u64
 from quire_journal.model.events import (
     BurstEnded,
     BytesDisplaced,
@@ -39,7 +35,12 @@ from quire_journal.model.events import (
 from quire_journal.model.ids import blob_id
 from quire_journal.model.records import Damaged, Record, decode_record, encode_record, link, read_record, record_hash
 from quire_journal.refolding import Refolding
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.blobs import blobs, codec
+from quire_journal.storage.blobs import index as blob_index
+from quire_journal.storage.blobs.blobs import BlobCache, NotHeld
+from quire_journal.storage.blobs.row import Stored
+from quire_journal.storage.memory import MemoryStore
+from quire_journal.storage.port import Reading, RowChange, Store, last_number, u64
 from quire_journal.views import View, losses, terms, told_by, with_needed
 from quire_journal.views.files import abandoned_writes, record_before, version_in_row
 from quire_journal.views.paths import path_of
@@ -202,11 +203,11 @@ class Looking:
         """(blob, its bytes) of what is to go, is held, and was not found before."""
         if (matching := self._wanted.matching) is not None:
             near = BlobCache(_CACHE_BYTES)
-            for number in sorted(number for number in addresses.numbers(r) if number > self._newest):
+            for number in sorted(number for number in blob_index.numbers(r) if number > self._newest):
                 self._newest = number
                 data = blobs.unpack(r, number, near)
                 address = blob_id(data)
-                if addresses.find(r, address) != number:  # not every frame has a checksum
+                if blob_index.find(r, address) != number:  # not every frame has a checksum
                     raise Damaged(f"blob {number} does not have the bytes that it had; run `quire verify`")
                 if matching.search(data):
                     yield address, data
@@ -391,7 +392,7 @@ def _keyframes(r: Reading, going: Collection[int]) -> list[RowChange]:
         number = int.from_bytes(key, "big")
         stored = blobs.read_row(number, value)
         if stored.base in going and number not in going:
-            frame = frames.compress(blobs.unpack(r, number))
+            frame = codec.compress(blobs.unpack(r, number))
             row, parts = blobs.rows_of(number, Stored(0, 0, frame.size, frame.kind, frame.body))
             rows.append(("blobs", key, row))
             rows += [("pieces", *part) for part in parts]

@@ -9,8 +9,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-from quire_journal.log import Reading, RowChange, Store, Writing, u64
 from quire_journal.model.records import read_record
+from quire_journal.storage.port import Reading, RowChange, Store, Writing, u64
 from quire_journal.views import View
 
 Pairs = Iterator[tuple[bytes, bytes]]

@@ -22,11 +22,9 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from quire_journal import FORMAT, addresses, blob_rows, blobs, pieces, replay
-from quire_journal.blobs import BlobCache
+from quire_journal import FORMAT, replay
 from quire_journal.journal import Entry, Journal, NewerFormat
-from quire_journal.log import Reading, Store, Writing, u64
-from quire_journal.migrating import HEAD_KEY, head_row
+from quire_journal.migrate import HEAD_KEY, head_row
 from quire_journal.model.events import BytesGone, Event, JournalSalvaged, RecordLost, WriterIntroduced
 from quire_journal.model.ids import OUTSIDE, BatchId, Seq, WriterId, blob_id
 from quire_journal.model.line_ranges import ranges_of
@@ -42,6 +40,11 @@ from quire_journal.model.records import (
     record_hash,
     seal,
 )
+from quire_journal.storage.blobs import blobs, overflow
+from quire_journal.storage.blobs import index as blob_index
+from quire_journal.storage.blobs import row as blob_row
+from quire_journal.storage.blobs.blobs import BlobCache
+from quire_journal.storage.port import Reading, Store, Writing, u64
 from quire_journal.views import losses
 from quire_journal.views.files import version_in_row
 
@@ -221,9 +224,9 @@ class _Found:
                 self.records.setdefault(number, []).append(row)
                 for seq, was in losses.hashes_before(record.event()) if row.live else ():
                     self.replaced.setdefault(seq, set()).add(link(was))
-            elif blob_rows.may_be(value):
+            elif blob_row.may_be(value):
                 self.blobs.setdefault(number, []).append(row)
-        elif len(row.key) == pieces.KEY_BYTES:
+        elif len(row.key) == overflow.KEY_BYTES:
             number = int.from_bytes(row.key[:8], "big")
             if 0 < number < _FURTHEST:
                 self.pieces.setdefault(number, {}).setdefault(row.key, []).append(row)
@@ -450,13 +453,13 @@ def _store_blob(values: list[bytes], parts: Parts, number: int, wanted: _Wanted,
     spare: tuple[bytes, list[tuple[bytes, bytes]]] | None = None
     for value, some in ((value, some) for value in values for some in _choices(parts)):
         try:
-            blob_rows.read(number, value)
+            blob_row.read(number, value)
             _put_blob(w, number, value, some)
             address = blob_id(blobs.unpack(w, number, cache))
         except (Damaged, ValueError):
             continue
         if address in wanted.named and not blobs.holds(w, address):
-            addresses.put(w, address, number)
+            blob_index.put(w, address, number)
             return
         cache.forget(u64(number))
         if address not in wanted.purged:
@@ -468,17 +471,17 @@ def _store_blob(values: list[bytes], parts: Parts, number: int, wanted: _Wanted,
             _put_blob(w, number, b"", [])
             cache.forget(u64(number))  # nothing can be made of it any more
         else:
-            addresses.put(w, address, number)
+            blob_index.put(w, address, number)
 
 
 def _put_blob(w: Writing, number: int, value: bytes, some: list[tuple[bytes, bytes]]) -> None:
     """Let this be the row of a blob, and these its pieces, and nothing else; b"": there is none."""
-    pieces.forget(w, number)
+    overflow.forget(w, number)
     if not value:
         w.delete("blobs", u64(number))
         return
     w.put("blobs", u64(number), value)
-    if blob_rows.read(number, value).rest:
+    if blob_row.read(number, value).rest:
         w.put_all("pieces", some)
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.log import Reading, Writing
+from quire_journal.storage.port import Reading, Writing
 
 KEY: Final = b"views"
 """In `meta`: the row."""

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from live import SEED, Live, ok, sha256
 from quire_journal.blame import blame
 from quire_journal.history import History
-from quire_journal.stores.lmdb import LmdbStore
+from quire_journal.storage.lmdb import LmdbStore
 
 BUDGET_MS = 300
 """For 2,000 lines and 1,000 versions."""

@@ -1,6 +1,6 @@
 """The entropy tables that deltas begin with: made of real histories, and what they save on others.
 
-    python tests/bench/entropy.py train REPO [REPO ...]    prints the constant for `quire_journal.entropy`
+    python tests/bench/entropy.py train REPO [REPO ...]    prints the constant for `quire_journal.storage.blobs.entropy`
     python tests/bench/entropy.py weigh REPO [REPO ...]    prints bytes of deltas with and without them
 
 A dictionary of zstd begins with tables (RFC 8878, section 5), and every frame that is packed with it may use them
@@ -26,7 +26,7 @@ from typing import Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from git_history import Blobs, git
-from quire_journal import frames
+from quire_journal.storage.blobs import codec
 
 PAIRS: Final = 400
 """Of each history."""
@@ -347,8 +347,8 @@ def pairs(repo: Path) -> list[tuple[bytes, bytes]]:
     blobs, found = Blobs(repo), list[tuple[bytes, bytes]]()
     for new, old in named:
         data, base = blobs.read(new), blobs.read(old)
-        made = frames.delta(data, base, lambda data=data: frames.whole(data)) if data and base else None
-        if made is not None and made[0] in frames.WITH_TABLES:
+        made = codec.delta(data, base, lambda data=data: codec.whole(data)) if data and base else None
+        if made is not None and made[0] in codec.WITH_TABLES:
             found.append((data, base))
         if len(found) == PAIRS:
             break
@@ -363,7 +363,7 @@ def train(repos: Sequence[Path]) -> bytes:
     for _ in range(2):
         counts = Counts()
         for data, base in drawn:
-            frame = frames.pack_with_tables(data, base, tables=header) if header else frames.pack_after(data, base)
+            frame = codec.pack_with_tables(data, base, tables=header) if header else codec.pack_after(data, base)
             counts.add(data, frame, tables_in(header) if header else None)
         header = counts.header()
     return header
@@ -381,8 +381,8 @@ def main() -> None:
         return
     for repo in options.repo:
         drawn = pairs(repo)
-        without = sum(len(frames.pack_after(data, base)) for data, base in drawn)
-        tabled = sum(len(frames.pack_with_tables(data, base)) for data, base in drawn)
+        without = sum(len(codec.pack_after(data, base)) for data, base in drawn)
+        tabled = sum(len(codec.pack_with_tables(data, base)) for data, base in drawn)
         print(
             f"{repo.resolve().name}: {len(drawn)} deltas, {without:,} bytes, with tables {tabled / without:.3f} of it"
         )

@@ -37,8 +37,8 @@ from quire_journal.identities import settle
 from quire_journal.journal import Journal
 from quire_journal.locks import hold_lock
 from quire_journal.places import make_private_folder, place_of
-from quire_journal.stores import Durability
-from quire_journal.stores.lmdb import LmdbStore
+from quire_journal.storage.lmdb import LmdbStore
+from quire_journal.storage.stores import Durability
 
 CLIENTS = 4
 STAGES = {"gc": "mark", "gc_marked": "drop", "gc_repacks": "repack", "gc_compacts": "compact", "gc_finished": "after"}

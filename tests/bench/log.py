@@ -43,7 +43,7 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.ids import BatchId, WriterId
 from quire_journal.path_names import PathNames
-from quire_journal.stores.lmdb import LmdbStore
+from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.text.text import Text
 
 SECOND = 1_000_000_000

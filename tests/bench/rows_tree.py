@@ -24,7 +24,7 @@ from quire_daemon import soundness
 from quire_journal.history import History
 from quire_journal.identities import Identity
 from quire_journal.points import rfc3339
-from quire_journal.stores.lmdb import LmdbStore
+from quire_journal.storage.lmdb import LmdbStore
 
 
 def sources(root: Path, files: int) -> None:

@@ -27,11 +27,11 @@ import lmdb
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from git_history import Teller, commits, git
-from quire_journal.blobs import stored_at
-from quire_journal.frames import MADE_OF_BASE
 from quire_journal.journal import Journal
-from quire_journal.repacking import Repacking
-from quire_journal.stores.lmdb import LmdbStore
+from quire_journal.storage.blobs.blobs import stored_at
+from quire_journal.storage.blobs.codec import MADE_OF_BASE
+from quire_journal.storage.blobs.repack import Repacking
+from quire_journal.storage.lmdb import LmdbStore
 
 CONTENT = ("blobs", "pieces", "addresses", "kin")
 TARGETS = {"content": 300, "all": 800}

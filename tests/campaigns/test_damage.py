@@ -27,18 +27,18 @@ import live
 from live import Live, caught_up, eventually, ok, verified
 from quire_daemon import soundness
 from quire_daemon.examining import Forked
-from quire_journal import blobs
 from quire_journal.check import check
 from quire_journal.gaps import is_lost, version_then
 from quire_journal.history import History
 from quire_journal.journal import Entry, Journal
-from quire_journal.log import Reading
 from quire_journal.model.events import FileWritten, WriterIntroduced
 from quire_journal.model.ids import BatchId, WriterId, blob_id
 from quire_journal.model.records import Damaged
-from quire_journal.stores import afterimage
-from quire_journal.stores.afterimage import Afterimage
-from quire_journal.stores.lmdb import LmdbStore
+from quire_journal.storage import afterimage
+from quire_journal.storage.afterimage import Afterimage
+from quire_journal.storage.blobs import blobs
+from quire_journal.storage.lmdb import LmdbStore
+from quire_journal.storage.port import Reading
 
 PAGE = 4096
 PATHS = ("a.py", "src/b.py", "src/deep/c.txt", "big.bin")

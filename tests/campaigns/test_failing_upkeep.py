@@ -25,7 +25,7 @@ from live import Live, caught_up, eventually, ok, verified
 from quire_client import NoDaemon
 from quire_daemon.soundness import leave_mark
 from quire_journal.journal import Journal
-from quire_journal.stores.lmdb import LmdbStore
+from quire_journal.storage.lmdb import LmdbStore
 
 sys.path.insert(0, str(Path(__file__).parent))
 from failing_calls import ALL, Fault, attached, calls, connected, count, drawn, ended, faults_met, met, strace

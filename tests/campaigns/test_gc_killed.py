@@ -14,13 +14,13 @@ import pytest
 import live
 from live import Live, eventually, ok, verified
 from quire_daemon import collecting
-from quire_journal.stores import compacting
+from quire_journal.storage import compaction
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(live.length(60, 1800))]
 
 FILES = ("a.py", "b.py")
 SETTINGS = '[retention]\nkeep_last = 3\nkeep_within = ""\ndaily = 0\nthin_outside = ""\ngrace = "0"\n'
-ALL_STEPS = (*collecting.STEPS, *compacting.STEPS)
+ALL_STEPS = (*collecting.STEPS, *compaction.STEPS)
 STEPS = live.length(("gc_dropped", "compact_moved"), ALL_STEPS)
 """Each daemon takes half a second to start and to be killed: a short run dies in the middle of either."""
 
@@ -79,7 +79,7 @@ def test_a_kill_at_each_step_loses_nothing_that_the_policy_keeps(daemon: Any) ->
             eventually(f"the daemon has died at {step}", lambda pid=doomed: at.died(pid))
         if at.daemon_pid() == doomed:  # else the call has started its successor
             at.kill()
-            assert not list(at.state_dir.rglob("db.compact")) or step in compacting.STEPS
+            assert not list(at.state_dir.rglob("db.compact")) or step in compaction.STEPS
         with at.connect("reader", f"r{number}") as reader:
             dropped = history.check(reader, last=False)
             assert dropped >= before

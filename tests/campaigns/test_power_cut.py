@@ -19,9 +19,9 @@ import pytest
 
 import live
 import power
-from quire_journal.stores.lmdb import LmdbStore
-from quire_journal.stores.lmdb.environments import walk
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.lmdb import LmdbStore
+from quire_journal.storage.lmdb.environment import walk
+from quire_journal.storage.memory import MemoryStore
 
 CALLS = "pwrite64,pwritev,writev,write,lseek,fdatasync,fsync"
 FILES = ("data.mdb", "redo")

@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 )
 
 import live
-from quire_journal.log import Compaction, OutOfOrder, Reading, Store, StoreFailed, Writing, u64
+from quire_journal.storage.port import Compaction, OutOfOrder, Reading, Store, StoreFailed, Writing, u64
 
 A, B, C = b"\x01", b"\x02", b"\x03"
 
@@ -29,7 +29,7 @@ class NotToday(Exception):
 
 
 class StoreContract:
-    """The promises of `quire_journal.log.Store`."""
+    """The promises of `quire_journal.storage.port.Store`."""
 
     def fresh(self) -> AbstractContextManager[Store]:
         """An empty store, closed at the end."""

@@ -18,10 +18,10 @@ from quire_daemon.soundness import Prepared
 from quire_journal.check import check
 from quire_journal.history import History
 from quire_journal.journal import Entry, Journal
-from quire_journal.log import u64
 from quire_journal.model.events import FileWritten, WriterIntroduced
 from quire_journal.model.ids import BatchId, WriterId, blob_id
-from quire_journal.stores.lmdb import LmdbStore
+from quire_journal.storage.lmdb import LmdbStore
+from quire_journal.storage.port import u64
 
 NOW = 2_000_000_000
 VERSIONS = 30

@@ -22,7 +22,7 @@ from quire_daemon.workspace import STEPS, Kept, Workspace
 from quire_journal.journal import Journal
 from quire_journal.model.events import FOLDER, LINK, FileMoved, FileWritten, OutsideDeleted, OutsideWritten
 from quire_journal.model.ids import WriterId, blob_id
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.memory import MemoryStore
 
 sys.path.insert(0, str(Path(__file__).parent))
 import one_write

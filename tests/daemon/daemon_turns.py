@@ -26,7 +26,7 @@ from quire_journal import VERSION, WIRE
 from quire_journal.journal import Journal
 from quire_journal.model.evidence import WATCHED
 from quire_journal.model.messages import Caller, Reply, Request, encode
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.memory import MemoryStore
 from shapes import checked
 
 LONGEST_S = 30.0

@@ -24,9 +24,9 @@ from quire_daemon.recorder import Recorder
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Look, Workspace
 from quire_journal.journal import Journal
-from quire_journal.log import StoreFailed
 from quire_journal.model.events import WorkspaceScanned
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.memory import MemoryStore
+from quire_journal.storage.port import StoreFailed
 
 BEGAN_NS = 1_700_000_000 * 10**9
 

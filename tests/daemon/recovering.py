@@ -17,7 +17,7 @@ from quire_daemon.workspace import Workspace
 from quire_journal.journal import Journal
 from quire_journal.model.events import FileDeleted, FileMoved, FileWritten, OutsideWritten
 from quire_journal.model.ids import WriterId, blob_id
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.memory import MemoryStore
 
 LIMIT = 1 << 20
 BASE, NEW, THEIRS = b"base\n", b"new\n", b"theirs\n"

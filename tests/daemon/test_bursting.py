@@ -16,7 +16,7 @@ from quire_daemon.recorder import Recorder
 from quire_journal.journal import Journal
 from quire_journal.model.events import BurstBegun, BurstEnded, WriterIntroduced
 from quire_journal.model.messages import Request
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.memory import MemoryStore
 from quire_journal.views.writers import caller_key
 
 

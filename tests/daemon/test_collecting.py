@@ -19,16 +19,17 @@ from quire_daemon.jobs import Failed, Job, brought, ended
 from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.reserve import Reserve
-from quire_journal import blob_rows, frames
-from quire_journal.blob_rows import Stored
 from quire_journal.journal import Journal
-from quire_journal.log import Elsewhere, StoreFailed, u64
 from quire_journal.model.events import FileWritten, WriterIntroduced, WritesSettled
 from quire_journal.model.ids import WriterId, blob_id
 from quire_journal.model.records import Damaged
 from quire_journal.model.refusals import Refused
-from quire_journal.stores.compacting import Tee
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.blobs import codec
+from quire_journal.storage.blobs import row as blob_row
+from quire_journal.storage.blobs.row import Stored
+from quire_journal.storage.compaction import Tee
+from quire_journal.storage.memory import MemoryStore
+from quire_journal.storage.port import Elsewhere, StoreFailed, u64
 
 MIB = 1 << 20
 RETENTION = Retention(workspace_bytes=100 * MIB, store_bytes=0)
@@ -280,7 +281,7 @@ def test_damage_that_drops_meet_while_they_ride_ends_the_collection_and_no_edit(
         daemon.turn()
     with daemon.recorder.journal.store.writing() as w:
         w.delete("blobs", u64(3))
-        w.put("blobs", u64(7), blob_rows.row(7, Stored(3, 1, 1, frames.SPLICED, msgpack.encode([1, 0, b""]))))
+        w.put("blobs", u64(7), blob_row.row(7, Stored(3, 1, 1, codec.SPLICED, msgpack.encode([1, 0, b""]))))
     for number in range(8):
         daemon.recorder.note(FileWritten("b", blob_id(b"%d" % number), 1, 0o644), WriterId(1))
         daemon.settle()

@@ -10,7 +10,6 @@ from quire_daemon.clock import SystemClock
 from quire_daemon.dropping import ALONE_S, LARGE, QUIET_S, Dropping, Portion
 from quire_daemon.marking_blobs import Chunk, Marks, Needed
 from quire_daemon.recorder import Recorder
-from quire_journal import blobs, frames
 from quire_journal.check import check
 from quire_journal.journal import Journal
 from quire_journal.model.events import (
@@ -23,7 +22,8 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.ids import WriterId, blob_id
 from quire_journal.retention import Policy
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.blobs import blobs, codec
+from quire_journal.storage.memory import MemoryStore
 
 ANN = WriterId(1)
 
@@ -136,7 +136,7 @@ class TooLarge(bytes):
     """Bytes that no store takes."""
 
     def __len__(self) -> int:
-        return frames.MAX_BYTES + 1
+        return codec.MAX_BYTES + 1
 
 
 def test_by_themselves_they_go_when_nobody_has_committed_for_a_moment_and_many_after_a_while() -> None:

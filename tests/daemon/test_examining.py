@@ -13,10 +13,10 @@ import pytest
 from quire_daemon.examiner import CheckTask
 from quire_daemon.examining import copied, examine
 from quire_journal.journal import Journal
-from quire_journal.log import TABLES, u64
 from quire_journal.model.records import Damaged
-from quire_journal.stores import Durability
-from quire_journal.stores.lmdb import LmdbStore
+from quire_journal.storage.lmdb import LmdbStore
+from quire_journal.storage.port import TABLES, u64
+from quire_journal.storage.stores import Durability
 
 # In a process of its own: the one that runs the tests has threads, and must not fork.
 PARENT = """

@@ -8,7 +8,7 @@ import pytest
 
 from quire_daemon.exporting import IDLE_S, MOST, PAGE_BYTES, PAGE_S, Export, Exporting
 from quire_journal.export.source import Source, Stretch
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.memory import MemoryStore
 
 
 class Ticking:

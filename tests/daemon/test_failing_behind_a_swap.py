@@ -16,8 +16,8 @@ from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
 from quire_daemon.workspace import Workspace
 from quire_journal.journal import Journal
-from quire_journal.log import TABLES, JournalGone, JournalUnseen, StoreFailed
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.memory import MemoryStore
+from quire_journal.storage.port import TABLES, JournalGone, JournalUnseen, StoreFailed
 
 LIMIT = 1 << 20
 PATCH = """*** Begin Patch

@@ -34,7 +34,7 @@ from quire_journal.model.events import (
     WritesSettled,
 )
 from quire_journal.model.ids import Seq, WriterId, blob_id
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.memory import MemoryStore
 
 LIMIT = 1 << 20
 V0, V1, V2, THEIRS = b"v0\n", b"v1\n", b"v2\n", b"theirs\n"

@@ -20,10 +20,10 @@ from quire_daemon.reconcile import Seen
 from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import Image, Workspace
 from quire_journal.journal import Journal
-from quire_journal.log import u64
 from quire_journal.model.ids import blob_id, journal_path, percent_escaped
 from quire_journal.model.refusals import Refused
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.memory import MemoryStore
+from quire_journal.storage.port import u64
 
 TOKEN = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zC0fG3hJ6"
 LINES = "".join(f"line {n}\n" for n in range(100))

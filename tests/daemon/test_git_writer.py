@@ -16,7 +16,7 @@ from quire_journal.journal import Journal
 from quire_journal.model.events import GitRan, WriterIntroduced
 from quire_journal.model.ids import WriterId
 from quire_journal.model.records import Damaged
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.memory import MemoryStore
 
 A, B = "a" * 40, "b" * 40
 

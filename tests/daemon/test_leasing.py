@@ -21,7 +21,7 @@ from quire_journal.journal import Journal
 from quire_journal.model.events import LeaseExpired, LeaseReleased, WriterIntroduced
 from quire_journal.model.messages import Request
 from quire_journal.model.refusals import Refused
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.memory import MemoryStore
 from quire_journal.views.writers import caller_key
 
 

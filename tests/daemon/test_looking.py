@@ -41,7 +41,7 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.ids import OUTSIDE, Seq, WriterId, blob_id
 from quire_journal.model.messages import Request
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.memory import MemoryStore
 from quire_journal.views.writers import caller_key
 
 FILES = [f"f{n}.txt" for n in range(10)]

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire_daemon.marking_blobs import Chunk, Marks, Needed
-from quire_journal import blobs
 from quire_journal.check import check
 from quire_journal.history import History
 from quire_journal.journal import Entry, Journal
@@ -29,7 +28,8 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.ids import BatchId, WriterId, blob_id
 from quire_journal.retention import Policy
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.blobs import blobs
+from quire_journal.storage.memory import MemoryStore
 
 DAY = 86_400 * 10**9
 NOW = 1_795_132_800 * 10**9

@@ -14,12 +14,12 @@ from outside_turns import Turns
 
 from quire_daemon.noticed import FEW, Batch
 from quire_daemon.outside import AGAIN_S, BRIEF_S, UNFINISHED_S
-from quire_journal.log import Reading, StoreFailed
 from quire_journal.model.events import OutsideDeleted, OutsideMoved, OutsideWritten
 from quire_journal.model.ids import disk_path
 from quire_journal.model.records import Damaged
 from quire_journal.model.refusals import Refused
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.memory import MemoryStore
+from quire_journal.storage.port import Reading, StoreFailed
 
 # ── a store that takes nothing ──
 

@@ -21,11 +21,11 @@ from quire_daemon.recorder import Recorder
 from quire_daemon.under_way import Going, UnderWay
 from quire_daemon.workspace import Lost, Workspace
 from quire_journal.journal import Journal
-from quire_journal.log import StoreFailed
 from quire_journal.model.events import BytesDisplaced, FileDeleted, FileWritten
 from quire_journal.model.ids import OUTSIDE, blob_id
 from quire_journal.model.refusals import Refused
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.memory import MemoryStore
+from quire_journal.storage.port import StoreFailed
 
 
 def test_more_writes_than_there_are_descriptors_for_are_refused() -> None:

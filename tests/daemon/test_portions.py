@@ -11,7 +11,7 @@ from quire_daemon.recorder import Recorder
 from quire_journal.journal import Journal
 from quire_journal.model.events import BatchUndone, Event, FileDeleted
 from quire_journal.model.ids import WriterId, version_token
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.memory import MemoryStore
 
 FILES = 3 * PORTION
 

@@ -14,9 +14,9 @@ from quire_daemon.config import Settings
 from quire_daemon.in_force import InForce
 from quire_daemon.jobs import Failed, Job, brought, ended
 from quire_daemon.services.purge import PURGE, PurgeParams
-from quire_journal.log import StoreFailed
 from quire_journal.model.events import FOLDER, OutsideWritten
 from quire_journal.model.refusals import Refused
+from quire_journal.storage.port import StoreFailed
 
 CALL = cast("Call", SimpleNamespace(params=PurgeParams(matching="secret", plan=True)))
 

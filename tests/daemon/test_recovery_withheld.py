@@ -10,7 +10,6 @@ from recovering import BASE, LIMIT, NEW, Scene, written
 
 from checkout import put
 from quire_daemon.workspace import Workspace
-from quire_journal import blobs
 from quire_journal.model.events import (
     BytesDisplaced,
     BytesGone,
@@ -20,6 +19,7 @@ from quire_journal.model.events import (
     FileWritten,
 )
 from quire_journal.model.ids import blob_id
+from quire_journal.storage.blobs import blobs
 
 
 def test_what_was_purged_and_a_kill_left_in_a_temporary_file_is_not_journaled_again(scene: Scene) -> None:

@@ -30,7 +30,7 @@ from quire_journal.check import check
 from quire_journal.journal import Journal
 from quire_journal.model.events import WriterIntroduced
 from quire_journal.model.ids import WriterId, blob_id
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.memory import MemoryStore
 from quire_journal.text.line_hash import line_id
 from quire_journal.views.writers import caller_key
 

@@ -13,8 +13,8 @@ from quire_daemon.examining import Forked
 from quire_daemon.soundness import Prepared
 from quire_journal.journal import Journal
 from quire_journal.model.records import Damaged
-from quire_journal.stores.afterimage import boot_id
-from quire_journal.stores.lmdb import LmdbStore
+from quire_journal.storage.afterimage import boot_id
+from quire_journal.storage.lmdb import LmdbStore
 
 needs_boot_id = pytest.mark.skipif(not boot_id(), reason="the system does not say when it was started")
 

@@ -20,8 +20,8 @@ from quire_journal.model.events import EditRefused
 from quire_journal.model.ids import WriterId
 from quire_journal.model.messages import Request
 from quire_journal.model.pause_points import paced, pause, pausing
-from quire_journal.stores.memory import MemoryStore
-from quire_journal.threads import alive
+from quire_journal.storage.memory import MemoryStore
+from quire_journal.storage.threads import alive
 
 STEPS = 10
 

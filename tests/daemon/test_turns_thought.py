@@ -12,8 +12,8 @@ from quire_daemon.performing import MANY
 from quire_daemon.portions import PORTION
 from quire_daemon.thinker import MOST_THOUGHTS, SLICE_S
 from quire_journal.check import check
-from quire_journal.log import StoreFailed
 from quire_journal.model.events import BatchUndone, WritesAbandoned
+from quire_journal.storage.port import StoreFailed
 from shapes import checked
 
 TURNS = 5000

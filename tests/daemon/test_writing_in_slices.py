@@ -44,11 +44,11 @@ from quire_daemon.workspace import Signature, Workspace
 from quire_daemon.workspace.lingering import GRACE_S
 from quire_daemon.workspace.staging import TOGETHER, sync_each
 from quire_journal.journal import Journal
-from quire_journal.log import StoreFailed
 from quire_journal.model.events import FileWritten, OutsideWritten, WriterIntroduced
 from quire_journal.model.ids import WriterId, blob_id
 from quire_journal.model.messages import Request
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.memory import MemoryStore
+from quire_journal.storage.port import StoreFailed
 from quire_journal.views.writers import caller_key
 
 FILES = [f"f{n}.txt" for n in range(MANY + AT_ONCE)]

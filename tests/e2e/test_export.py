@@ -24,7 +24,7 @@ from quire_journal.export.source import Source, Stretch
 from quire_journal.journal import Journal
 from quire_journal.model.refusals import Refused
 from quire_journal.places import place_of
-from quire_journal.stores.lmdb import LmdbStore
+from quire_journal.storage.lmdb import LmdbStore
 
 pytestmark = pytest.mark.real
 

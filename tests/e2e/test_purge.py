@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from live import Live, caught_up, eventually, length, log, ok, refused, verified
-from quire_journal import blobs
-from quire_journal.log import Store
-from quire_journal.stores.lmdb import LmdbStore
+from quire_journal.storage.blobs import blobs
+from quire_journal.storage.lmdb import LmdbStore
+from quire_journal.storage.port import Store
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 

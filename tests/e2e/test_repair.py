@@ -6,8 +6,8 @@ import pytest
 
 from live import Live, caught_up, eventually, ok, refused, verified
 from quire_daemon.soundness import leave_mark
-from quire_journal.log import u64
-from quire_journal.stores.lmdb import LmdbStore
+from quire_journal.storage.lmdb import LmdbStore
+from quire_journal.storage.port import u64
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(60)]
 

@@ -15,7 +15,7 @@ from quire_client import NoDaemon
 from quire_daemon import soundness
 from quire_journal import views, watermarks
 from quire_journal.journal import Journal
-from quire_journal.stores.lmdb import LmdbStore
+from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.views import VIEWS
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(60)]

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Final
 
-from quire_journal.log import Store
+from quire_journal.storage.port import Store
 
 VECTORS: Final = Path(__file__).parents[1] / "vectors"
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from quire_journal.journal import Entry, Journal
-from quire_journal.log import u64
 from quire_journal.model.events import CheckpointNamed, WriterIntroduced
 from quire_journal.model.ids import BatchId, WriterId
-from quire_journal.stores import afterimage
-from quire_journal.stores.afterimage import Afterimage, Image, Looks, fits
-from quire_journal.stores.lmdb import LmdbStore
+from quire_journal.storage import afterimage
+from quire_journal.storage.afterimage import Afterimage, Image, Looks, fits
+from quire_journal.storage.lmdb import LmdbStore
+from quire_journal.storage.port import u64
 
 BOOT = "874529f5-8c2b-4daf-8dc7-c7e94c5a7b00"
 THEN = 1_795_132_800_000_000_000

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from quire_journal import blobs, purging
+from quire_journal import purging
 from quire_journal.check import check
 from quire_journal.export import FORMATS
 from quire_journal.export.source import Source, Stretch
 from quire_journal.history import History
 from quire_journal.importing import import_lines
 from quire_journal.journal import Entry, Journal
-from quire_journal.log import Store
 from quire_journal.model.events import BytesGone, FileMoved, OutsideDeleted, OutsideWritten
 from quire_journal.model.ids import OUTSIDE, BatchId, blob_id
 from quire_journal.purging import Wanted
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.blobs import blobs
+from quire_journal.storage.memory import MemoryStore
+from quire_journal.storage.port import Store
 
 LICENCE = b"".join(b"# line %d of a licence that stands in every file\n" % n for n in range(40))
 

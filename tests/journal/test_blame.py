@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scribe import Scribe
 
-from quire_journal import blobs
 from quire_journal.blame import Blame, Gap, blame
-from quire_journal.blobs import NotHeld
 from quire_journal.history import History
 from quire_journal.model.events import (
     FOLDER,
@@ -30,6 +28,8 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.ids import blob_id
 from quire_journal.model.records import Damaged
+from quire_journal.storage.blobs import blobs
+from quire_journal.storage.blobs.blobs import NotHeld
 from quire_journal.text.text import BOM, Text
 
 

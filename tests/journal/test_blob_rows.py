@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire_journal import blob_rows, frames
-from quire_journal.blob_rows import RUN, Stored
+from quire_journal.storage.blobs import codec
+from quire_journal.storage.blobs import row as blob_row
+from quire_journal.storage.blobs.row import RUN, Stored
 
 NUMBER = st.integers(1, 1 << 40)
 
@@ -20,7 +21,7 @@ def blobs(draw: st.DrawFn) -> tuple[int, Stored]:
     stored = Stored(
         draw(st.integers(0, number - 1)),
         run + draw(st.integers(0, 64)),
-        draw(st.integers(0, frames.MAX_BYTES)),
+        draw(st.integers(0, codec.MAX_BYTES)),
         draw(st.integers(0, 15)),
         draw(st.binary(max_size=40)),
         draw(st.one_of(st.just(0), NUMBER)),
@@ -32,9 +33,9 @@ def blobs(draw: st.DrawFn) -> tuple[int, Stored]:
 @given(blobs())
 def test_whatever_a_row_says_comes_back(one: tuple[int, Stored]) -> None:
     number, stored = one
-    row = blob_rows.row(number, stored)
-    assert blob_rows.may_be(row)
-    assert blob_rows.read(number, row) == stored
+    row = blob_row.row(number, stored)
+    assert blob_row.may_be(row)
+    assert blob_row.read(number, row) == stored
     assert len(row) <= len(msgspec.msgpack.encode(msgspec.structs.astuple(stored)))
 
 
@@ -42,15 +43,15 @@ def test_whatever_a_row_says_comes_back(one: tuple[int, Stored]) -> None:
 def test_of_any_bytes_a_row_is_read_or_refused(row: bytes) -> None:
     for begins in (b"", b"\x87", b"\xa7", b"\x95"):
         try:
-            stored = blob_rows.read(7, begins + row)
+            stored = blob_row.read(7, begins + row)
         except ValueError:
             continue
-        assert blob_rows.may_be(begins + row)
+        assert blob_row.may_be(begins + row)
         assert 0 <= stored.run < RUN
 
 
 def test_a_row_of_a_short_delta_takes_five_bytes_beside_the_frame() -> None:
-    assert len(blob_rows.row(1000, Stored(990, 3, 12_000, frames.TABLED_BLOCK, b"frame", run=3))) == 5 + 5
+    assert len(blob_row.row(1000, Stored(990, 3, 12_000, codec.TABLED_BLOCK, b"frame", run=3))) == 5 + 5
 
 
 @pytest.mark.parametrize(
@@ -58,21 +59,21 @@ def test_a_row_of_a_short_delta_takes_five_bytes_beside_the_frame() -> None:
 )
 def test_what_is_no_row_is_told_so(row: bytes) -> None:
     with pytest.raises(ValueError):
-        blob_rows.read(7, row)
+        blob_row.read(7, row)
 
 
 def test_rows_of_format_4_are_read() -> None:
-    row = msgspec.msgpack.encode([3, 40, 5000, frames.SPLICED, b"frame"])
-    assert blob_rows.read(9, row) == Stored(3, 40, 5000, frames.SPLICED, b"frame", 0, 40 % RUN)
-    row = msgspec.msgpack.encode([0, 0, 5000, frames.PACKED, b"", 1234])
-    assert blob_rows.read(9, row) == Stored(0, 0, 5000, frames.PACKED, b"", 1234)
+    row = msgspec.msgpack.encode([3, 40, 5000, codec.SPLICED, b"frame"])
+    assert blob_row.read(9, row) == Stored(3, 40, 5000, codec.SPLICED, b"frame", 0, 40 % RUN)
+    row = msgspec.msgpack.encode([0, 0, 5000, codec.PACKED, b"", 1234])
+    assert blob_row.read(9, row) == Stored(0, 0, 5000, codec.PACKED, b"", 1234)
 
 
 @pytest.mark.parametrize("links", [-1, -(1 << 63), 1 << 63, (1 << 64) - 1])
 def test_a_row_of_format_4_that_says_nonsense_of_its_links_can_be_written_anew(links: int) -> None:
     """A compaction that came to it failed, or made a row of it that nobody can read."""
-    stored = blob_rows.read(9, msgspec.msgpack.encode([0, links, 5000, frames.PACKED, b"frame"]))
-    assert blob_rows.read(9, blob_rows.row(9, stored)) == stored
+    stored = blob_row.read(9, msgspec.msgpack.encode([0, links, 5000, codec.PACKED, b"frame"]))
+    assert blob_row.read(9, blob_row.row(9, stored)) == stored
 
 
 @pytest.mark.parametrize(
@@ -86,4 +87,4 @@ def test_a_row_of_format_4_that_says_nonsense_of_its_links_can_be_written_anew(l
 )
 def test_what_cannot_be_is_not_written(stored: Stored) -> None:
     with pytest.raises(ValueError):
-        blob_rows.row(7, stored)
+        blob_row.row(7, stored)

@@ -12,15 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import live
-from quire_journal import blob_rows, blobs, frames, pieces
-from quire_journal.blob_rows import Stored
-from quire_journal.blobs import BlobCache, NotHeld
 from quire_journal.journal import ENTRY_BYTES
-from quire_journal.log import Reading, Store, u64
 from quire_journal.model.ids import blob_id
 from quire_journal.model.records import Damaged
-from quire_journal.stores.memory import MemoryStore
-from quire_journal.zstd import zstd
+from quire_journal.storage.blobs import blobs, codec, overflow
+from quire_journal.storage.blobs import row as blob_row
+from quire_journal.storage.blobs.blobs import BlobCache, NotHeld
+from quire_journal.storage.blobs.row import Stored
+from quire_journal.storage.blobs.zstd import zstd
+from quire_journal.storage.memory import MemoryStore
+from quire_journal.storage.port import Reading, Store, u64
 
 
 def put(store: Store, data: bytes, cache: BlobCache | None = None, *, before: bytes | None = None) -> bytes:
@@ -234,7 +235,7 @@ def test_no_base_is_built_upon_that_does_not_have_its_bytes_any_more() -> None:
     store = MemoryStore()
     *history, new, last = versions(34, lines=40)
     in_turn(store, history)
-    other = frames.compress(versions(1, seed=9, lines=40)[0])
+    other = codec.compress(versions(1, seed=9, lines=40)[0])
     tamper(store, 1, frame=other.body, size=other.size)
     put(store, new, before=blob_id(history[-1]))
     with store.writing() as w:
@@ -255,7 +256,7 @@ def test_a_large_file_with_a_small_change_stays_a_small_delta() -> None:
 def test_a_frame_that_was_made_outside_is_stored_as_it_is_and_built_upon() -> None:
     store = MemoryStore()
     first, second = versions(2)
-    frame = frames.compress(first)
+    frame = codec.compress(first)
     with store.writing() as w:
         blobs.put_prepared(w, [frame, frame])
         blobs.put_prepared(w, [frame])
@@ -265,8 +266,8 @@ def test_a_frame_that_was_made_outside_is_stored_as_it_is_and_built_upon() -> No
 
 
 def test_bytes_that_do_not_shrink_are_kept_plain() -> None:
-    assert frames.compress(random.Random(1).randbytes(100)).kind == frames.PLAIN
-    assert frames.compress(b"a" * 100).kind == frames.BARE_PACKED
+    assert codec.compress(random.Random(1).randbytes(100)).kind == codec.PLAIN
+    assert codec.compress(b"a" * 100).kind == codec.BARE_PACKED
 
 
 def test_what_was_never_stored_is_not_held() -> None:
@@ -302,19 +303,19 @@ def test_a_transaction_that_is_rolled_back_does_not_mislead_the_next_delta() -> 
 def tamper(store: Store, number: int, **fields: object) -> None:
     """Change what is stored of a blob."""
     with store.writing() as w:
-        was = blob_rows.read(number, w.get("blobs", u64(number)) or b"")
-        frame = pieces.joined(w, number, was.rest) if was.rest else was.frame
+        was = blob_row.read(number, w.get("blobs", u64(number)) or b"")
+        frame = overflow.joined(w, number, was.rest) if was.rest else was.frame
         changed = msgspec.structs.replace(was, **{"frame": frame, "rest": 0, **fields})
         # As format 4 wrote them: that one can name any base.
         w.put("blobs", u64(number), msgspec.msgpack.encode(msgspec.structs.astuple(changed)[:5]))
 
 
-@pytest.fixture(params=[frames.STRETCH, frames.TABLED_BLOCK, frames.BARE_DELTA], ids=["stretch", "delta", "long delta"])
+@pytest.fixture(params=[codec.STRETCH, codec.TABLED_BLOCK, codec.BARE_DELTA], ids=["stretch", "delta", "long delta"])
 def two(request: pytest.FixtureRequest) -> tuple[Store, bytes]:
     """A keyframe, blob 1, and what is made from it, blob 2, one line away or many; the store and the address of 2."""
     store = MemoryStore()
-    lines = 2500 if request.param == frames.BARE_DELTA else 200
-    first, *_, second = versions(2 if request.param == frames.STRETCH else 12, lines=lines)
+    lines = 2500 if request.param == codec.BARE_DELTA else 200
+    first, *_, second = versions(2 if request.param == codec.STRETCH else 12, lines=lines)
     put(store, first)
     blob = put(store, second)
     assert stored(store)[1].kind == request.param
@@ -351,7 +352,7 @@ def test_a_short_stretch_is_stored_as_it_is_and_a_long_one_as_a_delta() -> None:
     for data in (first, second, third):
         put(store, data)
     kept = stored(store)
-    assert [one.kind for one in kept] == [frames.BARE_PACKED, frames.STRETCH, frames.TABLED_BLOCK]
+    assert [one.kind for one in kept] == [codec.BARE_PACKED, codec.STRETCH, codec.TABLED_BLOCK]
     assert len(kept[1].frame) < 40
 
 
@@ -364,7 +365,7 @@ def test_bytes_so_few_that_no_stretch_is_shorter_are_made_of_nothing(data: bytes
         before = blobs.put(w, first)
         blobs.put(w, data, before=lambda: before)
         blobs.put(w, first[:20], before=lambda: before)
-    assert [one.kind for one in stored(store)[1:]] == [frames.PLAIN, frames.STRETCH]
+    assert [one.kind for one in stored(store)[1:]] == [codec.PLAIN, codec.STRETCH]
 
 
 def test_frames_with_the_first_bytes_of_every_frame_are_read_as_before() -> None:
@@ -372,8 +373,8 @@ def test_frames_with_the_first_bytes_of_every_frame_are_read_as_before() -> None
     first, *_, second = versions(40)
     put(store, first)
     blob = put(store, second)
-    tamper(store, 1, kind=frames.PACKED, frame=b"\x28\xb5\x2f\xfd" + stored(store)[0].frame)
-    tamper(store, 2, kind=frames.DELTA, frame=frames.pack_after(second, first))
+    tamper(store, 1, kind=codec.PACKED, frame=b"\x28\xb5\x2f\xfd" + stored(store)[0].frame)
+    tamper(store, 2, kind=codec.DELTA, frame=codec.pack_after(second, first))
     assert get(store, blob) == second
     tamper(store, 2, frame=b"\x29" + stored(store)[1].frame[1:])
     with pytest.raises(Damaged):
@@ -392,7 +393,7 @@ def test_a_stretch_that_does_not_fit_its_base_is_damage(between: tuple[int, int,
     store = MemoryStore()
     put(store, bytes(range(50)))
     blob = put(store, bytes(range(51)))
-    tamper(store, 2, frame=msgspec.msgpack.encode(between), kind=frames.SPLICED)
+    tamper(store, 2, frame=msgspec.msgpack.encode(between), kind=codec.SPLICED)
     with pytest.raises(Damaged, match="does not fit"):
         get(store, blob)
 
@@ -402,7 +403,7 @@ def test_a_stretch_that_says_too_much_or_too_little_is_damage(frame: bytes) -> N
     store = MemoryStore()
     put(store, bytes(range(50)))
     blob = put(store, bytes(range(51)))
-    assert stored(store)[1].kind == frames.STRETCH
+    assert stored(store)[1].kind == codec.STRETCH
     tamper(store, 2, frame=frame)
     with pytest.raises(Damaged, match=r"cannot be read|does not fit"):
         get(store, blob)
@@ -412,13 +413,13 @@ def test_a_stretch_of_format_5_is_read_as_before() -> None:
     store = MemoryStore()
     put(store, bytes(range(50)))
     blob = put(store, bytes(range(20)) + b"between" + bytes(range(25, 50)))
-    tamper(store, 2, frame=msgspec.msgpack.encode((20, 25, b"between")), kind=frames.SPLICED)
+    tamper(store, 2, frame=msgspec.msgpack.encode((20, 25, b"between")), kind=codec.SPLICED)
     assert get(store, blob) == bytes(range(20)) + b"between" + bytes(range(25, 50))
 
 
 def test_a_delta_upon_another_base_is_noticed(two: tuple[Store, bytes]) -> None:
     store, blob = two
-    other = frames.compress(versions(1, seed=9)[0])
+    other = codec.compress(versions(1, seed=9)[0])
     tamper(store, 1, frame=other.body, size=other.size)
     with pytest.raises(Damaged):
         get(store, blob)
@@ -426,7 +427,7 @@ def test_a_delta_upon_another_base_is_noticed(two: tuple[Store, bytes]) -> None:
 
 def test_a_base_that_became_too_short_to_be_one_is_noticed(two: tuple[Store, bytes]) -> None:
     store, blob = two
-    tamper(store, 1, frame=b"short", size=5, kind=frames.PLAIN)
+    tamper(store, 1, frame=b"short", size=5, kind=codec.PLAIN)
     with pytest.raises(Damaged):
         get(store, blob)
 
@@ -452,7 +453,7 @@ def test_a_base_that_is_gone_is_noticed_and_not_built_upon(two: tuple[Store, byt
 
 def test_sound_frames_with_other_bytes_are_noticed_by_their_sha256(two: tuple[Store, bytes]) -> None:
     store, blob = two
-    other = frames.compress(b"other bytes")
+    other = codec.compress(b"other bytes")
     tamper(store, 2, frame=other.body, size=other.size, kind=other.kind, base=0)
     with pytest.raises(Damaged, match="sha256"):
         get(store, blob)
@@ -461,10 +462,10 @@ def test_sound_frames_with_other_bytes_are_noticed_by_their_sha256(two: tuple[St
 def test_a_frame_that_would_unpack_to_more_than_it_declares_is_not_unpacked(two: tuple[Store, bytes]) -> None:
     store, blob = two
     bomb = zstd.compress(bytes(64 << 20))
-    tamper(store, 2, frame=bomb, kind=frames.PACKED, base=0)
+    tamper(store, 2, frame=bomb, kind=codec.PACKED, base=0)
     with pytest.raises(Damaged, match="declares"):
         get(store, blob)
-    tamper(store, 2, frame=bomb, kind=frames.PACKED, base=0, size=2 << 30)
+    tamper(store, 2, frame=bomb, kind=codec.PACKED, base=0, size=2 << 30)
     with pytest.raises(Damaged, match="claims"):
         get(store, blob)
 

@@ -12,11 +12,10 @@ import msgspec
 import pytest
 from scribe import to_purge
 
-from quire_journal import addresses, blobs, frames, watermarks
+from quire_journal import watermarks
 from quire_journal.check import check
 from quire_journal.check_end import check_end
 from quire_journal.journal import Entry, Journal
-from quire_journal.log import Store, Writing, u32, u64
 from quire_journal.model.events import (
     CaptureFailed,
     CheckpointNamed,
@@ -31,8 +30,11 @@ from quire_journal.model.events import (
 from quire_journal.model.ids import OUTSIDE, BatchId, WriterId, blob_id
 from quire_journal.model.records import decode_record
 from quire_journal.purging import Wanted
-from quire_journal.stores.lmdb import LmdbStore
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.blobs import blobs, codec
+from quire_journal.storage.blobs import index as blob_index
+from quire_journal.storage.lmdb import LmdbStore
+from quire_journal.storage.memory import MemoryStore
+from quire_journal.storage.port import Store, Writing, u32, u64
 
 Damage = Callable[[Writing], None]
 
@@ -98,11 +100,11 @@ def change_stored(w: Writing, number: int, **fields: object) -> None:
 
 
 def forget_address(w: Writing, number: int) -> None:
-    addresses.forget(w, blob_id(blobs.unpack(w, number)))
+    blob_index.forget(w, blob_id(blobs.unpack(w, number)))
 
 
 def row_of_addresses(w: Writing) -> bytes:
-    return next(key for key, _ in w.scan("addresses") if key != addresses.KEY)
+    return next(key for key, _ in w.scan("addresses") if key != blob_index.KEY)
 
 
 def move(w: Writing, table: str, key: bytes, to: bytes) -> None:
@@ -142,7 +144,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "the base of a blob is missing": (lambda w: [w.delete("blobs", u64(4))], "made from blob 4, which is missing"),
     "an address is missing": (lambda w: forget_address(w, 4), "Blob 4 has no address"),
     "two addresses lead to one blob": (
-        lambda w: addresses.put(w, bytes(32), 4),
+        lambda w: blob_index.put(w, bytes(32), 4),
         "leads to blob 4, as another",
     ),
     "a row of addresses has another key": (lambda w: w.put("addresses", b"short", b"\4"), "has no digits of a mark"),
@@ -159,11 +161,11 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         "Blob [0-9]+ has no address|stands where nobody looks",
     ),
     "what addresses are made with is gone": (
-        lambda w: w.delete("addresses", addresses.KEY),
+        lambda w: w.delete("addresses", blob_index.KEY),
         "No address can be found: what addresses are made with is gone",
     ),
     "what addresses are made with is changed": (
-        lambda w: flip(w, "addresses", addresses.KEY, 0),
+        lambda w: flip(w, "addresses", blob_index.KEY, 0),
         "No address can be found: what addresses are made with",
     ),
     "a record has a number for a kind that there is not": (lambda w: kind(w, 5, 200), "Record 5 is not a record"),
@@ -177,7 +179,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         "The bytes of blob 4 (are lost|do not have the sha256)",
     ),
     "a frame holds other bytes": (
-        lambda w: change_stored(w, 4, frame=b"other", size=5, kind=frames.PLAIN, base=0),
+        lambda w: change_stored(w, 4, frame=b"other", size=5, kind=codec.PLAIN, base=0),
         "The bytes of blob 4 do not have the sha256",
     ),
     "a keyframe has a base": (lambda w: change_stored(w, 1, base=4), "names blob 4 as its base"),

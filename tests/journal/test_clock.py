@@ -16,7 +16,7 @@ from quire_journal.journal import Entry, Journal
 from quire_journal.model.events import FileWritten
 from quire_journal.model.ids import BatchId, WriterId
 from quire_journal.points import parse_point, rfc3339
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.memory import MemoryStore
 from quire_journal.views.clock import LONGEST_NS, SLACK_NS, SetBack, dated
 from quire_journal.views.leases import Lease
 

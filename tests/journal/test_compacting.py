@@ -12,10 +12,10 @@ from typing import Final
 
 import pytest
 
-from quire_journal.log import Compaction, StoreFailed, u64
-from quire_journal.stores import Durability
-from quire_journal.stores.compacting import STEPS, Tee
-from quire_journal.stores.lmdb import LmdbStore
+from quire_journal.storage.compaction import STEPS, Tee
+from quire_journal.storage.lmdb import LmdbStore
+from quire_journal.storage.port import Compaction, StoreFailed, u64
+from quire_journal.storage.stores import Durability
 
 SECRET: Final = b"-----BEGIN SECRET KEY-----"
 
@@ -148,13 +148,13 @@ def test_a_compaction_that_has_no_room_says_how_much_is_missing_and_leaves_nothi
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = LmdbStore.open(tmp_path)
-    monkeypatch.setattr("quire_journal.stores.disk.free_bytes", lambda folder: 9 << 20)
+    monkeypatch.setattr("quire_journal.storage.disk.free_bytes", lambda folder: 9 << 20)
     with pytest.raises(StoreFailed, match=r"9 MiB are free.*free 8 MiB more") as failed:
         store.compacting()
     assert failed.value.disk_full
     monkeypatch.undo()
     compaction = store.compacting()
-    monkeypatch.setattr("quire_journal.stores.disk.free_bytes", lambda folder: 0)
+    monkeypatch.setattr("quire_journal.storage.disk.free_bytes", lambda folder: 0)
     with pytest.raises(StoreFailed):
         compaction.copy()  # somebody else filled the disk meanwhile
     compaction.cancel()
@@ -214,9 +214,9 @@ KEPT: Final = (Durability.NORMAL, Durability.FAST)
 KILLED: Final = """
 import os, signal, sys
 from pathlib import Path
-from quire_journal.log import u64
-from quire_journal.stores import Durability
-from quire_journal.stores.lmdb import LmdbStore
+from quire_journal.storage.port import u64
+from quire_journal.storage.stores import Durability
+from quire_journal.storage.lmdb import LmdbStore
 def run(folder, durability, last):
     store = LmdbStore.open(folder, durability)
     committed = os.open(f"{folder}.committed", os.O_WRONLY | os.O_CREAT)

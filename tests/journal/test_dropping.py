@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire_journal import addresses, blobs
 from quire_journal.blame import blame
-from quire_journal.blobs import NotHeld
 from quire_journal.check import check
 from quire_journal.history import History
 from quire_journal.journal import Entry, Journal
@@ -27,7 +25,10 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.ids import BatchId, WriterId, blob_id
 from quire_journal.replay import dump, rebuild
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.blobs import blobs
+from quire_journal.storage.blobs import index as blob_index
+from quire_journal.storage.blobs.blobs import NotHeld
+from quire_journal.storage.memory import MemoryStore
 from quire_journal.text.line_hash import hash8
 
 DAY = 86_400 * 10**9
@@ -206,7 +207,7 @@ def test_whatever_is_written_read_and_dropped_the_views_are_those_of_a_replay(
             seq = made[path][-1 if what == "read" else number % len(made[path])]
             writing.note(ReadServed(path, seq, ((0, 40),), anchors=True))
     with writing.journal.store.reading() as r:
-        for blob_number in addresses.numbers(r):
+        for blob_number in blob_index.numbers(r):
             blobs.unpack(r, blob_number)
     writing.sound()
 

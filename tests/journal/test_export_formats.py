@@ -18,7 +18,6 @@ from quire_journal.export import FORMATS
 from quire_journal.export.lines import EventLine, decode_line, schema, stored_record
 from quire_journal.export.source import Source, Stretch
 from quire_journal.importing import Imported, NotAnExport, import_lines
-from quire_journal.log import Store, u64
 from quire_journal.model.events import (
     BY_KIND,
     FOLDER,
@@ -40,7 +39,8 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.ids import blob_id
 from quire_journal.model.records import decode_record, encode_event, encode_record, record_hash
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.memory import MemoryStore
+from quire_journal.storage.port import Store, u64
 
 SOUND = b"first\nsecond\n"
 

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from quire_journal import frames
-from quire_journal.blob_rows import Stored
-from quire_journal.entropy import TABLES
 from quire_journal.model.records import Damaged
-from quire_journal.zstd import zstd
+from quire_journal.storage.blobs import codec
+from quire_journal.storage.blobs.entropy import TABLES
+from quire_journal.storage.blobs.row import Stored
+from quire_journal.storage.blobs.zstd import zstd
 
 sys.path.append(str(Path(__file__).parents[1] / "bench"))  # last: a row of the benchmark is called `mcp`
 import entropy
 
-SOURCES = b"".join(path.read_bytes() for path in sorted(Path(frames.__file__).parent.glob("[c-j]*.py")))
+SOURCES = b"".join(path.read_bytes() for path in sorted(Path(codec.__file__).parents[2].rglob("[c-j]*.py")))
 LINES = SOURCES.splitlines(keepends=True)
 
 
@@ -43,16 +43,16 @@ def test_a_keyframe_is_made_only_where_it_is_in_doubt_how_long_a_frame_is_beside
 
     def whole() -> tuple[int, bytes]:
         made.append(bytes(1000))
-        return frames.PACKED, made[-1]
+        return codec.PACKED, made[-1]
 
-    assert frames.is_part(bytes(200), 0.35, bytes(10_000), lambda: pytest.fail("nobody needs it"))
-    assert frames.is_part(bytes(350), 0.35, bytes(10_000), whole)
-    assert not frames.is_part(bytes(351), 0.35, bytes(10_000), whole)
+    assert codec.is_part(bytes(200), 0.35, bytes(10_000), lambda: pytest.fail("nobody needs it"))
+    assert codec.is_part(bytes(350), 0.35, bytes(10_000), whole)
+    assert not codec.is_part(bytes(351), 0.35, bytes(10_000), whole)
     assert len(made) == 2
 
 
 def delta(data: bytes, base: bytes) -> Stored:
-    made = frames.delta(data, base, frames.Whole(data))
+    made = codec.delta(data, base, codec.Whole(data))
     assert made is not None
     return Stored(1, 1, len(data), *made)
 
@@ -66,47 +66,47 @@ def test_a_delta_of_any_bytes_gives_them_back(base: bytes, edits: list[tuple[flo
     for place, removed, added in edits:
         at = int(place * len(data))
         data = data[:at] + added + data[at + removed :]
-    made = frames.delta(data, base, lambda: (frames.PLAIN, bytes(1 << 20)))
+    made = codec.delta(data, base, lambda: (codec.PLAIN, bytes(1 << 20)))
     if made is None:
         assert len(data) < 30, "so few bytes take no more than what tells them from others"
         return
-    assert frames.unframe(2, Stored(1, 1, len(data), *made), base) == data
+    assert codec.unframe(2, Stored(1, 1, len(data), *made), base) == data
 
 
 @pytest.mark.parametrize("lines", [4, 30, 600, 1400])
 def test_the_head_of_a_frame_is_made_again_from_the_size(lines: int) -> None:
     base = text(1, lines)
     data = changed(base, 2, 3 + lines // 20)[:65_536]
-    frame = frames.pack_with_tables(data, base)
-    made = frames.delta(data, base, lambda: (frames.PLAIN, bytes(1 << 20)))
+    frame = codec.pack_with_tables(data, base)
+    made = codec.delta(data, base, lambda: (codec.PLAIN, bytes(1 << 20)))
     assert made is not None
     stored = Stored(1, 1, len(data), *made)
-    if stored.kind == frames.TABLED_BLOCK:
+    if stored.kind == codec.TABLED_BLOCK:
         assert frame.endswith(stored.frame)
         assert len(frame) - len(stored.frame) == 4 + 1 + (1 if len(data) < 256 else 2) + 3
-    assert frames.unframe(2, stored, base) == data
+    assert codec.unframe(2, stored, base) == data
 
 
 def test_of_what_does_not_shrink_the_block_keeps_its_head() -> None:
     base, data = text(1), random.Random(1).randbytes(3000)
-    made = frames.delta(data, base, lambda: (frames.PLAIN, bytes(1 << 20)))
+    made = codec.delta(data, base, lambda: (codec.PLAIN, bytes(1 << 20)))
     assert made is not None
-    assert made[0] == frames.TABLED
-    assert frames.unframe(2, Stored(1, 1, 3000, *made), base) == data
+    assert made[0] == codec.TABLED
+    assert codec.unframe(2, Stored(1, 1, 3000, *made), base) == data
 
 
 def test_tables_make_deltas_shorter_by_a_sixteenth_and_more() -> None:
     pairs = [(text(seed), changed(text(seed), seed + 1)) for seed in range(30)]
-    without = sum(len(frames.pack_after(data, base)) for base, data in pairs)
-    assert sum(len(frames.pack_with_tables(data, base)) for base, data in pairs) < without * 15 / 16
+    without = sum(len(codec.pack_after(data, base)) for base, data in pairs)
+    assert sum(len(codec.pack_with_tables(data, base)) for base, data in pairs) < without * 15 / 16
 
 
 def test_long_bytes_and_those_with_a_long_base_are_packed_without_tables() -> None:
     base = text(1, 2500)
-    assert delta(changed(base, 2), base).kind == frames.BARE_DELTA
+    assert delta(changed(base, 2), base).kind == codec.BARE_DELTA
     data = changed(base[:60_000], 2)
-    assert delta(data, base[:60_000] + bytes(1 << 18)).kind == frames.BARE_DELTA
-    assert delta(data, base[:60_000] + bytes(1 << 17)).kind == frames.TABLED_BLOCK
+    assert delta(data, base[:60_000] + bytes(1 << 18)).kind == codec.BARE_DELTA
+    assert delta(data, base[:60_000] + bytes(1 << 17)).kind == codec.TABLED_BLOCK
 
 
 @given(st.integers(0, 1 << 30), st.data())
@@ -114,7 +114,7 @@ def test_a_damaged_frame_or_base_gives_the_same_bytes_or_is_noticed(seed: int, d
     base = text(seed, 40)
     data = changed(base, seed + 1)
     stored = delta(data, base)
-    assume(stored.kind in frames.WITH_TABLES)
+    assume(stored.kind in codec.WITH_TABLES)
     flipped = bytearray(stored.frame)
     at = drawn.draw(st.integers(0, len(flipped) * 8 - 1))
     flipped[at // 8] ^= 1 << at % 8
@@ -129,7 +129,7 @@ def test_a_damaged_frame_or_base_gives_the_same_bytes_or_is_noticed(seed: int, d
     ]
     for frame, size, against in cases:
         try:
-            got = frames.unframe(2, Stored(1, 1, size, stored.kind, frame), against)
+            got = codec.unframe(2, Stored(1, 1, size, stored.kind, frame), against)
         except Damaged:
             continue
         assert got == data
@@ -137,13 +137,13 @@ def test_a_damaged_frame_or_base_gives_the_same_bytes_or_is_noticed(seed: int, d
 
 def test_a_frame_with_tables_is_not_unpacked_to_more_than_one_may_have() -> None:
     base = text(1)
-    for kind in frames.WITH_TABLES:
-        for size in (1 << 17, 1 << 29, frames.MAX_BYTES):
+    for kind in codec.WITH_TABLES:
+        for size in (1 << 17, 1 << 29, codec.MAX_BYTES):
             with pytest.raises(Damaged, match="cannot be one of"):
-                frames.unframe(2, Stored(1, 1, size, kind, delta(changed(base, 2), base).frame), base)
-    bomb = frames.pack_with_tables(bytes(1 << 24), base)
+                codec.unframe(2, Stored(1, 1, size, kind, delta(changed(base, 2), base).frame), base)
+    bomb = codec.pack_with_tables(bytes(1 << 24), base)
     with pytest.raises(Damaged):
-        frames.unframe(2, Stored(1, 1, 4000, frames.TABLED, bomb[9:]), base)
+        codec.unframe(2, Stored(1, 1, 4000, codec.TABLED, bomb[9:]), base)
 
 
 def test_the_tables_are_a_dictionary_and_say_what_is_said_of_them() -> None:
@@ -157,14 +157,14 @@ def test_the_script_that_made_the_tables_reads_what_zstd_writes() -> None:
     base = text(3, 400)
     data = changed(base, 4, 40)
     counts = entropy.Counts()
-    counts.add(data, frames.pack_after(data, base), None)
+    counts.add(data, codec.pack_after(data, base), None)
     made = counts.header()
     known = entropy.tables_in(made)
-    counts.add(data, frames.pack_with_tables(data, base, tables=made), known)
-    frame = frames.pack_with_tables(data, base, tables=counts.header())
+    counts.add(data, codec.pack_with_tables(data, base, tables=made), known)
+    frame = codec.pack_with_tables(data, base, tables=counts.header())
     dictionary = zstd.ZstdDict(counts.header() + base).as_undigested_dict
     assert zstd.ZstdDecompressor(zstd_dict=dictionary).decompress(frame) == data
-    assert len(frame) < len(frames.pack_after(data, base))
+    assert len(frame) < len(codec.pack_after(data, base))
 
 
 @pytest.mark.parametrize("lines", [30, 200, 900])
@@ -173,10 +173,10 @@ def test_who_proves_the_bytes_gets_the_same_ones_as_who_looks_at_the_checksum(li
     base = text(1, lines) * (5 if lines == 900 else 1)
     data = changed(base[-60_000:], 2)
     stored = delta(data, base)
-    assert stored.kind == frames.TABLED_BLOCK
-    assert frames.unframe(2, stored, base) == frames.unframe(2, stored, base, proven=True) == data
+    assert stored.kind == codec.TABLED_BLOCK
+    assert codec.unframe(2, stored, base) == codec.unframe(2, stored, base, proven=True) == data
     for at in range(0, len(stored.frame), 7):
         flipped = stored.frame[:at] + bytes([stored.frame[at] ^ 16]) + stored.frame[at + 1 :]
         with suppress(Damaged):
-            other = frames.unframe(2, msgspec.structs.replace(stored, frame=flipped), base, proven=True)
+            other = codec.unframe(2, msgspec.structs.replace(stored, frame=flipped), base, proven=True)
             assert len(other) == len(data)

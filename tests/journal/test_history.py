@@ -6,10 +6,7 @@ import msgspec
 import pytest
 from scribe import ANN, ANN_KEY, BEN, BEN_KEY, SECOND, Scribe
 
-from quire_journal import blobs
-from quire_journal.blobs import NotHeld
 from quire_journal.history import History, Shown
-from quire_journal.log import u64
 from quire_journal.model.events import (
     FileDeleted,
     FileWritten,
@@ -20,6 +17,9 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.ids import blob_id
 from quire_journal.model.records import Damaged
+from quire_journal.storage.blobs import blobs
+from quire_journal.storage.blobs.blobs import NotHeld
+from quire_journal.storage.port import u64
 from quire_journal.text.text import Text
 
 

@@ -21,7 +21,6 @@ from quire_journal.export import FORMATS
 from quire_journal.export.lines import BlobLine, EndLine, EventLine, decode_line, stored_record, written
 from quire_journal.export.source import Source, Stretch
 from quire_journal.importing import NotAnExport, import_lines
-from quire_journal.log import StoreFailed
 from quire_journal.model.events import (
     BY_KIND,
     BatchUndone,
@@ -34,7 +33,8 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.records import GENESIS, Record, decode_record, encode_record, link, record_hash
 from quire_journal.purging import Wanted
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.memory import MemoryStore
+from quire_journal.storage.port import StoreFailed
 
 T = TypeVar("T")
 

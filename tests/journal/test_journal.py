@@ -11,18 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire_journal import FORMAT, addresses, blobs, frames, replay, watermarks
-from quire_journal.blobs import NotHeld
+from quire_journal import FORMAT, replay, watermarks
 from quire_journal.check import check
 from quire_journal.history import History
 from quire_journal.journal import Entry, Journal, NewerFormat
-from quire_journal.log import TABLES, OutOfOrder, Store, StoreFailed, u64
-from quire_journal.migrating import HEAD_KEY, head_row
+from quire_journal.migrate import HEAD_KEY, head_row
 from quire_journal.model.events import Event, FileMoved, FileWritten, OutsideWritten, WorkspaceOpened, WritesSettled
 from quire_journal.model.ids import OUTSIDE, BatchId, WriterId, blob_id
 from quire_journal.model.records import GENESIS, Damaged, Record, decode_record, encode_record, link, record_hash
-from quire_journal.stores.lmdb import LmdbStore
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.blobs import blobs, codec
+from quire_journal.storage.blobs import index as blob_index
+from quire_journal.storage.blobs.blobs import NotHeld
+from quire_journal.storage.lmdb import LmdbStore
+from quire_journal.storage.memory import MemoryStore
+from quire_journal.storage.port import TABLES, OutOfOrder, Store, StoreFailed, u64
 from quire_journal.text.text import Text
 
 NOW = 1_790_000_000_000_000_000
@@ -48,7 +50,7 @@ def everything(store: Store) -> dict[str, list[tuple[bytes, bytes]]]:
     """All tables; of addresses, whose marks are made with a key that is drawn, which numbers they lead to."""
     with store.reading() as r:
         tables = replay.dump(r, set(TABLES) - {"addresses"})
-        return {**tables, "addresses": sorted((u64(number), b"") for number in addresses.numbers(r))}
+        return {**tables, "addresses": sorted((u64(number), b"") for number in blob_index.numbers(r))}
 
 
 @pytest.fixture
@@ -122,7 +124,7 @@ def test_bytes_records_and_views_are_there_together(journal: Journal) -> None:
 def test_bytes_may_be_made_ready_outside_of_the_commit(journal: Journal) -> None:
     data = b"line\n" * 1000
     entry = Entry(outside("a", data), OUTSIDE, NOW, BatchId(1))
-    journal.append([entry], [(frames.compress(data), "a")])
+    journal.append([entry], [(codec.compress(data), "a")])
     with journal.store.reading() as r:
         assert blobs.get(r, blob_id(data)) == data
 
@@ -148,7 +150,7 @@ def test_the_second_version_of_a_file_is_made_from_the_first_though_that_was_mad
 ) -> None:
     first = b"".join(b"line %d\n" % n for n in range(200))
     entry = Entry(outside("a", first), OUTSIDE, NOW, BatchId(1))
-    journal.append([entry], [(frames.compress(first), "a")])
+    journal.append([entry], [(codec.compress(first), "a")])
     keep(journal, "a", first + b"one more\n")
     with journal.store.reading() as r:
         assert blobs.stored_at(r, 2).base == 1
@@ -156,7 +158,7 @@ def test_the_second_version_of_a_file_is_made_from_the_first_though_that_was_mad
 
 def test_a_file_that_is_moved_and_changed_at_once_is_made_from_what_it_was(journal: Journal) -> None:
     data = b"".join(b"line %d\n" % n for n in range(200))
-    journal.append([Entry(outside("a", data), OUTSIDE, NOW, BatchId(1))], [(frames.compress(data), "a")])
+    journal.append([Entry(outside("a", data), OUTSIDE, NOW, BatchId(1))], [(codec.compress(data), "a")])
     changed = data.replace(b"line 7\n", b"line seven\n")
     moved = FileMoved("a", "b", blob_id(changed), len(changed), 0o644, 1)
     journal.append([Entry(moved, OUTSIDE, NOW, BatchId(2))], [(changed, "b")])

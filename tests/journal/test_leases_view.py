@@ -16,7 +16,7 @@ from quire_journal.model.events import (
     LeaseRenewed,
 )
 from quire_journal.replay import dump, rebuild
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.memory import MemoryStore
 from quire_journal.views import VIEWS
 from quire_journal.views.leases import Lease
 

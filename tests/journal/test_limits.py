@@ -6,8 +6,8 @@ import errno
 
 import pytest
 
-from quire_journal.log import StoreFailed
 from quire_journal.model.limits import Limit, NoProcess, reached, refusal
+from quire_journal.storage.port import StoreFailed
 
 FULL = OSError(errno.EMFILE, "Too many open files")
 

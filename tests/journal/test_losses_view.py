@@ -5,11 +5,11 @@ from __future__ import annotations
 from scribe import ANN, Scribe
 
 from quire_journal.check import check
-from quire_journal.log import u64
 from quire_journal.model.events import BytesGone, FileWritten, JournalSalvaged, Purged
 from quire_journal.model.ids import blob_id
 from quire_journal.model.records import record_hash
 from quire_journal.replay import dump, rebuild
+from quire_journal.storage.port import u64
 from quire_journal.views import losses
 
 ONE, TWO = blob_id(b"one\n"), blob_id(b"two\n")

@@ -13,20 +13,22 @@ import msgspec
 import pytest
 from older import PATH, VECTORS, old_journal
 
-from quire_journal import FORMAT, addresses, blobs, frames, repacking
+from quire_journal import FORMAT
 from quire_journal.check import check
 from quire_journal.export import FORMATS
 from quire_journal.export.source import Source, Stretch
 from quire_journal.history import History
 from quire_journal.importing import import_lines
 from quire_journal.journal import Entry, Journal
-from quire_journal.log import Writing, u64
-from quire_journal.migrating import HEAD_KEY, MIGRATIONS, head_row, migrate
+from quire_journal.migrate import HEAD_KEY, MIGRATIONS, head_row, migrate
 from quire_journal.model.events import FileWritten
 from quire_journal.model.ids import BatchId, WriterId, blob_id
 from quire_journal.model.records import Damaged, decode_record
-from quire_journal.stores.lmdb import LmdbStore
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.blobs import blobs, codec, repack
+from quire_journal.storage.blobs import index as blob_index
+from quire_journal.storage.lmdb import LmdbStore
+from quire_journal.storage.memory import MemoryStore
+from quire_journal.storage.port import Writing, u64
 
 
 def test_there_is_a_step_and_an_example_for_every_older_format() -> None:
@@ -69,7 +71,7 @@ def test_a_journal_of_an_older_format_goes_on_with_records_and_bytes_of_this_one
         assert now == {**old, u64(6): 16}
         assert {*old.values()} == {32 if format < 4 else 16}
         assert History(r).bytes_of(event.blob) == new
-        assert sorted(addresses.numbers(r)) == [1, 2, 3, 4, 5]  # what was there already is not stored twice
+        assert sorted(blob_index.numbers(r)) == [1, 2, 3, 4, 5]  # what was there already is not stored twice
     assert list(check(store)) == []
     assert Journal.open(store, 3).head == 6
     again = MemoryStore()
@@ -114,22 +116,22 @@ def test_blobs_of_format_4_are_made_shorter_by_the_next_compaction_also_those_th
         for number in range(5, 15):
             lines = [b"line %d of %d, which is %d" % (n, number if n % 7 == 0 else 0, n * n) for n in range(90)]
             data = b"\n".join(lines)
-            frame = frames.pack_after(data, last) if last else frames.compress(data).body
-            kind = frames.DELTA if last else frames.BARE_PACKED
+            frame = codec.pack_after(data, last) if last else codec.compress(data).body
+            kind = codec.DELTA if last else codec.BARE_PACKED
             row = [number - 1 if last else 0, number - 5, len(data), kind, frame]
             w.put("blobs", u64(number), msgspec.msgpack.encode(row))
             w.put("addresses", blob_id(data)[:20], bytes([number]))
             last = data
-        w.put("meta", repacking.KEY, u64(14))
+        w.put("meta", repack.KEY, u64(14))
     journal = Journal.open(store, 1)
-    tried = repacking.Repacking(store).next()
+    tried = repack.Repacking(store).next()
     assert tried is not None
     assert {one.number for one in tried.made} >= {*range(6, 15)}
     with journal.store.writing() as w:
-        repacking.Repacking(store).write(w, tried)
+        repack.Repacking(store).write(w, tried)
     with store.reading() as r:
         assert blobs.get(r, blob_id(last)) == last
-        assert {blobs.stored_at(r, number).kind for number in range(6, 15)} == {frames.TABLED_BLOCK}
+        assert {blobs.stored_at(r, number).kind for number in range(6, 15)} == {codec.TABLED_BLOCK}
     assert list(check(store)) == []
 
 

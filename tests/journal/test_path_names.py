@@ -6,9 +6,9 @@ import pytest
 from scribe import Scribe
 
 from quire_journal.history import History
-from quire_journal.log import u32
 from quire_journal.path_names import PathNames
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.memory import MemoryStore
+from quire_journal.storage.port import u32
 
 
 def test_paths_that_come_later_are_found_and_an_older_state_does_not_know_them() -> None:

@@ -9,15 +9,16 @@ from pathlib import Path
 import pytest
 from scribe import to_purge
 
-from quire_journal import blobs, frames, pieces, purging
+from quire_journal import purging
 from quire_journal.check import check
 from quire_journal.journal import Entry, Journal
-from quire_journal.log import Store, Writing, u64
 from quire_journal.model.events import OutsideWritten
 from quire_journal.model.ids import OUTSIDE, BatchId, blob_id
 from quire_journal.model.records import Damaged
-from quire_journal.stores.lmdb import LmdbStore
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.blobs import blobs, codec, overflow
+from quire_journal.storage.lmdb import LmdbStore
+from quire_journal.storage.memory import MemoryStore
+from quire_journal.storage.port import Store, Writing, u64
 
 SIZES = (0, 1, 399, 999, 1000, 1001, 4079, 4080, 4081, 4480, 8175, 8176, 8177, 100_000)
 
@@ -43,13 +44,13 @@ def test_frames_of_every_length_come_back_and_long_ones_are_cut_without_empty_pa
     store = MemoryStore()
     with store.writing() as w:
         kept = [blobs.put(w, noise(size)) for size in SIZES]
-        blobs.put_prepared(w, [frames.compress(noise(size + 7)) for size in SIZES])
+        blobs.put_prepared(w, [codec.compress(noise(size + 7)) for size in SIZES])
     with store.reading() as r:
         assert [len(blobs.get(r, blob)) for blob in kept] == [*SIZES]
         assert [blobs.get(r, blob_id(noise(size + 7))) for size in SIZES] == [noise(size + 7) for size in SIZES]
     lengths = [len(part) for _, part in all_pieces(store)]
     assert all(length <= 400 or (length + 16) % 4096 == 0 for length in lengths)
-    assert max(len(pieces.cut(1, noise(size))) for size in range(4000, 9000, 7)) <= 12
+    assert max(len(overflow.cut(1, noise(size))) for size in range(4000, 9000, 7)) <= 12
 
 
 def test_a_dropped_blob_leaves_no_piece_and_says_what_all_of_it_took() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scribe import Scribe, to_purge
 
-from quire_journal import blobs, purging, views
+from quire_journal import purging, views
 from quire_journal.any_of import AnyOf
 from quire_journal.check import Finding, check
 from quire_journal.check_end import check_end
@@ -21,7 +21,6 @@ from quire_journal.export.source import Source, Stretch
 from quire_journal.history import History
 from quire_journal.importing import NotAnExport, import_lines
 from quire_journal.journal import Entry, Journal
-from quire_journal.log import TABLES, Store, u64
 from quire_journal.model.events import (
     BatchUndone,
     BurstBegun,
@@ -43,7 +42,9 @@ from quire_journal.model.ids import BatchId, WriterId, blob_id
 from quire_journal.model.records import Damaged, decode_record
 from quire_journal.purging import Change, Looking, Texts, Wanted
 from quire_journal.refolding import ViewsElsewhere
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.blobs import blobs
+from quire_journal.storage.memory import MemoryStore
+from quire_journal.storage.port import TABLES, Store, u64
 from quire_journal.views import VIEWS
 from quire_journal.views.writers import caller_of
 

@@ -12,11 +12,11 @@ import pytest
 
 from disks import fill
 from power import PAGE, Rows, commit, lose_the_last_commit, rows
-from quire_journal.log import StoreFailed
-from quire_journal.stores import Durability, redo
-from quire_journal.stores.disk import in_memory
-from quire_journal.stores.lmdb import LmdbStore
-from quire_journal.stores.redo import SLOT_BYTES, Entry, Redo
+from quire_journal.storage.disk import in_memory
+from quire_journal.storage.lmdb import LmdbStore, redo_log
+from quire_journal.storage.lmdb.redo_log import SLOT_BYTES, Entry, Redo
+from quire_journal.storage.port import StoreFailed
+from quire_journal.storage.stores import Durability
 
 
 def put(store: LmdbStore, key: bytes, value: bytes) -> None:
@@ -78,7 +78,7 @@ def test_the_entry_before_the_last_still_stands_while_the_next_is_torn(tmp_path:
     on_disk = leading(folder)
     for value in (b"two", b"three"):
         put(store, b"head", value)
-    newest = redo.entries(folder / "db" / "redo")[-1]
+    newest = redo_log.entries(folder / "db" / "redo")[-1]
     with open(folder / "db" / "redo", "r+b") as file:
         file.seek(newest.base % 2 * SLOT_BYTES + 40)
         file.write(b"torn")
@@ -131,9 +131,9 @@ def test_a_large_commit_has_no_entry_and_the_next_small_one_has(tmp_path: Path) 
     with store.writing() as w:
         for n in range(30_000):
             w.delete("blobs", b"%d" % n)
-    assert redo.entries(tmp_path / "db" / "redo") == []
+    assert redo_log.entries(tmp_path / "db" / "redo") == []
     put(store, b"small", b"x")
-    (entry,) = redo.entries(tmp_path / "db" / "redo")
+    (entry,) = redo_log.entries(tmp_path / "db" / "redo")
     assert entry.changes == (("meta", b"small", b"x"),)
     store.close()
 
@@ -158,9 +158,9 @@ def test_beside_a_compaction_a_large_commit_has_no_entry_either(tmp_path: Path) 
     store = LmdbStore.open(tmp_path)
     compaction = store.compacting()
     put(store, b"large", b"x" * (SLOT_BYTES + 1))
-    assert redo.entries(tmp_path / "db" / "redo") == []
+    assert redo_log.entries(tmp_path / "db" / "redo") == []
     put(store, b"small", b"x")
-    assert len(redo.entries(tmp_path / "db" / "redo")) == 1
+    assert len(redo_log.entries(tmp_path / "db" / "redo")) == 1
     compaction.copy()
     compaction.finish()
     compaction.release()
@@ -209,7 +209,7 @@ def test_what_a_newer_version_wrote_last_is_left_to_it(tmp_path: Path) -> None:
     put(store, b"head", b"two")
     store.close()
     lose_the_last_commit(tmp_path)
-    (newest,) = redo.entries(tmp_path / "db" / "redo")[-1:]
+    (newest,) = redo_log.entries(tmp_path / "db" / "redo")[-1:]
     file = Redo(os.open(tmp_path / "db" / "redo", os.O_RDWR))
     entry = file.begin(newest.base, newest.witness, [("a table to come", b"key", b"value")])
     assert entry is not None
@@ -230,7 +230,7 @@ def test_who_only_reads_leaves_the_entries_as_they_are(tmp_path: Path) -> None:
     assert (tmp_path / "db" / "redo").read_bytes() == held
     store = LmdbStore.open(tmp_path)
     put(store, b"key", b"x" * SLOT_BYTES)
-    assert redo.entries(tmp_path / "db" / "redo") == []
+    assert redo_log.entries(tmp_path / "db" / "redo") == []
     store.close()
 
 
@@ -241,23 +241,23 @@ def test_a_folder_in_memory_is_told_from_one_on_a_disk(small_disk: Path) -> None
 
 def test_what_is_no_entry_is_none(tmp_path: Path) -> None:
     path = tmp_path / "redo"
-    assert redo.entries(path) == []
+    assert redo_log.entries(path) == []
     file = Redo.open(path)
     assert file is not None
-    assert redo.entries(path) == []
+    assert redo_log.entries(path) == []
     entry = file.begin(8, b"head", [("meta", b"key", None)])
     assert entry is not None
     entry.result()
     file.close()
     whole = path.read_bytes()
-    assert redo.entries(path) == [Entry(8, b"head", (("meta", b"key", None),))]
+    assert redo_log.entries(path) == [Entry(8, b"head", (("meta", b"key", None),))]
     for at in range(len(whole.rstrip(b"\0"))):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
-        assert redo.entries(path) == [], f"byte {at} is another"
+        assert redo_log.entries(path) == [], f"byte {at} is another"
     path.write_bytes(whole[:50])
-    assert redo.entries(path) == []
-    path.write_bytes(redo._HEAD.pack(redo._MAGIC, 8, 1, redo._digest(msgspec.msgpack.encode(1))) + b"\x01")
-    assert redo.entries(path) == []
+    assert redo_log.entries(path) == []
+    path.write_bytes(redo_log._HEAD.pack(redo_log._MAGIC, 8, 1, redo_log._digest(msgspec.msgpack.encode(1))) + b"\x01")
+    assert redo_log.entries(path) == []
 
 
 def test_nothing_is_left_of_what_an_earlier_process_deleted_where_this_one_only_compacts(tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ def test_a_store_that_is_not_synced_takes_what_cannot_be_removed_as_it_is(tmp_pa
 def test_a_file_that_cannot_be_read_is_not_taken_for_one_that_is_not_there(tmp_path: Path) -> None:
     """What it tells of may stand nowhere else, and the next commit would empty it."""
     LmdbStore.open(tmp_path).close()
-    (tmp_path / "db" / redo.NAME).unlink(missing_ok=True)
-    (tmp_path / "db" / redo.NAME).symlink_to(redo.NAME)
+    (tmp_path / "db" / redo_log.NAME).unlink(missing_ok=True)
+    (tmp_path / "db" / redo_log.NAME).symlink_to(redo_log.NAME)
     with pytest.raises(StoreFailed, match="could not read what the last commits changed"):
         LmdbStore.open(tmp_path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quire_journal.refolding import ViewsElsewhere
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.memory import MemoryStore
 
 
 def test_a_record_that_stands_instead_of_another_is_met_on_every_way() -> None:

@@ -9,12 +9,12 @@ from functools import partial
 import msgspec
 import pytest
 
-from quire_journal import blobs, frames
-from quire_journal.blob_rows import Stored
-from quire_journal.log import Store, u64
 from quire_journal.model.ids import blob_id
-from quire_journal.repacking import AT_ONCE, Repacking
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.blobs import blobs, codec
+from quire_journal.storage.blobs.repack import AT_ONCE, Repacking
+from quire_journal.storage.blobs.row import Stored
+from quire_journal.storage.memory import MemoryStore
+from quire_journal.storage.port import Store, u64
 
 WORDS = [b"return", b"value", b"compute", b"None", b"for", b"line", b"in", b"lines", b"if", b"not", b"self", b"import"]
 
@@ -160,7 +160,7 @@ def test_a_blob_that_went_or_was_made_anew_meanwhile_stays_as_it_is_then() -> No
     tried = repacking.next()
     assert tried is not None
     assert [one.number for one in tried.made] == [1, 2, 3]
-    frame = frames.compress(second)
+    frame = codec.compress(second)
     with store.writing() as w:
         blobs.drop(w, blob_id(third))
         row, _ = blobs.rows_of(2, Stored(0, 0, frame.size, frame.kind, frame.body))
@@ -194,4 +194,4 @@ def test_what_does_not_shrink_and_what_is_short_stays() -> None:
     before = rows(store)
     repacked(store)
     assert rows(store) == before
-    assert [one.kind for one in before] == [frames.PLAIN, frames.STRETCH]
+    assert [one.kind for one in before] == [codec.PLAIN, codec.STRETCH]

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from scribe import ANN, SECOND, Scribe
 
 from quire_journal import watermarks
-from quire_journal.log import OutOfOrder, Reading, Writing, u64
 from quire_journal.model.events import (
     BatchUndone,
     BurstBegun,
@@ -43,7 +42,8 @@ from quire_journal.model.events import (
 from quire_journal.model.ids import blob_id
 from quire_journal.model.records import Damaged, decode_record
 from quire_journal.replay import catch_up, dump, fold_all, rebuild
-from quire_journal.stores import STORES
+from quire_journal.storage.port import OutOfOrder, Reading, Writing, u64
+from quire_journal.storage.stores import STORES
 from quire_journal.views import VIEWS, of_kind
 from quire_journal.views.files import TOOL_WRITES
 from quire_journal.views.newcomers import WORTH, Newcomers

@@ -12,14 +12,12 @@ import pytest
 from older import PATH, old_journal
 
 from power import lose_the_last_commit
-from quire_journal import FORMAT, blob_rows, frames, views, watermarks
-from quire_journal.blob_rows import Stored
+from quire_journal import FORMAT, views, watermarks
 from quire_journal.check import check
 from quire_journal.check_end import check_end
 from quire_journal.history import History
 from quire_journal.journal import Entry, Journal, NewerFormat
-from quire_journal.log import u64
-from quire_journal.migrating import HEAD_KEY
+from quire_journal.migrate import HEAD_KEY
 from quire_journal.missing import missing
 from quire_journal.model.events import (
     BurstBegun,
@@ -36,9 +34,13 @@ from quire_journal.model.ids import BatchId, WriterId, blob_id
 from quire_journal.model.records import decode_record, encode_event, encode_record, record_hash
 from quire_journal.purging import Looking, Wanted
 from quire_journal.salvage import salvage, sentence
-from quire_journal.stores.lmdb import LmdbStore
+from quire_journal.storage.blobs import codec
+from quire_journal.storage.blobs import row as blob_row
+from quire_journal.storage.blobs.row import Stored
+from quire_journal.storage.lmdb import LmdbStore
+from quire_journal.storage.memory import MemoryStore
+from quire_journal.storage.port import u64
 from quire_journal.stores.lmdb_pages import Pages
-from quire_journal.stores.memory import MemoryStore
 from quire_journal.views import VIEWS
 
 
@@ -203,14 +205,14 @@ def test_pages_that_are_older_than_the_tree_that_leads_to_them_do_not_hide_the_l
 def test_what_is_made_of_a_blob_that_stands_there_a_second_time_is_lost_and_said_to_be(folder: Path) -> None:
     """The second one was left out, and what was made of it kept, for its bytes were still at hand."""
     whole = content(0) + b"more\n"
-    frame = frames.compress(content(0))
+    frame = codec.compress(content(0))
     journal = Journal.open(LmdbStore.open(folder), 1)
     event = FileWritten("z", blob_id(whole), len(whole), 0o644, 0)
     journal.append([Entry(event, WriterId(1), 100, BatchId(12))])
     body = msgspec.msgpack.encode([len(content(0)), 0, b"more\n"])
     with journal.store.writing() as w:
-        w.put("blobs", u64(11), blob_rows.row(11, Stored(0, 0, frame.size, frame.kind, frame.body)))
-        w.put("blobs", u64(12), blob_rows.row(12, Stored(11, 1, len(whole), frames.SPLICED, body)))
+        w.put("blobs", u64(11), blob_row.row(11, Stored(0, 0, frame.size, frame.kind, frame.body)))
+        w.put("blobs", u64(12), blob_row.row(12, Stored(11, 1, len(whole), codec.SPLICED, body)))
     journal.close()
     store, _ = salvaged(folder)
     with store.reading() as r:

@@ -19,13 +19,13 @@ import pytest
 
 import live
 from disks import fill
-from quire_journal.log import TABLES, JournalGone, Store, StoreFailed, u64
 from quire_journal.model.records import Damaged
-from quire_journal.stores import STORES, Durability, UnfitFolder
-from quire_journal.stores.disk import file_system, require_fit
-from quire_journal.stores.lmdb import LmdbStore
-from quire_journal.stores.lmdb.environments import MAX_READERS, failure
-from quire_journal.stores.memory import MemoryStore
+from quire_journal.storage.disk import file_system, require_fit
+from quire_journal.storage.lmdb import LmdbStore
+from quire_journal.storage.lmdb.environment import MAX_READERS, failure
+from quire_journal.storage.memory import MemoryStore
+from quire_journal.storage.port import TABLES, JournalGone, Store, StoreFailed, u64
+from quire_journal.storage.stores import STORES, Durability, UnfitFolder
 
 pytest.register_assert_rewrite("contracts.store")
 from contracts.store import StoreContract  # noqa: E402
@@ -128,7 +128,7 @@ def test_a_child_killed_while_it_makes_the_database_leaves_a_whole_one_or_none(t
     script = """
 import os, signal, sys
 from pathlib import Path
-from quire_journal.stores.lmdb import LmdbStore
+from quire_journal.storage.lmdb import LmdbStore
 def child(step, nth):
     folder = os.path.join(sys.argv[1], f"{step}-{nth}")
     seen = 0
@@ -306,7 +306,7 @@ def test_a_child_of_a_fork_cannot_use_the_store(tmp_path: Path) -> None:
     script = """
 import os, sys
 from pathlib import Path
-from quire_journal.stores.lmdb import LmdbStore
+from quire_journal.storage.lmdb import LmdbStore
 store = LmdbStore.open(Path(sys.argv[1]))
 child = os.fork()
 if child == 0:
@@ -330,9 +330,9 @@ sys.exit(status)
 COMMITTING: Final = """
 import os, sys
 from pathlib import Path
-from quire_journal.log import u64
-from quire_journal.stores import Durability
-from quire_journal.stores.lmdb import LmdbStore
+from quire_journal.storage.port import u64
+from quire_journal.storage.stores import Durability
+from quire_journal.storage.lmdb import LmdbStore
 def commit(folder, durability):
     os.write(1, b"%d\\n" % os.getpid())
     store = LmdbStore.open(Path(folder), Durability(durability))
@@ -392,8 +392,8 @@ def test_after_a_commit_that_failed_for_no_full_disk_nothing_is_written_any_more
     script = """
 import resource, signal, sys
 from pathlib import Path
-from quire_journal.log import StoreFailed
-from quire_journal.stores.lmdb import LmdbStore
+from quire_journal.storage.port import StoreFailed
+from quire_journal.storage.lmdb import LmdbStore
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 store = LmdbStore.open(Path(sys.argv[1]))
 with store.writing() as w:

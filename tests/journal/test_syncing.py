@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from quire_journal.syncing import Syncer, done
-from quire_journal.threads import alive
+from quire_journal.storage.fsync_thread import Syncer, done
+from quire_journal.storage.threads import alive
 
 
 def test_work_is_done_on_another_thread_before_its_result_is_there() -> None:

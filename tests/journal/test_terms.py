@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scribe import ANN, BEN, Scribe
 
-from quire_journal.log import u32
 from quire_journal.model.events import CheckpointNamed, EditRefused, WorkspaceScanned, WriterIntroduced
+from quire_journal.storage.port import u32
 from quire_journal.views import terms
 from quire_journal.views.terms import BLOCK
 

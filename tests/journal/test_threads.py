@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from quire_journal.model import limits
-from quire_journal.threads import Pool, Thread, alive, side_by_side
+from quire_journal.storage.threads import Pool, Thread, alive, side_by_side
 
 TOO_MUCH = 1 << 47
 """Bytes of a stack for which no process has room."""
@@ -32,7 +32,7 @@ def test_a_thread_that_dies_before_its_first_step_is_told_and_not_waited_for() -
 
 STRACED = """
 import sys
-from quire_journal.syncing import Syncer
+from quire_journal.storage.fsync_thread import Syncer
 syncer = Syncer()
 print("ready", flush=True)
 sys.stdin.readline()

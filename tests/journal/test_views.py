@@ -6,7 +6,6 @@ import pytest
 from scribe import ANN, ANN_KEY, BEN, BEN_KEY, BLOB, Scribe
 
 from quire_journal import views
-from quire_journal.log import TABLES
 from quire_journal.model.events import (
     FOLDER,
     LINK,
@@ -25,6 +24,7 @@ from quire_journal.model.events import (
     WriterIntroduced,
     WritesAbandoned,
 )
+from quire_journal.storage.port import TABLES
 from quire_journal.views import callers, paths
 
 

@@ -13,7 +13,6 @@ from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.beginning import before_it
 from quire_daemon.handlers.news import news
 from quire_daemon.handlers.preconditions import require_lines, require_readable, require_size, shown_as
-from quire_journal.blobs import NotHeld
 from quire_journal.gaps import require_known
 from quire_journal.history import History
 from quire_journal.missing import missing
@@ -22,6 +21,7 @@ from quire_journal.model.ids import disk_path, journal_path, version_token
 from quire_journal.model.line_ranges import Ranges, merge_ranges, without
 from quire_journal.model.refusals import Refused
 from quire_journal.points import parse_point, rfc3339
+from quire_journal.storage.blobs.blobs import NotHeld
 from quire_journal.text.line_diff import diff
 from quire_journal.text.line_hash import LineHashes
 from quire_journal.text.splice import carry_ranges, moved_ranges

@@ -14,7 +14,6 @@ from quire_daemon.handlers.difference import ENTRIES, Room, before, difference, 
 from quire_daemon.handlers.log import record_json
 from quire_daemon.handlers.log_filter import VERSION_KINDS, known_path, named_paths, path_filter, single_path
 from quire_daemon.handlers.read import fitting
-from quire_journal.blobs import NotHeld
 from quire_journal.gaps import (
     gaps_after,
     gaps_at,
@@ -32,6 +31,7 @@ from quire_journal.model.phrasing import counted
 from quire_journal.model.records import Record
 from quire_journal.model.refusals import Refused
 from quire_journal.points import parse_point
+from quire_journal.storage.blobs.blobs import NotHeld
 from quire_journal.text.text import shown
 from quire_journal.views.files import Version
 

@@ -27,7 +27,6 @@ from quire_daemon.handlers.guard import Guard
 from quire_daemon.handlers.log_filter import named_burst, path_filter, single_path
 from quire_daemon.handlers.undoing import UNSEEN
 from quire_daemon.handlers.without import lives_without
-from quire_journal.blobs import NotHeld
 from quire_journal.gaps import RECORD_LOST, is_lost, version_then
 from quire_journal.history import History
 from quire_journal.lives import Life, State, Step
@@ -46,6 +45,7 @@ from quire_journal.model.events import (
 from quire_journal.model.ids import above, caller_name, version_token
 from quire_journal.model.pause_points import paced, pause
 from quire_journal.model.refusals import Refused
+from quire_journal.storage.blobs.blobs import NotHeld
 from quire_journal.text.conflict_markers import Marked, mark, place_after
 from quire_journal.text.splice import Along
 from quire_journal.text.transform import changes

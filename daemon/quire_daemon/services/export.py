@@ -12,13 +12,13 @@ import msgspec
 from quire_daemon.call import Call
 from quire_daemon.exporting import Export
 from quire_daemon.services.base import Host, Service
-from quire_journal.blobs import NotHeld
 from quire_journal.export import FORMATS
 from quire_journal.export.source import Source, Stretch
 from quire_journal.export.steps import BY
-from quire_journal.log import StoreFailed
 from quire_journal.model.refusals import Refused
 from quire_journal.points import parse_point
+from quire_journal.storage.blobs.blobs import NotHeld
+from quire_journal.storage.port import StoreFailed
 
 
 class ExportParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -32,13 +32,13 @@ from quire_daemon.services.base import Host, Service
 from quire_daemon.soundness import set_aside
 from quire_daemon.workspace import TMP
 from quire_journal import purging
-from quire_journal.log import Compaction, StoreFailed
 from quire_journal.model.events import FOLDER
 from quire_journal.model.ids import disk_path, version_token
 from quire_journal.model.phrasing import counted
 from quire_journal.model.records import Damaged
 from quire_journal.model.refusals import Refused
 from quire_journal.purging import Found
+from quire_journal.storage.port import Compaction, StoreFailed
 
 MOST_LISTED: Final = 200
 TMP_S: Final = 5.0

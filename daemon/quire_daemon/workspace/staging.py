@@ -43,7 +43,7 @@ from quire_daemon.workspace.lingering import unlink
 from quire_daemon.workspace.reading import Held, Reading, read_all
 from quire_daemon.workspace.values import HeldOpen, NotRegular, Protection, Signature, Vanished
 from quire_journal.model.refusals import Refused
-from quire_journal.threads import side_by_side
+from quire_journal.storage.threads import side_by_side
 
 PART: Final = "part"
 """The last word in the name of a temporary file that is not complete."""

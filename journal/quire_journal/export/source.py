@@ -13,14 +13,15 @@ from typing import Final
 
 import msgspec
 
-from quire_journal import addresses, blobs
-from quire_journal.blobs import BlobCache
 from quire_journal.history import History
-from quire_journal.log import Store, u64
 from quire_journal.missing import missing
 from quire_journal.model.events import LINK, REGULAR, Event, WriterIntroduced, path_after, paths_of
 from quire_journal.model.ids import blob_id
 from quire_journal.model.records import Damaged, Record, read_record
+from quire_journal.storage.blobs import blobs
+from quire_journal.storage.blobs import index as blob_index
+from quire_journal.storage.blobs.blobs import BlobCache
+from quire_journal.storage.port import Store, u64
 from quire_journal.views.bursts import BELONGING
 from quire_journal.views.files import Version, standing
 
@@ -126,7 +127,7 @@ class Source:
     def number_of(self, blob: bytes) -> int | None:
         """The number under which the bytes are stored; None when they are not."""
         with self._store.reading() as r:
-            return addresses.find(r, blob)
+            return blob_index.find(r, blob)
 
     def bytes_of(self, blob: bytes) -> bytes:
         """The bytes of a blob, checked. Raises `blobs.NotHeld` or `log.Damaged`."""

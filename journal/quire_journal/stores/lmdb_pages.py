@@ -22,9 +22,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from quire_journal.migrating import HEAD_KEY
+from quire_journal.migrate import HEAD_KEY
 from quire_journal.salvage import FoundRow
-from quire_journal.stores import redo
+from quire_journal.storage.lmdb import redo_log
 
 _HEADER: Final = 16
 _MAGIC: Final = 0xBEEFC0DE
@@ -46,7 +46,7 @@ class Pages:
         if self._bytes:
             self._map = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
         self._page = self._page_bytes()
-        self._redone = redo.entries(data.with_name(redo.NAME))
+        self._redone = redo_log.entries(data.with_name(redo_log.NAME))
         self._beyond: list[bytes] = []  # values that stand in no page, by how far they are beyond the end
 
     @property

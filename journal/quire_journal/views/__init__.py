@@ -17,9 +17,9 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.log import Writing
 from quire_journal.model.events import Event, ReplyKept, WriterIntroduced
 from quire_journal.model.records import Record
+from quire_journal.storage.port import Writing
 from quire_journal.views import (
     anchors,
     batches,

@@ -21,8 +21,6 @@ from typing import Final
 
 import msgspec
 
-from quire_journal import blobs
-from quire_journal.log import Reading, Writing, u32, u64
 from quire_journal.model.events import (
     REGULAR,
     BytesGone,
@@ -37,6 +35,8 @@ from quire_journal.model.events import (
     WritesAbandoned,
 )
 from quire_journal.model.records import Record
+from quire_journal.storage.blobs import blobs
+from quire_journal.storage.port import Reading, Writing, u32, u64
 from quire_journal.text.line_diff import breaks_between, common_bytes
 from quire_journal.text.line_hash import hash8_each, pack
 from quire_journal.text.text import BOM, Text

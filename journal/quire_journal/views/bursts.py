@@ -19,7 +19,6 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.log import Reading, Writing, u64
 from quire_journal.model.events import (
     BurstBegun,
     BurstEnded,
@@ -28,6 +27,7 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.evidence import DISPLACED, READ, SCANNED, WATCHED
 from quire_journal.model.records import Record
+from quire_journal.storage.port import Reading, Writing, u64
 from quire_journal.views.files import OUTSIDE_WRITES, TOOL_WRITES
 from quire_journal.views.writers import caller_of
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from quire_journal.log import Reading, Writing, u32
 from quire_journal.model.events import Event, WriterIntroduced
 from quire_journal.model.ids import WriterId
 from quire_journal.model.records import Record
+from quire_journal.storage.port import Reading, Writing, u32
 from quire_journal.views.writers import caller_key
 
 TABLES = ("callers", "newest_callers")

@@ -8,7 +8,6 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.log import Reading, Writing, u32
 from quire_journal.model.events import (
     CheckpointCommitted,
     CheckpointDropped,
@@ -18,6 +17,7 @@ from quire_journal.model.events import (
     Event,
 )
 from quire_journal.model.records import Record
+from quire_journal.storage.port import Reading, Writing, u32
 from quire_journal.views.paths import path_id
 
 TABLES = ("checkpoints", "edit_checkpoints")

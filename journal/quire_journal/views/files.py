@@ -12,7 +12,6 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.log import Reading, Writing, u32, u64
 from quire_journal.model.events import (
     REGULAR,
     BytesDisplaced,
@@ -30,6 +29,7 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.records import Damaged, Record, read_record
 from quire_journal.model.upcast import parse_tag
+from quire_journal.storage.port import Reading, Writing, u32, u64
 from quire_journal.views.paths import path_id
 
 TABLES = ("files", "versions", "continuity")

@@ -12,10 +12,10 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.log import Reading, Writing, u64
 from quire_journal.model.events import Event, LeaseBroken, LeaseExpired, LeaseGranted, LeaseReleased, LeaseRenewed
 from quire_journal.model.line_ranges import LineRange
 from quire_journal.model.records import Record
+from quire_journal.storage.port import Reading, Writing, u64
 from quire_journal.views.clock import over
 from quire_journal.views.writers import caller_of
 

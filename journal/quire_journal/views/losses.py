@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from quire_journal.log import Reading, Writing, last_number, u64
 from quire_journal.model.events import BytesGone, Event, JournalSalvaged, Purged
 from quire_journal.model.records import Damaged, Record, decode_record, read_record
+from quire_journal.storage.port import Reading, Writing, last_number, u64
 
 TABLES = ("gone", "replaced", "salvages")
 KINDS: Final = (BytesGone, JournalSalvaged, Purged)

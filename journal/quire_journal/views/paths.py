@@ -10,7 +10,6 @@ import hashlib
 from functools import lru_cache
 from typing import Final
 
-from quire_journal.log import Reading, Writing, u32
 from quire_journal.model.events import (
     BytesDisplaced,
     CaptureFailed,
@@ -30,6 +29,7 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.ids import PathId
 from quire_journal.model.records import Record
+from quire_journal.storage.port import Reading, Writing, u32
 
 TABLES = ("paths", "path_ids")
 

@@ -11,7 +11,6 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.log import Reading, Writing, u32, u64
 from quire_journal.model.events import (
     Event,
     FileDeleted,
@@ -26,6 +25,7 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.line_ranges import Ranges
 from quire_journal.model.records import Record
+from quire_journal.storage.port import Reading, Writing, u32, u64
 from quire_journal.views.files import TOOL_WRITES, record_before
 from quire_journal.views.paths import path_id
 from quire_journal.views.writers import caller_of

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from quire_journal.log import Reading, Writing, u32
 from quire_journal.model.events import (
     Event,
     FileMoved,
@@ -17,6 +16,7 @@ from quire_journal.model.events import (
     ReadServed,
 )
 from quire_journal.model.records import Record
+from quire_journal.storage.port import Reading, Writing, u32
 from quire_journal.views import files, reads
 from quire_journal.views.paths import path_id, path_of
 from quire_journal.views.writers import caller_of

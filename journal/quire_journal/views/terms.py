@@ -19,11 +19,11 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from quire_journal.log import Reading, Writing, u32
 from quire_journal.model.events import Event, WriterIntroduced
 from quire_journal.model.ids import OUTSIDE
 from quire_journal.model.records import Record
 from quire_journal.model.upcast import parse_tag
+from quire_journal.storage.port import Reading, Writing, u32
 from quire_journal.views.writers import writer_of
 
 TABLES = ("terms", "term_spans")

@@ -7,10 +7,10 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.log import Reading, Writing, last_number, u32
 from quire_journal.model.events import Event, WriterIntroduced
 from quire_journal.model.ids import OUTSIDE, WriterId
 from quire_journal.model.records import Record
+from quire_journal.storage.port import Reading, Writing, last_number, u32
 
 TABLES = ("writers", "writer_ids")
 KINDS: Final = (WriterIntroduced,)

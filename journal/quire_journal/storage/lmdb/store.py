@@ -13,17 +13,16 @@ from typing import Final
 
 import lmdb
 
-from quire_journal import lasting
-from quire_journal.lasting import sync_path
-from quire_journal.log import TABLES, JournalGone, JournalUnseen, RowChange, StoreFailed, apply_changes
 from quire_journal.model.records import Damaged
-from quire_journal.stores import Durability, redo
-from quire_journal.stores.afterimage import NAME as IMAGE
-from quire_journal.stores.afterimage import Afterimage, Looks
-from quire_journal.stores.compacting import ByCopy, Target, Tee
-from quire_journal.stores.disk import require_fit, require_room
-from quire_journal.stores.in_use import InUse
-from quire_journal.stores.lmdb.environments import (
+from quire_journal.storage import fsync
+from quire_journal.storage.afterimage import NAME as IMAGE
+from quire_journal.storage.afterimage import Afterimage, Looks
+from quire_journal.storage.compaction import ByCopy, Target, Tee
+from quire_journal.storage.disk import require_fit, require_room
+from quire_journal.storage.fsync import sync_path
+from quire_journal.storage.fsync_thread import Sync
+from quire_journal.storage.lmdb import redo_log
+from quire_journal.storage.lmdb.environment import (
     DAMAGE,
     Opened,
     environment,
@@ -34,10 +33,12 @@ from quire_journal.stores.lmdb.environments import (
     store_failed,
     walk,
 )
-from quire_journal.stores.lmdb.transactions import ReadingBlock, Snapshot, Transaction
-from quire_journal.stores.lmdb_files import ADVICE, require_whole
-from quire_journal.stores.redo import SLOT_BYTES, Redo
-from quire_journal.syncing import Sync
+from quire_journal.storage.lmdb.files import ADVICE, require_whole
+from quire_journal.storage.lmdb.redo_log import SLOT_BYTES, Redo
+from quire_journal.storage.lmdb.transaction import ReadingBlock, Snapshot, Transaction
+from quire_journal.storage.port import TABLES, JournalGone, JournalUnseen, RowChange, StoreFailed, apply_changes
+from quire_journal.storage.refcount import InUse
+from quire_journal.storage.stores import Durability
 
 _COPY: Final = "db.compact"
 """Name of the folder in which a compaction makes its copy, beside `db`."""
@@ -81,7 +82,7 @@ class LmdbStore:
             cls.remove_beside(folder)
             if not path.exists():
                 make(folder / "db.new")
-                lasting.rename(folder / "db.new", path)
+                fsync.rename(folder / "db.new", path)
             require_whole(path / "data.mdb", walk)
             env = environment(path, sync=durability is not Durability.FAST)
         except DAMAGE as error:
@@ -110,7 +111,7 @@ class LmdbStore:
     def _make_again(self) -> None:
         """Make the commits again that a power cut took back and of which `redo` tells."""
         self._begun = True  # not yet: what is read here would be emptied
-        for entry in redo.entries(self._path / redo.NAME):
+        for entry in redo_log.entries(self._path / redo_log.NAME):
             last = self._opened.get().env.info()["last_txnid"]
             if entry.base != last or entry.witness != self._witness():
                 continue
@@ -122,11 +123,11 @@ class LmdbStore:
 
     def _begin(self) -> None:
         """Before anything is written: from now on `redo` tells of what this process commits. Raises `StoreFailed`."""
-        path = self._path / redo.NAME
+        path = self._path / redo_log.NAME
         if path.exists():
             self.sync()  # before what it tells of is forgotten: what leads to the last commit may be on no disk
         if self._durability is Durability.FAST:
-            redo.remove(path)
+            redo_log.remove(path)
         else:
             self._redo = Redo.open(path)
         self._begun = True
@@ -285,7 +286,7 @@ class LmdbStore:
                 entry.result()
             except OSError:
                 self._forgo_redo()
-                redo.remove(self._path / redo.NAME)
+                redo_log.remove(self._path / redo_log.NAME)
             else:
                 return
         try:
@@ -308,9 +309,9 @@ class LmdbStore:
                 self.sync()
                 self._redo.empty()
             else:
-                (self._path / redo.NAME).unlink(missing_ok=True)
+                (self._path / redo_log.NAME).unlink(missing_ok=True)
         except OSError as error:
-            raise StoreFailed(f"could not empty {self._path / redo.NAME}: {error.strerror}") from error
+            raise StoreFailed(f"could not empty {self._path / redo_log.NAME}: {error.strerror}") from error
 
     def _take_back(self, telling: Redo, entry: Sync, base: int) -> bool:
         """Let no start make a commit that failed; where that cannot be (False), nothing is written any more."""
@@ -401,7 +402,7 @@ class LmdbStore:
             new.mkdir(mode=0o700, parents=True)
             self._opened.get().env.copy(str(new), compact=True)
             sync_path(new / "data.mdb")
-            lasting.rename(new, folder / "db")
+            fsync.rename(new, folder / "db")
         except (OSError, lmdb.Error) as error:
             raise store_failed(folder, f"could not copy the journal to {folder}", error) from error
 

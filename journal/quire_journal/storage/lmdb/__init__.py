@@ -25,7 +25,7 @@ Nothing in the process may open the files of an open environment: closing such a
 
 from __future__ import annotations
 
-from quire_journal.stores.lmdb.environments import walk
-from quire_journal.stores.lmdb.store import LmdbStore
+from quire_journal.storage.lmdb.environment import walk
+from quire_journal.storage.lmdb.store import LmdbStore
 
 __all__ = ["LmdbStore", "walk"]

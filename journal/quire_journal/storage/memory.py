@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from quire_journal.log import TABLES, Compacted, Elsewhere, OutOfOrder, StoreFailed
-from quire_journal.stores import checked_key
+from quire_journal.storage.port import TABLES, Compacted, Elsewhere, OutOfOrder, StoreFailed
+from quire_journal.storage.stores import checked_key
 
 
 class _Table:

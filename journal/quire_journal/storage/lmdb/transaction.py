@@ -9,10 +9,10 @@ from typing import Any, Final, NoReturn
 
 import lmdb
 
-from quire_journal.log import OutOfOrder, RowChange
-from quire_journal.stores import KEY_BYTES, checked_key
-from quire_journal.stores.in_use import InUse
-from quire_journal.stores.lmdb.environments import Opened, failure
+from quire_journal.storage.lmdb.environment import Opened, failure
+from quire_journal.storage.port import OutOfOrder, RowChange
+from quire_journal.storage.refcount import InUse
+from quire_journal.storage.stores import KEY_BYTES, checked_key
 
 
 class _Ended(dict[str, "lmdb._Database | None"]):

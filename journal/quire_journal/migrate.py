@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from quire_journal import addresses, repacking, watermarks
-from quire_journal.log import Store, Writing, u64
+from quire_journal import watermarks
 from quire_journal.model.records import GENESIS, Damaged, record_hash
+from quire_journal.storage.blobs import index as blob_index
+from quire_journal.storage.blobs import repack
+from quire_journal.storage.port import Store, Writing, u64
 
 Step = Callable[[Writing], None]
 
@@ -42,7 +44,7 @@ def _forget_chains(w: Writing) -> None:
     """Format 5: the row of a blob says what a chain said. Blobs are read as they stand, and the next compaction tries
     all of them again, for frames with tables are shorter."""
     w.clear("chains")
-    w.delete("meta", repacking.KEY)
+    w.delete("meta", repack.KEY)
 
 
 MIGRATIONS: Final[Mapping[int, Step]] = {
@@ -50,7 +52,7 @@ MIGRATIONS: Final[Mapping[int, Step]] = {
     2: watermarks.gather,  # an older Quire would look for a row of each view, find none, and fold all records twice
     3: _as_it_was,  # an older Quire would not know the shape that records have from here on (`records`)
     4: _forget_chains,  # and an older Quire would read neither rows nor frames of blobs from here on (`blob_rows`)
-    5: addresses.gather,
+    5: blob_index.gather,
 }
 """Format → what makes the next one of it."""
 

@@ -26,10 +26,10 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.lasting import sync_path
-from quire_journal.log import RowChange
-from quire_journal.stores.disk import in_memory
-from quire_journal.syncing import Sync, Syncer, done
+from quire_journal.storage.disk import in_memory
+from quire_journal.storage.fsync import sync_path
+from quire_journal.storage.fsync_thread import Sync, Syncer, done
+from quire_journal.storage.port import RowChange
 
 NAME: Final = "redo"
 """Of the file, beside the database's."""

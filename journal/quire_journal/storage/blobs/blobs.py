@@ -19,13 +19,15 @@ from typing import Final
 
 import msgspec
 
-from quire_journal import addresses, blob_rows, frames, pieces
-from quire_journal.blob_rows import RUN, Stored
-from quire_journal.frames import MADE_OF_BASE, Frame
-from quire_journal.log import Reading, Writing, last_number, u64
 from quire_journal.model.ids import BlobId, blob_id
 from quire_journal.model.records import Damaged
-from quire_journal.recent import Recent
+from quire_journal.storage.blobs import codec, overflow
+from quire_journal.storage.blobs import index as blob_index
+from quire_journal.storage.blobs import row as blob_row
+from quire_journal.storage.blobs.codec import MADE_OF_BASE, Frame
+from quire_journal.storage.blobs.row import RUN, Stored
+from quire_journal.storage.lru import Recent
+from quire_journal.storage.port import Reading, Writing, last_number, u64
 
 MAX_CHAIN: Final = 80
 """The most links from a blob to its keyframe; the next one becomes a keyframe. A link takes a reader 0.01 to 0.02
@@ -92,10 +94,10 @@ def put(
     `bytes_of` gives the bytes of a base, say from what is at hand. Raises `ValueError` over `MAX_BYTES`,
     `log.StoreFailed` as every write does. A base that is damaged is not built upon.
     """
-    frames.require_size(data)
+    codec.require_size(data)
     blob = blob or blob_id(data)
-    if addresses.find(w, blob) is None:
-        whole = frames.Whole(data)
+    if blob_index.find(w, blob) is None:
+        whole = codec.Whole(data)
         base_of = bytes_of or functools.partial(get, cache=cache)
         last = before()
         stored = _after(w, data, last, base_of, whole) if last else _like(w, data, like, base_of, whole)
@@ -119,7 +121,7 @@ def put_prepared(w: Writing, frames: Iterable[Frame]) -> None:
     rows = [rows_of(number, one) for number, one in enumerate(stored, first)]
     w.append_all("blobs", [(u64(number), row) for number, (row, _) in enumerate(rows, first)])
     w.append_all("pieces", [part for _, parts in rows for part in parts])
-    addresses.put_all(w, ((blob, number) for number, blob in enumerate(new, first)))
+    blob_index.put_all(w, ((blob, number) for number, blob in enumerate(new, first)))
 
 
 def get(r: Reading, blob: bytes, cache: BlobCache | None = None) -> bytes:
@@ -137,7 +139,7 @@ def get(r: Reading, blob: bytes, cache: BlobCache | None = None) -> bytes:
 
 def number_of(r: Reading, blob: bytes) -> int:
     """The number of `blob`. Raises `NotHeld`."""
-    found = addresses.find(r, blob)
+    found = blob_index.find(r, blob)
     if found is None:
         raise NotHeld(blob)
     return found
@@ -145,7 +147,7 @@ def number_of(r: Reading, blob: bytes) -> int:
 
 def holds(r: Reading, blob: bytes) -> bool:
     """Does the journal have these bytes?"""
-    return addresses.find(r, blob) is not None
+    return blob_index.find(r, blob) is not None
 
 
 def unpack(r: Reading, number: int, cache: BlobCache | None = None, proven: bool = False) -> bytes:
@@ -167,7 +169,7 @@ def unpack(r: Reading, number: int, cache: BlobCache | None = None, proven: bool
         data = cache.find(u64(at)) if cache is not None else None
     data = data or b""
     for at, stored in reversed(links):
-        data = frames.unframe(at, stored, data, proven)
+        data = codec.unframe(at, stored, data, proven)
         if cache is not None:
             cache.keep(u64(at), data)
     return data
@@ -178,14 +180,14 @@ def drop(w: Writing, blob: bytes) -> int:
 
     The caller sees to it that nothing that stays is made from it.
     """
-    found = addresses.find(w, blob)
+    found = blob_index.find(w, blob)
     if found is None:
         return 0
     number = u64(found)
     if last_number(w, "blobs") == found:
         w.put("meta", _NEWEST, max(number, w.get("meta", _NEWEST) or b""))  # no other blob ever gets this number
-    size = len(w.get("blobs", number) or b"") + pieces.forget(w, found)
-    addresses.forget(w, blob)
+    size = len(w.get("blobs", number) or b"") + overflow.forget(w, found)
+    blob_index.forget(w, blob)
     w.delete("blobs", number)
     return size
 
@@ -195,7 +197,7 @@ def stored_at(r: Reading, number: int) -> Stored:
     stored = _row(r, number)
     if not stored.rest:
         return stored
-    return msgspec.structs.replace(stored, frame=pieces.joined(r, number, stored.rest), rest=0)
+    return msgspec.structs.replace(stored, frame=overflow.joined(r, number, stored.rest), rest=0)
 
 
 def _row(r: Reading, number: int) -> Stored:
@@ -208,7 +210,7 @@ def _row(r: Reading, number: int) -> Stored:
 def read_row(number: int, row: bytes) -> Stored:
     """The blob without the part of its frame that stands in pieces. Raises `log.Damaged`."""
     try:
-        stored = blob_rows.read(number, row)
+        stored = blob_row.read(number, row)
     except ValueError as error:
         raise Damaged(f"blob {number} is not a blob ({error}); run `quire verify`") from error
     if not 0 <= stored.base < number:
@@ -224,9 +226,11 @@ def base_of(r: Reading, number: int) -> int:
 def rows_of(number: int, stored: Stored) -> tuple[bytes, list[tuple[bytes, bytes]]]:
     """The row of blob `number`, and the rows in `pieces` that belong to it."""
     frame = stored.frame
-    if len(frame) <= pieces.IN_ROW:
-        return blob_rows.row(number, stored), []
-    return blob_rows.row(number, msgspec.structs.replace(stored, frame=b"", rest=len(frame))), pieces.cut(number, frame)
+    if len(frame) <= overflow.IN_ROW:
+        return blob_row.row(number, stored), []
+    return blob_row.row(number, msgspec.structs.replace(stored, frame=b"", rest=len(frame))), overflow.cut(
+        number, frame
+    )
 
 
 def _next_number(r: Reading) -> int:
@@ -238,7 +242,7 @@ def _add(w: Writing, number: int, blob: bytes, stored: Stored) -> None:
     w.append("blobs", u64(number), row)
     if parts:
         w.append_all("pieces", parts)
-    addresses.put(w, blob, number)
+    blob_index.put(w, blob, number)
 
 
 def _after(
@@ -249,7 +253,7 @@ def _after(
     whole: Callable[[], tuple[int, bytes]],
 ) -> Stored | None:
     """`data` as what comes after `last` at the same path; None where a keyframe, which `whole` makes, is better."""
-    number = addresses.find(r, last)
+    number = blob_index.find(r, last)
     if number is None:
         return None
     try:
@@ -263,7 +267,7 @@ def _after(
         base = bytes_of(r, last)
     except (Damaged, NotHeld):
         return None
-    made = frames.delta(data, base, whole)
+    made = codec.delta(data, base, whole)
     return None if made is None else Stored(number, row.links + 1, len(data), *made, run=(row.run + 1) % RUN)
 
 
@@ -275,8 +279,8 @@ def _long_link(
     Then another run follows behind the first, for which there are links enough.
     """
     at, first = _back(r, number, row, lambda one: one.run == 0)
-    made = frames.delta(data, _checked(r, at), whole)
-    if made is None or not frames.is_part(made[1], _WORTH_A_LONG_LINK, data, whole):
+    made = codec.delta(data, _checked(r, at), whole)
+    if made is None or not codec.is_part(made[1], _WORTH_A_LONG_LINK, data, whole):
         return None
     return Stored(at, first.links + 1, len(data), *made)
 
@@ -290,7 +294,7 @@ def _like(
 ) -> Stored | None:
     """`data` as what tells it from one of those; None where a keyframe, which `whole` makes, is better."""
     for blob in like():
-        number = addresses.find(r, blob)
+        number = blob_index.find(r, blob)
         if number is None:
             continue
         try:
@@ -303,7 +307,7 @@ def _like(
             base = bytes_of(r, blob) if at == number else _checked(r, at)
         except (Damaged, NotHeld):
             continue
-        made = frames.delta(data, base, whole)
+        made = codec.delta(data, base, whole)
         if made is not None:
             return Stored(at, row.links + 1, len(data), *made)
     return None
@@ -319,6 +323,6 @@ def _back(r: Reading, number: int, row: Stored, enough: Callable[[Stored], bool]
 def _checked(r: Reading, number: int) -> bytes:
     """The bytes of a blob of which the address is not known. Raises `Damaged` when they lead to another one."""
     data = unpack(r, number, proven=True)
-    if addresses.find(r, blob_id(data)) != number:
+    if blob_index.find(r, blob_id(data)) != number:
         raise Damaged(f"blob {number} does not have the bytes that it had; run `quire verify`")
     return data

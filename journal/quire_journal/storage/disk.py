@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from quire_journal.log import StoreFailed
-from quire_journal.stores import UnfitFolder
+from quire_journal.storage.port import StoreFailed
+from quire_journal.storage.stores import UnfitFolder
 
 FULL_BELOW_BYTES: Final = 1 << 20
 """With less free space than this a start makes room first (`reserve`): it will hardly get through."""

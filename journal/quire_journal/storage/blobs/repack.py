@@ -18,11 +18,11 @@ from typing import Final
 
 import msgspec
 
-from quire_journal import blobs, frames, pieces
-from quire_journal.blobs import BlobCache
-from quire_journal.frames import MADE_OF_BASE
-from quire_journal.log import Store, Writing, last_number, u64
 from quire_journal.model.records import Damaged
+from quire_journal.storage.blobs import blobs, codec, overflow
+from quire_journal.storage.blobs.blobs import BlobCache
+from quire_journal.storage.blobs.codec import MADE_OF_BASE
+from quire_journal.storage.port import Store, Writing, last_number, u64
 
 KEY: Final = b"repacked"
 """In `meta`: the number of the last blob that was tried."""
@@ -87,7 +87,7 @@ class Repacking:
                 except Damaged:
                     continue  # that is for `verify` to tell
                 size += len(data) + len(base)
-                better = frames.tighter(number, stored, data, base)
+                better = codec.tighter(number, stored, data, base)
                 if better is not None:
                     saved = len(stored.frame) - len(better.frame)
                     made.append(Tighter(number, was, *blobs.rows_of(number, better), saved))
@@ -100,7 +100,7 @@ class Repacking:
             key = u64(one.number)
             if w.get("blobs", key) != one.was:
                 continue  # it was dropped or purged meanwhile
-            pieces.forget(w, one.number)
+            overflow.forget(w, one.number)
             w.put("blobs", key, one.row)
             w.put_all("pieces", one.parts)
             self.blobs += 1

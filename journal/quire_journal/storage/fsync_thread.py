@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from quire_journal.threads import Thread
+from quire_journal.storage.threads import Thread
 
 NAME: Final = "sync"
 

@@ -11,11 +11,11 @@ from typing import Final
 
 import lmdb
 
-from quire_journal.log import TABLES, StoreFailed
 from quire_journal.model.records import Damaged
-from quire_journal.stores.disk import NO_ROOM, takes_nothing
-from quire_journal.stores.in_use import Counted
-from quire_journal.stores.lmdb_files import ADVICE, reserve_lock_file
+from quire_journal.storage.disk import NO_ROOM, takes_nothing
+from quire_journal.storage.lmdb.files import ADVICE, reserve_lock_file
+from quire_journal.storage.port import TABLES, StoreFailed
+from quire_journal.storage.refcount import Counted
 
 _MAP_BYTES: Final = (1 << 40, 1 << 36, 1 << 32)
 """Address space to ask for, the first that the system grants. Not disk space."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
 
-from quire_journal.log import StoreFailed
+from quire_journal.storage.port import StoreFailed
 
 
 class Closes(Protocol):

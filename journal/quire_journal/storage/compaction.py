@@ -28,7 +28,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
-from quire_journal.log import TABLES, Compacted, Elsewhere, Outrun, RowChange, Store, Writing, apply_changes
+from quire_journal.storage.port import TABLES, Compacted, Elsewhere, Outrun, RowChange, Store, Writing, apply_changes
 
 STEPS: Final = ("compact_begun", "compact_copied", "compact_applied", "compact_moved", "compact_finished")
 """Fault points: a crash test stops at each."""

@@ -25,9 +25,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from quire_journal.log import Reading, Writing
 from quire_journal.model.records import Damaged
-from quire_journal.stores import random_id
+from quire_journal.storage.port import Reading, Writing
+from quire_journal.storage.stores import random_id
 
 KEY: Final = b"key"
 """In the table: what marks are made with, and four bytes that prove it. Rows of addresses have digits for keys."""

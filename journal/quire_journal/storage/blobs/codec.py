@@ -20,12 +20,12 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.blob_rows import Stored, read_number, write_number
-from quire_journal.entropy import TABLES
 from quire_journal.model.ids import BlobId, blob_id
 from quire_journal.model.records import Damaged
+from quire_journal.storage.blobs.entropy import TABLES
+from quire_journal.storage.blobs.row import Stored, read_number, write_number
+from quire_journal.storage.blobs.zstd import zstd
 from quire_journal.text.line_diff import same_end, same_start
-from quire_journal.zstd import zstd
 
 MAX_BYTES: Final = 1 << 30
 """Bytes of the largest blob that is stored or unpacked. Settings limit what is captured far below."""
