@@ -148,9 +148,9 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     from quire_daemon.withholding import Withholding
     from quire_daemon.workspace import Workspace
     from quire_daemon.wrong_settings import BadSettings
-    from quire_journal import replay
     from quire_journal.journal import Journal
     from quire_journal.storage.stores import STORES
+    from quire_journal.views import replay
 
     gc.freeze()
     gc.enable()

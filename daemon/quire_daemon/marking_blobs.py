@@ -30,7 +30,7 @@ from quire_journal.storage.port import Reading, Store, last_number, u64
 from quire_journal.views import files
 from quire_journal.views.paths import path_id, path_of
 from quire_journal.views.reads import Shown
-from quire_journal.views.terms import of_kind
+from quire_journal.views.term_index import of_kind
 
 UNNAMED, DROP, KEEP, BASE, TAKEN = range(5)
 """Marks of a blob. `BASE`: a kept one is made from it. `TAKEN`: on its way out."""

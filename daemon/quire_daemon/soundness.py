@@ -37,13 +37,13 @@ from typing import Final, NamedTuple
 
 from quire_daemon.examiner import CheckTask, SalvageTask
 from quire_daemon.examining import Begin, Examined, Told, examine, executed
-from quire_journal import views
 from quire_journal.journal import NewerFormat
 from quire_journal.model.records import Damaged
 from quire_journal.storage import afterimage
 from quire_journal.storage.afterimage import Looks
 from quire_journal.storage.fsync import sync_path
 from quire_journal.storage.port import StoreFailed
+from quire_journal.views import table as views
 
 MOST_RECORDS: Final = 20_000
 """Of a journal that is checked to the last byte before it is served, in a few seconds."""

@@ -25,22 +25,23 @@ from typing import Final
 
 import msgspec
 
-from quire_journal import FORMAT, replay, watermarks
+from quire_journal import FORMAT
 from quire_journal.journal import require_head
 from quire_journal.migrate import HEAD_KEY
 from quire_journal.model.events import CaptureFailed, Event, FileWritten
 from quire_journal.model.ids import blob_id
 from quire_journal.model.phrasing import capitalised, counted
 from quire_journal.model.records import GENESIS, Damaged, Record, decode_record, link, record_hash
-from quire_journal.refolding import ViewsElsewhere, differing
 from quire_journal.storage.blobs import blobs, codec
 from quire_journal.storage.blobs import index as blob_index
 from quire_journal.storage.blobs import row as blob_row
 from quire_journal.storage.blobs.blobs import BlobCache
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import OutOfOrder, Reading, Store, Writing, last_number, u64
-from quire_journal.views import TABLES, VIEWS, losses
+from quire_journal.views import lost_bytes, replay, watermarks
 from quire_journal.views.files import version_in_row
+from quire_journal.views.shadow import ViewsElsewhere, differing
+from quire_journal.views.table import TABLES, VIEWS
 
 Progress = Callable[[str, int, int], None]
 """Told from time to time: what is being checked ("records", "blobs", "views"), how many are done, of how many."""
@@ -115,7 +116,7 @@ def replaced(r: Reading) -> Mapping[int, bytes]:
     A view that is not at the end of the log is being built, as after an update: it may have none of them.
     """
     whole = watermarks.read(r).get("losses") == replay.level(last_number(r, "records"))["losses"]
-    return {} if whole else losses.replaced_by_log(r)
+    return {} if whole else lost_bytes.replaced_by_log(r)
 
 
 def not_standing(r: Reading, standing: Mapping[int, tuple[bytes, int]]) -> Iterator[Finding]:
@@ -207,7 +208,7 @@ class _Log:
             first = self._seq + 1
             missing = f"Record {first} is" if seq == first + 1 else f"Records {first} to {seq - 1} are"
             tell(f"{missing} missing from the log.")
-        stands_for = losses.hash_of_replaced(r, seq) or self._replaced.get(seq) or record_hash(stored)
+        stands_for = lost_bytes.hash_of_replaced(r, seq) or self._replaced.get(seq) or record_hash(stored)
         expected, self._prev, self._seq = self._prev, stands_for, seq
         try:
             record = decode_record(stored)
@@ -226,8 +227,8 @@ class _Log:
         except Damaged as error:
             tell(f"The body of record {seq} is not a {record.kind!r} ({error.__cause__}).")
             return None
-        self.overtaken |= seq > self._began_at and bool(losses.hashes_before(event))
-        self._standing.update((of, (there, seq)) for of, there in losses.links_since(event))
+        self.overtaken |= seq > self._began_at and bool(lost_bytes.hashes_before(event))
+        self._standing.update((of, (there, seq)) for of, there in lost_bytes.links_since(event))
         if isinstance(event, CaptureFailed | FileWritten) and _never_kept(event):
             self.uncaptured.add(event.blob)
         return None if gap else (record, event)
@@ -380,7 +381,7 @@ def _versions_held(r: Reading, again: Reading, uncaptured: set[bytes]) -> Iterat
             yield Finding(f"The version {key.hex()} cannot be told: {error}.", "versions", key)
             continue
         blob = version.blob
-        if not blob or version.uncaptured or blob in uncaptured or losses.gone(again, blob) is not None:
+        if not blob or version.uncaptured or blob in uncaptured or lost_bytes.gone(again, blob) is not None:
             continue
         try:
             held = blobs.holds(r, blob)

@@ -11,13 +11,12 @@ from typing import Final
 
 import msgspec
 
-from quire_journal import replay, watermarks
 from quire_journal.check import Finding, not_standing, replaced
 from quire_journal.journal import require_head
 from quire_journal.model.records import Damaged, decode_record, link, record_hash
 from quire_journal.storage.blobs import blobs
 from quire_journal.storage.port import Reading, Store, last_number
-from quire_journal.views import losses
+from quire_journal.views import lost_bytes, replay, watermarks
 
 RECORDS: Final = 64
 """How many of the last records are looked at."""
@@ -45,14 +44,14 @@ def _records(r: Reading) -> Iterator[Finding]:
     standing: dict[int, tuple[bytes, int]] = {}
     for key, stored in islice(r.scan("records", reverse=True), RECORDS):
         seq = int.from_bytes(key, "big")
-        stands_for = losses.hash_of_replaced(r, seq) or known.get(seq) or record_hash(stored)
+        stands_for = lost_bytes.hash_of_replaced(r, seq) or known.get(seq) or record_hash(stored)
         try:
             if wanted is None:
                 require_head(r, seq, record_hash(stored))
             elif link(stands_for) != link(wanted):
                 yield Finding(f"Record {seq + 1} does not hold the hash of the record before it.", "records", key, seq)
             record = decode_record(stored)
-            for of, there in losses.links_since(record.event()):
+            for of, there in lost_bytes.links_since(record.event()):
                 standing.setdefault(of, (there, seq))
         except (Damaged, msgspec.MsgspecError) as error:
             yield Finding(f"Record {seq} is not what it must be ({error}).", "records", key, seq)

@@ -15,7 +15,7 @@ from quire_journal.model.ids import version_token
 from quire_journal.model.phrasing import counted
 from quire_journal.model.refusals import Refused
 from quire_journal.views.files import OUTSIDE_TYPE, Version, standing
-from quire_journal.views.losses import Stretch
+from quire_journal.views.lost_bytes import Stretch
 
 RECORD_LOST: Final = "record_lost"
 """Why something cannot be told: the record that would tell it is lost."""

@@ -25,16 +25,16 @@ from quire_journal.views import (
     batches,
     bursts,
     callers,
-    capture,
     checkpoints,
     clock,
     files,
     leases,
-    losses,
+    lost_bytes,
     paths,
     reads,
-    stale,
-    terms,
+    stale_reads,
+    term_index,
+    uncaptured,
     writers,
 )
 from quire_journal.views.anchors import AnchorTrace
@@ -44,7 +44,7 @@ from quire_journal.views.checkpoints import Checkpoint, EditCheckpoint
 from quire_journal.views.clock import SetBack
 from quire_journal.views.files import OUTSIDE_TYPE, Version
 from quire_journal.views.leases import Lease
-from quire_journal.views.losses import Gone, Stretch
+from quire_journal.views.lost_bytes import Gone, Stretch
 from quire_journal.views.reads import Shown as Shown
 
 _NEAR_VERSIONS: Final = 40
@@ -294,37 +294,37 @@ class History:
 
     def gone(self, blob: bytes) -> Gone | None:
         """Why the bytes of a blob that is not held are gone; None where the log does not say that they are."""
-        return losses.gone(self._reading, blob)
+        return lost_bytes.gone(self._reading, blob)
 
     def has_gone(self) -> bool:
         """Does any record say that bytes are gone?"""
-        return losses.any_gone(self._reading)
+        return lost_bytes.any_gone(self._reading)
 
     def purged(self, blob: bytes) -> bool:
         """Were these bytes removed because somebody asked for it? They are not to be kept again."""
         gone = self.gone(blob)
-        return gone is not None and gone.why == losses.PURGED
+        return gone is not None and gone.why == lost_bytes.PURGED
 
     def uncaptured(self, at: int | None = None) -> Iterator[tuple[str, str]]:
         """(path, why) of the files whose bytes are not in the journal; or were not after record `at`."""
-        return capture.uncaptured(self._reading) if at is None else capture.uncaptured_at(self._reading, at)
+        return uncaptured.uncaptured(self._reading) if at is None else uncaptured.uncaptured_at(self._reading, at)
 
     def uncaptured_count(self) -> int:
         """How many files there are whose bytes are not in the journal."""
-        return capture.count(self._reading)
+        return uncaptured.count(self._reading)
 
     def first_scan(self) -> int | None:
         """The record that says that the whole tree was looked at for the first time."""
-        return capture.first_scan(self._reading)
+        return uncaptured.first_scan(self._reading)
 
     def salvage(self) -> Record | None:
         """The newest record that says that the journal was salvaged; None when it never was."""
-        return self.record(losses.last_salvage(self._reading))
+        return self.record(lost_bytes.last_salvage(self._reading))
 
     def lost(self) -> Sequence[Stretch]:
         """The records that damage took, oldest first; see `gaps`."""
         if self._lost is None:
-            self._lost = losses.stretches(self._reading)
+            self._lost = lost_bytes.stretches(self._reading)
         return self._lost
 
     # ── who ──
@@ -395,7 +395,7 @@ class History:
 
     def stale_reads(self, caller: bytes) -> Iterator[str]:
         """The paths that others may have changed since the caller read them."""
-        return stale.stale_reads(self._reading, caller)
+        return stale_reads.stale_reads(self._reading, caller)
 
     def anchor(self, path: str, prefix: str) -> AnchorTrace | None:
         """Where the line whose hash begins with `prefix` was last, when it is not in the head; see `anchors.trace`."""
@@ -471,14 +471,14 @@ class History:
     # ── searches ──
 
     def with_terms(
-        self, wanted: Sequence[terms.Alternatives], after: int, upto: int, reverse: bool = False
+        self, wanted: Sequence[term_index.Alternatives], after: int, upto: int, reverse: bool = False
     ) -> Iterator[tuple[int, Sequence[int]]]:
         """The records that may have a term of each of `wanted`; see `views.terms.find`."""
-        return terms.find(self._reading, wanted, after, upto, reverse)
+        return term_index.find(self._reading, wanted, after, upto, reverse)
 
-    def term_filter(self, wanted: Sequence[terms.Alternatives]) -> terms.Filter:
+    def term_filter(self, wanted: Sequence[term_index.Alternatives]) -> term_index.Filter:
         """The same question, of single records."""
-        return terms.Filter(self._reading, wanted)
+        return term_index.Filter(self._reading, wanted)
 
     # ── checkpoints, bursts, leases ──
 

@@ -18,7 +18,6 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from quire_journal import replay
 from quire_journal.bases import Bases
 from quire_journal.export.lines import (
     FORMAT,
@@ -53,7 +52,7 @@ from quire_journal.salvage import not_held
 from quire_journal.storage.blobs import blobs
 from quire_journal.storage.blobs.blobs import BlobCache, NotHeld
 from quire_journal.storage.port import Reading, Store, StoreFailed, Writing, u64
-from quire_journal.views import losses
+from quire_journal.views import lost_bytes, replay
 from quire_journal.views.files import version_in_row
 
 _CHUNK_LINES: Final = 500
@@ -211,7 +210,7 @@ class _Import:
         self._commit()
         with self._store.reading() as r:
             for seq, (known, number) in self._breaks.items():
-                if link(losses.hash_of_replaced(r, seq) or b"") != known:
+                if link(lost_bytes.hash_of_replaced(r, seq) or b"") != known:
                     said = (
                         f"record {seq + 1} does not hold the hash of record {seq}: one was changed, or replaced by a "
                         "purge or a salvage that comes after the end of this export: export the whole log then"
@@ -258,7 +257,7 @@ class _Import:
                     raise ValueError(f"record {line.seq} tells of {path!r}, which is git's or Quire's own")
         if isinstance(event, (*_PLACED, CaptureFailed)):
             _require_sense(line.seq, event)
-        self._standing.update((of, (there, line.seq, number)) for of, there in losses.links_since(event))
+        self._standing.update((of, (there, line.seq, number)) for of, there in lost_bytes.links_since(event))
         self._waiting.append(_Waiting(number, None, stored, record, event))
         self._prev = record_hash(stored)
         self._held += len(stored)

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from quire_journal import FORMAT, VERSION, replay
+from quire_journal import FORMAT, VERSION
 from quire_journal.bases import Bases
 from quire_journal.migrate import HEAD_KEY, head_row, migrate
 from quire_journal.model.events import Event, FileMoved, OutsideMoved
@@ -23,6 +23,7 @@ from quire_journal.storage.blobs.codec import Frame
 from quire_journal.storage.port import Reading, RowChange, Store, apply_changes, u64
 from quire_journal.storage.stores import random_id
 from quire_journal.text.text import Text
+from quire_journal.views import replay
 from quire_journal.views.clock import dated
 
 CACHE_BYTES: Final = 12 * 1024 * 1024

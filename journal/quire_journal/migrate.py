@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from quire_journal import watermarks
 from quire_journal.model.records import GENESIS, Damaged, record_hash
 from quire_journal.storage.blobs import index as blob_index
 from quire_journal.storage.blobs import repack
 from quire_journal.storage.port import Store, Writing, u64
+from quire_journal.views import watermarks
 
 Step = Callable[[Writing], None]
 

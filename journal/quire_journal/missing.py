@@ -10,10 +10,14 @@ import msgspec
 from quire_journal.history import History
 from quire_journal.model.events import Purged, RetentionApplied
 from quire_journal.model.records import Record
-from quire_journal.views import losses
+from quire_journal.views import lost_bytes
 from quire_journal.views.files import Version
 
-_GONE: Final = {losses.DROPPED: "dropped by retention", losses.PURGED: "purged", losses.LOST: "lost to damage"}
+_GONE: Final = {
+    lost_bytes.DROPPED: "dropped by retention",
+    lost_bytes.PURGED: "purged",
+    lost_bytes.LOST: "lost to damage",
+}
 
 
 class Missing(msgspec.Struct, frozen=True):

@@ -34,16 +34,17 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.ids import blob_id
 from quire_journal.model.records import Damaged, Record, decode_record, encode_record, link, read_record, record_hash
-from quire_journal.refolding import Refolding
 from quire_journal.storage.blobs import blobs, codec
 from quire_journal.storage.blobs import index as blob_index
 from quire_journal.storage.blobs.blobs import BlobCache, NotHeld
 from quire_journal.storage.blobs.row import Stored
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import Reading, RowChange, Store, last_number, u64
-from quire_journal.views import View, losses, terms, told_by, with_needed
+from quire_journal.views import lost_bytes, term_index
 from quire_journal.views.files import abandoned_writes, record_before, version_in_row
 from quire_journal.views.paths import path_of
+from quire_journal.views.shadow import Refolding
+from quire_journal.views.table import View, told_by, with_needed
 
 MASK: Final = "[purged]"
 
@@ -240,7 +241,7 @@ class Looking:
             if (event := record.event()) is not None:
                 masked.add(type(event))
             instead[u64(seq)] = encode_record(_masked(record, found))
-            replaced.append((seq, losses.hash_of_replaced(r, seq) or record_hash(stored)))
+            replaced.append((seq, lost_bytes.hash_of_replaced(r, seq) or record_hash(stored)))
             standing.append(link(record_hash(instead[u64(seq)])))
         told = self._wanted.how, found.paths, len(found.blobs), tuple(replaced), self._note, tuple(standing)
         done.events.append(Purged(*told))
@@ -249,7 +250,7 @@ class Looking:
             some = tuple(done.dropped[at : at + 1000])
             paths = {path for blob in some for path, _ in found.versions.get(blob, ())}
             paths.update(path for blob in some for path in taken_back.get(blob, ()))
-            done.events.append(BytesGone(some, losses.PURGED, tuple(sorted(paths))))
+            done.events.append(BytesGone(some, lost_bytes.PURGED, tuple(sorted(paths))))
         done.rows += [("records", key, row) for key, row in instead.items()]
         done.rows += self._rows_of_views(r, instead, told_by(masked))
         return done
@@ -293,7 +294,7 @@ def _taken_back(r: Reading, going: Collection[bytes]) -> dict[bytes, set[str]]:
     """Blob → the paths of writes with these bytes that were taken back: no version tells of those, views once did."""
     found: dict[bytes, set[str]] = {}
     head, _ = stand(r)
-    for _, seqs in terms.find(r, [[terms.of_kind(WritesAbandoned.kind)]], 0, head, reverse=False):
+    for _, seqs in term_index.find(r, [[term_index.of_kind(WritesAbandoned.kind)]], 0, head, reverse=False):
         for record in (record_before(r, seq, head + 1) for seq in seqs):
             event = None if record is None else record.event()
             if record is not None and isinstance(event, WritesAbandoned):

@@ -22,7 +22,7 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from quire_journal import FORMAT, replay
+from quire_journal import FORMAT
 from quire_journal.journal import Entry, Journal, NewerFormat
 from quire_journal.migrate import HEAD_KEY, head_row
 from quire_journal.model.events import BytesGone, Event, JournalSalvaged, RecordLost, WriterIntroduced
@@ -45,7 +45,7 @@ from quire_journal.storage.blobs import index as blob_index
 from quire_journal.storage.blobs import row as blob_row
 from quire_journal.storage.blobs.blobs import BlobCache
 from quire_journal.storage.port import Reading, Store, Writing, u64
-from quire_journal.views import losses
+from quire_journal.views import lost_bytes, replay
 from quire_journal.views.files import version_in_row
 
 Progress = Callable[[str, int, int], None]
@@ -133,7 +133,9 @@ def salvage(
     replaced = _store_records(remains, kept, store, tell)
     journal = Journal.open(store, now_ns)
     with store.reading() as r:
-        purged = sorted(b for b in found.purged if (known := losses.gone(r, b)) is None or known.why != losses.PURGED)
+        purged = sorted(
+            b for b in found.purged if (known := lost_bytes.gone(r, b)) is None or known.why != lost_bytes.PURGED
+        )
         gone, versions = not_held(r, found.purged)
     lost = tuple((first, end - 1) for first, end in ranges_of(seq for seq, row in enumerate(kept, 1) if row is None))
     if not found.head:
@@ -142,7 +144,7 @@ def salvage(
     hashes = tuple((seq, was) for seq, was, _ in replaced)
     standing = tuple(there for _, _, there in replaced)
     event = JournalSalvaged(why, set_aside, records, lost, len(gone), hashes, by, versions, standing)
-    note(journal, now_ns, [event, *bytes_gone(gone, losses.LOST), *bytes_gone(purged, losses.PURGED)])
+    note(journal, now_ns, [event, *bytes_gone(gone, lost_bytes.LOST), *bytes_gone(purged, lost_bytes.PURGED)])
     return event
 
 
@@ -170,7 +172,7 @@ def not_held(r: Reading, purged: Collection[bytes] = ()) -> tuple[list[bytes], i
         version = version_in_row(r, key, value)
         if version.uncaptured:
             never.add(version.blob)
-        elif version.blob and not blobs.holds(r, version.blob) and losses.gone(r, version.blob) is None:
+        elif version.blob and not blobs.holds(r, version.blob) and lost_bytes.gone(r, version.blob) is None:
             missing[version.blob] = missing.get(version.blob, 0) + 1
     gone = [blob for blob in missing if blob not in never and blob not in purged]
     return gone, sum(missing[blob] for blob in gone)
@@ -222,7 +224,7 @@ class _Found:
             record = record_at(number, value)
             if record is not None:
                 self.records.setdefault(number, []).append(row)
-                for seq, was in losses.hashes_before(record.event()) if row.live else ():
+                for seq, was in lost_bytes.hashes_before(record.event()) if row.live else ():
                     self.replaced.setdefault(seq, set()).add(link(was))
             elif blob_row.may_be(value):
                 self.blobs.setdefault(number, []).append(row)
@@ -230,9 +232,9 @@ class _Found:
             number = int.from_bytes(row.key[:8], "big")
             if 0 < number < _FURTHEST:
                 self.pieces.setdefault(number, {}).setdefault(row.key, []).append(row)
-        elif len(row.key) == losses.GONE_KEY_BYTES:
+        elif len(row.key) == lost_bytes.GONE_KEY_BYTES:
             # A tree that may not be the newest does not lead to all that is true.
-            if (row.live or not remains.certain) and losses.tells_of_purge(remains.value(row)):
+            if (row.live or not remains.certain) and lost_bytes.tells_of_purge(remains.value(row)):
                 self.purged.add(row.key)
         elif row.key == HEAD_KEY and row.size == 40:
             self._take_end(remains.value(row), row.live)
@@ -328,12 +330,12 @@ class _Chain:
     def _note_replaced(self, stored: bytes) -> None:
         """What a kept record says of earlier ones; what a later one said of the same counts."""
         record = decode_record(stored)
-        if record.kind not in losses.REPLACING:
+        if record.kind not in lost_bytes.REPLACING:
             return
         event = record.event()
-        for seq, there in losses.links_since(event):
+        for seq, there in lost_bytes.links_since(event):
             self._standing.setdefault(seq, there)
-        for seq, was in losses.hashes_before(event):
+        for seq, was in lost_bytes.hashes_before(event):
             self._stood.setdefault(seq, set()).add(link(was))
 
     def _hashes(self, seq: int) -> set[bytes]:
@@ -383,7 +385,7 @@ def _told(remains: Remains, kept: list[FoundRow | None]) -> dict[int, bytes]:
     """The hashes of records that others stand in the place of, as kept ones tell them: the first that does counts."""
     told: dict[int, bytes] = {}
     for row in kept:
-        for seq, was in losses.hashes_before(decode_record(remains.value(row)).event()) if row is not None else ():
+        for seq, was in lost_bytes.hashes_before(decode_record(remains.value(row)).event()) if row is not None else ():
             told.setdefault(seq, was)
     return told
 
@@ -429,7 +431,7 @@ class _Wanted(NamedTuple):
             event = None if row is None else decode_record(remains.value(row)).event()
             if blob := getattr(event, "blob", b""):
                 named.add(blob)
-            elif isinstance(event, BytesGone) and event.why == losses.PURGED:
+            elif isinstance(event, BytesGone) and event.why == lost_bytes.PURGED:
                 purged.update(event.blobs)
         return cls(named - purged, purged)
 

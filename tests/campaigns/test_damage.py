@@ -167,7 +167,7 @@ def test_a_damaged_journal_is_found_and_salvaged_before_it_is_served(journals: P
         prepared = soundness.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, Forked)
         assert prepared.checked, what
         if prepared.views_differ:
-            from quire_journal import replay
+            from quire_journal.views import replay
 
             store = LmdbStore.open(folder)
             replay.rebuild(store)

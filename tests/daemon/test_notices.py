@@ -13,7 +13,7 @@ from quire_daemon.handlers.log import LOG_TOOL, SINCE_TOOL
 from quire_daemon.handlers.status import STATUS_TOOL
 from quire_journal.model.events import OutsideWritten, ReadServed, WritesAbandoned
 from quire_journal.model.ids import blob_id
-from quire_journal.replay import dump, rebuild
+from quire_journal.views.replay import dump, rebuild
 
 FIELD = "changed_since_your_read"
 TEXT = "one\ntwo\nthree\n"

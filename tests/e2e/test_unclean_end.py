@@ -13,10 +13,11 @@ from live import Live, caught_up, eventually, ok, verified
 from power import lose_the_last_commit
 from quire_client import NoDaemon
 from quire_daemon import soundness
-from quire_journal import views, watermarks
 from quire_journal.journal import Journal
 from quire_journal.storage.lmdb import LmdbStore
-from quire_journal.views import VIEWS
+from quire_journal.views import table as views
+from quire_journal.views import watermarks
+from quire_journal.views.table import VIEWS
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(60)]
 

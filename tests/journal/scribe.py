@@ -12,11 +12,11 @@ from quire_journal.model.events import Event, FileWritten, OutsideWritten, Write
 from quire_journal.model.ids import BatchId, Seq, WriterId
 from quire_journal.model.records import GENESIS, Record, encode_record, record_hash, seal
 from quire_journal.purging import Change, Looking, Wanted
-from quire_journal.replay import catch_up, fold_all
 from quire_journal.storage.blobs import blobs
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import Reading, Store, Writing, u64
 from quire_journal.views.anchors import BytesOf
+from quire_journal.views.replay import catch_up, fold_all
 from quire_journal.views.writers import caller_key
 
 SECOND = 1_000_000_000

@@ -12,7 +12,6 @@ import msgspec
 import pytest
 from scribe import to_purge
 
-from quire_journal import watermarks
 from quire_journal.check import check
 from quire_journal.check_end import check_end
 from quire_journal.journal import Entry, Journal
@@ -35,6 +34,7 @@ from quire_journal.storage.blobs import index as blob_index
 from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import Store, Writing, u32, u64
+from quire_journal.views import watermarks
 
 Damage = Callable[[Writing], None]
 

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scribe import BLOB, SECOND
 
-from quire_journal import replay
 from quire_journal.check import check
 from quire_journal.history import History
 from quire_journal.journal import Entry, Journal
@@ -17,6 +16,7 @@ from quire_journal.model.events import FileWritten
 from quire_journal.model.ids import BatchId, WriterId
 from quire_journal.points import parse_point, rfc3339
 from quire_journal.storage.memory import MemoryStore
+from quire_journal.views import replay
 from quire_journal.views.clock import LONGEST_NS, SLACK_NS, SetBack, dated
 from quire_journal.views.leases import Lease
 

@@ -24,12 +24,12 @@ from quire_journal.model.events import (
     WritesAbandoned,
 )
 from quire_journal.model.ids import BatchId, WriterId, blob_id
-from quire_journal.replay import dump, rebuild
 from quire_journal.storage.blobs import blobs
 from quire_journal.storage.blobs import index as blob_index
 from quire_journal.storage.blobs.blobs import NotHeld
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.text.line_hash import hash8
+from quire_journal.views.replay import dump, rebuild
 
 DAY = 86_400 * 10**9
 NOW = 1_795_132_800 * 10**9  # 2026-11-20

@@ -12,7 +12,6 @@ import msgspec
 import pytest
 from scribe import Scribe
 
-from quire_journal import replay
 from quire_journal.check import check
 from quire_journal.export import FORMATS
 from quire_journal.export.lines import EventLine, decode_line, schema, stored_record
@@ -41,6 +40,7 @@ from quire_journal.model.ids import blob_id
 from quire_journal.model.records import decode_record, encode_event, encode_record, record_hash
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import Store, u64
+from quire_journal.views import replay
 
 SOUND = b"first\nsecond\n"
 

@@ -20,7 +20,7 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.line_ranges import ranges_of
 from quire_journal.views.files import Version, standing
-from quire_journal.views.losses import Stretch
+from quire_journal.views.lost_bytes import Stretch
 
 PATHS = ("a", "b", "c")
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire_journal import FORMAT, replay, watermarks
+from quire_journal import FORMAT
 from quire_journal.check import check
 from quire_journal.history import History
 from quire_journal.journal import Entry, Journal, NewerFormat
@@ -26,6 +26,7 @@ from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import TABLES, OutOfOrder, Store, StoreFailed, u64
 from quire_journal.text.text import Text
+from quire_journal.views import replay, watermarks
 
 NOW = 1_790_000_000_000_000_000
 

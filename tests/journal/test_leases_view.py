@@ -15,10 +15,10 @@ from quire_journal.model.events import (
     LeaseReleased,
     LeaseRenewed,
 )
-from quire_journal.replay import dump, rebuild
 from quire_journal.storage.memory import MemoryStore
-from quire_journal.views import VIEWS
 from quire_journal.views.leases import Lease
+from quire_journal.views.replay import dump, rebuild
+from quire_journal.views.table import VIEWS
 
 LATE = 1000 * SECOND
 FIRST = 3  # the seq of the first record behind the introductions

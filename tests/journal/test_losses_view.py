@@ -8,9 +8,9 @@ from quire_journal.check import check
 from quire_journal.model.events import BytesGone, FileWritten, JournalSalvaged, Purged
 from quire_journal.model.ids import blob_id
 from quire_journal.model.records import record_hash
-from quire_journal.replay import dump, rebuild
 from quire_journal.storage.port import u64
-from quire_journal.views import losses
+from quire_journal.views import lost_bytes
+from quire_journal.views.replay import dump, rebuild
 
 ONE, TWO = blob_id(b"one\n"), blob_id(b"two\n")
 HASH = bytes(range(32))
@@ -20,8 +20,8 @@ def test_bytes_that_are_gone_say_why_and_since_when() -> None:
     scribe = Scribe().introduce()
     seq = scribe.note(BytesGone((ONE,), "dropped"))
     with scribe.store.reading() as r:
-        assert losses.gone(r, ONE) == losses.Gone("dropped", seq)
-        assert losses.gone(r, TWO) is None
+        assert lost_bytes.gone(r, ONE) == lost_bytes.Gone("dropped", seq)
+        assert lost_bytes.gone(r, TWO) is None
 
 
 def test_bytes_that_were_purged_stay_purged() -> None:
@@ -29,8 +29,8 @@ def test_bytes_that_were_purged_stay_purged() -> None:
     seq = scribe.note(BytesGone((ONE,), "purged"))
     scribe.note(BytesGone((ONE, TWO), "lost"))
     with scribe.store.reading() as r:
-        assert losses.gone(r, ONE) == losses.Gone("purged", seq)
-        assert losses.gone(r, TWO) == losses.Gone("lost", seq + 1)
+        assert lost_bytes.gone(r, ONE) == lost_bytes.Gone("purged", seq)
+        assert lost_bytes.gone(r, TWO) == lost_bytes.Gone("lost", seq + 1)
 
 
 def test_the_first_hash_of_a_record_that_was_replaced_twice_is_the_one_in_the_chain() -> None:
@@ -38,18 +38,18 @@ def test_the_first_hash_of_a_record_that_was_replaced_twice_is_the_one_in_the_ch
     scribe.note(JournalSalvaged("damage", "db.damaged-1", 1, ((2, 2),), replaced=((2, HASH),)))
     scribe.note(Purged("path", ("a",), 1, ((2, HASH[::-1]),)))
     with scribe.store.reading() as r:
-        assert losses.hash_of_replaced(r, 2) == HASH
-        assert losses.hash_of_replaced(r, 1) is None
+        assert lost_bytes.hash_of_replaced(r, 2) == HASH
+        assert lost_bytes.hash_of_replaced(r, 1) is None
 
 
 def test_the_view_is_the_same_when_it_is_built_again() -> None:
     scribe = Scribe().introduce()
     scribe.note(BytesGone((ONE, TWO), "lost"), Purged("path", ("a",), 1, ((2, HASH),)))
     with scribe.store.reading() as r:
-        before = dump(r, losses.TABLES)
+        before = dump(r, lost_bytes.TABLES)
     rebuild(scribe.store)
     with scribe.store.reading() as r:
-        assert dump(r, losses.TABLES) == before
+        assert dump(r, lost_bytes.TABLES) == before
     assert before["gone"]
     assert before["replaced"]
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scribe import Scribe, to_purge
 
-from quire_journal import purging, views
+from quire_journal import purging
 from quire_journal.any_of import AnyOf
 from quire_journal.check import Finding, check
 from quire_journal.check_end import check_end
@@ -41,11 +41,12 @@ from quire_journal.model.events import (
 from quire_journal.model.ids import BatchId, WriterId, blob_id
 from quire_journal.model.records import Damaged, decode_record
 from quire_journal.purging import Change, Looking, Texts, Wanted
-from quire_journal.refolding import ViewsElsewhere
 from quire_journal.storage.blobs import blobs
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import TABLES, Store, u64
-from quire_journal.views import VIEWS
+from quire_journal.views import table as views
+from quire_journal.views.shadow import ViewsElsewhere
+from quire_journal.views.table import VIEWS
 from quire_journal.views.writers import caller_of
 
 KEY = b"-----BEGIN KEY-----\nabc\nMIIEvQIBADANBgkq\n-----END KEY-----\n"

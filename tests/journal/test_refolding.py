@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from quire_journal.refolding import ViewsElsewhere
 from quire_journal.storage.memory import MemoryStore
+from quire_journal.views.shadow import ViewsElsewhere
 
 
 def test_a_record_that_stands_instead_of_another_is_met_on_every_way() -> None:

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scribe import ANN, SECOND, Scribe
 
-from quire_journal import watermarks
 from quire_journal.model.events import (
     BatchUndone,
     BurstBegun,
@@ -41,12 +40,13 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.ids import blob_id
 from quire_journal.model.records import Damaged, decode_record
-from quire_journal.replay import catch_up, dump, fold_all, rebuild
 from quire_journal.storage.port import OutOfOrder, Reading, Writing, u64
 from quire_journal.storage.stores import STORES
-from quire_journal.views import VIEWS, of_kind
+from quire_journal.views import watermarks
+from quire_journal.views.bulk_load import WORTH, Newcomers
 from quire_journal.views.files import TOOL_WRITES
-from quire_journal.views.newcomers import WORTH, Newcomers
+from quire_journal.views.replay import catch_up, dump, fold_all, rebuild
+from quire_journal.views.table import VIEWS, of_kind
 
 TEXTS = (b"", b"x\n", b"x\ny\n", b"y\r\nx\n", b"z\ny\nx", b"z\n" * 3)
 NOT_HELD = b"nobody kept this\n"

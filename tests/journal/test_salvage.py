@@ -12,7 +12,7 @@ import pytest
 from older import PATH, old_journal
 
 from power import lose_the_last_commit
-from quire_journal import FORMAT, views, watermarks
+from quire_journal import FORMAT
 from quire_journal.check import check
 from quire_journal.check_end import check_end
 from quire_journal.history import History
@@ -41,7 +41,9 @@ from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import u64
 from quire_journal.stores.lmdb_pages import Pages
-from quire_journal.views import VIEWS
+from quire_journal.views import table as views
+from quire_journal.views import watermarks
+from quire_journal.views.table import VIEWS
 
 
 def content(n: int) -> bytes:

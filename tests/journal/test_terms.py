@@ -9,16 +9,16 @@ from scribe import ANN, BEN, Scribe
 
 from quire_journal.model.events import CheckpointNamed, EditRefused, WorkspaceScanned, WriterIntroduced
 from quire_journal.storage.port import u32
-from quire_journal.views import terms
-from quire_journal.views.terms import BLOCK
+from quire_journal.views import term_index
+from quire_journal.views.term_index import BLOCK
 
 KINDS = (EditRefused("edit", "a", "x"), WorkspaceScanned("asked", 1, 0), CheckpointNamed("n", 1))
 
 
-def found(scribe: Scribe, wanted: list[terms.Alternatives], after: int, upto: int, reverse: bool) -> list[int]:
+def found(scribe: Scribe, wanted: list[term_index.Alternatives], after: int, upto: int, reverse: bool) -> list[int]:
     """Every record that the view names, in its order."""
     with scribe.store.reading() as r:
-        return [seq for _, seqs in terms.find(r, wanted, after, upto, reverse) for seq in seqs]
+        return [seq for _, seqs in term_index.find(r, wanted, after, upto, reverse) for seq in seqs]
 
 
 drawn = st.lists(st.tuples(st.sampled_from(KINDS), st.sampled_from([0, ANN, BEN])), min_size=1, max_size=300)
@@ -39,11 +39,11 @@ def test_it_names_exactly_the_records_with_a_term_of_each_of_what_is_wanted(log:
             for record in history.records(after=after, upto=upto)
             if record.kind in kinds and record.writer == number
         ]
-    wanted = [[terms.of_agent(agent)], [terms.of_kind(kind) for kind in kinds]]
+    wanted = [[term_index.of_agent(agent)], [term_index.of_kind(kind) for kind in kinds]]
     assert found(scribe, wanted, after, upto, False) == expected
     assert found(scribe, wanted, after, upto, True) == expected[::-1]
     with scribe.store.reading() as r:
-        asks = terms.Filter(r, wanted)
+        asks = term_index.Filter(r, wanted)
         assert [seq for seq in range(after + 1, upto + 1) if asks.admits(seq)] == expected
 
 
@@ -53,11 +53,11 @@ def test_sessions_and_turns_are_told_apart_and_outside_is_nobody() -> None:
     scribe.note(WriterIntroduced(2, agent="ann", agent_session="t", turn="s"), writer=2)
     scribe.note(KINDS[0])
     for wanted, expected in (
-        (terms.of_agent("ann"), [1, 2]),
-        (terms.of_session("s"), [1]),
-        (terms.of_turn("s"), [2]),
-        (terms.OUTSIDE_TERM, [3]),
-        (terms.of_agent("nobody"), []),
+        (term_index.of_agent("ann"), [1, 2]),
+        (term_index.of_session("s"), [1]),
+        (term_index.of_turn("s"), [2]),
+        (term_index.OUTSIDE_TERM, [3]),
+        (term_index.of_agent("nobody"), []),
     ):
         assert found(scribe, [[wanted]], 0, 3, False) == expected
 
@@ -69,7 +69,7 @@ def test_blocks_without_any_say_how_far_the_look_has_come(reverse: bool) -> None
     for _ in range(3 * BLOCK):
         scribe.note(KINDS[0])
     with scribe.history() as history:
-        steps = list(history.with_terms([[terms.of_kind(KINDS[1].kind)]], 5, 3 * BLOCK - 7, reverse))
+        steps = list(history.with_terms([[term_index.of_kind(KINDS[1].kind)]], 5, 3 * BLOCK - 7, reverse))
     assert [seqs for _, seqs in steps] == [()] * 3
     reached = [BLOCK - 1, 2 * BLOCK - 1, 3 * BLOCK - 7]
     assert [at for at, _ in steps] == ([2 * BLOCK, BLOCK, 6] if reverse else reached)
@@ -77,7 +77,7 @@ def test_blocks_without_any_say_how_far_the_look_has_come(reverse: bool) -> None
 
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_span_without_any_is_passed_over_at_once(reverse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(terms, "SPAN", 2)
+    monkeypatch.setattr(term_index, "SPAN", 2)
     scribe = Scribe(folding=False)
     for _ in range(2 * BLOCK):
         scribe.note(KINDS[0])
@@ -85,7 +85,7 @@ def test_a_span_without_any_is_passed_over_at_once(reverse: bool, monkeypatch: p
     for _ in range(4 * BLOCK):
         scribe.note(KINDS[0])
     with scribe.history() as history:
-        steps = list(history.with_terms([[terms.of_kind(KINDS[1].kind)]], 3, 6 * BLOCK, reverse))
+        steps = list(history.with_terms([[term_index.of_kind(KINDS[1].kind)]], 3, 6 * BLOCK, reverse))
     assert [seq for _, seqs in steps for seq in seqs] == [wanted]
     reached = [2 * BLOCK - 1, 3 * BLOCK - 1, 4 * BLOCK - 1, 6 * BLOCK - 1, 6 * BLOCK]
     assert [at for at, _ in steps] == ([6 * BLOCK, 4 * BLOCK, 3 * BLOCK, 2 * BLOCK, 4] if reverse else reached)
@@ -93,7 +93,7 @@ def test_a_span_without_any_is_passed_over_at_once(reverse: bool, monkeypatch: p
 
 def test_bytes_that_look_like_a_term_across_two_entries_are_not_taken_for_it() -> None:
     scribe = Scribe()
-    term = terms.of_kind("wanted")
+    term = term_index.of_kind("wanted")
     other = b"\x01\x02\x03\x04"
     row = other + bytes(BLOCK // 8 - 2) + term[:2] + term[2:] + b"\xff\xff" + bytes(BLOCK // 8)
     with scribe.store.writing() as w:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from scribe import ANN, ANN_KEY, BEN, BEN_KEY, BLOB, Scribe
 
-from quire_journal import views
 from quire_journal.model.events import (
     FOLDER,
     LINK,
@@ -26,6 +25,7 @@ from quire_journal.model.events import (
 )
 from quire_journal.storage.port import TABLES
 from quire_journal.views import callers, paths
+from quire_journal.views import table as views
 
 
 def test_every_table_of_a_view_is_a_table_of_the_store_and_of_no_other_view() -> None:

@@ -15,7 +15,7 @@ from quire_journal.model.events import (
     WriterIntroduced,
     WritesAbandoned,
 )
-from quire_journal.replay import dump, rebuild
+from quire_journal.views.replay import dump, rebuild
 
 FOREVER = 1 << 60
 

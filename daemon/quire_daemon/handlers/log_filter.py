@@ -16,7 +16,7 @@ from quire_journal.model.ids import OUTSIDE, inside_escaped, is_escaped, journal
 from quire_journal.model.records import Record
 from quire_journal.model.refusals import Refused, did_you_mean
 from quire_journal.model.upcast import parse_tag
-from quire_journal.views import terms
+from quire_journal.views import term_index
 from quire_journal.views.files import OUTSIDE_WRITES, TOOL_WRITES
 
 VERSION_KINDS: Final = frozenset(event.kind for event in (*TOOL_WRITES, *OUTSIDE_WRITES, BytesDisplaced))
@@ -229,27 +229,31 @@ class Filter(msgspec.Struct, frozen=True):
     path: Callable[[str], object] | None = None
     burst: int = 0
 
-    def sought(self) -> list[terms.Alternatives]:
+    def sought(self) -> list[term_index.Alternatives]:
         """What a record that is admitted has in the terms view, the rarest first."""
-        found: list[terms.Alternatives] = []
+        found: list[term_index.Alternatives] = []
         if self.turn:
-            found.append([terms.of_turn(self.turn)])
+            found.append([term_index.of_turn(self.turn)])
         if self.agent_session:
-            found.append([terms.of_session(self.agent_session)])
+            found.append([term_index.of_session(self.agent_session)])
         if self.agent:
-            found.append([terms.of_agent(self.agent)])
+            found.append([term_index.of_agent(self.agent)])
         found += self._writer_terms()
-        found.append([terms.of_kind(kind) for kind in sorted(self.kinds)])
+        found.append([term_index.of_kind(kind) for kind in sorted(self.kinds)])
         return found
 
-    def _writer_terms(self) -> list[terms.Alternatives]:
+    def _writer_terms(self) -> list[term_index.Alternatives]:
         if not self.writer:
             return []
         by_id = _WRITER_ID.fullmatch(self.writer)
         if by_id is None:
-            return [[terms.OUTSIDE_TERM] if self.writer == "outside" else [*map(terms.of_agent, _agents(self.writer))]]
+            return [
+                [term_index.OUTSIDE_TERM]
+                if self.writer == "outside"
+                else [*map(term_index.of_agent, _agents(self.writer))]
+            ]
         who = self.history.writer(int(by_id[1]))
-        return [[]] if who is None else [[term] for term in terms.of_writer(who)]
+        return [[]] if who is None else [[term] for term in term_index.of_writer(who)]
 
     def admitting(self) -> Callable[[Record], bool]:
         """The question of one record."""

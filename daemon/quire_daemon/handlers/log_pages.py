@@ -21,7 +21,7 @@ from quire_journal.model.events import FOLDER, REGULAR, path_after
 from quire_journal.model.records import Record
 from quire_journal.storage.blobs.blobs import BlobCache, NotHeld
 from quire_journal.views.files import Version
-from quire_journal.views.terms import BLOCK
+from quire_journal.views.term_index import BLOCK
 
 WORK: Final = 1000
 """Units that one page may take."""

@@ -40,7 +40,7 @@ from quire_journal.storage.port import Reading, Writing, u32, u64
 from quire_journal.text.line_diff import breaks_between, common_bytes
 from quire_journal.text.line_hash import hash8_each, pack
 from quire_journal.text.text import BOM, Text
-from quire_journal.views import losses
+from quire_journal.views import lost_bytes
 from quire_journal.views.files import Version, abandoned_writes, older, version, versions
 from quire_journal.views.paths import path_id
 
@@ -336,7 +336,7 @@ def _bytes(r: Reading, of: Version | None, held: BytesOf) -> bytes | None:
         return b""
     if of.entry != REGULAR or of.size > MAX_TEXT:
         return None
-    gone = losses.gone(r, of.blob)
+    gone = lost_bytes.gone(r, of.blob)
     if gone is not None and gone.seq > of.seq:
         return None  # also where the same bytes have come back since: a replay could not tell when
     try:

@@ -11,13 +11,13 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final
 
-from quire_journal import watermarks
 from quire_journal.model.events import BY_KIND, EVENTS, Event
 from quire_journal.model.records import Record, read_record
 from quire_journal.storage.port import OutOfOrder, Reading, Store, Writing, last_number, u64
-from quire_journal.views import TABLES, VIEWS, View, of_kind
+from quire_journal.views import watermarks
 from quire_journal.views.anchors import BytesOf
-from quire_journal.views.newcomers import WORTH, Newcomers
+from quire_journal.views.bulk_load import WORTH, Newcomers
+from quire_journal.views.table import TABLES, VIEWS, View, of_kind
 
 CHUNK: Final = 1000
 """Records that one transaction of a replay folds."""

@@ -11,7 +11,7 @@ from typing import Final
 
 from quire_journal.model.records import read_record
 from quire_journal.storage.port import Reading, RowChange, Store, Writing, u64
-from quire_journal.views import View
+from quire_journal.views.table import View
 
 Pairs = Iterator[tuple[bytes, bytes]]
 

@@ -1,0 +1,110 @@
+"""Views: what can be computed from the log, kept so that it need not be. Each is one fold over the records.
+
+A fold looks at the record, its event, the tables of its own view, and the past of the log; so the same log gives
+the same bytes, whenever and in however many steps it is folded. Beyond that it may look at
+
+* `paths` and `writers`, whose numbers never change once given;
+* the tables of the views in its `needs`, which are folded before it and are never ahead of it.
+
+A new view is a file with its fold, its tables in `log.TABLES`, and a line in `VIEWS`. When a fold changes, its
+version goes up, and the next start builds its tables again; also when events.py learns a kind that it folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Final
+
+import msgspec
+
+from quire_journal.model.events import Event, ReplyKept, WriterIntroduced
+from quire_journal.model.records import Record
+from quire_journal.storage.port import Writing
+from quire_journal.views import (
+    anchors,
+    batches,
+    bursts,
+    callers,
+    checkpoints,
+    clock,
+    files,
+    leases,
+    lost_bytes,
+    paths,
+    reads,
+    stale_reads,
+    term_index,
+    uncaptured,
+    writers,
+)
+
+
+class View(msgspec.Struct, frozen=True):
+    """One fold and the tables that belong to it.
+
+    `apply` folds a record whose event is None when this version does not know the kind. Only records of `kinds`
+    are folded, for a view that says which these are: most are few views' business. `apply_with`, for a view
+    that looks at texts, is the same fold with the bytes of a blob from the function given, say from a cache.
+    `apply_all`, for a view whose rows belong to many records, folds records that follow each other and comes to the
+    same as `apply` of each; no other view may need such a one. `texts` are the kinds whose texts its rows depend on,
+    where these are not all that it folds, and `who` says that they depend on who the writers are.
+    """
+
+    name: str
+    version: int
+    tables: tuple[str, ...]
+    apply: Callable[[Writing, Record, Event | None], None]
+    kinds: tuple[type[Event], ...] | None = None
+    needs: tuple[str, ...] = ()
+    apply_with: Callable[[Writing, Record, Event | None, anchors.BytesOf], None] | None = None
+    apply_all: Callable[[Writing, Sequence[tuple[Record, Event | None]]], None] | None = None
+    texts: tuple[type[Event], ...] | None = None
+    who: bool = False
+
+
+VIEWS: Final[tuple[View, ...]] = (
+    View("paths", 1, paths.TABLES, paths.fold, paths.KINDS),
+    View("writers", 1, writers.TABLES, writers.fold, writers.KINDS),
+    View("callers", 1, callers.TABLES, callers.fold, callers.KINDS),
+    View("files", 2, files.TABLES, files.fold, files.KINDS),
+    View("reads", 3, reads.TABLES, reads.fold, reads.KINDS, who=True),
+    View("stale", 2, stale_reads.TABLES, stale_reads.fold, stale_reads.KINDS, needs=("files", "reads"), who=True),
+    View("clock", 1, clock.TABLES, clock.fold, texts=()),
+    View("losses", 1, lost_bytes.TABLES, lost_bytes.fold, lost_bytes.KINDS),
+    View("anchors", 5, anchors.TABLES, anchors.fold, anchors.KINDS, needs=("files", "losses"), apply_with=anchors.fold),
+    View("checkpoints", 2, checkpoints.TABLES, checkpoints.fold, checkpoints.KINDS),
+    View("batches", 3, batches.TABLES, batches.fold, apply_all=batches.fold_all, texts=(ReplyKept,), who=True),
+    View("bursts", 1, bursts.TABLES, bursts.fold, bursts.KINDS, who=True),
+    View("capture", 1, uncaptured.TABLES, uncaptured.fold, uncaptured.KINDS, needs=("files",)),
+    View("leases", 1, leases.TABLES, leases.fold, leases.KINDS, who=True),
+    View("terms", 3, term_index.TABLES, term_index.fold, apply_all=term_index.fold_all, texts=(), who=True),
+)
+"""Every view, in the order in which a record is folded into them."""
+
+TABLES: Final = tuple(table for view in VIEWS for table in view.tables)
+"""The tables of all views."""
+
+
+def of_kind(kind: type[Event] | None) -> tuple[View, ...]:
+    """The views into which records of this kind are folded one by one, in order; None: of an unknown one."""
+    return tuple(view for view in VIEWS if view.apply_all is None and (view.kinds is None or kind in view.kinds))
+
+
+def told_by(kinds: Collection[type[Event]]) -> tuple[View, ...]:
+    """The views whose rows may be others when texts in records of these kinds are, in order."""
+    found: set[str] = set()
+    for view in VIEWS:
+        texts = view.kinds if view.texts is None else view.texts
+        named = view.who and WriterIntroduced in kinds
+        if named or any(texts is None or kind in texts for kind in kinds) or found.intersection(view.needs):
+            found.add(view.name)
+    return tuple(view for view in VIEWS if view.name in found)
+
+
+def with_needed(views: Sequence[View]) -> tuple[View, ...]:
+    """These views and all that their folds look at, in order."""
+    found = {"paths", "writers", *(view.name for view in views)} if views else set()
+    for view in reversed(VIEWS):  # a view stands after those that it needs
+        if view.name in found:
+            found.update(view.needs)
+    return tuple(view for view in VIEWS if view.name in found)
