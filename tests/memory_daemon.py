@@ -39,7 +39,7 @@ from quire_daemon.safety import Faults, no_grammars
 from quire_daemon.search import Answer, Search, run
 from quire_daemon.syntax import Grammars
 from quire_daemon.workspace import HOME, Protection, Signature, Workspace
-from quire_journal.history import History
+from quire_journal.history.history import History
 from quire_journal.journal import Journal
 from quire_journal.model.events import (
     REGULAR,

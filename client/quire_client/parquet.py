@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from quire_journal.export.lines import EventLine, decode_line
-from quire_journal.points import parse_rfc3339
+from quire_journal.history.points import parse_rfc3339
 
 ROWS: Final = 20_000
 """Rows of one group: so many are held in memory."""

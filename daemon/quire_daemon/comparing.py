@@ -18,12 +18,12 @@ from quire_daemon.ignore import Ignore
 from quire_daemon.linked import several_names
 from quire_daemon.reconcile import Seen, StatEntry, compare
 from quire_daemon.workspace import HOME
-from quire_journal.history import History
+from quire_journal.history.history import History
+from quire_journal.history.path_cache import PathNames
 from quire_journal.model.events import FOLDER
 from quire_journal.model.evidence import CAPTURED, SCANNED, WATCHED
 from quire_journal.model.ids import disk_path, journal_path
 from quire_journal.model.uncaptured import IGNORED
-from quire_journal.path_names import PathNames
 from quire_journal.storage.port import Reading, Store
 from quire_journal.views.files import Version
 

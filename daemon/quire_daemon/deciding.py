@@ -36,7 +36,7 @@ from quire_daemon.syntax import Grammars
 from quire_daemon.thinker import Thinker
 from quire_daemon.trouble import Trouble
 from quire_daemon.under_way import Going
-from quire_journal.history import History
+from quire_journal.history.history import History
 from quire_journal.model.events import EditRefused, Event, ReadServed
 from quire_journal.model.ids import Seq
 from quire_journal.model.refusals import Refused

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from quire_daemon.clock import Clock
-from quire_journal.points import to_the_second
+from quire_journal.history.points import to_the_second
 from quire_journal.storage.port import StoreFailed
 
 FULL_S: Final = 60.0

@@ -19,9 +19,9 @@ from quire_daemon.services.base import Host
 from quire_daemon.trouble import Trouble
 from quire_daemon.workspace import Protection, Workspace
 from quire_journal import FORMAT, VERSION, WIRE
+from quire_journal.history.points import rfc3339, to_the_second
 from quire_journal.model import limits
 from quire_journal.model.events import JournalSalvaged
-from quire_journal.points import rfc3339, to_the_second
 from quire_journal.retention import span
 from quire_journal.salvage import sentence
 

@@ -12,7 +12,7 @@ import msgspec
 
 from quire_daemon.call import Call
 from quire_daemon.handlers.in_part import but_for, taken_back
-from quire_journal.history import History
+from quire_journal.history.history import History
 from quire_journal.model.events import FileDeleted, ReplyKept, path_after
 from quire_journal.model.ids import version_token
 from quire_journal.model.phrasing import counted

@@ -19,7 +19,7 @@ from quire_daemon.gather import RETRY_S, BeingWritten, HeldOpen
 from quire_daemon.handlers.base import FileNow
 from quire_daemon.thinker import Thinker
 from quire_daemon.workspace import NoPath
-from quire_journal.history import History
+from quire_journal.history.history import History
 from quire_journal.model.events import JournalSalvaged, WritesAbandoned, paths_of
 from quire_journal.model.refusals import Refused
 

@@ -19,10 +19,10 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from quire_journal.history import History
+from quire_journal.history.history import History
+from quire_journal.history.points import rfc3339
 from quire_journal.model.events import CheckpointNamed, Event, FileMoved, FileWritten, WritesAbandoned
 from quire_journal.model.ids import version_token
-from quire_journal.points import rfc3339
 from quire_journal.retention import Judged, Pins, Policy, judge
 from quire_journal.storage.blobs import blobs
 from quire_journal.storage.blobs import index as blob_index

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.history import History
+from quire_journal.history.history import History
 from quire_journal.model.line_ranges import Ranges, merge_ranges, ranges_of
 from quire_journal.text.line_diff import diff
 from quire_journal.text.splice import Along, Splice

@@ -30,7 +30,7 @@ from quire_daemon.handlers.base import Clear, FileNow, Make, Move, Put, Remove, 
 from quire_daemon.logfile import Log
 from quire_daemon.performing import IN_PART
 from quire_daemon.workspace import TMP, Kept, NotRegular, Unread, Vanished, Workspace
-from quire_journal.history import History
+from quire_journal.history.history import History
 from quire_journal.model.events import (
     FOLDER,
     LINK,

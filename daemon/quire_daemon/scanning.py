@@ -15,10 +15,10 @@ from quire_daemon.comparing import Compared, NotMounted, compare_all
 from quire_daemon.gather import Gather
 from quire_daemon.jobs import StartJob
 from quire_daemon.watcher import Watcher
+from quire_journal.history.path_cache import PathNames
 from quire_journal.model.events import WorkspaceScanned
 from quire_journal.model.evidence import CAPTURED, SCANNED
 from quire_journal.model.records import Damaged
-from quire_journal.path_names import PathNames
 
 NAMES_AT_ONCE: Final = 50_000  # paths whose names are read before anything is answered, in 25 ms; of more, beside it
 FIRST_S: Final = 0.1  # before the first scan: who waited for the daemon to start is answered meanwhile

@@ -13,8 +13,8 @@ from itertools import islice
 import msgspec
 
 from quire_daemon.reconcile import Seen
+from quire_journal.history.path_cache import PathNames
 from quire_journal.model.ids import disk_path, journal_path
-from quire_journal.path_names import PathNames
 from quire_journal.storage.port import Reading, Store, u32
 from quire_journal.views.paths import path_id
 

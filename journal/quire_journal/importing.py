@@ -18,7 +18,6 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from quire_journal.bases import Bases
 from quire_journal.export.lines import (
     FORMAT,
     BlobLine,
@@ -30,6 +29,7 @@ from quire_journal.export.lines import (
     decode_line,
     stored_record,
 )
+from quire_journal.history.delta_base import Bases
 from quire_journal.migrate import HEAD_KEY, head_row
 from quire_journal.model.events import (
     FOLDER,

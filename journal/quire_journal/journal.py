@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from quire_journal import FORMAT, VERSION
-from quire_journal.bases import Bases
+from quire_journal.history.delta_base import Bases
 from quire_journal.migrate import HEAD_KEY, head_row, migrate
 from quire_journal.model.events import Event, FileMoved, OutsideMoved
 from quire_journal.model.ids import BatchId, Seq, WriterId

@@ -23,8 +23,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from live import SEED, Live, ok, sha256
-from quire_journal.blame import blame
-from quire_journal.history import History
+from quire_journal.history.history import History
+from quire_journal.history.line_blame import blame
 from quire_journal.storage.lmdb import LmdbStore
 
 BUDGET_MS = 300

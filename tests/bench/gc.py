@@ -32,7 +32,7 @@ from log import Maker, path_of
 import quire_client
 from live import Live, eventually, ok
 from quire_daemon import soundness
-from quire_journal.history import History
+from quire_journal.history.history import History
 from quire_journal.identities import settle
 from quire_journal.journal import Journal
 from quire_journal.locks import hold_lock

@@ -29,8 +29,9 @@ from quire_daemon.config import Settings
 from quire_daemon.handlers.base import Who, World
 from quire_daemon.handlers.log import LOG_TOOL, SINCE_TOOL
 from quire_daemon.scanning import NAMES_AT_ONCE
-from quire_journal.blame import blame
-from quire_journal.history import History
+from quire_journal.history.history import History
+from quire_journal.history.line_blame import blame
+from quire_journal.history.path_cache import PathNames
 from quire_journal.journal import Entry, Journal
 from quire_journal.model.events import (
     EditRefused,
@@ -42,7 +43,6 @@ from quire_journal.model.events import (
     WritesSettled,
 )
 from quire_journal.model.ids import BatchId, WriterId
-from quire_journal.path_names import PathNames
 from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.text.text import Text
 

@@ -21,9 +21,9 @@ from watchman import INSTALL, watching
 
 from live import Live, caught_up, eventually, ok, verified_by_daemon
 from quire_daemon import soundness
-from quire_journal.history import History
+from quire_journal.history.history import History
+from quire_journal.history.points import rfc3339
 from quire_journal.identities import Identity
-from quire_journal.points import rfc3339
 from quire_journal.storage.lmdb import LmdbStore
 
 

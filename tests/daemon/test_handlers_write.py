@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memory_daemon import MemoryDaemon
-from quire_journal.history import History
+from quire_journal.history.history import History
 from quire_journal.model.events import EditRefused, FileWritten
 from quire_journal.model.ids import blob_id
 

@@ -21,7 +21,7 @@ from quire_daemon.handlers.leases import (
     decide_claims,
     wanted_lease,
 )
-from quire_journal.history import History
+from quire_journal.history.history import History
 from quire_journal.model.refusals import Refused
 from quire_journal.text.line_diff import diff
 from quire_journal.text.splice import Splice, apply

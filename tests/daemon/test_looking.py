@@ -24,7 +24,7 @@ from quire_daemon.recorder import Recorder
 from quire_daemon.thinker import Thinker
 from quire_daemon.under_way import Going
 from quire_daemon.workspace import Workspace
-from quire_journal.history import History
+from quire_journal.history.history import History
 from quire_journal.journal import Journal
 from quire_journal.model.events import (
     BatchUndone,

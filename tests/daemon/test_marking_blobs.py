@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from quire_daemon.marking_blobs import Chunk, Marks, Needed
 from quire_journal.check import check
-from quire_journal.history import History
+from quire_journal.history.history import History
 from quire_journal.journal import Entry, Journal
 from quire_journal.model.events import (
     BurstBegun,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from quire_daemon.reconcile import Seen
 from quire_daemon.seen_files import SeenFiles
+from quire_journal.history.path_cache import PathNames
 from quire_journal.journal import Entry, Journal
 from quire_journal.model.events import OutsideWritten
 from quire_journal.model.ids import OUTSIDE, BatchId, blob_id
-from quire_journal.path_names import PathNames
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import u32
 

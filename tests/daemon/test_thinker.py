@@ -14,7 +14,7 @@ from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Who
 from quire_daemon.recorder import Recorder
 from quire_daemon.thinker import MOST_FIBERS, SLICE_S, TRIED_S, Thinker
-from quire_journal.history import History
+from quire_journal.history.history import History
 from quire_journal.journal import Journal
 from quire_journal.model.events import EditRefused
 from quire_journal.model.ids import WriterId

@@ -13,7 +13,7 @@ from quire_daemon.handlers.batches import Batches
 from quire_daemon.handlers.choosing import Params, RedoParams, UndoParams
 from quire_daemon.handlers.undo import REDO_TOOL, UNDO_TOOL
 from quire_daemon.handlers.unwinding import foresee, left_alone, stayed
-from quire_journal.history import History
+from quire_journal.history.history import History
 from quire_journal.storage.port import Reading
 
 FILES = 20

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from msgspec import Raw
 
-from quire_journal.history import History
+from quire_journal.history.history import History
 from quire_journal.model.events import Event, FileWritten, OutsideWritten, WriterIntroduced
 from quire_journal.model.ids import BatchId, Seq, WriterId
 from quire_journal.model.records import GENESIS, Record, encode_record, record_hash, seal

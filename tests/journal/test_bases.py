@@ -8,7 +8,7 @@ from quire_journal import purging
 from quire_journal.check import check
 from quire_journal.export import FORMATS
 from quire_journal.export.source import Source, Stretch
-from quire_journal.history import History
+from quire_journal.history.history import History
 from quire_journal.importing import import_lines
 from quire_journal.journal import Entry, Journal
 from quire_journal.model.events import BytesGone, FileMoved, OutsideDeleted, OutsideWritten

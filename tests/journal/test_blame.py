@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scribe import Scribe
 
-from quire_journal.blame import Blame, Gap, blame
-from quire_journal.history import History
+from quire_journal.history.history import History
+from quire_journal.history.line_blame import Blame, Gap, blame
 from quire_journal.model.events import (
     FOLDER,
     LINK,

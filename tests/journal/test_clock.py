@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from scribe import BLOB, SECOND
 
 from quire_journal.check import check
-from quire_journal.history import History
+from quire_journal.history.history import History
+from quire_journal.history.points import parse_point, rfc3339
 from quire_journal.journal import Entry, Journal
 from quire_journal.model.events import FileWritten
 from quire_journal.model.ids import BatchId, WriterId
-from quire_journal.points import parse_point, rfc3339
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.views import replay
 from quire_journal.views.clock import LONGEST_NS, SLACK_NS, SetBack, dated

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scribe import BLOB, Scribe
 
-from quire_journal.gaps import gaps_at, gaps_before, gaps_of, is_lost, named, version_then
+from quire_journal.history.gaps import gaps_at, gaps_before, gaps_of, is_lost, named, version_then
 from quire_journal.model.events import (
     Event,
     FileDeleted,

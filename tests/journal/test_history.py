@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from scribe import ANN, ANN_KEY, BEN, BEN_KEY, SECOND, Scribe
 
-from quire_journal.history import History, Shown
+from quire_journal.history.history import History, Shown
 from quire_journal.model.events import (
     FileDeleted,
     FileWritten,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scribe import ANN, BEN, Scribe
 
-from quire_journal.lives import lives
+from quire_journal.history.timeline import lives
 from quire_journal.model.events import FOLDER, FileDeleted, FileMoved, OutsideDeleted, OutsideMoved, OutsideWritten
 from quire_journal.model.ids import blob_id
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from scribe import Scribe
 
-from quire_journal.history import History
-from quire_journal.path_names import PathNames
+from quire_journal.history.history import History
+from quire_journal.history.path_cache import PathNames
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import u32
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scribe import SECOND, Scribe
 
+from quire_journal.history.points import MAX_NAME, is_name, parse_point, parse_rfc3339, rfc3339, time_of
 from quire_journal.model.events import CheckpointNamed
 from quire_journal.model.refusals import Refused
-from quire_journal.points import MAX_NAME, is_name, parse_point, parse_rfc3339, rfc3339, time_of
 
 YEAR_9999_NS = 253_402_300_799 * SECOND
 

@@ -18,7 +18,7 @@ from quire_journal.check import Finding, check
 from quire_journal.check_end import check_end
 from quire_journal.export import jsonl
 from quire_journal.export.source import Source, Stretch
-from quire_journal.history import History
+from quire_journal.history.history import History
 from quire_journal.importing import NotAnExport, import_lines
 from quire_journal.journal import Entry, Journal
 from quire_journal.model.events import (

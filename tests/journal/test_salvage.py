@@ -15,10 +15,10 @@ from power import lose_the_last_commit
 from quire_journal import FORMAT
 from quire_journal.check import check
 from quire_journal.check_end import check_end
-from quire_journal.history import History
+from quire_journal.history.history import History
+from quire_journal.history.missing_bytes import missing
 from quire_journal.journal import Entry, Journal, NewerFormat
 from quire_journal.migrate import HEAD_KEY
-from quire_journal.missing import missing
 from quire_journal.model.events import (
     BurstBegun,
     CheckpointNamed,

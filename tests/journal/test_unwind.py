@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from scribe import ANN, BEN, BLOB, Scribe
 
-from quire_journal.lives import lives
+from quire_journal.history.timeline import lives
+from quire_journal.history.unwinder import Unwound, unwind
 from quire_journal.model.events import (
     FOLDER,
     LINK,
@@ -15,7 +16,6 @@ from quire_journal.model.events import (
     OutsideWritten,
 )
 from quire_journal.model.ids import blob_id
-from quire_journal.unwind import Unwound, unwind
 
 
 def without(scribe: Scribe, path: str, *undone: int) -> Unwound:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from quire_journal.weave import Line, Made, Standing, Weave, ended
+from quire_journal.history.weave import Line, Made, Standing, Weave, ended
 
 
 class Woven:

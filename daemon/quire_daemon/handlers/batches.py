@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from quire_daemon.handlers.log_filter import VERSION_KINDS, path_filter
-from quire_journal.history import History
-from quire_journal.lives import Step
+from quire_journal.history.history import History
+from quire_journal.history.timeline import Step
 from quire_journal.model.events import FOLDER, BatchUndone, paths_of
 from quire_journal.model.ids import OUTSIDE
 from quire_journal.model.records import Record

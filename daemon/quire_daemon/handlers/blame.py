@@ -12,13 +12,13 @@ from quire_daemon.handlers.log_filter import nobody_warned, writer_filter
 from quire_daemon.handlers.news import news
 from quire_daemon.handlers.preconditions import require_file, require_size
 from quire_daemon.handlers.read import file_then, fitting
-from quire_journal.blame import Blame, blame
-from quire_journal.history import History
-from quire_journal.missing import missing
+from quire_journal.history.history import History
+from quire_journal.history.line_blame import Blame, blame
+from quire_journal.history.missing_bytes import missing
+from quire_journal.history.points import parse_point, rfc3339
 from quire_journal.model.ids import version_token
 from quire_journal.model.phrasing import capitalised, counted
 from quire_journal.model.refusals import Refused
-from quire_journal.points import parse_point, rfc3339
 from quire_journal.storage.blobs.blobs import NotHeld
 from quire_journal.text.text import shown
 from quire_journal.views.files import Version, standing

@@ -18,11 +18,11 @@ import msgspec
 from quire_daemon.arguments import require_in_bounds
 from quire_daemon.handlers.base import Decision, Tool, World, no_paths
 from quire_daemon.handlers.log_filter import VERSION_KINDS, named_burst
-from quire_journal.history import History
+from quire_journal.history.history import History
+from quire_journal.history.points import rfc3339, to_the_second
 from quire_journal.model.events import BurstBegun, BurstEnded, paths_of
 from quire_journal.model.phrasing import counted
 from quire_journal.model.refusals import Refused
-from quire_journal.points import rfc3339, to_the_second
 from quire_journal.views.bursts import BELONGING, Burst
 
 MOST_OPEN: Final = 16

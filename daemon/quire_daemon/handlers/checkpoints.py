@@ -15,12 +15,12 @@ import msgspec
 from quire_daemon.arguments import require_in_bounds
 from quire_daemon.handlers.base import Decision, Tool, World, no_paths
 from quire_daemon.handlers.show import DiffParams, decide_diff
-from quire_journal.gaps import gaps_at, gaps_json, require_not_lost, warning
-from quire_journal.history import History
+from quire_journal.history.gaps import gaps_at, gaps_json, require_not_lost, warning
+from quire_journal.history.history import History
+from quire_journal.history.points import MAX_NAME, is_name, no_checkpoint, parse_point, rfc3339, time_of
 from quire_journal.model.events import CheckpointDropped, CheckpointNamed
 from quire_journal.model.phrasing import counted
 from quire_journal.model.refusals import Refused
-from quire_journal.points import MAX_NAME, is_name, no_checkpoint, parse_point, rfc3339, time_of
 from quire_journal.views.checkpoints import Checkpoint
 
 MAX_NOTE: Final = 1000

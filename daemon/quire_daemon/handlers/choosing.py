@@ -24,11 +24,11 @@ from quire_daemon.handlers.log_filter import (
     nobody,
     writer_filter,
 )
-from quire_journal.gaps import require_not_lost
-from quire_journal.history import History
+from quire_journal.history.gaps import require_not_lost
+from quire_journal.history.history import History
+from quire_journal.history.points import parse_point
 from quire_journal.model.ids import parse_version_token
 from quire_journal.model.refusals import Refused
-from quire_journal.points import parse_point
 
 Paths = tuple[str, ...]
 """Files, folders and globs; none stands for everything."""

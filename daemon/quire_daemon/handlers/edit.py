@@ -26,11 +26,11 @@ from quire_daemon.handlers.refusing import Stale, refuse_mismatch, refuse_stale,
 from quire_daemon.handlers.staleness import Basis, current_version, find_basis, never_read, on_stale
 from quire_daemon.overlap import Lines, lines_of
 from quire_daemon.rebase import ByCaller, ByOthers, Conflict, carried, touched, without_others
-from quire_journal.history import History
+from quire_journal.history.history import History
+from quire_journal.history.points import rfc3339
 from quire_journal.model.ids import version_token
 from quire_journal.model.line_ranges import Ranges, merge_ranges, ranges_of
 from quire_journal.model.refusals import Refused
-from quire_journal.points import rfc3339
 from quire_journal.text.line_diff import changed_ranges, diff
 from quire_journal.text.splice import Splice, apply, shift_lines, trim
 from quire_journal.text.text import Text

@@ -1,4 +1,4 @@
-"""The guard of one undo: what the log says of its batches, for `quire_journal.undo_guard`, which decides."""
+"""The guard of one undo: what the log says of its batches, for `quire_journal.history.undo_guard`, which decides."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from quire_daemon.handlers.batches import Batches
-from quire_journal.lives import Life
-from quire_journal.undo_guard import Undoing, guard
-from quire_journal.unwind import Unwound
+from quire_journal.history.timeline import Life
+from quire_journal.history.undo_guard import Undoing, guard
+from quire_journal.history.unwinder import Unwound
 
 
 class Guard:

@@ -22,9 +22,9 @@ from msgspec.structs import replace
 
 from quire_daemon.handlers.base import Decision, P, Put, Tool, World, Write, names
 from quire_daemon.handlers.ground import apart, covers, disturbs, free_lines, lines_at, meet
+from quire_journal.history.points import rfc3339, to_the_second
 from quire_journal.model.line_ranges import LineRange
 from quire_journal.model.refusals import Refused
-from quire_journal.points import rfc3339, to_the_second
 from quire_journal.text.text import Text
 from quire_journal.views.files import Version
 from quire_journal.views.leases import EXCLUSIVE, INTENT, SHARED, Lease

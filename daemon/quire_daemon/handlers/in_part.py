@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from quire_journal.history import History
+from quire_journal.history.history import History
 from quire_journal.model.events import paths_of
 from quire_journal.model.phrasing import counted
 from quire_journal.views.files import TOOL_WRITES

@@ -29,12 +29,12 @@ from quire_daemon.handlers.held import (
 )
 from quire_daemon.handlers.log_filter import as_glob, glob_matches, known_path
 from quire_daemon.handlers.preconditions import captured, require_text
+from quire_journal.history.points import rfc3339, to_the_second
 from quire_journal.model.events import Event, LeaseBroken, LeaseGranted, LeaseReleased, LeaseRenewed
 from quire_journal.model.line_ranges import LineRange
 from quire_journal.model.phrasing import capitalised, counted
 from quire_journal.model.refusals import Refused
 from quire_journal.model.sanitize import plain
-from quire_journal.points import rfc3339, to_the_second
 from quire_journal.views.leases import EXCLUSIVE, INTENT, Lease
 
 TTL_S: Final = 600

@@ -25,13 +25,13 @@ from quire_daemon.handlers.log_filter import (
     path_filter,
 )
 from quire_daemon.handlers.log_pages import Page, Wish, page
-from quire_journal.history import History
+from quire_journal.history.history import History
+from quire_journal.history.points import parse_point, rfc3339
 from quire_journal.model.events import REGULAR
 from quire_journal.model.ids import version_token
 from quire_journal.model.phrasing import counted
 from quire_journal.model.records import Record
 from quire_journal.model.refusals import Refused
-from quire_journal.points import parse_point, rfc3339
 
 MAX_LIMIT: Final = 1000
 """Records in one reply."""

@@ -16,7 +16,7 @@ import msgspec
 
 from quire_daemon.handlers.difference import Room, before, difference, lines_counted
 from quire_daemon.handlers.log_filter import SHOWN_KINDS, VERSION_KINDS, Filter, common_part, single_path
-from quire_journal.history import History
+from quire_journal.history.history import History
 from quire_journal.model.events import FOLDER, REGULAR, path_after
 from quire_journal.model.records import Record
 from quire_journal.storage.blobs.blobs import BlobCache, NotHeld

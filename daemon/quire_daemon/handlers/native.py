@@ -46,7 +46,7 @@ from quire_daemon.overlap import (
     relations,
     strongest,
 )
-from quire_journal.history import History
+from quire_journal.history.history import History
 from quire_journal.model.events import BurstBegun, BurstEnded, EditRefused, Event, ReadServed
 from quire_journal.model.line_ranges import Ranges, merge_ranges
 from quire_journal.model.phrasing import counted

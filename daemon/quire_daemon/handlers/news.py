@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from quire_daemon.handlers.base import World
 from quire_daemon.overlap import Lines, done_by, relations
-from quire_journal.history import History
+from quire_journal.history.history import History
+from quire_journal.history.points import rfc3339
 from quire_journal.model.ids import version_token
-from quire_journal.points import rfc3339
 from quire_journal.text.line_diff import changed_ranges
 from quire_journal.views.files import Version
 

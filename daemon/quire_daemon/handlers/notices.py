@@ -17,10 +17,10 @@ from quire_daemon.handlers.base import Decision, Tool, World
 from quire_daemon.handlers.held import under_leases
 from quire_daemon.handlers.log_filter import single_path
 from quire_daemon.handlers.news import MOST_ENTRIES, hint_of, news
-from quire_journal.history import History
+from quire_journal.history.history import History
+from quire_journal.history.points import rfc3339
 from quire_journal.model.ids import version_token
 from quire_journal.model.refusals import Refused
-from quire_journal.points import rfc3339
 from quire_journal.views.files import Version
 
 FIELD: Final = "changed_since_your_read"

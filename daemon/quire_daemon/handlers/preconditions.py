@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from quire_daemon.handlers.base import FileNow, World
+from quire_journal.history.points import to_the_second
 from quire_journal.model.events import REGULAR
 from quire_journal.model.ids import version_token
 from quire_journal.model.refusals import Refused
-from quire_journal.points import to_the_second
 from quire_journal.text.text import Text
 from quire_journal.views.files import Version
 

@@ -13,14 +13,14 @@ from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.beginning import before_it
 from quire_daemon.handlers.news import news
 from quire_daemon.handlers.preconditions import require_lines, require_readable, require_size, shown_as
-from quire_journal.gaps import require_known
-from quire_journal.history import History
-from quire_journal.missing import missing
+from quire_journal.history.gaps import require_known
+from quire_journal.history.history import History
+from quire_journal.history.missing_bytes import missing
+from quire_journal.history.points import parse_point, rfc3339
 from quire_journal.model.events import FOLDER, LINK, ReadServed
 from quire_journal.model.ids import disk_path, journal_path, version_token
 from quire_journal.model.line_ranges import Ranges, merge_ranges, without
 from quire_journal.model.refusals import Refused
-from quire_journal.points import parse_point, rfc3339
 from quire_journal.storage.blobs.blobs import NotHeld
 from quire_journal.text.line_diff import diff
 from quire_journal.text.line_hash import LineHashes

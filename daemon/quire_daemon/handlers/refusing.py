@@ -17,12 +17,12 @@ from quire_daemon.handlers.preconditions import shown_as
 from quire_daemon.handlers.staleness import Basis, both_hashes, current_version
 from quire_daemon.overlap import CONFLICTING, NONE, TOUCHING, Lines
 from quire_daemon.rebase import Conflict
+from quire_journal.history.points import to_the_second
 from quire_journal.model.events import EditRefused, Event, ReadServed
 from quire_journal.model.ids import version_token
 from quire_journal.model.line_ranges import Ranges, merge_ranges, ranges_of, without
 from quire_journal.model.phrasing import capitalised
 from quire_journal.model.refusals import Refused
-from quire_journal.points import to_the_second
 from quire_journal.text.line_diff import changed_ranges, diff
 from quire_journal.text.line_hash import LineHashes, line_id
 from quire_journal.text.splice import Splice, apply, carry_ranges

@@ -14,7 +14,7 @@ from quire_daemon.handlers.difference import ENTRIES, Room, before, difference, 
 from quire_daemon.handlers.log import record_json
 from quire_daemon.handlers.log_filter import VERSION_KINDS, known_path, named_paths, path_filter, single_path
 from quire_daemon.handlers.read import fitting
-from quire_journal.gaps import (
+from quire_journal.history.gaps import (
     gaps_after,
     gaps_at,
     gaps_json,
@@ -23,14 +23,14 @@ from quire_journal.gaps import (
     version_then,
     warning,
 )
-from quire_journal.history import History
-from quire_journal.missing import missing
+from quire_journal.history.history import History
+from quire_journal.history.missing_bytes import missing
+from quire_journal.history.points import parse_point
 from quire_journal.model.events import FOLDER, path_after, paths_of
 from quire_journal.model.ids import parse_version_token, version_token
 from quire_journal.model.phrasing import counted
 from quire_journal.model.records import Record
 from quire_journal.model.refusals import Refused
-from quire_journal.points import parse_point
 from quire_journal.storage.blobs.blobs import NotHeld
 from quire_journal.text.text import shown
 from quire_journal.views.files import Version

@@ -18,8 +18,8 @@ from quire_daemon.handlers.base import FileNow, World
 from quire_daemon.handlers.news import changes_told
 from quire_daemon.overlap import CONFLICTING, MOST_STEPS, NONE, TOUCHING, WHOLE, image, relation, strongest
 from quire_daemon.rebase import ByCaller, ByOthers
-from quire_journal.history import History
-from quire_journal.missing import missing
+from quire_journal.history.history import History
+from quire_journal.history.missing_bytes import missing
 from quire_journal.model.ids import parse_version_token, version_token
 from quire_journal.model.line_ranges import Ranges, merge_ranges
 from quire_journal.model.refusals import Refused

@@ -12,13 +12,13 @@ from quire_daemon.handlers.base import Decision, Present, Tool, World, no_paths
 from quire_daemon.handlers.bursts import burst_json
 from quire_daemon.handlers.held import in_force, lease_json
 from quire_daemon.handlers.in_part import but_for, taken_back
-from quire_journal.history import History
+from quire_journal.history.history import History
+from quire_journal.history.points import rfc3339, time_of
 from quire_journal.model.events import paths_of
 from quire_journal.model.ids import version_token, writer_name
 from quire_journal.model.messages import MOST_OP_BYTES
 from quire_journal.model.phrasing import counted
 from quire_journal.model.refusals import Refused
-from quire_journal.points import rfc3339, time_of
 
 MAX_CALLERS: Final = 20
 """Callers that `status` lists; `who` lists as many as it is asked for."""

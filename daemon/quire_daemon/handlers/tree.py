@@ -14,13 +14,13 @@ from quire_daemon.handlers.base import Decision, Tool, World, no_paths
 from quire_daemon.handlers.checkpoints import blind_then
 from quire_daemon.handlers.difference import ENTRIES
 from quire_daemon.handlers.log_filter import common_part, path_filter
-from quire_journal.gaps import RECORD_LOST, gaps_at, gaps_json, gaps_of, warning
-from quire_journal.history import History
+from quire_journal.history.gaps import RECORD_LOST, gaps_at, gaps_json, gaps_of, warning
+from quire_journal.history.history import History
+from quire_journal.history.points import parse_point, time_of
 from quire_journal.model.events import FOLDER, LINK
 from quire_journal.model.ids import version_token
 from quire_journal.model.phrasing import counted
 from quire_journal.model.refusals import Refused
-from quire_journal.points import parse_point, time_of
 from quire_journal.storage.blobs.blobs import NotHeld
 from quire_journal.views.files import Version, standing
 

@@ -1,6 +1,6 @@
 """`undo`, `redo`, `rollback` and `restore`: earlier states come back as new records.
 
-The first three take changes out of the files as they are now and leave what others did (`quire_journal.unwind`);
+The first three take changes out of the files as they are now and leave what others did (`quire_journal.history.unwinder`);
 `restore` puts back the bytes of a point. All four work alike: choose (`choosing`), see what the files come to, plan an
 action for each (`undoing`), and carry them out or answer with the plan and its token. The token names the choice and
 a digest of the outcome: it carries out exactly what the plan said, or nothing.
@@ -40,8 +40,8 @@ from quire_daemon.handlers.undoing_told import (
     lacking_sentence,
 )
 from quire_daemon.handlers.unwinding import Foreseen, foresee, implied_by, left_alone, stayed
-from quire_journal.gaps import RECORD_LOST, gaps_after, gaps_json, named, warning
-from quire_journal.history import History
+from quire_journal.history.gaps import RECORD_LOST, gaps_after, gaps_json, named, warning
+from quire_journal.history.history import History
 from quire_journal.model.ids import version_token
 from quire_journal.model.phrasing import counted
 from quire_journal.model.refusals import Refused

@@ -8,8 +8,9 @@ from typing import Final
 import msgspec
 
 from quire_daemon.handlers.base import FileNow, World
-from quire_journal.lives import State
-from quire_journal.merging import Conflict
+from quire_journal.history.rebase_steps import Conflict
+from quire_journal.history.timeline import State
+from quire_journal.history.unwinder import Unwound
 from quire_journal.model.events import (
     FOLDER,
     LINK,
@@ -17,7 +18,6 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.ids import above
 from quire_journal.text.text import Text
-from quire_journal.unwind import Unwound
 from quire_journal.views.files import Version, standing
 
 AS_THEN: Final = "as_then"

@@ -20,6 +20,7 @@ from quire_daemon.handlers.undoing_told import (
     lacking_sentence,
     places_marked,
 )
+from quire_journal.history.unwinder import Unwound
 from quire_journal.model.events import (
     FOLDER,
     LINK,
@@ -33,7 +34,6 @@ from quire_journal.model.events import (
 from quire_journal.model.ids import above, version_token
 from quire_journal.model.phrasing import counted
 from quire_journal.text.line_diff import diff, first_difference
-from quire_journal.unwind import Unwound
 from quire_journal.views.files import standing
 
 MOST_SHOWN: Final = 50

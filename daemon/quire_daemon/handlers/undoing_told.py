@@ -8,14 +8,14 @@ from typing import Any, Final
 from quire_daemon.handlers.choosing import Choice
 from quire_daemon.handlers.log import writer_type
 from quire_daemon.handlers.undoing import AS_THEN, UNSEEN, Action
-from quire_journal.gaps import RECORD_LOST
-from quire_journal.history import History
-from quire_journal.merging import Conflict
-from quire_journal.missing import Missing, missing_blob
+from quire_journal.history.gaps import RECORD_LOST
+from quire_journal.history.history import History
+from quire_journal.history.missing_bytes import Missing, missing_blob
+from quire_journal.history.points import rfc3339
+from quire_journal.history.rebase_steps import Conflict
 from quire_journal.model.ids import version_token
 from quire_journal.model.pause_points import pause
 from quire_journal.model.phrasing import counted
-from quire_journal.points import rfc3339
 from quire_journal.text.line_diff import changed_ranges, diff
 
 MOST_KEPT: Final = 20

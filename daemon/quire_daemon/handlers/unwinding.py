@@ -27,9 +27,10 @@ from quire_daemon.handlers.guard import Guard
 from quire_daemon.handlers.log_filter import named_burst, path_filter, single_path
 from quire_daemon.handlers.undoing import UNSEEN
 from quire_daemon.handlers.without import lives_without
-from quire_journal.gaps import RECORD_LOST, is_lost, version_then
-from quire_journal.history import History
-from quire_journal.lives import Life, State, Step
+from quire_journal.history.gaps import RECORD_LOST, is_lost, version_then
+from quire_journal.history.history import History
+from quire_journal.history.timeline import Life, State, Step
+from quire_journal.history.unwinder import Unwound, unwind
 from quire_journal.model.events import (
     FOLDER,
     REGULAR,
@@ -49,7 +50,6 @@ from quire_journal.storage.blobs.blobs import NotHeld
 from quire_journal.text.conflict_markers import Marked, mark, place_after
 from quire_journal.text.splice import Along
 from quire_journal.text.transform import changes
-from quire_journal.unwind import Unwound, unwind
 from quire_journal.views.files import OUTSIDE_WRITES, TOOL_WRITES, Version, standing
 
 MOST_STEPS: Final = 2000

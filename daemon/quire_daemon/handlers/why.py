@@ -20,15 +20,15 @@ from quire_daemon.handlers.log_filter import VERSION_KINDS
 from quire_daemon.handlers.news import news
 from quire_daemon.handlers.preconditions import require_file
 from quire_daemon.handlers.read import file_then
-from quire_journal.blame import Blame, blame
-from quire_journal.gaps import is_lost, require_known
-from quire_journal.history import History
+from quire_journal.history.gaps import is_lost, require_known
+from quire_journal.history.history import History
+from quire_journal.history.line_blame import Blame, blame
+from quire_journal.history.points import parse_point, rfc3339, to_the_second
 from quire_journal.model.events import REGULAR, BatchUndone, paths_of
 from quire_journal.model.evidence import CAPTURED
 from quire_journal.model.ids import version_token
 from quire_journal.model.records import Record
 from quire_journal.model.refusals import Refused
-from quire_journal.points import parse_point, rfc3339, to_the_second
 from quire_journal.storage.blobs.blobs import NotHeld
 from quire_journal.text.line_diff import diff
 from quire_journal.text.splice import Splice

@@ -14,12 +14,12 @@ from msgspec.structs import replace
 
 from quire_daemon.handlers.batches import Batches
 from quire_daemon.handlers.choosing import Choice
-from quire_journal.lives import Life, Step, lives
+from quire_journal.history.timeline import Life, Step, lives
+from quire_journal.history.unwinder import unwind
+from quire_journal.history.weave import Standing
 from quire_journal.model.events import BatchUndone
-from quire_journal.unwind import unwind
 from quire_journal.views.batches import ABANDONED
 from quire_journal.views.files import Version
-from quire_journal.weave import Standing
 
 MOST_OTHERS: Final = 500
 """Undos of others, in the files of one undo, that are looked at together with it: that takes about a millisecond each,

@@ -15,8 +15,8 @@ from quire_daemon.services.base import Host, Service
 from quire_journal.export import FORMATS
 from quire_journal.export.source import Source, Stretch
 from quire_journal.export.steps import BY
+from quire_journal.history.points import parse_point
 from quire_journal.model.refusals import Refused
-from quire_journal.points import parse_point
 from quire_journal.storage.blobs.blobs import NotHeld
 from quire_journal.storage.port import StoreFailed
 

@@ -17,9 +17,9 @@ from quire_journal.export import wording
 from quire_journal.export.patches import file_patches
 from quire_journal.export.source import Source
 from quire_journal.export.steps import Change, Step, steps
+from quire_journal.history.points import rfc3339
 from quire_journal.model.events import FOLDER, LINK
 from quire_journal.model.ids import disk_path, writer_name
-from quire_journal.points import rfc3339
 from quire_journal.text.text import Text
 from quire_journal.views.files import Version
 

@@ -19,8 +19,8 @@ from quire_journal.export.git_patch import changed_lines, is_plain
 from quire_journal.export.patches import content
 from quire_journal.export.source import Source
 from quire_journal.export.steps import Change, Step, steps
+from quire_journal.history.points import rfc3339
 from quire_journal.model.ids import version_token, writer_name
-from quire_journal.points import rfc3339
 from quire_journal.views.files import Version
 
 SPECIFICATION = "0.1"

@@ -13,8 +13,8 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.history import History
-from quire_journal.missing import missing
+from quire_journal.history.history import History
+from quire_journal.history.missing_bytes import missing
 from quire_journal.model.events import LINK, REGULAR, Event, WriterIntroduced, path_after, paths_of
 from quire_journal.model.ids import blob_id
 from quire_journal.model.records import Damaged, Record, read_record

@@ -16,10 +16,12 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from quire_journal.blame import backwards
-from quire_journal.history import History
-from quire_journal.lives import Life, State, Step
-from quire_journal.merging import Conflict
+from quire_journal.history.history import History
+from quire_journal.history.line_blame import backwards
+from quire_journal.history.rebase_steps import Conflict
+from quire_journal.history.timeline import Life, State, Step
+from quire_journal.history.unwinder import Unwound
+from quire_journal.history.weave import Line, Made, Standing, Weave, ended
 from quire_journal.model.events import REGULAR
 from quire_journal.model.ids import blob_id
 from quire_journal.model.line_ranges import ranges_of
@@ -28,9 +30,7 @@ from quire_journal.text.conflict_markers import Disputed
 from quire_journal.text.splice import Splice, apply
 from quire_journal.text.text import BINARY_PROBE, BOM, Text
 from quire_journal.text.transform import changes
-from quire_journal.unwind import Unwound
 from quire_journal.views.files import OUTSIDE_TYPE
-from quire_journal.weave import Line, Made, Standing, Weave, ended
 
 UNDOING: Final = "undo"
 """The type of versions that undo, redo, rollback and restore make."""

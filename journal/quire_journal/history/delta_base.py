@@ -10,7 +10,7 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
-from quire_journal import kin
+from quire_journal.history import similar
 from quire_journal.model.ids import BlobId, PathId
 from quire_journal.storage.blobs import blobs
 from quire_journal.storage.blobs.blobs import BlobCache
@@ -44,19 +44,19 @@ class Bases:
         if path is None:
             return blobs.put(w, data, cache, blob, bytes_of=bytes_of)
         before, like = partial(self._before, w, path), partial(self._like, w, path)
-        stored = self._latest[kin.path_key(path)] = blobs.put(w, data, cache, blob, before, like, bytes_of)
+        stored = self._latest[similar.path_key(path)] = blobs.put(w, data, cache, blob, before, like, bytes_of)
         return stored
 
     def _before(self, r: Reading, path: str) -> bytes:
         """What was stored of `path` just now, what stands there or at the path that is moved there, what stood there
         last. b"" for none."""
         number = path_id(r, self._moved.get(path, path))
-        return self._latest.get(kin.path_key(path)) or (b"" if number is None else _newest(r, number))
+        return self._latest.get(similar.path_key(path)) or (b"" if number is None else _newest(r, number))
 
     def _like(self, w: Writing, path: str) -> Iterator[bytes]:
         """The newest bytes of files that `path`, a new one, is likely to be like. It is noted as the last new one."""
-        found = list(kin.of(w, path))
-        kin.note(w, path)
+        found = list(similar.of(w, path))
+        similar.note(w, path)
         for key in found:
             number = None if key in self._latest else path_id_by(w, key)
             blob = self._latest.get(key, b"") if number is None else _newest(w, number)

@@ -25,9 +25,9 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.gaps import RECORD_LOST, gaps_before, lost_version
-from quire_journal.history import History
-from quire_journal.missing import missing
+from quire_journal.history.gaps import RECORD_LOST, gaps_before, lost_version
+from quire_journal.history.history import History
+from quire_journal.history.missing_bytes import missing
 from quire_journal.model.events import REGULAR
 from quire_journal.model.records import Damaged
 from quire_journal.storage.blobs.blobs import NotHeld

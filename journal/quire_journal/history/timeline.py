@@ -12,7 +12,7 @@ from itertools import chain
 
 import msgspec
 
-from quire_journal.history import History
+from quire_journal.history.history import History
 from quire_journal.model.events import FOLDER
 from quire_journal.model.ids import OUTSIDE
 from quire_journal.views.files import Version

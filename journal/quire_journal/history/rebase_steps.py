@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from quire_journal.history import History
-from quire_journal.lives import State, Step
+from quire_journal.history.history import History
+from quire_journal.history.timeline import State, Step
 from quire_journal.model.events import REGULAR
 from quire_journal.model.line_ranges import Ranges, merge_ranges
 from quire_journal.model.pause_points import pause

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.history import History
+from quire_journal.history.history import History
 from quire_journal.model.events import Purged, RetentionApplied
 from quire_journal.model.records import Record
 from quire_journal.views import lost_bytes

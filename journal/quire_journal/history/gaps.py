@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from quire_journal.history import History
+from quire_journal.history.history import History
 from quire_journal.model.ids import version_token
 from quire_journal.model.phrasing import counted
 from quire_journal.model.refusals import Refused

@@ -14,10 +14,10 @@ from itertools import groupby
 import msgspec
 from msgspec.structs import replace
 
-from quire_journal.gaps import RECORD_LOST, gaps_before
-from quire_journal.history import History
-from quire_journal.lives import Life, State, Step
-from quire_journal.merging import Conflict, Merging, NotARegularFile, Rest
+from quire_journal.history.gaps import RECORD_LOST, gaps_before
+from quire_journal.history.history import History
+from quire_journal.history.rebase_steps import Conflict, Merging, NotARegularFile, Rest
+from quire_journal.history.timeline import Life, State, Step
 from quire_journal.model.events import FOLDER, LINK, REGULAR
 from quire_journal.model.evidence import WATCHED
 from quire_journal.storage.blobs.blobs import NotHeld

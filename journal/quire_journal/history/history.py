@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import msgspec
 
+from quire_journal.history.path_cache import PathNames
 from quire_journal.model.events import BatchUndone, Event, WriterIntroduced
 from quire_journal.model.ids import OUTSIDE, PathId, Seq, WriterId, caller_name, writer_name
 from quire_journal.model.records import Record, read_record
-from quire_journal.path_names import PathNames
 from quire_journal.storage.blobs import blobs
 from quire_journal.storage.port import Reading, last_number, u32, u64
 from quire_journal.text.text import Text
