@@ -28,16 +28,16 @@ import msgspec
 from quire_daemon.child import die_with
 from quire_daemon.clock import Clock, SystemClock
 from quire_daemon.pacing import Breather
-from quire_journal.check import Finding, check
-from quire_journal.check_end import check_end
+from quire_journal.integrity.checker import Finding, check
+from quire_journal.integrity.lmdb_pages import Pages
+from quire_journal.integrity.quick_check import check_end
+from quire_journal.integrity.salvager import salvage, sentence
 from quire_journal.journal import NewerFormat, require_format
 from quire_journal.model.records import Damaged
-from quire_journal.salvage import salvage, sentence
 from quire_journal.storage.compaction import copy_pairs
 from quire_journal.storage.lmdb import LmdbStore, walk
 from quire_journal.storage.lmdb.store import Copy
 from quire_journal.storage.port import Store, StoreFailed
-from quire_journal.stores.lmdb_pages import Pages
 
 TOLD_EVERY_S: Final = 0.2
 

@@ -30,6 +30,7 @@ from quire_journal.export.lines import (
     stored_record,
 )
 from quire_journal.history.delta_base import Bases
+from quire_journal.integrity.salvager import not_held
 from quire_journal.migrate import HEAD_KEY, head_row
 from quire_journal.model.events import (
     FOLDER,
@@ -48,7 +49,6 @@ from quire_journal.model.events import (
 from quire_journal.model.ids import blob_id, leads_inside
 from quire_journal.model.records import GENESIS, Damaged, Record, decode_record, link, record_hash
 from quire_journal.model.reserved_names import is_reserved
-from quire_journal.salvage import not_held
 from quire_journal.storage.blobs import blobs
 from quire_journal.storage.blobs.blobs import BlobCache, NotHeld
 from quire_journal.storage.port import Reading, Store, StoreFailed, Writing, u64

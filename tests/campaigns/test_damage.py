@@ -27,9 +27,9 @@ import live
 from live import Live, caught_up, eventually, ok, verified
 from quire_daemon import soundness
 from quire_daemon.examining import Forked
-from quire_journal.check import check
 from quire_journal.history.gaps import is_lost, version_then
 from quire_journal.history.history import History
+from quire_journal.integrity.checker import check
 from quire_journal.journal import Entry, Journal
 from quire_journal.model.events import FileWritten, WriterIntroduced
 from quire_journal.model.ids import BatchId, WriterId, blob_id

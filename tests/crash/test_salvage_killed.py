@@ -15,8 +15,8 @@ import live
 from quire_daemon import soundness
 from quire_daemon.examining import Forked
 from quire_daemon.soundness import Prepared
-from quire_journal.check import check
 from quire_journal.history.history import History
+from quire_journal.integrity.checker import check
 from quire_journal.journal import Entry, Journal
 from quire_journal.model.events import FileWritten, WriterIntroduced
 from quire_journal.model.ids import BatchId, WriterId, blob_id

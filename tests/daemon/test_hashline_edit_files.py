@@ -12,7 +12,7 @@ from quire_daemon.handlers.hashline_edit import HASHLINE_TOOL
 from quire_daemon.handlers.log import LOG_TOOL
 from quire_daemon.handlers.read import READ_TOOL
 from quire_daemon.handlers.undo import REDO_TOOL, UNDO_TOOL
-from quire_journal.check import check
+from quire_journal.integrity.checker import check
 from quire_journal.model.events import FileMoved
 from quire_journal.model.ids import blob_id
 from quire_journal.text.line_hash import hash8

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire_daemon.marking_blobs import Chunk, Marks, Needed
-from quire_journal.check import check
 from quire_journal.history.history import History
+from quire_journal.integrity.checker import check
 from quire_journal.journal import Entry, Journal
 from quire_journal.model.events import (
     BurstBegun,

@@ -13,9 +13,9 @@ from quire_daemon.full_disk import FULL_S
 from quire_daemon.recorder import Recorder
 from quire_daemon.repeats import REFUSALS, REFUSALS_A_SECOND, REPEAT_S
 from quire_daemon.writer_numbers import MOST_CALLERS
-from quire_journal.check import check
 from quire_journal.history.path_cache import PathNames
 from quire_journal.history.points import to_the_second
+from quire_journal.integrity.checker import check
 from quire_journal.journal import Journal
 from quire_journal.model.events import BytesGone, FileWritten, OutsideWritten, ReadServed, WriterIntroduced
 from quire_journal.model.ids import WriterId, blob_id

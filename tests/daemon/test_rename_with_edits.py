@@ -26,7 +26,7 @@ from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
 from quire_daemon.under_way import Going, UnderWay
 from quire_daemon.workspace import Workspace
-from quire_journal.check import check
+from quire_journal.integrity.checker import check
 from quire_journal.journal import Journal
 from quire_journal.model.events import WriterIntroduced
 from quire_journal.model.ids import WriterId, blob_id

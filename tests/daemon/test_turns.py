@@ -28,7 +28,7 @@ from quire_daemon.performing import MANY
 from quire_daemon.preparing import SMALL_BYTES
 from quire_daemon.spool import Spool
 from quire_daemon.waiting import MOST_CALLS, MOST_OF_ONE
-from quire_journal.check import check
+from quire_journal.integrity.checker import check
 from quire_journal.model.events import EditRefused, GitRan, JournalSalvaged
 from quire_journal.model.file_transport import FOLDER, request_file
 from quire_journal.model.ids import WriterId

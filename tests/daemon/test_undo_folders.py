@@ -14,7 +14,7 @@ from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
 from quire_daemon.workspace import Workspace
-from quire_journal.check import check
+from quire_journal.integrity.checker import check
 from quire_journal.journal import Journal
 from quire_journal.views.files import standing
 

@@ -15,7 +15,7 @@ from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
 from quire_daemon.workspace import Workspace
-from quire_journal.check import check
+from quire_journal.integrity.checker import check
 from quire_journal.journal import Journal
 from quire_journal.model.events import BatchUndone, FileDeleted, WriterIntroduced
 from quire_journal.model.ids import WriterId

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from quire_journal import purging
-from quire_journal.check import check
 from quire_journal.export import FORMATS
 from quire_journal.export.source import Source, Stretch
 from quire_journal.history.history import History
 from quire_journal.importing import import_lines
+from quire_journal.integrity.checker import check
 from quire_journal.journal import Entry, Journal
 from quire_journal.model.events import BytesGone, FileMoved, OutsideDeleted, OutsideWritten
 from quire_journal.model.ids import OUTSIDE, BatchId, blob_id

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 from scribe import to_purge
 
-from quire_journal.check import check
-from quire_journal.check_end import check_end
+from quire_journal.integrity.checker import check
+from quire_journal.integrity.quick_check import check_end
 from quire_journal.journal import Entry, Journal
 from quire_journal.model.events import (
     CaptureFailed,

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scribe import BLOB, SECOND
 
-from quire_journal.check import check
 from quire_journal.history.history import History
 from quire_journal.history.points import parse_point, rfc3339
+from quire_journal.integrity.checker import check
 from quire_journal.journal import Entry, Journal
 from quire_journal.model.events import FileWritten
 from quire_journal.model.ids import BatchId, WriterId

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire_journal.check import check
 from quire_journal.history.history import History
 from quire_journal.history.line_blame import blame
 from quire_journal.history.missing_bytes import Missing, missing
+from quire_journal.integrity.checker import check
 from quire_journal.journal import Entry, Journal
 from quire_journal.model.events import (
     BytesGone,

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire_journal import FORMAT
-from quire_journal.check import check
 from quire_journal.history.history import History
+from quire_journal.integrity.checker import check
 from quire_journal.journal import Entry, Journal, NewerFormat
 from quire_journal.migrate import HEAD_KEY, head_row
 from quire_journal.model.events import Event, FileMoved, FileWritten, OutsideWritten, WorkspaceOpened, WritesSettled

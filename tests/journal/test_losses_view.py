@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scribe import ANN, Scribe
 
-from quire_journal.check import check
+from quire_journal.integrity.checker import check
 from quire_journal.model.events import BytesGone, FileWritten, JournalSalvaged, Purged
 from quire_journal.model.ids import blob_id
 from quire_journal.model.records import record_hash

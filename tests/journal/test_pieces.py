@@ -10,7 +10,7 @@ import pytest
 from scribe import to_purge
 
 from quire_journal import purging
-from quire_journal.check import check
+from quire_journal.integrity.checker import check
 from quire_journal.journal import Entry, Journal
 from quire_journal.model.events import OutsideWritten
 from quire_journal.model.ids import OUTSIDE, BatchId, blob_id

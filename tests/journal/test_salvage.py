@@ -13,10 +13,12 @@ from older import PATH, old_journal
 
 from power import lose_the_last_commit
 from quire_journal import FORMAT
-from quire_journal.check import check
-from quire_journal.check_end import check_end
 from quire_journal.history.history import History
 from quire_journal.history.missing_bytes import missing
+from quire_journal.integrity.checker import check
+from quire_journal.integrity.lmdb_pages import Pages
+from quire_journal.integrity.quick_check import check_end
+from quire_journal.integrity.salvager import salvage, sentence
 from quire_journal.journal import Entry, Journal, NewerFormat
 from quire_journal.migrate import HEAD_KEY
 from quire_journal.model.events import (
@@ -33,14 +35,12 @@ from quire_journal.model.events import (
 from quire_journal.model.ids import BatchId, WriterId, blob_id
 from quire_journal.model.records import decode_record, encode_event, encode_record, record_hash
 from quire_journal.purging import Looking, Wanted
-from quire_journal.salvage import salvage, sentence
 from quire_journal.storage.blobs import codec
 from quire_journal.storage.blobs import row as blob_row
 from quire_journal.storage.blobs.row import Stored
 from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import u64
-from quire_journal.stores.lmdb_pages import Pages
 from quire_journal.views import table as views
 from quire_journal.views import watermarks
 from quire_journal.views.table import VIEWS

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.check import Finding, not_standing, replaced
+from quire_journal.integrity.checker import Finding, not_standing, replaced
 from quire_journal.journal import require_head
 from quire_journal.model.records import Damaged, decode_record, link, record_hash
 from quire_journal.storage.blobs import blobs

@@ -1,0 +1,1 @@
+"""Integrity: checks of a journal, and salvage of a damaged one."""
