@@ -36,12 +36,12 @@ from quire_daemon.marking_blobs import Chunk, Marks, Needed
 from quire_daemon.pacing import Breather, Paced
 from quire_daemon.recorder import Recorder
 from quire_journal.history.points import rfc3339
+from quire_journal.maintenance.retention import Policy, duration_ns
 from quire_journal.model.events import BytesGone, RetentionApplied
 from quire_journal.model.phrasing import size
 from quire_journal.model.records import Damaged
 from quire_journal.model.refusals import Refused
 from quire_journal.places import state_home
-from quire_journal.retention import Policy, duration_ns
 from quire_journal.storage.blobs.repack import Repacking, Tried
 from quire_journal.storage.port import Compaction, Outrun, StoreFailed
 

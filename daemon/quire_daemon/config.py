@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from quire_daemon.wrong_settings import not_fitting, not_toml, wrong_at
-from quire_journal import retention as keeping
+from quire_journal.maintenance import retention as keeping
 from quire_journal.model import path_map
 
 

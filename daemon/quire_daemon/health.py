@@ -21,9 +21,9 @@ from quire_daemon.workspace import Protection, Workspace
 from quire_journal import FORMAT, VERSION, WIRE
 from quire_journal.history.points import rfc3339, to_the_second
 from quire_journal.integrity.salvager import sentence
+from quire_journal.maintenance.retention import span
 from quire_journal.model import limits
 from quire_journal.model.events import JournalSalvaged
-from quire_journal.retention import span
 
 CLOCK_STEP_NS: Final = 2 * 10**9  # by which a clock is set before anybody is told
 MOST_SET_BACK: Final = 5  # places where the clock went back that are told

@@ -1,6 +1,6 @@
 """What a collection would drop: the marks of one state of the journal, made slice by slice beside others' work.
 
-Versions are judged path by path (`quire_journal.retention`); a mark for each blob says whether any version keeps it,
+Versions are judged path by path (`quire_journal.maintenance.retention`); a mark for each blob says whether any version keeps it,
 and a walk over the blobs, newest first, adds what kept ones are made from. The bytes of a write that lost a race no
 version names: they are found by the record that took it back, and judged as displaced ones. What else has no name, as
 after a salvage, is left alone.
@@ -21,9 +21,9 @@ import msgspec
 
 from quire_journal.history.history import History
 from quire_journal.history.points import rfc3339
+from quire_journal.maintenance.retention import Judged, Pins, Policy, judge
 from quire_journal.model.events import CheckpointNamed, Event, FileMoved, FileWritten, WritesAbandoned
 from quire_journal.model.ids import version_token
-from quire_journal.retention import Judged, Pins, Policy, judge
 from quire_journal.storage.blobs import blobs
 from quire_journal.storage.blobs import index as blob_index
 from quire_journal.storage.port import Reading, Store, last_number, u64

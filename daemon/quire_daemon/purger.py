@@ -26,12 +26,12 @@ import msgspec
 from quire_daemon.child import die_with, framed, received
 from quire_daemon.jobs import Cancellation
 from quire_daemon.starting import Piped, last_words, program
-from quire_journal import purging
-from quire_journal.any_of import AnyOf
+from quire_journal.maintenance import purge
+from quire_journal.maintenance.multi_search import AnyOf
+from quire_journal.maintenance.purge import Change, Found, Looking, Texts, Wanted
 from quire_journal.model.events import BytesGone, Purged
 from quire_journal.model.records import Damaged
 from quire_journal.model.refusals import Refused
-from quire_journal.purging import Change, Found, Looking, Texts, Wanted
 from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.storage.port import RowChange, StoreFailed
 
@@ -274,14 +274,14 @@ class Worker:
         store = self._store = LmdbStore.open_to_read(Path(task.folder))
         try:
             with store.reading() as r:
-                stood = purging.stand(r)
+                stood = purge.stand(r)
                 found = self._looking.look(r)
                 change = Change() if task.plan else self._looking.change(r)
         finally:
             store.close()
         if found.texts.asked is not None:  # what takes too long is told before anything is done
             for log in task.logs:
-                purging.mask(_read(Path(log)), found.texts)
+                purge.mask(_read(Path(log)), found.texts)
         lines = found.texts.lines
         compiled = Compiled(task.matching, [] if lines is None else [*lines.texts])
         purged = next((event for event in change.events if isinstance(event, Purged)), None)
@@ -330,7 +330,7 @@ def _mask_file(path: Path, texts: Texts) -> None:
         return
     with os.fdopen(fd, "r+b") as file:
         was = file.read()
-        now = purging.mask(was, texts)
+        now = purge.mask(was, texts)
         if now != was:
             file.seek(0)
             file.write(now)

@@ -28,7 +28,7 @@ from quire_daemon.starting import Piped, program
 from quire_daemon.workspace import HeldOpen, Image, NotRegular, Protection, Signature, TooLarge, Vanished
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.reading import Reading
-from quire_journal import secret_texts
+from quire_journal.maintenance import secret_scan
 from quire_journal.model.ids import BlobId
 from quire_journal.model.refusals import Refused
 from quire_journal.storage.blobs import codec
@@ -65,7 +65,7 @@ def read_one(read: Callable[[str, int], Image], path: str, task: Task, taken_ns:
         image = read(path, task.max_bytes)
     except (HeldOpen, Vanished, NotRegular, TooLarge, OSError, Refused):
         return None  # the loop will find the same, and knows what follows
-    if task.scan_secrets and secret_texts.find(image.data):
+    if task.scan_secrets and secret_scan.find(image.data):
         return None
     frame = codec.compress(image.data)
     return Found(image.signature, image.settled, frame.blob, frame.size, frame.kind, frame.body, taken_ns)

@@ -25,9 +25,9 @@ from quire_daemon.writer_numbers import WriterNumbers
 from quire_journal.history.history import History, Shown
 from quire_journal.history.path_cache import PathNames
 from quire_journal.journal import Bytes, Entry, Journal
+from quire_journal.maintenance.purge import Change
 from quire_journal.model.events import BytesGone, Event, ReadServed, WriterIntroduced
 from quire_journal.model.ids import OUTSIDE, BatchId, BlobId, Seq, WriterId
-from quire_journal.purging import Change
 from quire_journal.storage.blobs import blobs
 from quire_journal.storage.blobs.codec import Frame
 from quire_journal.storage.lru import Recent

@@ -7,7 +7,7 @@ from typing import Final
 from quire_daemon.ignore import Ignore
 from quire_daemon.in_force import InForce
 from quire_daemon.recorder import Recorder
-from quire_journal import secret_texts
+from quire_journal.maintenance import secret_scan
 from quire_journal.model.ids import blob_id
 from quire_journal.model.uncaptured import HOLDS_SECRET, PURGED, SECRET, TOO_LARGE
 from quire_journal.views.files import Version
@@ -43,7 +43,7 @@ class Withholding:
     def _has_secret(self, data: bytes, blob: bytes, head: Version | None) -> bool:
         """Of a version that follows one without, only what has changed is looked through: all takes 9 µs a kB."""
         before = self._recorder.journal.at_hand(head.blob) if head is not None and head.blob in self._clean else None
-        found = secret_texts.find(data) if before is None else secret_texts.find_new(data, before)
+        found = secret_scan.find(data) if before is None else secret_scan.find_new(data, before)
         if found is None:
             if len(self._clean) >= MOST_CLEAN:
                 del self._clean[next(iter(self._clean))]

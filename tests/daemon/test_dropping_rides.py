@@ -12,6 +12,7 @@ from quire_daemon.marking_blobs import Chunk, Marks, Needed
 from quire_daemon.recorder import Recorder
 from quire_journal.integrity.checker import check
 from quire_journal.journal import Journal
+from quire_journal.maintenance.retention import Policy
 from quire_journal.model.events import (
     BytesGone,
     CheckpointNamed,
@@ -21,7 +22,6 @@ from quire_journal.model.events import (
     WritesSettled,
 )
 from quire_journal.model.ids import WriterId, blob_id
-from quire_journal.retention import Policy
 from quire_journal.storage.blobs import blobs, codec
 from quire_journal.storage.memory import MemoryStore
 

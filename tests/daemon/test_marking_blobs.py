@@ -12,6 +12,7 @@ from quire_daemon.marking_blobs import Chunk, Marks, Needed
 from quire_journal.history.history import History
 from quire_journal.integrity.checker import check
 from quire_journal.journal import Entry, Journal
+from quire_journal.maintenance.retention import Policy
 from quire_journal.model.events import (
     BurstBegun,
     BytesGone,
@@ -27,7 +28,6 @@ from quire_journal.model.events import (
     WritesSettled,
 )
 from quire_journal.model.ids import BatchId, WriterId, blob_id
-from quire_journal.retention import Policy
 from quire_journal.storage.blobs import blobs
 from quire_journal.storage.memory import MemoryStore
 

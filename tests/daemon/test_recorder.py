@@ -17,9 +17,9 @@ from quire_journal.history.path_cache import PathNames
 from quire_journal.history.points import to_the_second
 from quire_journal.integrity.checker import check
 from quire_journal.journal import Journal
+from quire_journal.maintenance.purge import Looking, Wanted
 from quire_journal.model.events import BytesGone, FileWritten, OutsideWritten, ReadServed, WriterIntroduced
 from quire_journal.model.ids import WriterId, blob_id
-from quire_journal.purging import Looking, Wanted
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import TABLES, StoreFailed
 from quire_journal.views.writers import caller_key

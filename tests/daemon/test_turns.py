@@ -29,11 +29,11 @@ from quire_daemon.preparing import SMALL_BYTES
 from quire_daemon.spool import Spool
 from quire_daemon.waiting import MOST_CALLS, MOST_OF_ONE
 from quire_journal.integrity.checker import check
+from quire_journal.maintenance.purge import Looking, Wanted
 from quire_journal.model.events import EditRefused, GitRan, JournalSalvaged
 from quire_journal.model.file_transport import FOLDER, request_file
 from quire_journal.model.ids import WriterId
 from quire_journal.model.records import encode_record, read_record
-from quire_journal.purging import Looking, Wanted
 from quire_journal.storage.port import StoreFailed, u64
 from quire_journal.views.writers import caller_key
 

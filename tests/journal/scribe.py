@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from msgspec import Raw
 
 from quire_journal.history.history import History
+from quire_journal.maintenance.purge import Change, Looking, Wanted
 from quire_journal.model.events import Event, FileWritten, OutsideWritten, WriterIntroduced
 from quire_journal.model.ids import BatchId, Seq, WriterId
 from quire_journal.model.records import GENESIS, Record, encode_record, record_hash, seal
-from quire_journal.purging import Change, Looking, Wanted
 from quire_journal.storage.blobs import blobs
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import Reading, Store, Writing, u64

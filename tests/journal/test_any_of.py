@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire_journal.any_of import DEEPEST, HEAD, AnyOf, any_of
+from quire_journal.maintenance.multi_search import DEEPEST, HEAD, AnyOf, any_of
 
 TEXTS = st.lists(st.text("ab.\n", min_size=1, max_size=6).map(str.encode), min_size=1, max_size=12)
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from quire_journal import purging
 from quire_journal.export import FORMATS
 from quire_journal.export.source import Source, Stretch
 from quire_journal.history.history import History
 from quire_journal.importing import import_lines
 from quire_journal.integrity.checker import check
 from quire_journal.journal import Entry, Journal
+from quire_journal.maintenance import purge
+from quire_journal.maintenance.purge import Wanted
 from quire_journal.model.events import BytesGone, FileMoved, OutsideDeleted, OutsideWritten
 from quire_journal.model.ids import OUTSIDE, BatchId, blob_id
-from quire_journal.purging import Wanted
 from quire_journal.storage.blobs import blobs
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import Store
@@ -101,7 +101,7 @@ def test_what_a_new_file_was_made_from_can_be_purged_and_dropped(journal: Journa
     write(journal, ("b/conf.py", text("conf", 2)))
     assert base(journal.store, text("conf", 1)) == text("conf")
     with journal.store.reading() as r:
-        looking = purging.Looking(Wanted(path="a/conf.py"))
+        looking = purge.Looking(Wanted(path="a/conf.py"))
         looking.look(r)
         change = looking.change(r)
     journal.append(

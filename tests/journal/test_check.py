@@ -15,6 +15,7 @@ from scribe import to_purge
 from quire_journal.integrity.checker import check
 from quire_journal.integrity.quick_check import check_end
 from quire_journal.journal import Entry, Journal
+from quire_journal.maintenance.purge import Wanted
 from quire_journal.model.events import (
     CaptureFailed,
     CheckpointNamed,
@@ -28,7 +29,6 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.ids import OUTSIDE, BatchId, WriterId, blob_id
 from quire_journal.model.records import decode_record
-from quire_journal.purging import Wanted
 from quire_journal.storage.blobs import blobs, codec
 from quire_journal.storage.blobs import index as blob_index
 from quire_journal.storage.lmdb import LmdbStore

@@ -21,6 +21,7 @@ from quire_journal.export.lines import BlobLine, EndLine, EventLine, decode_line
 from quire_journal.export.source import Source, Stretch
 from quire_journal.importing import NotAnExport, import_lines
 from quire_journal.integrity.checker import check
+from quire_journal.maintenance.purge import Wanted
 from quire_journal.model.events import (
     BY_KIND,
     BatchUndone,
@@ -32,7 +33,6 @@ from quire_journal.model.events import (
     WritesSettled,
 )
 from quire_journal.model.records import GENESIS, Record, decode_record, encode_record, link, record_hash
-from quire_journal.purging import Wanted
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import StoreFailed
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from scribe import to_purge
 
-from quire_journal import purging
 from quire_journal.integrity.checker import check
 from quire_journal.journal import Entry, Journal
+from quire_journal.maintenance import purge
 from quire_journal.model.events import OutsideWritten
 from quire_journal.model.ids import OUTSIDE, BatchId, blob_id
 from quire_journal.model.records import Damaged
@@ -96,7 +96,7 @@ def test_what_is_made_anew_in_a_purge_leaves_no_piece_of_what_it_was_before(tmp_
     keep(journal, "a", secret + more)
     with store.reading() as r:
         assert blobs.stored_at(r, 2).base == 1
-        wanted = purging.Wanted(blob=blob_id(secret))
+        wanted = purge.Wanted(blob=blob_id(secret))
         change = to_purge(r, wanted)
     before = all_pieces(store)
     entries = [Entry(event, OUTSIDE, 1, BatchId(journal.head + 1)) for event in change.events]

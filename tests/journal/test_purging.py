@@ -12,8 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scribe import Scribe, to_purge
 
-from quire_journal import purging
-from quire_journal.any_of import AnyOf
 from quire_journal.export import jsonl
 from quire_journal.export.source import Source, Stretch
 from quire_journal.history.history import History
@@ -21,6 +19,9 @@ from quire_journal.importing import NotAnExport, import_lines
 from quire_journal.integrity.checker import Finding, check
 from quire_journal.integrity.quick_check import check_end
 from quire_journal.journal import Entry, Journal
+from quire_journal.maintenance import purge
+from quire_journal.maintenance.multi_search import AnyOf
+from quire_journal.maintenance.purge import Change, Looking, Texts, Wanted
 from quire_journal.model.events import (
     BatchUndone,
     BurstBegun,
@@ -40,7 +41,6 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.ids import BatchId, WriterId, blob_id
 from quire_journal.model.records import Damaged, decode_record
-from quire_journal.purging import Change, Looking, Texts, Wanted
 from quire_journal.storage.blobs import blobs
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import TABLES, Store, u64
@@ -114,8 +114,8 @@ def test_what_matches_over_several_lines_goes_as_a_whole_and_its_lines_alone() -
 
 def test_a_log_stays_as_long_as_it_is() -> None:
     texts = Texts(re.compile(rb"to[k]en=\w+"), AnyOf([b"secret"]))
-    assert purging.mask(b"a token=x1 secrets\n", texts) == b"a ******** ******s\n"
-    assert purging.mask(b"nothing\n", Texts()) == b"nothing\n"
+    assert purge.mask(b"a token=x1 secrets\n", texts) == b"a ******** ******s\n"
+    assert purge.mask(b"nothing\n", Texts()) == b"nothing\n"
 
 
 def test_rows_of_views_that_told_of_it_change_with_the_records_and_no_view_is_folded_again() -> None:
@@ -329,11 +329,11 @@ def test_what_was_found_counts_no_more_when_bytes_have_come_though_no_record_tel
     scribe = Scribe().introduce()
     scribe.write("a", b"token=x1y2z3\n")
     with scribe.store.reading() as r:
-        stood = purging.stand(r)
-        assert purging.stand(r) == stood
+        stood = purge.stand(r)
+        assert purge.stand(r) == stood
     scribe.hold(b"token=a1b2c3\n")
     with scribe.store.reading() as r:
-        assert purging.stand(r) != stood
+        assert purge.stand(r) != stood
         assert len(Looking(NAMED).look(r).blobs) == 2
 
 

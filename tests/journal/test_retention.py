@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import fields, replace
 
-from quire_journal.retention import Judged, Pins, Policy, duration_ns, judge
+from quire_journal.maintenance.retention import Judged, Pins, Policy, duration_ns, judge
 from quire_journal.views.files import Version
 
 SECOND = 10**9

@@ -20,6 +20,7 @@ from quire_journal.integrity.lmdb_pages import Pages
 from quire_journal.integrity.quick_check import check_end
 from quire_journal.integrity.salvager import salvage, sentence
 from quire_journal.journal import Entry, Journal, NewerFormat
+from quire_journal.maintenance.purge import Looking, Wanted
 from quire_journal.migrate import HEAD_KEY
 from quire_journal.model.events import (
     BurstBegun,
@@ -34,7 +35,6 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.ids import BatchId, WriterId, blob_id
 from quire_journal.model.records import decode_record, encode_event, encode_record, record_hash
-from quire_journal.purging import Looking, Wanted
 from quire_journal.storage.blobs import codec
 from quire_journal.storage.blobs import row as blob_row
 from quire_journal.storage.blobs.row import Stored

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import live
 import quire_journal
-from quire_journal.secret_texts import KINDS, find, find_new
+from quire_journal.maintenance.secret_scan import KINDS, find, find_new
 
 BODY = "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zC0fG3hJ6"  # 36 letters and digits, issued by nobody
 

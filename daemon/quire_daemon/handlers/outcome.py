@@ -21,7 +21,7 @@ from quire_daemon.handlers.news import news
 from quire_daemon.handlers.preconditions import captured, require_lines
 from quire_daemon.overlap import Lines
 from quire_daemon.safety import Grammars
-from quire_journal import secret_texts
+from quire_journal.maintenance import secret_scan
 from quire_journal.model.events import (
     CheckpointRolledBack,
     CheckpointSaved,
@@ -197,7 +197,7 @@ def withheld(
     if not world.settings.capture.scan_secrets:
         return "", []
     texts = [after.data] if splices is None else [b"\n".join(splice.lines) for splice in splices]
-    found = next((secret for text in texts if (secret := secret_texts.find(text)) is not None), None)
+    found = next((secret for text in texts if (secret := secret_scan.find(text)) is not None), None)
     if found is None:
         return "", []
     message = (

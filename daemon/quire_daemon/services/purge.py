@@ -31,13 +31,13 @@ from quire_daemon.purger import Compiled, FindTask, Looked, MaskTask, Purger
 from quire_daemon.services.base import Host, Service
 from quire_daemon.soundness import set_aside
 from quire_daemon.workspace import TMP
-from quire_journal import purging
+from quire_journal.maintenance import purge
+from quire_journal.maintenance.purge import Found
 from quire_journal.model.events import FOLDER
 from quire_journal.model.ids import disk_path, version_token
 from quire_journal.model.phrasing import counted
 from quire_journal.model.records import Damaged
 from quire_journal.model.refusals import Refused
-from quire_journal.purging import Found
 from quire_journal.storage.port import Compaction, StoreFailed
 
 MOST_LISTED: Final = 200
@@ -158,7 +158,7 @@ class _Purge:
 
     def _stands(self, looked: Looked) -> bool:
         with self._host.recorder.journal.store.reading() as r:
-            return purging.stand(r) == looked.stood
+            return purge.stand(r) == looked.stood
 
     def _copy(self) -> Callable[[], None]:
         assert self._compaction is not None

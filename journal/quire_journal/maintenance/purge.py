@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from quire_journal.any_of import AnyOf
+from quire_journal.maintenance.multi_search import AnyOf
 from quire_journal.model.events import (
     BurstEnded,
     BytesDisplaced,

@@ -1,0 +1,1 @@
+"""Maintenance: which versions are kept, and the removal of secrets from the journal."""
