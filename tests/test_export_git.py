@@ -20,10 +20,10 @@ import pytest
 import live
 from git_history import Commit, Teller, commits, git, tree_of
 from live import LONG, SEED, length
-from quire_journal.export import FORMATS
+from quire_journal.export.formats import FORMATS
+from quire_journal.export.importer import import_lines
 from quire_journal.export.source import Source, Stretch
 from quire_journal.history.history import History
-from quire_journal.importing import import_lines
 from quire_journal.journal import Journal
 from quire_journal.model.ids import disk_path
 from quire_journal.storage.lmdb import LmdbStore

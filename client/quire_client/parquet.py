@@ -14,7 +14,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from quire_journal.export.lines import EventLine, decode_line
+from quire_journal.export.jsonl_schema import EventLine, decode_line
 from quire_journal.history.points import parse_rfc3339
 
 ROWS: Final = 20_000

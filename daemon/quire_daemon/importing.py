@@ -20,8 +20,8 @@ from typing import Any, BinaryIO, Final
 
 from quire_daemon.clock import SystemClock
 from quire_daemon.soundness import set_aside
+from quire_journal.export.importer import Imported, NotAnExport, import_lines
 from quire_journal.identities import settle
-from quire_journal.importing import Imported, NotAnExport, import_lines
 from quire_journal.journal import Journal, NewerFormat
 from quire_journal.locks import hold_lock
 from quire_journal.model.records import Damaged

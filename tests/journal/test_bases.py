@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from quire_journal.export import FORMATS
+from quire_journal.export.formats import FORMATS
+from quire_journal.export.importer import import_lines
 from quire_journal.export.source import Source, Stretch
 from quire_journal.history.history import History
-from quire_journal.importing import import_lines
 from quire_journal.integrity.checker import check
 from quire_journal.journal import Entry, Journal
 from quire_journal.maintenance import purge

@@ -12,10 +12,10 @@ import msgspec
 import pytest
 from scribe import Scribe
 
-from quire_journal.export import FORMATS
-from quire_journal.export.lines import EventLine, decode_line, schema, stored_record
+from quire_journal.export.formats import FORMATS
+from quire_journal.export.importer import Imported, NotAnExport, import_lines
+from quire_journal.export.jsonl_schema import EventLine, decode_line, schema, stored_record
 from quire_journal.export.source import Source, Stretch
-from quire_journal.importing import Imported, NotAnExport, import_lines
 from quire_journal.integrity.checker import check
 from quire_journal.model.events import (
     BY_KIND,

@@ -16,10 +16,10 @@ from msgspec.structs import replace
 from scribe import Scribe, to_purge
 
 import live
-from quire_journal.export import FORMATS
-from quire_journal.export.lines import BlobLine, EndLine, EventLine, decode_line, stored_record, written
+from quire_journal.export.formats import FORMATS
+from quire_journal.export.importer import NotAnExport, import_lines
+from quire_journal.export.jsonl_schema import BlobLine, EndLine, EventLine, decode_line, stored_record, written
 from quire_journal.export.source import Source, Stretch
-from quire_journal.importing import NotAnExport, import_lines
 from quire_journal.integrity.checker import check
 from quire_journal.maintenance.purge import Wanted
 from quire_journal.model.events import (

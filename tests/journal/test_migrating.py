@@ -14,10 +14,10 @@ import pytest
 from older import PATH, VECTORS, old_journal
 
 from quire_journal import FORMAT
-from quire_journal.export import FORMATS
+from quire_journal.export.formats import FORMATS
+from quire_journal.export.importer import import_lines
 from quire_journal.export.source import Source, Stretch
 from quire_journal.history.history import History
-from quire_journal.importing import import_lines
 from quire_journal.integrity.checker import check
 from quire_journal.journal import Entry, Journal
 from quire_journal.migrate import HEAD_KEY, MIGRATIONS, head_row, migrate

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from scribe import Scribe, to_purge
 
 from quire_journal.export import jsonl
+from quire_journal.export.importer import NotAnExport, import_lines
 from quire_journal.export.source import Source, Stretch
 from quire_journal.history.history import History
-from quire_journal.importing import NotAnExport, import_lines
 from quire_journal.integrity.checker import Finding, check
 from quire_journal.integrity.quick_check import check_end
 from quire_journal.journal import Entry, Journal

@@ -74,7 +74,7 @@ class Upkeep(Calls):
 
         Reply: of the last piece: `export`, `page`, `done`, `records`, `of`.
         Refused: `schema_invalid` (no such format), `not_found` (a point).
-        Source: quire_daemon.services.export, formats in quire_journal.export
+        Source: quire_daemon.services.export, formats in quire_journal.export.formats
         """
         if end is None:
             self.call("since")  # answered when the watcher has told of everything

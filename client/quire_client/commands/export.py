@@ -124,7 +124,7 @@ class _Output:
 def _schema() -> int:
     import json
 
-    from quire_journal.export.lines import schema
+    from quire_journal.export.jsonl_schema import schema
 
     print(json.dumps(schema(), indent=2, ensure_ascii=False))
     return DONE

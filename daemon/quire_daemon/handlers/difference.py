@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_journal.git_names import quoted
+from quire_journal.export.git_quote import quoted
 from quire_journal.history.gaps import RECORD_LOST, gaps_before, is_lost, lost_version
 from quire_journal.history.history import History
 from quire_journal.model.events import FOLDER, LINK, REGULAR

@@ -12,7 +12,7 @@ import msgspec
 from quire_daemon.call import Call
 from quire_daemon.exporting import Export
 from quire_daemon.services.base import Host, Service
-from quire_journal.export import FORMATS
+from quire_journal.export.formats import FORMATS
 from quire_journal.export.source import Source, Stretch
 from quire_journal.export.steps import BY
 from quire_journal.history.points import parse_point

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from quire_journal.export import wording
-from quire_journal.export.patches import file_patches
+from quire_journal.export.mail_patches import file_patches
 from quire_journal.export.source import Source
 from quire_journal.export.steps import Change, Step, steps
 from quire_journal.history.points import rfc3339

@@ -16,7 +16,7 @@ import msgspec
 
 from quire_journal import VERSION
 from quire_journal.export.git_patch import changed_lines, is_plain
-from quire_journal.export.patches import content
+from quire_journal.export.mail_patches import content
 from quire_journal.export.source import Source
 from quire_journal.export.steps import Change, Step, steps
 from quire_journal.history.points import rfc3339

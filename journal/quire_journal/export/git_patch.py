@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.git_names import quoted
+from quire_journal.export.git_quote import quoted
 from quire_journal.text.line_diff import Block, blocks, common_lines
 
 CONTEXT: Final = 3

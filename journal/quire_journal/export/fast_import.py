@@ -16,9 +16,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from quire_journal.export import wording
+from quire_journal.export.git_quote import quoted
 from quire_journal.export.source import Source
 from quire_journal.export.steps import Change, Step, git_mode, steps
-from quire_journal.git_names import quoted
 from quire_journal.model.ids import OUTSIDE, above
 
 BRANCH = "refs/heads/quire"

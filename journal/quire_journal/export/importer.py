@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from quire_journal.export.lines import (
+from quire_journal.export.jsonl_schema import (
     FORMAT,
     BlobLine,
     EndLine,
