@@ -16,9 +16,9 @@ import pytest
 import live
 import quire_client
 from quire_client.service import units
-from quire_journal.locks import running
 from quire_journal.model.refusals import Refused
-from quire_journal.places import place_of
+from quire_journal.workspaces.layout import place_of
+from quire_journal.workspaces.lock import running
 
 FOLDER = Path(units.__file__).parent
 needs_systemd = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd-analyze")

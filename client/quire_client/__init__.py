@@ -18,7 +18,7 @@ from quire_journal import VERSION as __version__
 if TYPE_CHECKING:
     from quire_client.api import Client, connect
     from quire_client.failures import NoDaemon
-    from quire_journal.places import WorkspaceRefused
+    from quire_journal.workspaces.layout import WorkspaceRefused
 
 __all__ = ["Client", "NoDaemon", "WorkspaceRefused", "__version__", "connect"]
 
@@ -26,7 +26,7 @@ _HOMES: Final = {
     "Client": "quire_client.api",
     "connect": "quire_client.api",
     "NoDaemon": "quire_client.failures",
-    "WorkspaceRefused": "quire_journal.places",
+    "WorkspaceRefused": "quire_journal.workspaces.layout",
 }
 
 

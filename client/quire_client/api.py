@@ -39,7 +39,7 @@ from quire_client.calls.leasing import Leasing
 from quire_client.calls.upkeep import Upkeep
 from quire_client.start import Door
 from quire_journal.model.messages import Caller
-from quire_journal.places import place_of
+from quire_journal.workspaces.layout import place_of
 
 __all__ = ["TIMEOUT_S", "Answer", "Choice", "Client", "Line", "Opens", "Writing", "connect"]
 

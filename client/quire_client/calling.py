@@ -18,10 +18,10 @@ import msgspec
 
 from quire_client.failures import NoDaemon, NoReply, NotSent
 from quire_journal import VERSION, WIRE
-from quire_journal.locks import running
 from quire_journal.model.messages import MAX_MESSAGE, MOST_OP_BYTES, Caller, Reply, Request, encode
 from quire_journal.model.refusals import Refused
-from quire_journal.places import Place, WorkspaceRefused
+from quire_journal.workspaces.layout import Place, WorkspaceRefused
+from quire_journal.workspaces.lock import running
 
 TIMEOUT_S = 30.0
 """How long a call may take, from the search for a daemon to its reply."""

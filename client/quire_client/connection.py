@@ -17,9 +17,9 @@ import msgspec
 import zmq
 
 from quire_client.failures import NoReply, NotSent
-from quire_journal.locks import Running, is_held, look_into, running
 from quire_journal.model.messages import MAX_MESSAGE, Reply, decode_reply
-from quire_journal.places import Place
+from quire_journal.workspaces.layout import Place
+from quire_journal.workspaces.lock import Running, is_held, look_into, running
 
 SLICE_S: Final = 0.2
 """How often a waiting call looks whether the daemon still lives. Mostly the end of its socket tells first."""

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from quire_client.quick import Quick, Unreachable
-from quire_journal.identities import Identity, drop_workspace_id, known_journals, read_identity
-from quire_journal.locks import Running, hold_lock, running
 from quire_journal.model.refusals import Refused
-from quire_journal.places import Place, state_home
+from quire_journal.workspaces.identity import Identity, drop_workspace_id, known_journals, read_identity
+from quire_journal.workspaces.layout import Place, state_home
+from quire_journal.workspaces.lock import Running, hold_lock, running
 
 ANSWER_S: Final = 1.0
 """How long a daemon may take to say its version; a list does not wait for one that hangs."""

@@ -20,7 +20,6 @@ from typing import Final
 import msgspec
 
 from quire_client.failures import NoDaemon, NoReply, NotSent
-from quire_journal.locks import running
 from quire_journal.model.file_transport import (
     FOLDER,
     LOCK,
@@ -32,7 +31,8 @@ from quire_journal.model.file_transport import (
 )
 from quire_journal.model.messages import Reply, decode_reply
 from quire_journal.model.refusals import Refused
-from quire_journal.places import Place
+from quire_journal.workspaces.layout import Place
+from quire_journal.workspaces.lock import running
 
 FIRST_PAUSE_S: Final = 0.001
 LONGEST_PAUSE_S: Final = 0.02

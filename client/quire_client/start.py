@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Final, Protocol
 from quire_client.connection import Connection
 from quire_client.failures import NoDaemon, NoReply, NotSent
 from quire_journal import VERSION
-from quire_journal.locks import Running, hold_lock, running
 from quire_journal.model.file_transport import FOLDER as SPOOL
 from quire_journal.model.messages import Request, encode
-from quire_journal.places import Place, make_private_folder, open_own
-from quire_journal.workspaces import checked
+from quire_journal.workspaces.discover import checked
+from quire_journal.workspaces.layout import Place, make_private_folder, open_own
+from quire_journal.workspaces.lock import Running, hold_lock, running
 
 if TYPE_CHECKING:
     import socket

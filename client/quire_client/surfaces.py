@@ -23,7 +23,7 @@ from quire_client.hooks import AGENTS, agent
 from quire_client.hooks.telling import GREETING
 from quire_client.quick import Quick, Unreachable
 from quire_client.setup.agents import Scope, WayIn, broken, ways_in
-from quire_journal.places import Place
+from quire_journal.workspaces.layout import Place
 
 SESSION: Final = "doctor"
 TOOL: Final = "log"

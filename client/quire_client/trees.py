@@ -24,7 +24,7 @@ import msgspec
 
 from quire_journal.model.ids import disk_path, leads_inside, shown_path
 from quire_journal.model.reserved_names import is_reserved, is_within, repositories
-from quire_journal.mount_ids import mount_of
+from quire_journal.workspaces.mount_id import mount_of
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

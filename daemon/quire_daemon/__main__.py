@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Final
 
 from quire_journal import VERSION
-from quire_journal.identities import Identity, identity_for, settle
 from quire_journal.journal import NewerFormat
-from quire_journal.locks import Lock, Running, hold_lock
 from quire_journal.model import limits
 from quire_journal.model.records import Damaged
 from quire_journal.model.refusals import Refused
-from quire_journal.places import Place, WorkspaceRefused, make_private_folder, place_of, require_own_kinds
 from quire_journal.storage.port import StoreFailed
 from quire_journal.storage.stores import UnfitFolder
-from quire_journal.workspaces import checked, served_already
+from quire_journal.workspaces.discover import checked, served_already
+from quire_journal.workspaces.identity import Identity, identity_for, settle
+from quire_journal.workspaces.layout import Place, WorkspaceRefused, make_private_folder, place_of, require_own_kinds
+from quire_journal.workspaces.lock import Lock, Running, hold_lock
 
 USAGE: Final = "usage: quired --workspace WORKSPACE [--state-dir STATE_DIR] [--socket SOCKET] [--check-settings]"
 

@@ -83,8 +83,8 @@ from quire_journal import VERSION
 from quire_journal.model.events import WorkspaceOpened
 from quire_journal.model.evidence import SCANNED
 from quire_journal.model.records import Damaged
-from quire_journal.places import trace_socket
 from quire_journal.storage.port import StoreFailed
+from quire_journal.workspaces.layout import trace_socket
 
 HURRIED_S = 0.5  # after a request about a file, background work takes small slices for this long
 ASKING_S = 0.1  # and a request of many writes is written in smaller slices

@@ -41,9 +41,9 @@ from quire_journal.model.events import BytesGone, RetentionApplied
 from quire_journal.model.phrasing import size
 from quire_journal.model.records import Damaged
 from quire_journal.model.refusals import Refused
-from quire_journal.places import state_home
 from quire_journal.storage.blobs.repack import Repacking, Tried
 from quire_journal.storage.port import Compaction, Outrun, StoreFailed
+from quire_journal.workspaces.layout import state_home
 
 STEPS: Final = ("gc_marked", "gc_begun", "gc_dropped", "gc_repacked", "gc_finished")
 """Fault points, beside those of `stores.compacting`: a crash test stops at each."""

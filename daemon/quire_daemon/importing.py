@@ -21,16 +21,16 @@ from typing import Any, BinaryIO, Final
 from quire_daemon.clock import SystemClock
 from quire_daemon.soundness import set_aside
 from quire_journal.export.importer import Imported, NotAnExport, import_lines
-from quire_journal.identities import settle
 from quire_journal.journal import Journal, NewerFormat
-from quire_journal.locks import hold_lock
 from quire_journal.model.records import Damaged
 from quire_journal.model.refusals import Refused
-from quire_journal.places import Place, WorkspaceRefused, make_private_folder, place_of
 from quire_journal.storage.fsync import sync_path
 from quire_journal.storage.port import StoreFailed
 from quire_journal.storage.stores import STORES, UnfitFolder
-from quire_journal.workspaces import checked
+from quire_journal.workspaces.discover import checked
+from quire_journal.workspaces.identity import settle
+from quire_journal.workspaces.layout import Place, WorkspaceRefused, make_private_folder, place_of
+from quire_journal.workspaces.lock import hold_lock
 
 _BESIDE: Final = "journal.import"
 """Where the journal is made, in the state folder."""

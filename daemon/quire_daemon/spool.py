@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Final
 
 from quire_daemon.workspace import own_folder
-from quire_journal.locks import Running
 from quire_journal.model.file_transport import (
     CALLER,
     FOLDER,
@@ -28,6 +27,7 @@ from quire_journal.model.file_transport import (
     reply_file,
     unfinished_file,
 )
+from quire_journal.workspaces.lock import Running
 
 PREFIX: Final = b"spool:"
 """How the identities of these callers begin. Those of sockets begin with a NUL, unless one names itself; none is heard

@@ -33,12 +33,12 @@ import quire_client
 from live import Live, eventually, ok
 from quire_daemon import soundness
 from quire_journal.history.history import History
-from quire_journal.identities import settle
 from quire_journal.journal import Journal
-from quire_journal.locks import hold_lock
-from quire_journal.places import make_private_folder, place_of
 from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.storage.stores import Durability
+from quire_journal.workspaces.identity import settle
+from quire_journal.workspaces.layout import make_private_folder, place_of
+from quire_journal.workspaces.lock import hold_lock
 
 CLIENTS = 4
 STAGES = {"gc": "mark", "gc_marked": "drop", "gc_repacks": "repack", "gc_compacts": "compact", "gc_finished": "after"}

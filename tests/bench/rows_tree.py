@@ -23,8 +23,8 @@ from live import Live, caught_up, eventually, ok, verified_by_daemon
 from quire_daemon import soundness
 from quire_journal.history.history import History
 from quire_journal.history.points import rfc3339
-from quire_journal.identities import Identity
 from quire_journal.storage.lmdb import LmdbStore
+from quire_journal.workspaces.identity import Identity
 
 
 def sources(root: Path, files: int) -> None:

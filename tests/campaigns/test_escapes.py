@@ -29,8 +29,8 @@ from quire_client.trees import Tree, Unwritable, export, fetch
 from quire_daemon.importing import import_into
 from quire_daemon.mounts import mounted_below
 from quire_journal.model.refusals import Refused
-from quire_journal.places import WorkspaceRefused, place_of
-from quire_journal.workspaces import checked
+from quire_journal.workspaces.discover import checked
+from quire_journal.workspaces.layout import WorkspaceRefused, place_of
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(live.length(60, 7200))]
 

@@ -12,8 +12,8 @@ from fake_line import FakeOpener
 
 import live
 from quire_client.__main__ import main
-from quire_journal.identities import settle
-from quire_journal.places import Place, place_of
+from quire_journal.workspaces.identity import settle
+from quire_journal.workspaces.layout import Place, place_of
 
 
 @pytest.fixture

@@ -23,10 +23,10 @@ from types import TracebackType
 import msgspec
 import zmq
 
-from quire_journal.identities import settle
-from quire_journal.locks import Running, take_lock
 from quire_journal.model.messages import Reply, Request, decode_request, encode
-from quire_journal.places import Place, make_private_folder
+from quire_journal.workspaces.identity import settle
+from quire_journal.workspaces.layout import Place, make_private_folder
+from quire_journal.workspaces.lock import Running, take_lock
 
 LIFE_S = 50.0
 """It ends by itself: no test takes that long."""

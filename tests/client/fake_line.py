@@ -11,7 +11,7 @@ from quire_client.api import Client
 from quire_client.commands.base import Opening
 from quire_client.failures import NoDaemon, NoReply, NotSent
 from quire_journal.model.messages import Caller, Reply, Request, decode_request
-from quire_journal.places import Place
+from quire_journal.workspaces.layout import Place
 
 Answer = Mapping[str, Any] | Exception | Callable[[dict[str, Any]], Mapping[str, Any]]
 

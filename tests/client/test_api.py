@@ -17,7 +17,7 @@ from quire_client.failures import NoDaemon, NoReply, NotSent
 from quire_daemon.handlers import TOOLS
 from quire_journal import VERSION
 from quire_journal.model.messages import Caller
-from quire_journal.places import Place
+from quire_journal.workspaces.layout import Place
 
 
 def client_of(place: Place, *lines: FakeLine, timeout_s: float = 5.0) -> Client:

@@ -19,7 +19,7 @@ from quire_daemon.handlers import TOOLS
 from quire_daemon.services import SERVICES
 from quire_journal.model.messages import Caller
 from quire_journal.model.refusals import CODES
-from quire_journal.places import Place
+from quire_journal.workspaces.layout import Place
 
 METHODS = [name for part in Client.__bases__ for name, value in vars(part).items() if inspect.isfunction(value)]
 NO_ARGUMENTS = {"timeout_s", "write", "told"}  # the client's own

@@ -24,8 +24,8 @@ from quire_client.helping import WIDEST, of_command, overview
 from quire_client.paging import fits, page, pager
 from quire_client.reference import reference
 from quire_client.render import Palette
-from quire_journal.identities import settle
-from quire_journal.places import place_of
+from quire_journal.workspaces.identity import settle
+from quire_journal.workspaces.layout import place_of
 
 
 def seen(words: list[str], environ: Mapping[str, str], rows: int = 24, columns: int = 120) -> str:

@@ -15,8 +15,8 @@ from command_line import WRITER, Quire
 from quire_client.commands.up import NEXT, files_of
 from quire_client.failures import NoDaemon
 from quire_journal import VERSION
-from quire_journal.locks import Running, hold_lock
-from quire_journal.places import make_private_folder, place_of, trace_socket
+from quire_journal.workspaces.layout import make_private_folder, place_of, trace_socket
+from quire_journal.workspaces.lock import Running, hold_lock
 
 # -- each command ------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from command_line import Quire
 from quire_client.commands import COMMANDS
 from quire_client.commands.base import Invocation
 from quire_client.moments import HERE, PARTED, POINTS
-from quire_journal.places import place_of
+from quire_journal.workspaces.layout import place_of
 
 # -- points ------------------------------------------------------------------------------------------------------
 

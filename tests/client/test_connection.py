@@ -19,9 +19,9 @@ from quire_client.failures import NoDaemon, NotSent
 from quire_client.shell_words import STEPS
 from quire_client.start import Door
 from quire_daemon.services import SERVICES
-from quire_journal.locks import Running, running, take_lock
 from quire_journal.model.messages import Caller, Request, encode
-from quire_journal.places import Place, make_private_folder
+from quire_journal.workspaces.layout import Place, make_private_folder
+from quire_journal.workspaces.lock import Running, running, take_lock
 
 
 def client_of(place: Place, timeout_s: float = 5.0) -> Client:

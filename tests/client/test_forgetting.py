@@ -17,11 +17,11 @@ from quire_client import forgetting
 from quire_client.__main__ import main
 from quire_client.commands.base import open_client
 from quire_daemon.collecting import BEGUN
-from quire_journal.identities import known_journals, settle, workspace_id
-from quire_journal.locks import hold_lock, take_lock
 from quire_journal.model.refusals import Refused
-from quire_journal.places import Place, place_of
-from quire_journal.workspaces import find_workspace
+from quire_journal.workspaces.discover import find_workspace
+from quire_journal.workspaces.identity import known_journals, settle, workspace_id
+from quire_journal.workspaces.layout import Place, place_of
+from quire_journal.workspaces.lock import hold_lock, take_lock
 
 Quire = Callable[..., dict[str, Any]]
 

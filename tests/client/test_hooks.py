@@ -25,8 +25,8 @@ from quire_client.hooks.base import Intent, Outcome
 from quire_client.hooks.codex import in_patch
 from quire_client.hooks.telling import tell
 from quire_client.quick import Unreachable
-from quire_journal.identities import settle
-from quire_journal.places import Place, place_of
+from quire_journal.workspaces.identity import settle
+from quire_journal.workspaces.layout import Place, place_of
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "hooks"
 ROOT = "/work/app"

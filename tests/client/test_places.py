@@ -18,9 +18,9 @@ import rights
 from disks import mounted
 from quire_daemon.logfile import Log
 from quire_daemon.reserve import Reserve
-from quire_journal.identities import read_identity, settle, workspace_id
-from quire_journal.locks import Running, hold_lock, running, take_lock
-from quire_journal.places import (
+from quire_journal.workspaces.discover import adopt, checked, find_workspace
+from quire_journal.workspaces.identity import read_identity, settle, workspace_id
+from quire_journal.workspaces.layout import (
     SOCKET_PATH_MAX,
     Place,
     WorkspaceRefused,
@@ -31,7 +31,7 @@ from quire_journal.places import (
     runtime_dir,
     state_home,
 )
-from quire_journal.workspaces import adopt, checked, find_workspace
+from quire_journal.workspaces.lock import Running, hold_lock, running, take_lock
 
 
 def as_socket(path: Path) -> None:
@@ -337,7 +337,7 @@ def test_a_state_folder_in_a_checkout_that_git_does_not_track_is_fine(tmp_path: 
 
 
 def test_a_state_folder_on_a_network_file_system_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quire_journal.workspaces._file_system", lambda path: "nfs4")
+    monkeypatch.setattr("quire_journal.workspaces.discover._file_system", lambda path: "nfs4")
     with pytest.raises(WorkspaceRefused, match=r"is on a network file system \(nfs4\)"):
         checked(place_of(project(tmp_path / "site")))
 
@@ -532,9 +532,7 @@ def test_a_lock_is_held_once_and_what_an_earlier_holder_said_is_wiped(place: Pla
 
 
 def test_the_import_costs_the_standard_library_only() -> None:
-    code = (
-        "import sys, quire_journal.workspaces; print([m for m in ('msgspec', 'zmq', 'subprocess') if m in sys.modules])"
-    )
+    code = "import sys, quire_journal.workspaces.discover; print([m for m in ('msgspec', 'zmq', 'subprocess') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 

@@ -11,8 +11,8 @@ import pytest
 from fake_line import FakeOpener
 
 from quire_client.__main__ import main
-from quire_journal.identities import settle
-from quire_journal.places import place_of
+from quire_journal.workspaces.identity import settle
+from quire_journal.workspaces.layout import place_of
 
 
 class Terminal(io.StringIO):

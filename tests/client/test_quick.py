@@ -24,9 +24,9 @@ import live
 from letters import texts
 from quire_client.packing import pack, unpack
 from quire_client.quick import NotRunning, Quick, Unreachable
-from quire_journal.locks import Running, hold_lock
 from quire_journal.model.messages import Reply, decode_request, encode
-from quire_journal.places import Place
+from quire_journal.workspaces.layout import Place
+from quire_journal.workspaces.lock import Running, hold_lock
 
 MOST = live.length(8, 20)
 VALUES = st.recursive(

@@ -14,8 +14,8 @@ from fake_line import FakeOpener
 
 from quire_client.__main__ import main
 from quire_client.service import units
-from quire_journal.identities import settle
-from quire_journal.places import Place, place_of
+from quire_journal.workspaces.identity import settle
+from quire_journal.workspaces.layout import Place, place_of
 
 Quire = Callable[..., dict[str, Any]]
 

@@ -14,10 +14,10 @@ import pytest
 
 from quire_client.failures import NoDaemon, NoReply, NotSent
 from quire_client.spool import SpoolLine, way_in
-from quire_journal.locks import Running
 from quire_journal.model.file_transport import FOLDER, LOCK, MAX_BYTES
 from quire_journal.model.messages import Reply, encode
-from quire_journal.places import Place
+from quire_journal.workspaces.layout import Place
+from quire_journal.workspaces.lock import Running
 
 
 @pytest.fixture

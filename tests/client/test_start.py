@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from quire_client import NoDaemon, WorkspaceRefused, connect, start
-from quire_journal.locks import running
-from quire_journal.places import Place
+from quire_journal.workspaces.layout import Place
+from quire_journal.workspaces.lock import running
 
 FAKE = Path(__file__).with_name("fake_daemon.py")
 

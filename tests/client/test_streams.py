@@ -20,8 +20,8 @@ import pytest
 from fake_line import FakeOpener
 
 from quire_client.__main__ import main
-from quire_journal.identities import settle
-from quire_journal.places import place_of
+from quire_journal.workspaces.identity import settle
+from quire_journal.workspaces.layout import place_of
 
 FULL = Path("/dev/full")
 needs_full = pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")

@@ -14,8 +14,8 @@ from quire_client import picture
 from quire_client.__main__ import main
 from quire_client.picture import Seen
 from quire_client.render import Palette
-from quire_journal.identities import settle
-from quire_journal.places import place_of
+from quire_journal.workspaces.identity import settle
+from quire_journal.workspaces.layout import place_of
 
 PLAIN = Palette(False, {})
 AT = "2026-01-31T12:00:00.5Z"

@@ -22,7 +22,7 @@ from quire_daemon.config import Settings
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.describe import DescribeParams, answer
 from quire_journal.model.messages import Caller
-from quire_journal.places import place_of
+from quire_journal.workspaces.layout import place_of
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from quire_client.__main__ import main
-from quire_journal.identities import settle
-from quire_journal.places import place_of
+from quire_journal.workspaces.identity import settle
+from quire_journal.workspaces.layout import place_of
 
 
 @pytest.fixture

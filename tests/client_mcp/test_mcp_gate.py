@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quire_client.mcp.gate import token_in, verdict
-from quire_journal.places import WorkspaceRefused
+from quire_journal.workspaces.layout import WorkspaceRefused
 
 TOKEN = "t" * 43
 MOST = 1000

@@ -23,8 +23,8 @@ from quire_journal.export.formats import FORMATS
 from quire_journal.export.source import Source, Stretch
 from quire_journal.journal import Journal
 from quire_journal.model.refusals import Refused
-from quire_journal.places import place_of
 from quire_journal.storage.lmdb import LmdbStore
+from quire_journal.workspaces.layout import place_of
 
 pytestmark = pytest.mark.real
 

@@ -20,7 +20,7 @@ from quire_client.quick import Quick
 from quire_client.spool import SpoolLine, way_in
 from quire_journal import VERSION
 from quire_journal.model.file_transport import FOLDER
-from quire_journal.places import place_of
+from quire_journal.workspaces.layout import place_of
 
 pytestmark = pytest.mark.real
 

@@ -19,7 +19,7 @@ from quire_client.streams import silence
 
 if TYPE_CHECKING:
     from quire_client.api import Client
-    from quire_journal.places import Place
+    from quire_journal.workspaces.layout import Place
 
 DONE: Final = 0
 REFUSED: Final = 1
@@ -188,7 +188,7 @@ class Invocation:
             try:
                 os.getcwd()
             except FileNotFoundError:
-                from quire_journal.places import NoFolder
+                from quire_journal.workspaces.layout import NoFolder
 
                 raise NoFolder(f"The current folder is gone; go to another one, or {instead}.") from None
         return Path(given)
@@ -196,7 +196,7 @@ class Invocation:
     @cached_property
     def place(self) -> Place:
         """The workspace that is acted on. Raises WorkspaceRefused."""
-        from quire_journal.workspaces import find_workspace
+        from quire_journal.workspaces.discover import find_workspace
 
         # A file lies in a workspace or in none: who names one means no folder that is to become one.
         given = "workspace" in self.options and self.folder == self.named
@@ -305,7 +305,7 @@ class Invocation:
         if not path:
             raise Usage("A path is empty; `.` names the whole folder.")
         from quire_journal.model.ids import journal_path
-        from quire_journal.places import at_home
+        from quire_journal.workspaces.layout import at_home
 
         above = os.path.realpath(self.folder)
         absolute = os.fspath(at_home(os.path.normpath(os.path.join(above, path))))

@@ -40,7 +40,7 @@ def run(call: Invocation) -> int:
 def _names(call: Invocation) -> list[str]:
     """What a daemon that runs says at once; nothing where none does, or where it takes its time."""
     from quire_client.quick import Quick, Unreachable
-    from quire_journal.places import WorkspaceRefused
+    from quire_journal.workspaces.layout import WorkspaceRefused
 
     if call.arguments[1] not in _ASKED:
         raise Usage(f"There are no names of kind {call.arguments[1]!r}.")

@@ -12,7 +12,7 @@ from quire_client.progress import Progress
 from quire_journal import VERSION
 
 if TYPE_CHECKING:
-    from quire_journal.places import Place
+    from quire_journal.workspaces.layout import Place
 
 LONGEST: Final = 600
 """Characters of a check's detail that are shown."""
@@ -34,8 +34,8 @@ def run(call: Invocation) -> int:
 
 
 def _checks(call: Invocation) -> Iterator[dict[str, Any]]:
-    from quire_journal.places import WorkspaceRefused, make_private_folder
-    from quire_journal.workspaces import checked
+    from quire_journal.workspaces.discover import checked
+    from quire_journal.workspaces.layout import WorkspaceRefused, make_private_folder
 
     yield _check("client", True, f"quire {VERSION}")
     try:
@@ -60,7 +60,7 @@ def _checks(call: Invocation) -> Iterator[dict[str, Any]]:
 
 def _settings(place: Place) -> dict[str, Any]:
     """Can the settings files be used as they are now? The daemon's program says so, which starts nothing for that."""
-    from quire_journal.places import settings_files
+    from quire_journal.workspaces.layout import settings_files
 
     if not any(os.path.lexists(path) for path in settings_files(place.root)):
         return _check("settings", True, "no files; the defaults hold")
@@ -79,7 +79,7 @@ def _settings(place: Place) -> dict[str, Any]:
 
 def _daemon_checks(call: Invocation, settings_ok: bool) -> Iterator[dict[str, Any]]:
     from quire_client.failures import NoDaemon
-    from quire_journal.locks import running
+    from quire_journal.workspaces.lock import running
 
     found = running(call.place)
     if found is None:

@@ -9,7 +9,7 @@ def run(call: Invocation) -> int:
     """End the daemon; that none runs is no failure."""
     call.at_most(0)
     from quire_client.failures import NoDaemon
-    from quire_journal.locks import running
+    from quire_journal.workspaces.lock import running
 
     try:
         with call.connect(start=False) as client:

@@ -10,7 +10,7 @@ from quire_client import render
 from quire_client.commands.base import DONE, Command, Invocation, Option
 
 if TYPE_CHECKING:
-    from quire_journal.places import Place
+    from quire_journal.workspaces.layout import Place
 
 TOLD = ("QUIRE_AGENT", "QUIRE_SESSION")
 """What git is asked to tell of its environment."""
@@ -37,8 +37,8 @@ def run(call: Invocation) -> int:
 
 def variables_for(place: Place, environ: Mapping[str, str], agent: str, session: str) -> dict[str, str]:
     """What a shell's environment needs for git and `quire` to say who runs them, beside what it has already."""
-    from quire_journal.locks import running
-    from quire_journal.places import trace_socket
+    from quire_journal.workspaces.layout import trace_socket
+    from quire_journal.workspaces.lock import running
 
     found = running(place)
     socket = found.socket if found is not None and found.socket else place.socket

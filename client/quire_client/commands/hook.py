@@ -19,7 +19,7 @@ from quire_client.hooks.base import Agent, Intent, Outcome
 from quire_client.hooks.telling import Call, tell
 
 if TYPE_CHECKING:
-    from quire_journal.places import Place
+    from quire_journal.workspaces.layout import Place
 
 MOST_INPUT: Final = 32 * 1024 * 1024
 """Bytes of one hook's input; a tool's whole output may be in it."""
@@ -130,7 +130,7 @@ def _connected(place: Place, caller: Mapping[str, str], until: float) -> Any:
     except NotRunning:
         from quire_client.failures import NoDaemon
         from quire_client.start import start
-        from quire_journal.places import WorkspaceRefused
+        from quire_journal.workspaces.layout import WorkspaceRefused
 
         try:
             start(place, until)
@@ -158,7 +158,7 @@ def workspaces(call: Invocation, intent: Intent) -> Iterator[tuple[Place, list[s
         if place is not None:
             yield place, []
         return
-    from quire_journal.places import at_home
+    from quire_journal.workspaces.layout import at_home
 
     found: dict[Place, list[str]] = {}
     for path in intent.paths:
@@ -172,8 +172,8 @@ def workspaces(call: Invocation, intent: Intent) -> Iterator[tuple[Place, list[s
 
 def _journaled(call: Invocation, folder: str) -> Place | None:
     """The workspace that holds `folder`, which need not exist yet; None where there is no journal."""
-    from quire_journal.places import WorkspaceRefused, at_home
-    from quire_journal.workspaces import find_workspace
+    from quire_journal.workspaces.discover import find_workspace
+    from quire_journal.workspaces.layout import WorkspaceRefused, at_home
 
     try:
         while not os.path.isdir(folder) and not at_home(folder).is_dir():
@@ -191,7 +191,7 @@ def _must_be_reachable(place: Place) -> bool:
     """Do the settings of the user or of the workspace forbid to go on without the daemon?"""
     import tomllib
 
-    from quire_journal.places import settings_files
+    from quire_journal.workspaces.layout import settings_files
 
     for path in settings_files(place.root):
         try:

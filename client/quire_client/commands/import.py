@@ -11,8 +11,8 @@ from typing import Any, BinaryIO
 
 from quire_client.commands.base import Command, Invocation, Usage
 from quire_client.progress import Progress
-from quire_journal.places import Place, place_of
-from quire_journal.workspaces import checked
+from quire_journal.workspaces.discover import checked
+from quire_journal.workspaces.layout import Place, place_of
 
 _UNHEARD = "The import could not be followed to its end"
 _ALL_OR_NOTHING = "all of its journal is there, or nothing: `quire log` in that folder shows which."

@@ -12,7 +12,7 @@ from quire_client.commands.base import Command, Invocation
 
 def run(call: Invocation) -> int:
     """Print the manual of one tool, or all of them."""
-    from quire_journal.places import WorkspaceRefused
+    from quire_journal.workspaces.layout import WorkspaceRefused
 
     call.at_most(1)
     name = call.arguments[0] if call.arguments else None

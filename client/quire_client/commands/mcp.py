@@ -65,8 +65,8 @@ def _over_http(call: Invocation, sessions: AgentSessions) -> None:
 
     from quire_client.mcp.gate import token_in
     from quire_client.mcp.http import listener, serve
-    from quire_journal.places import make_private_folder
-    from quire_journal.workspaces import checked
+    from quire_journal.workspaces.discover import checked
+    from quire_journal.workspaces.layout import make_private_folder
 
     checked(call.place)
     make_private_folder(call.place.state)

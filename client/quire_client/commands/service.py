@@ -43,8 +43,8 @@ def run(call: Invocation) -> int:
 def install(call: Invocation) -> int:
     """Write the files, end a daemon that runs beside, and let the service manager start ours."""
     from quire_client.setup import writing
-    from quire_journal.places import make_private_folder
-    from quire_journal.workspaces import checked
+    from quire_journal.workspaces.discover import checked
+    from quire_journal.workspaces.layout import make_private_folder
 
     checked(call.place)
     service = _service(call)
@@ -90,7 +90,7 @@ def uninstall(call: Invocation) -> int:
 def status(call: Invocation) -> int:
     """Which files are there, what the service manager says, whether a daemon runs."""
     from quire_client.setup import writing
-    from quire_journal.locks import running
+    from quire_journal.workspaces.lock import running
 
     service = _service(call)
     changes = writing.planned(_files(service.parts, lambda part: True), lambda file: file.put)
@@ -220,7 +220,7 @@ def _asked(call: Invocation, command: tuple[str, ...]) -> dict[str, Any]:
 def _end_running(call: Invocation) -> None:
     """The daemon that a client has started makes room: the service finds its lock taken otherwise."""
     from quire_client.failures import NoDaemon
-    from quire_journal.locks import running
+    from quire_journal.workspaces.lock import running
 
     if running(call.place) is None:
         return

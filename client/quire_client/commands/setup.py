@@ -73,7 +73,7 @@ def _project(call: Invocation) -> Path:
 
     Raises WorkspaceRefused.
     """
-    from quire_journal.places import WorkspaceRefused
+    from quire_journal.workspaces.layout import WorkspaceRefused
 
     try:
         return call.place.root
@@ -134,7 +134,7 @@ def _message(agent: str, done: str, changed: int, dry: bool) -> str:
 
 
 def _journal_missing(call: Invocation) -> str:
-    from quire_journal.places import WorkspaceRefused
+    from quire_journal.workspaces.layout import WorkspaceRefused
 
     command = "quire up"
     try:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from quire_client import render
 from quire_client.commands.base import Command, Invocation, Option
 from quire_client.progress import Progress
-from quire_journal.locks import running
+from quire_journal.workspaces.lock import running
 
 if TYPE_CHECKING:
     from quire_client.api import Client

@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 from quire_client.calling import waits_s
 from quire_client.failures import NoDaemon
 from quire_journal.model.refusals import Refused
-from quire_journal.places import WorkspaceRefused
+from quire_journal.workspaces.layout import WorkspaceRefused
 
 Answer = dict[str, Any]
 

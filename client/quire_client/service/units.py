@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from quire_journal.model.refusals import Refused
-from quire_journal.places import Place, state_home
+from quire_journal.workspaces.layout import Place, state_home
 
 MARK: Final = "Written by `quire service install`"
 """Stands in every file of ours."""

@@ -17,7 +17,7 @@ from contextlib import suppress
 from quire_daemon.workspace import kernel
 from quire_daemon.workspace.values import HeldOpen, Look, NotRegular, Signature, Vanished
 from quire_journal.model.refusals import Refused
-from quire_journal.mount_ids import mount_of
+from quire_journal.workspaces.mount_id import mount_of
 
 RULES = kernel.BENEATH | kernel.NO_XDEV | kernel.NO_SYMLINKS | kernel.NO_MAGICLINKS
 _ENCODING = sys.getfilesystemencoding()  # as `os.fsencode`, in one call where that takes four

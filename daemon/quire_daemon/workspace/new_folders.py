@@ -15,7 +15,7 @@ from quire_daemon.workspace.making import UNFINISHED, finish
 from quire_daemon.workspace.staging import Staged
 from quire_daemon.workspace.values import Vanished
 from quire_journal.model.refusals import Refused
-from quire_journal.mount_ids import mount_of
+from quire_journal.workspaces.mount_id import mount_of
 
 _INTO: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 

@@ -12,9 +12,9 @@ import shlex
 from pathlib import Path
 from typing import Final
 
-from quire_journal.identities import known_journals, read_identity, workspace_id, write_identity
-from quire_journal.locks import hold_lock, running
-from quire_journal.places import NoFolder, Place, WorkspaceRefused, at_home, place_of, state_home
+from quire_journal.workspaces.identity import known_journals, read_identity, workspace_id, write_identity
+from quire_journal.workspaces.layout import NoFolder, Place, WorkspaceRefused, at_home, place_of, state_home
+from quire_journal.workspaces.lock import hold_lock, running
 
 _NETWORK_FILE_SYSTEMS: Final = frozenset(
     ("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "glusterfs", "lustre", "fuse.sshfs", "fuse.glusterfs")

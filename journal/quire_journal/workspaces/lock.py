@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from quire_journal.places import Place, open_own
+from quire_journal.workspaces.layout import Place, open_own
 
 LOCK_PATIENCE_S: Final = 0.5
 """How long `hold_lock` tries again: readers test the lock by taking it shared for a few microseconds."""
