@@ -27,7 +27,7 @@ from typing import Any, Final, TypeVar
 import quire_client
 from quire_client.__main__ import main
 from quire_daemon import examiner
-from quire_daemon.config import Retention
+from quire_daemon.config.settings import Retention
 from quire_daemon.reserve import Reserve
 
 T = TypeVar("T")

@@ -25,12 +25,12 @@ import msgspec
 
 from quire_daemon.app import App, Ports
 from quire_daemon.call import Incoming, Peer
-from quire_daemon.config import Settings
+from quire_daemon.config.live import InForce
+from quire_daemon.config.settings import Settings
 from quire_daemon.files_now import FilesNow
 from quire_daemon.handlers.base import Decision, Tool, Who, World
 from quire_daemon.handlers.notices import decided
 from quire_daemon.ignore import Ignore
-from quire_daemon.in_force import InForce
 from quire_daemon.logfile import Log
 from quire_daemon.noticed import Coverage
 from quire_daemon.recorder import Recorder

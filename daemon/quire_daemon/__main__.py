@@ -93,8 +93,8 @@ def _check_settings(root: Path) -> int:
 
     For `quire doctor`, which knows nothing of what may stand there.
     """
-    from quire_daemon.settings_files import SettingsFiles
-    from quire_daemon.wrong_settings import BadSettings
+    from quire_daemon.config.errors import BadSettings
+    from quire_daemon.config.files import SettingsFiles
 
     files = SettingsFiles(root)
     try:
@@ -136,18 +136,18 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     from quire_daemon import examining, faults, server, soundness, starting
     from quire_daemon.app import App
     from quire_daemon.clock import SystemClock
+    from quire_daemon.config.errors import BadSettings
+    from quire_daemon.config.files import SettingsFiles
+    from quire_daemon.config.live import InForce
     from quire_daemon.finishing import Finishing
     from quire_daemon.forgotten import bring_back
     from quire_daemon.ignore import Ignore
-    from quire_daemon.in_force import InForce
     from quire_daemon.logfile import Log
     from quire_daemon.recorder import Recorder
     from quire_daemon.recovery import recover
     from quire_daemon.reserve import Reserve
-    from quire_daemon.settings_files import SettingsFiles
     from quire_daemon.withholding import Withholding
     from quire_daemon.workspace import Workspace
-    from quire_daemon.wrong_settings import BadSettings
     from quire_journal.journal import Journal
     from quire_journal.storage.stores import STORES
     from quire_journal.views import replay

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 from quire_daemon import call as calls
 from quire_daemon.call import Call, Incoming, Peer
+from quire_daemon.config.live import InForce
 from quire_daemon.git_trace import pid_start
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Who
@@ -15,7 +16,6 @@ from quire_daemon.handlers.describe import describe_tool
 from quire_daemon.handlers.native import NATIVE_TOOL
 from quire_daemon.handlers.notices import beside
 from quire_daemon.headroom import NEEDED, memory_left
-from quire_daemon.in_force import InForce
 from quire_daemon.logfile import Log
 from quire_daemon.presence import Presence
 from quire_daemon.recorder import Recorder

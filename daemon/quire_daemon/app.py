@@ -42,6 +42,7 @@ from quire_daemon.catching_up import CatchingUp
 from quire_daemon.chores import Chore, Chores
 from quire_daemon.collecting import Collecting
 from quire_daemon.concluding import Concluding
+from quire_daemon.config.live import InForce
 from quire_daemon.deciding import Deciding
 from quire_daemon.exporting import Exporting
 from quire_daemon.files_now import FilesNow
@@ -54,7 +55,6 @@ from quire_daemon.git_writer import GitWriter
 from quire_daemon.handlers.notices import beside
 from quire_daemon.health import SALVAGE_IS_TOLD_NS, Coverage, health, reasons, salvaged
 from quire_daemon.ignore import Ignore
-from quire_daemon.in_force import InForce
 from quire_daemon.jobs import Failed as JobFailed
 from quire_daemon.jobs import Job, Jobs
 from quire_daemon.leasing import Leasing

@@ -26,10 +26,10 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from quire_daemon.config import Retention, policy_of
+from quire_daemon.config.live import InForce
+from quire_daemon.config.settings import Retention, policy_of
 from quire_daemon.dropping import Dropping
 from quire_daemon.examining import copied
-from quire_daemon.in_force import InForce
 from quire_daemon.jobs import Failed, Job
 from quire_daemon.logfile import Log
 from quire_daemon.marking_blobs import Chunk, Marks, Needed

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from typing import Any, Final
 
 from quire_daemon.answering import Answering
-from quire_daemon.in_force import InForce
+from quire_daemon.config.live import InForce
 from quire_daemon.performing import MANY, Done, Failed, InPart, Outcome, Overtaken, Performing
 from quire_daemon.recorder import Recorder
 from quire_daemon.trouble import Trouble

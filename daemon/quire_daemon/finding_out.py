@@ -10,8 +10,8 @@ from typing import Final
 
 from quire_daemon.answering import Answering
 from quire_daemon.call import Call
+from quire_daemon.config.live import InForce
 from quire_daemon.gather import RETRY_S
-from quire_daemon.in_force import InForce
 from quire_daemon.recorder import Recorder
 from quire_daemon.search import Search
 from quire_daemon.searching import Searching

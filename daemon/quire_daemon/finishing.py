@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from quire_daemon.config import Policy
+from quire_daemon.config.settings import Policy
 from quire_daemon.crawl import MOST_LISTED, all_in
 from quire_daemon.displaced import Withheld, note_theirs, nothing_is_withheld
 from quire_daemon.handlers.base import Clear, FileNow, Write, names

@@ -15,10 +15,10 @@ from typing import Final
 import msgspec
 
 from quire_daemon.ahead import ReadAhead
-from quire_daemon.config import Settings
+from quire_daemon.config.live import InForce
+from quire_daemon.config.settings import Settings
 from quire_daemon.crawl import is_bare
 from quire_daemon.ignore import Ignore
-from quire_daemon.in_force import InForce
 from quire_daemon.linked import Names
 from quire_daemon.reconcile import OnDisk, Seen, difference
 from quire_daemon.recorder import Recorder

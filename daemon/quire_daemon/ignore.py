@@ -32,9 +32,9 @@ import msgspec
 from pathspec.patterns.gitignore import GitIgnorePatternError
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
+from quire_daemon.config.globs import linear
 from quire_daemon.crawl import OUR_LIMITS
 from quire_daemon.git_head import git_folder
-from quire_daemon.globs import linear
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.probe import can_openat2
 

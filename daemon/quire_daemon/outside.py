@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from quire_daemon.ahead import Ahead
 from quire_daemon.comparing import Compared
-from quire_daemon.config import WORKSPACE_FILE
+from quire_daemon.config.settings import WORKSPACE_FILE
 from quire_daemon.crawl import crawl
 from quire_daemon.gather import RETRY_S, BeingWritten, Gather, HeldOpen, Observation
 from quire_daemon.jobs import StartJob

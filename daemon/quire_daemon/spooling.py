@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from quire_daemon.clock import Clock
-from quire_daemon.in_force import InForce
+from quire_daemon.config.live import InForce
 from quire_daemon.logfile import Log
 from quire_daemon.server import Server
 from quire_daemon.spool import Spool

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from quire_daemon.config.live import InForce
 from quire_daemon.ignore import Ignore
-from quire_daemon.in_force import InForce
 from quire_daemon.recorder import Recorder
 from quire_journal.maintenance import secret_scan
 from quire_journal.model.ids import blob_id

@@ -14,9 +14,9 @@ import msgspec
 from quire_daemon.app import App
 from quire_daemon.call import Incoming, Peer
 from quire_daemon.clock import SystemClock
-from quire_daemon.config import Settings
+from quire_daemon.config.live import InForce
+from quire_daemon.config.settings import Settings
 from quire_daemon.ignore import Ignore
-from quire_daemon.in_force import InForce
 from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.reserve import Reserve

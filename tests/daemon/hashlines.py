@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memory_daemon import MemoryDaemon
-from quire_daemon.config import Settings
+from quire_daemon.config.settings import Settings
 from quire_journal.text.line_hash import line_id
 
 FIVE = "one\ntwo\nthree\nfour\nfive\n"

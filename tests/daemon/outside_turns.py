@@ -12,11 +12,11 @@ import msgspec
 from in_turn import JobsInTurn
 
 from quire_daemon.ahead import ReadAhead
-from quire_daemon.config import Settings
+from quire_daemon.config.live import InForce
+from quire_daemon.config.settings import Settings
 from quire_daemon.files_now import FilesNow
 from quire_daemon.gather import Gather, Observation
 from quire_daemon.ignore import Ignore
-from quire_daemon.in_force import InForce
 from quire_daemon.mounts import Mounts
 from quire_daemon.noticed import Batch
 from quire_daemon.outside import Outside

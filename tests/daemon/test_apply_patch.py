@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from patches import envelope, update
 
 from memory_daemon import MemoryDaemon
-from quire_daemon.config import Settings
+from quire_daemon.config.settings import Settings
 from quire_daemon.handlers.apply_patch import PATCH_TOOL
 from quire_daemon.handlers.undo import UNDO_TOOL
 from quire_journal.model.events import EditRefused, FileWritten

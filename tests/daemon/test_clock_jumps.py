@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from daemon_turns import Daemon
 
-from quire_daemon.config import Retention, Settings
+from quire_daemon.config.settings import Retention, Settings
 
 YEAR_S = 365 * 24 * 3600.0
 

@@ -12,9 +12,9 @@ from msgspec import msgpack
 
 from quire_daemon.clock import SystemClock
 from quire_daemon.collecting import Asked, Collecting, due, usage, warnings
-from quire_daemon.config import Retention, Settings
+from quire_daemon.config.live import InForce
+from quire_daemon.config.settings import Retention, Settings
 from quire_daemon.dropping import ALONE_S
-from quire_daemon.in_force import InForce
 from quire_daemon.jobs import Failed, Job, brought, ended
 from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder

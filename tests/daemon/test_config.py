@@ -11,10 +11,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from quire_daemon.config import Hooks, Settings, in_force, load, policy_of
+from quire_daemon.config.errors import BadSettings
+from quire_daemon.config.files import SettingsFiles
+from quire_daemon.config.settings import Hooks, Settings, in_force, load, policy_of
 from quire_daemon.ignore import Ignore
-from quire_daemon.settings_files import SettingsFiles
-from quire_daemon.wrong_settings import BadSettings
 
 
 def test_without_files_the_defaults_hold() -> None:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from memory_daemon import MemoryDaemon
-from quire_daemon.config import Settings
+from quire_daemon.config.settings import Settings
 
 pytest.register_assert_rewrite("contracts.conformance")
 from contracts.conformance import CASES, options, require  # noqa: E402

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memory_daemon import MemoryDaemon, lines
-from quire_daemon.config import Limits, Settings, load
+from quire_daemon.config.settings import Limits, Settings, load
 from quire_daemon.dialects.matching import MOST_EDITS, MOST_REPLACEMENTS
 from quire_daemon.dialects.replacing import MOST_SPLICES
 from quire_daemon.handlers import TOOLS

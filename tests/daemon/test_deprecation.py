@@ -19,7 +19,7 @@ from freezegun import freeze_time
 import quire_daemon
 from memory_daemon import SECOND, MemoryDaemon
 from quire_daemon.clock import SystemClock
-from quire_daemon.config import Dialects, EditDialect, Settings
+from quire_daemon.config.settings import Dialects, EditDialect, Settings
 from quire_journal.text.line_hash import hash8
 
 BEGAN = datetime(2026, 1, 5, 12, tzinfo=UTC)

@@ -10,14 +10,14 @@ from typing import Any, get_args
 import pytest
 
 from memory_daemon import MemoryDaemon
-from quire_daemon.config import Dialect, Mcp, Settings, load
+from quire_daemon.config.errors import BadSettings
+from quire_daemon.config.settings import Dialect, Mcp, Settings, load
 from quire_daemon.dialects import DIALECTS
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.describe import NATURES, DescribeParams, answer, offered
 from quire_daemon.manuals.summary import MOST, ascii_text, summary
 from quire_daemon.schemas import flat
 from quire_daemon.services import SERVICES
-from quire_daemon.wrong_settings import BadSettings
 
 ALL = Settings(mcp=Mcp(dialects=get_args(Dialect)))
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_daemon import MemoryDaemon
-from quire_daemon.config import Dialects, HashlineDialect, Settings
+from quire_daemon.config.settings import Dialects, HashlineDialect, Settings
 from quire_journal.model.events import FileDeleted, FileMoved, FileWritten
 from quire_journal.text.line_hash import hash8, line_id
 

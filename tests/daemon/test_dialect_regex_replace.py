@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memory_daemon import MemoryDaemon, lines
-from quire_daemon.config import Limits, Settings, load
+from quire_daemon.config.settings import Limits, Settings, load
 from quire_daemon.dialects.base import Sight
 from quire_daemon.dialects.regex_replace import RegexParams, planning
 from quire_daemon.handlers.regex_replace import REGEX_TOOL

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from quire_daemon.config import Dialects, EditDialect, Settings
+from quire_daemon.config.settings import Dialects, EditDialect, Settings
 from quire_daemon.dialects.base import Plan, Sight
 from quire_daemon.dialects.edit import EditParams, plan
 from quire_journal.model.refusals import Refused

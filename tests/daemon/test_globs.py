@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec
 
 import live
-from quire_daemon import globs
+from quire_daemon.config import globs
 from quire_daemon.ignore import _compile
 
 NAMES = st.text("ab", min_size=1, max_size=5)

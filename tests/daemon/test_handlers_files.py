@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memory_daemon import MemoryDaemon
-from quire_daemon.config import Capture, Settings
+from quire_daemon.config.settings import Capture, Settings
 from quire_journal.model.events import FileDeleted, FileMoved
 
 FIVE = "one 1\ntwo 2\nthree 3\nfour 4\nfive 5\n"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memory_daemon import MemoryDaemon, lines
-from quire_daemon.config import Hooks, Settings
+from quire_daemon.config.settings import Hooks, Settings
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Who
 from quire_daemon.handlers.bursts import BURST_TOOL

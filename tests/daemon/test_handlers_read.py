@@ -9,7 +9,7 @@ import pytest
 
 import live
 from memory_daemon import MemoryDaemon
-from quire_daemon.config import Limits, Settings
+from quire_daemon.config.settings import Limits, Settings
 from quire_journal.model.events import ReadServed
 from quire_journal.text.line_hash import hash8, line_id
 

@@ -10,7 +10,7 @@ import pytest
 from clocks import SetClock
 
 from quire_daemon.call import Call, Incoming, Peer
-from quire_daemon.config import Settings
+from quire_daemon.config.settings import Settings
 from quire_daemon.connections import LOOK_S
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import FileNow, Who, World

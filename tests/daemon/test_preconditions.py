@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memory_daemon import MemoryDaemon
-from quire_daemon.config import Limits, Settings
+from quire_daemon.config.settings import Limits, Settings
 
 EDIT: dict[str, Any] = {"path": "f.txt", "old_text": "a", "new_text": "b"}
 DELETE = {"path": "f.txt"}

@@ -10,8 +10,8 @@ import pytest
 
 from memory_daemon import MemoryDaemon
 from quire_daemon.call import Call
-from quire_daemon.config import Settings
-from quire_daemon.in_force import InForce
+from quire_daemon.config.live import InForce
+from quire_daemon.config.settings import Settings
 from quire_daemon.jobs import Failed, Job, brought, ended
 from quire_daemon.services.purge import PURGE, PurgeParams
 from quire_journal.model.events import FOLDER, OutsideWritten

@@ -11,14 +11,14 @@ import pytest
 from clocks import SetClock
 
 from quire_daemon.call import Call
-from quire_daemon.config import Settings
+from quire_daemon.config.live import InForce
+from quire_daemon.config.settings import Settings
 from quire_daemon.files_now import FilesNow
 from quire_daemon.finishing import Finishing
 from quire_daemon.gather import Gather
 from quire_daemon.handlers.base import Who, World
 from quire_daemon.handlers.hashline_edit import HASHLINE_TOOL, HashlineParams
 from quire_daemon.ignore import Ignore
-from quire_daemon.in_force import InForce
 from quire_daemon.logfile import Log
 from quire_daemon.outside import Outside
 from quire_daemon.performing import Done, Outcome, Overtaken, Performing

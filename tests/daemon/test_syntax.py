@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from memory_daemon import MemoryDaemon
 from quire_daemon import parsing, safety
-from quire_daemon.config import Safety, Settings
+from quire_daemon.config.settings import Safety, Settings
 from quire_daemon.parsing import Trees
 from quire_daemon.syntax import JUDGED_BYTES, LANGUAGES, LEFT_ALONE_S, Grammars
 from quire_journal.text.line_diff import diff

@@ -6,7 +6,7 @@ import pytest
 from undoings import START, daemon_with, only_file
 
 from memory_daemon import MemoryDaemon, lines
-from quire_daemon.config import Policy, Settings
+from quire_daemon.config.settings import Policy, Settings
 from quire_daemon.handlers.undo import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
 from quire_journal.model.events import (
     FOLDER,

@@ -17,7 +17,7 @@ from swapping import Steps, in_tmp, settle
 import rights
 from checkout import do, file_now, put
 from disks import mounted, small_disk
-from quire_daemon.config import Policy
+from quire_daemon.config.settings import Policy
 from quire_daemon.handlers.base import FileNow, Move, Put, Remove
 from quire_daemon.workspace import Lost, Swapped, Workspace, own_folder
 from quire_journal.model.refusals import Refused

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from quire_daemon.config import Policy
+from quire_daemon.config.settings import Policy
 from quire_daemon.workspace import Vanished, Workspace
 from quire_daemon.workspace.places import fold
 from quire_journal.model.refusals import Refused

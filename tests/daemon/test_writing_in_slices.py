@@ -14,14 +14,14 @@ import msgspec
 import pytest
 
 from quire_daemon.call import Call, Incoming, NotYet, Peer
-from quire_daemon.config import Settings
+from quire_daemon.config.live import InForce
+from quire_daemon.config.settings import Settings
 from quire_daemon.files_now import FilesNow
 from quire_daemon.finishing import Finishing
 from quire_daemon.gather import BeingWritten, Gather
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Decision, Put, Who
 from quire_daemon.ignore import Ignore
-from quire_daemon.in_force import InForce
 from quire_daemon.logfile import Log
 from quire_daemon.looking import Looking
 from quire_daemon.performing import (

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.config import EditDialect
+from quire_daemon.config.settings import EditDialect
 from quire_daemon.dialects.base import Sight
 from quire_journal.model.phrasing import counted
 from quire_journal.text.line_hash import FULL_DIGITS, SHOWN_DIGITS, LineHashes, is_poor

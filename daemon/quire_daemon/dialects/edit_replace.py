@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from quire_daemon.config import Settings
+from quire_daemon.config.settings import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
 from quire_daemon.dialects.matching import count_of, require_few
 from quire_daemon.dialects.named_file import NamedFile

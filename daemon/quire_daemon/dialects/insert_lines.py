@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from quire_daemon.config import Settings
+from quire_daemon.config.settings import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Proof, Sight
 from quire_daemon.dialects.named_file import NamedFile
 from quire_daemon.manuals.insert_lines import MANUAL

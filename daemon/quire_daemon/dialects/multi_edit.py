@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.config import Settings
+from quire_daemon.config.settings import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
 from quire_daemon.dialects.edit_replace import empty_old_text, left_over
 from quire_daemon.dialects.matching import require_searchable

@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from quire_daemon.config import Settings
+from quire_daemon.config.settings import Settings
 from quire_daemon.safety import Grammars, no_grammars
 from quire_daemon.search import Answer, Search
 from quire_journal.history.history import History

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.arguments import Writing
-from quire_daemon.config import Settings
+from quire_daemon.config.settings import Settings
 from quire_daemon.dialects import hashline_edit
 from quire_daemon.handlers.base import Decision, Tool, World, no_paths
 from quire_daemon.handlers.manual import MANUALS, MOST_SHOWN

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from quire_daemon import globs
+from quire_daemon.config import globs
 from quire_journal.history.history import History
 from quire_journal.model.events import REGULAR
 from quire_journal.model.line_ranges import LineRange, merge_ranges

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon import globs
+from quire_daemon.config import globs
 from quire_journal.history.history import History
 from quire_journal.model.events import BY_KIND, FOLDER, BytesDisplaced, WriterIntroduced, paths_of
 from quire_journal.model.ids import OUTSIDE, inside_escaped, is_escaped, journal_path, percent_escaped, unescaped

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.config import Settings
+from quire_daemon.config.settings import Settings
 from quire_daemon.dialects import DIALECTS
 from quire_daemon.handlers.base import Decision, Tool, World, no_paths
 from quire_daemon.manuals import apply_patch, delete_file, move_file, read_file, write_file, writing

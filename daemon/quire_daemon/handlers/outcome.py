@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon import safety
-from quire_daemon.config import Safety
+from quire_daemon.config.settings import Safety
 from quire_daemon.handlers.base import Decision, FileNow, Move, Put, Remove, World, Write
 from quire_daemon.handlers.localised import localised_diff
 from quire_daemon.handlers.news import news

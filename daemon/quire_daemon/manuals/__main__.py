@@ -6,7 +6,7 @@ import sys
 
 import msgspec
 
-from quire_daemon.config import Settings
+from quire_daemon.config.settings import Settings
 from quire_daemon.handlers.manual import answer
 from quire_journal.model.refusals import Refused
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from quire_daemon.config import Policy
+from quire_daemon.config.settings import Policy
 from quire_daemon.handlers.base import Write
 from quire_daemon.workspace import aside, kernel, probe
 from quire_daemon.workspace.blanks import Blanks

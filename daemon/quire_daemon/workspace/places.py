@@ -18,8 +18,8 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.config import Policy
-from quire_daemon.globs import matches
+from quire_daemon.config.globs import matches
+from quire_daemon.config.settings import Policy
 from quire_daemon.workspace.confine import Beneath, refusal
 from quire_daemon.workspace.values import HeldOpen, Look, NoPath, NotRegular, Place, Vanished
 from quire_journal.model.refusals import Refused

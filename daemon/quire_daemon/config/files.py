@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import Final
 
-from quire_daemon.config import Settings, load
-from quire_daemon.wrong_settings import BadSettings
+from quire_daemon.config.errors import BadSettings
+from quire_daemon.config.settings import Settings, load
 from quire_journal.workspaces.layout import settings_files
 
 MOST_BYTES: Final = 1 << 20

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from quire_daemon.wrong_settings import not_fitting, not_toml, wrong_at
+from quire_daemon.config.errors import not_fitting, not_toml, wrong_at
 from quire_journal.maintenance import retention as keeping
 from quire_journal.model import path_map
 
@@ -326,7 +326,7 @@ def _value(settings: Settings, dotted: str) -> Any:
 def _check_glob(glob: str, name: str, text: str | None) -> None:
     if not glob or glob.startswith("!"):
         return  # says nothing, and gives no right back
-    from quire_daemon.globs import matches  # hardly any settings forbid something
+    from quire_daemon.config.globs import matches  # hardly any settings forbid something
 
     try:
         matches(glob)

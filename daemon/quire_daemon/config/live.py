@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from quire_daemon.config import Settings, in_force
-from quire_daemon.settings_files import SettingsFiles
-from quire_daemon.wrong_settings import BadSettings
+from quire_daemon.config.errors import BadSettings
+from quire_daemon.config.files import SettingsFiles
+from quire_daemon.config.settings import Settings, in_force
 
 
 class InForce:

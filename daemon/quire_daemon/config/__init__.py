@@ -1,0 +1,1 @@
+"""Config: settings, the files they come from, globs, and errors in them."""
