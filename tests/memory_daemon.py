@@ -36,8 +36,8 @@ from quire_daemon.noticed import Coverage
 from quire_daemon.recorder import Recorder
 from quire_daemon.reserve import Reserve
 from quire_daemon.safety import Faults, no_grammars
-from quire_daemon.search import Answer, Search, run
 from quire_daemon.syntax import Grammars
+from quire_daemon.workers.regex.job import Answer, Search, run
 from quire_daemon.workspace import HOME, Protection, Signature, Workspace
 from quire_journal.history.history import History
 from quire_journal.journal import Journal

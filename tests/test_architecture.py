@@ -58,7 +58,7 @@ DECISIONS = (
     "quire_daemon.replies",
     "quire_daemon.safety",
     "quire_daemon.schemas",
-    "quire_daemon.search",
+    "quire_daemon.workers.regex.job",
 )
 """The parts of the daemon that decide: values in, values out."""
 

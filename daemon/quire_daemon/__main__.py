@@ -133,7 +133,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     # Imported here: `quired --version` and a refused start need none of it. What is made meanwhile stays, and the
     # collector of cycles went through it again and again: an eighth of the time of a start.
     gc.disable()
-    from quire_daemon import examining, faults, server, soundness, starting
+    from quire_daemon import examining, faults, server, soundness
     from quire_daemon.app import App
     from quire_daemon.clock import SystemClock
     from quire_daemon.config.errors import BadSettings
@@ -147,6 +147,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     from quire_daemon.recovery import recover
     from quire_daemon.reserve import Reserve
     from quire_daemon.withholding import Withholding
+    from quire_daemon.workers import process
     from quire_daemon.workspace import Workspace
     from quire_journal.journal import Journal
     from quire_journal.storage.stores import STORES
@@ -156,8 +157,8 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     gc.enable()
     os.umask(0o077)
     server.raise_file_limit()
-    starting.require_threads()
-    starting.require_files()
+    process.require_threads()
+    process.require_files()
 
     settings_files = SettingsFiles(place.root)
     try:

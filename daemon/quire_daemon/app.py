@@ -55,8 +55,6 @@ from quire_daemon.git_writer import GitWriter
 from quire_daemon.handlers.notices import beside
 from quire_daemon.health import SALVAGE_IS_TOLD_NS, Coverage, health, reasons, salvaged
 from quire_daemon.ignore import Ignore
-from quire_daemon.jobs import Failed as JobFailed
-from quire_daemon.jobs import Job, Jobs
 from quire_daemon.leasing import Leasing
 from quire_daemon.logfile import Log
 from quire_daemon.looking import Looking
@@ -68,7 +66,6 @@ from quire_daemon.presence import Presence
 from quire_daemon.recorder import Recorder
 from quire_daemon.reserve import Reserve
 from quire_daemon.scanning import RULES
-from quire_daemon.searching import Searching
 from quire_daemon.server import Server, listen
 from quire_daemon.services import SERVICES
 from quire_daemon.spooling import Spooling
@@ -78,6 +75,9 @@ from quire_daemon.thinker import Thinker
 from quire_daemon.trouble import Trouble
 from quire_daemon.waiting import Waiting
 from quire_daemon.watcher import Watcher
+from quire_daemon.workers.pool import Failed as JobFailed
+from quire_daemon.workers.pool import Job, Jobs
+from quire_daemon.workers.regex.client import Searching
 from quire_daemon.workspace import Workspace
 from quire_journal import VERSION
 from quire_journal.model.events import WorkspaceOpened

@@ -30,11 +30,11 @@ from quire_daemon.config.live import InForce
 from quire_daemon.config.settings import Retention, policy_of
 from quire_daemon.dropping import Dropping
 from quire_daemon.examining import copied
-from quire_daemon.jobs import Failed, Job
 from quire_daemon.logfile import Log
 from quire_daemon.marking_blobs import Chunk, Marks, Needed
-from quire_daemon.pacing import Breather, Paced
 from quire_daemon.recorder import Recorder
+from quire_daemon.workers.pool import Failed, Job
+from quire_daemon.workers.throttle import Breather, Paced
 from quire_journal.history.points import rfc3339
 from quire_journal.maintenance.retention import Policy, duration_ns
 from quire_journal.model.events import BytesGone, RetentionApplied

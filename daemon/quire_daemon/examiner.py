@@ -25,9 +25,9 @@ from typing import Any, Final, NoReturn, TextIO
 
 import msgspec
 
-from quire_daemon.child import die_with
 from quire_daemon.clock import Clock, SystemClock
-from quire_daemon.pacing import Breather
+from quire_daemon.workers.pipe import die_with
+from quire_daemon.workers.throttle import Breather
 from quire_journal.integrity.checker import Finding, check
 from quire_journal.integrity.lmdb_pages import Pages
 from quire_journal.integrity.quick_check import check_end

@@ -18,7 +18,7 @@ from typing import IO, Any, Final, Protocol
 import msgspec
 
 from quire_daemon.examiner import PAGES, CopyTask, Task, be_forked
-from quire_daemon.starting import Piped, last_words, program
+from quire_daemon.workers.process import Piped, last_words, program
 from quire_journal.model.records import Damaged
 from quire_journal.storage.port import StoreFailed
 

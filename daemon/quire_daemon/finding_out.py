@@ -13,8 +13,8 @@ from quire_daemon.call import Call
 from quire_daemon.config.live import InForce
 from quire_daemon.gather import RETRY_S
 from quire_daemon.recorder import Recorder
-from quire_daemon.search import Search
-from quire_daemon.searching import Searching
+from quire_daemon.workers.regex.client import Searching
+from quire_daemon.workers.regex.job import Search
 from quire_journal.model.refusals import Refused
 
 MOST_ASKED: Final = 5  # times that one call asks, because the file changed meanwhile, before it is told `busy`

@@ -10,13 +10,13 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from quire_daemon.clock import Clock
-from quire_daemon.jobs import Jobs
 from quire_daemon.logfile import Log
 from quire_daemon.performing import Performing
 from quire_daemon.reserve import Reserve
 from quire_daemon.server import Server
 from quire_daemon.services.base import Host
 from quire_daemon.trouble import Trouble
+from quire_daemon.workers.pool import Jobs
 from quire_daemon.workspace import Protection, Workspace
 from quire_journal import FORMAT, VERSION, WIRE
 from quire_journal.history.points import rfc3339, to_the_second

@@ -16,7 +16,6 @@ from quire_daemon.comparing import Compared
 from quire_daemon.config.settings import WORKSPACE_FILE
 from quire_daemon.crawl import crawl
 from quire_daemon.gather import RETRY_S, BeingWritten, Gather, HeldOpen, Observation
-from quire_daemon.jobs import StartJob
 from quire_daemon.linked import Linked, several_names
 from quire_daemon.mounts import Mounts
 from quire_daemon.named import Named
@@ -25,6 +24,7 @@ from quire_daemon.reading_ahead import ReadingAhead
 from quire_daemon.reconcile import Renames, Seen, with_moves
 from quire_daemon.scanning import MOUNTS, OVERFLOW, RULES, Scanning
 from quire_daemon.watcher import Watcher
+from quire_daemon.workers.pool import StartJob
 from quire_daemon.workspace import Signature
 from quire_journal.model.events import FOLDER, OutsideDeleted, OutsideWritten, WatchLost, path_after
 from quire_journal.model.evidence import READ, SCANNED, WATCHED

@@ -23,9 +23,9 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.child import die_with, framed, received
-from quire_daemon.jobs import Cancellation
-from quire_daemon.starting import Piped, last_words, program
+from quire_daemon.workers.pipe import die_with, framed, received
+from quire_daemon.workers.pool import Cancellation
+from quire_daemon.workers.process import Piped, last_words, program
 from quire_journal.maintenance import purge
 from quire_journal.maintenance.multi_search import AnyOf
 from quire_journal.maintenance.purge import Change, Found, Looking, Texts, Wanted

@@ -22,9 +22,9 @@ from typing import IO, Any, Final
 import msgspec
 
 from quire_daemon.ahead import ReadAhead
-from quire_daemon.child import framed, received
 from quire_daemon.clock import SystemClock
-from quire_daemon.starting import Piped, program
+from quire_daemon.workers.pipe import framed, received
+from quire_daemon.workers.process import Piped, program
 from quire_daemon.workspace import HeldOpen, Image, NotRegular, Protection, Signature, TooLarge, Vanished
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.reading import Reading

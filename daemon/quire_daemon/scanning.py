@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 
 from quire_daemon.comparing import Compared, NotMounted, compare_all
 from quire_daemon.gather import Gather
-from quire_daemon.jobs import StartJob
 from quire_daemon.watcher import Watcher
+from quire_daemon.workers.pool import StartJob
 from quire_journal.history.path_cache import PathNames
 from quire_journal.model.events import WorkspaceScanned
 from quire_journal.model.evidence import CAPTURED, SCANNED

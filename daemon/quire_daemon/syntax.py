@@ -21,7 +21,7 @@ import msgspec
 import xxhash
 
 from quire_daemon.safety import no_faults
-from quire_daemon.starting import Command, program, wired
+from quire_daemon.workers.process import Command, program, wired
 from quire_journal.text.text import Text, shown
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
 from quire_daemon.call import Call, NotYet, Thought
-from quire_daemon.fiber import Fiber, Pause
 from quire_daemon.gather import RETRY_S
 from quire_daemon.recorder import Recorder
+from quire_daemon.workers.fiber import Fiber, Pause
 from quire_journal.history.history import History
 from quire_journal.model.pause_points import pause, pausing
 from quire_journal.storage.port import Reading

@@ -19,11 +19,11 @@ from quire_daemon.finding_out import FindingOut
 from quire_daemon.gather import RETRY_S
 from quire_daemon.handlers.notices import FIELD, beside
 from quire_daemon.recorder import Recorder
-from quire_daemon.search import NeedsSearch
 from quire_daemon.services.shutdown import SHUTDOWN
 from quire_daemon.thinker import Thinker
 from quire_daemon.trouble import Trouble
 from quire_daemon.under_way import Going, UnderWay
+from quire_daemon.workers.regex.job import NeedsSearch
 from quire_journal.model.refusals import Refused
 
 MOST_CALLS: Final = 4096  # that wait

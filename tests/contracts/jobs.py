@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from quire_daemon.jobs import Cancellation, Failed, Guarded, Job
+from quire_daemon.workers.pool import Cancellation, Failed, Guarded, Job
 
 
 class Loop:
@@ -24,7 +24,7 @@ class Loop:
 
 
 class JobsContract:
-    """The promises of `quire_daemon.jobs.Jobs`."""
+    """The promises of `quire_daemon.workers.pool.Jobs`."""
 
     def take(self, guarded: Guarded, work: Job, what: str, failed: Failed | None) -> None:
         """Start it, wait for its end, and take its result."""

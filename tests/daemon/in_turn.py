@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
-from quire_daemon.jobs import Failed, Guarded, Job, brought, ended
+from quire_daemon.workers.pool import Failed, Guarded, Job, brought, ended
 
 
 class JobsInTurn:
-    """As `quire_daemon.jobs.Jobs`; both pass one contract suite."""
+    """As `quire_daemon.workers.pool.Jobs`; both pass one contract suite."""
 
     def __init__(self, guarded: Guarded) -> None:
         self._guarded = guarded

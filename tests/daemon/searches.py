@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Protocol
 
-from quire_daemon.search import Answer, Search
+from quire_daemon.workers.regex.job import Answer, Search
 
 LONG_MS = 30_000  # a limit that only a hang would reach
 FOR_EVER = r"(a|aa)+$"
@@ -99,6 +99,6 @@ def children() -> set[int]:
             command = (entry / "cmdline").read_bytes()
         except OSError:
             continue
-        if int(stat.rpartition(")")[2].split()[1]) == os.getpid() and b"quire_daemon.searcher" in command:
+        if int(stat.rpartition(")")[2].split()[1]) == os.getpid() and b"quire_daemon.workers.regex.worker" in command:
             found.add(int(entry.name))
     return found

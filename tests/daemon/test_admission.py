@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from quire_daemon import starting
 from quire_daemon.admission import IDLE_S, LEAVING, MOST_CONNECTIONS, SPARE, STRANGER_S, Seen, room, to_leave
 from quire_daemon.server import Server, listen
+from quire_daemon.workers import process
 from quire_journal.model.limits import reached
 
 
@@ -89,11 +89,11 @@ def test_a_start_without_threads_or_files_to_be_had_is_told() -> None:
     before = threading.stack_size(1 << 46)  # no process has room for that
     try:
         with pytest.raises(RuntimeError) as no_thread:
-            starting.require_threads()
+            process.require_threads()
     finally:
         threading.stack_size(before)
     with pytest.raises(OSError, match="needs 4611686018427387904 open files") as no_file:
-        starting.require_files(1 << 62)
+        process.require_files(1 << 62)
     assert [reached(no_thread.value), reached(no_file.value)] == ["threads", "descriptors"]
-    starting.require_threads()
-    starting.require_files()
+    process.require_threads()
+    process.require_files()

@@ -15,10 +15,10 @@ from quire_daemon.collecting import Asked, Collecting, due, usage, warnings
 from quire_daemon.config.live import InForce
 from quire_daemon.config.settings import Retention, Settings
 from quire_daemon.dropping import ALONE_S
-from quire_daemon.jobs import Failed, Job, brought, ended
 from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.reserve import Reserve
+from quire_daemon.workers.pool import Failed, Job, brought, ended
 from quire_journal.journal import Journal
 from quire_journal.model.events import FileWritten, WriterIntroduced, WritesSettled
 from quire_journal.model.ids import WriterId, blob_id

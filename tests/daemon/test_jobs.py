@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from in_turn import JobsInTurn
 
-from quire_daemon.jobs import Failed, Guarded, Job, Jobs
+from quire_daemon.workers.pool import Failed, Guarded, Job, Jobs
 
 pytest.register_assert_rewrite("contracts.jobs")
 from contracts.jobs import JobsContract, Loop  # noqa: E402

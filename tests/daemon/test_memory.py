@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from daemon_turns import Daemon
 
-from quire_daemon.fiber import Fiber, Pause
 from quire_daemon.texts import weight
+from quire_daemon.workers.fiber import Fiber, Pause
 from quire_journal.storage.lru import Recent
 from quire_journal.text.line_hash import LineHashes, hash8
 from quire_journal.text.text import Text

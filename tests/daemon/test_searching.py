@@ -19,8 +19,18 @@ from hypothesis import strategies as st
 from searches import LONG_MS, Loop, Poll, children, endless, search
 
 from quire_daemon.dialects.replacing import replaced
-from quire_daemon.search import Answer, BadPattern, BadReplacement, Failed, Found, Search, TimedOut, TooLarge, run
-from quire_daemon.searching import Searching
+from quire_daemon.workers.regex.client import Searching
+from quire_daemon.workers.regex.job import (
+    Answer,
+    BadPattern,
+    BadReplacement,
+    Failed,
+    Found,
+    Search,
+    TimedOut,
+    TooLarge,
+    run,
+)
 from quire_journal.text.splice import apply
 from quire_journal.text.text import Text
 
@@ -295,7 +305,7 @@ def test_the_process_ends_with_whoever_started_it_even_in_a_search() -> None:
     code = """if True:
         import os, sys
         from searches import LONG_MS, Loop, Poll, children, endless, search
-        from quire_daemon.searching import Searching
+        from quire_daemon.workers.regex.client import Searching
         poll = Poll()
         loop = Loop(Searching(poll), poll)
         loop.one(search("a", "a"))

@@ -9,11 +9,11 @@ import pytest
 
 from quire_daemon.call import Call, Incoming, NotYet, Peer
 from quire_daemon.clock import SystemClock
-from quire_daemon.fiber import Dropped, Fiber, Pause
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Who
 from quire_daemon.recorder import Recorder
 from quire_daemon.thinker import MOST_FIBERS, SLICE_S, TRIED_S, Thinker
+from quire_daemon.workers.fiber import Dropped, Fiber, Pause
 from quire_journal.history.history import History
 from quire_journal.journal import Journal
 from quire_journal.model.events import EditRefused

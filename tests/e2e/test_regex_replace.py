@@ -81,7 +81,7 @@ def works(client: quire_client.Client) -> dict[str, Any]:
 def searching(at: live.Live, client: quire_client.Client, pool: ThreadPoolExecutor) -> tuple[Future[Any], int]:
     """A call whose pattern does not end, and the process that is busy with it."""
     works(client)
-    (pid,) = at.programs("searcher")
+    (pid,) = at.programs("workers.regex.worker")
     spent = _computed_ns(pid)
     call = pool.submit(client.call, "regex_replace", ENDLESS)
     live.eventually("the search runs", lambda: _computed_ns(pid) > spent + 20_000_000)
@@ -96,12 +96,12 @@ def _computed_ns(pid: int) -> int:
 def test_a_pattern_that_does_not_end_is_stopped_at_its_limit(hasty: live.Live) -> None:
     with hasty.connect("ada") as ada, hasty.connect("ben", "s2") as ben:
         works(ada)
-        (before,) = hasty.programs("searcher")
+        (before,) = hasty.programs("workers.regex.worker")
         refused = live.refused(ada.call("regex_replace", ENDLESS), "regex_timeout")
         assert refused["limit_ms"] == SOON_MS
         assert hasty.read("endless.txt") == b"a" * 60 + b"!\n"
         assert works(ben)["replacements_made"] == 1
-        (after,) = hasty.programs("searcher")
+        (after,) = hasty.programs("workers.regex.worker")
         assert after != before
 
 
@@ -119,14 +119,14 @@ def test_a_search_ends_when_its_caller_has_waited_long_enough(shared: live.Live,
     with shared.connect("ben", "s2") as ben:
         for patience_s in (0.4, 2, 8):  # on a busy machine the time may be over before anything has begun
             works(ben)
-            (pid,) = shared.programs("searcher")
+            (pid,) = shared.programs("workers.regex.worker")
             with shared.connect("ada", timeout_s=patience_s) as ada:
                 if given_up_by_its_caller(shared, pool.submit(ada.call, "regex_replace", ENDLESS), pid):
                     break
         else:
             pytest.fail("no search was seen to run before its caller had waited long enough")
         works(ben)
-        assert shared.programs("searcher") != [pid]
+        assert shared.programs("workers.regex.worker") != [pid]
 
 
 def given_up_by_its_caller(at: live.Live, call: Future[Any], pid: int) -> bool:

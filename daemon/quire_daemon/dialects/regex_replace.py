@@ -1,7 +1,7 @@
 """The `regex_replace` dialect: what a regular expression matches is replaced (seed 001). The pattern is the proof.
 
 Python's `re`, on the text with LF at its line ends; `^` and `$` are at each line. The plan only reads what came of the
-search (`quire_daemon.search`), which runs elsewhere and can be stopped.
+search (`quire_daemon.workers.regex.job`), which runs elsewhere and can be stopped.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from quire_daemon.dialects.matching import require_few
 from quire_daemon.dialects.named_file import NamedFile
 from quire_daemon.dialects.replacing import replaced
 from quire_daemon.manuals.regex_replace import MANUAL
-from quire_daemon.search import (
+from quire_daemon.workers.regex.job import (
     NO_TEXT,
     Answer,
     BadPattern,

@@ -15,7 +15,7 @@ import msgspec
 
 from quire_daemon.config.settings import Settings
 from quire_daemon.safety import Grammars, no_grammars
-from quire_daemon.search import Answer, Search
+from quire_daemon.workers.regex.job import Answer, Search
 from quire_journal.history.history import History
 from quire_journal.model.events import Event, WriterIntroduced
 from quire_journal.model.ids import WriterId

@@ -19,9 +19,9 @@ from quire_daemon.collecting import Collecting
 from quire_daemon.config.live import InForce
 from quire_daemon.exporting import Exporting
 from quire_daemon.handlers.base import Decision, Tool, World
-from quire_daemon.jobs import Failed, Job
 from quire_daemon.outside import Outside
 from quire_daemon.recorder import Recorder
+from quire_daemon.workers.pool import Failed, Job
 
 P = TypeVar("P", bound=msgspec.Struct)
 

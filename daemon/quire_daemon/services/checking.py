@@ -8,8 +8,8 @@ from typing import Final
 from quire_daemon.call import Call
 from quire_daemon.examiner import CheckTask
 from quire_daemon.examining import Examined, examine
-from quire_daemon.jobs import Cancellation
 from quire_daemon.services.base import Host
+from quire_daemon.workers.pool import Cancellation
 from quire_journal.model.refusals import Refused
 
 MOST_FINDINGS: Final = 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from quire_daemon.clock import Clock
-from quire_daemon.jobs import Cancellation
+from quire_daemon.workers.pool import Cancellation
 
 SLICE_S: Final = 0.0005
 """How long a worker goes on before it lets the loop have its turn,"""

@@ -1,4 +1,4 @@
-"""The process that searches: `python -m quire_daemon.searcher FD`. It can be killed at any moment; `searching` does.
+"""The process that searches: `python -m quire_daemon.workers.regex.worker FD`. It can be killed at any moment; `searching` does.
 
 On a socket come questions, a `Search` and how long it may take; each is answered before the next one is read. The first
 message from here (`child` has their form) says that the process is there.
@@ -15,8 +15,8 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.child import die_with, framed, received
-from quire_daemon.search import Answer, Search, run
+from quire_daemon.workers.pipe import die_with, framed, received
+from quire_daemon.workers.regex.job import Answer, Search, run
 
 MOST_MEMORY: Final = 1024**3
 SPARE_S: Final = 1.0

@@ -14,9 +14,9 @@ from typing import Final, Protocol
 
 import msgspec
 
-from quire_daemon.child import LENGTH, framed
-from quire_daemon.search import Answer, Failed, Search, TimedOut
-from quire_daemon.starting import Command, program, wired
+from quire_daemon.workers.pipe import LENGTH, framed
+from quire_daemon.workers.process import Command, program, wired
+from quire_daemon.workers.regex.job import Answer, Failed, Search, TimedOut
 from quire_journal.model import limits
 
 START_S: Final = 10.0
@@ -43,7 +43,7 @@ class Poll(Protocol):
 
 
 def _searcher(fd: int) -> Sequence[str]:
-    return program("searcher", str(fd), str(os.getpid()))
+    return program("workers.regex.worker", str(fd), str(os.getpid()))
 
 
 class _Job(msgspec.Struct, frozen=True):

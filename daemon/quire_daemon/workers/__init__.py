@@ -1,0 +1,1 @@
+"""Workers: threads, other processes, and work in slices."""

@@ -1,0 +1,1 @@
+"""Regex: searches by regular expression in a process that can be killed."""
