@@ -31,8 +31,8 @@ from quire_daemon.files_now import FilesNow
 from quire_daemon.handlers.base import Decision, Tool, Who, World
 from quire_daemon.handlers.notices import decided
 from quire_daemon.ignore import Ignore
-from quire_daemon.logfile import Log
 from quire_daemon.noticed import Coverage
+from quire_daemon.ops.daemon_log import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.reserve import Reserve
 from quire_daemon.safety import Faults, no_grammars

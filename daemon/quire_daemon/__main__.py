@@ -133,7 +133,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     # Imported here: `quired --version` and a refused start need none of it. What is made meanwhile stays, and the
     # collector of cycles went through it again and again: an eighth of the time of a start.
     gc.disable()
-    from quire_daemon import examining, faults, server, soundness
+    from quire_daemon import examining, server, soundness
     from quire_daemon.app import App
     from quire_daemon.clock import SystemClock
     from quire_daemon.config.errors import BadSettings
@@ -142,7 +142,8 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     from quire_daemon.finishing import Finishing
     from quire_daemon.forgotten import bring_back
     from quire_daemon.ignore import Ignore
-    from quire_daemon.logfile import Log
+    from quire_daemon.ops import fault_injection
+    from quire_daemon.ops.daemon_log import Log
     from quire_daemon.recorder import Recorder
     from quire_daemon.recovery import recover
     from quire_daemon.reserve import Reserve
@@ -167,7 +168,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
         print(f"quired: {error}. {_WITHOUT_SETTINGS}", file=sys.stderr)
         return 2
     in_force = InForce(settings, settings_files)
-    most, step = settings.capture.max_bytes, faults.from_environment(os.environ)
+    most, step = settings.capture.max_bytes, fault_injection.from_environment(os.environ)
     workspace = Workspace(place.root, steps=step, owner=identity.id, most_bytes=most)
     other = workspace.own()
     if other is not None:  # before anything of a journal is made: its daemon comes to nothing

@@ -15,8 +15,8 @@ from quire_daemon.handlers.base import Who
 from quire_daemon.handlers.describe import describe_tool
 from quire_daemon.handlers.native import NATIVE_TOOL
 from quire_daemon.handlers.notices import beside
-from quire_daemon.headroom import NEEDED, memory_left
-from quire_daemon.logfile import Log
+from quire_daemon.ops.address_space import NEEDED, memory_left
+from quire_daemon.ops.daemon_log import Log
 from quire_daemon.presence import Presence
 from quire_daemon.recorder import Recorder
 from quire_daemon.server import Server

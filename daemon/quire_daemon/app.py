@@ -33,13 +33,11 @@ from typing import Any
 
 import msgspec
 
-from quire_daemon import notify
 from quire_daemon.accepting import Accepting
 from quire_daemon.answering import Answering
 from quire_daemon.bursting import Bursting
 from quire_daemon.call import Call, Incoming
 from quire_daemon.catching_up import CatchingUp
-from quire_daemon.chores import Chore, Chores
 from quire_daemon.collecting import Collecting
 from quire_daemon.concluding import Concluding
 from quire_daemon.config.live import InForce
@@ -56,9 +54,11 @@ from quire_daemon.handlers.notices import beside
 from quire_daemon.health import SALVAGE_IS_TOLD_NS, Coverage, health, reasons, salvaged
 from quire_daemon.ignore import Ignore
 from quire_daemon.leasing import Leasing
-from quire_daemon.logfile import Log
 from quire_daemon.looking import Looking
 from quire_daemon.mounts import Mounts
+from quire_daemon.ops import systemd
+from quire_daemon.ops.daemon_log import Log
+from quire_daemon.ops.timers import Chore, Chores
 from quire_daemon.outside import Outside
 from quire_daemon.performing import Performing
 from quire_daemon.preparing import STAGERS
@@ -201,7 +201,7 @@ class App:
         signal.signal(signal.SIGTERM, lambda *_: self.stop())
         signal.signal(signal.SIGINT, lambda *_: self.stop())
         self.open()
-        notify.notify("READY=1")
+        systemd.notify("READY=1")
         try:
             while not self._stopping:
                 try:
@@ -256,7 +256,7 @@ class App:
 
     def close(self) -> None:
         """Leave nothing undone that costs the next start time."""
-        notify.notify("STOPPING=1")
+        systemd.notify("STOPPING=1")
         self.git.close()
         self.outside.stop()
         self.watcher.stop()
@@ -336,8 +336,8 @@ class App:
     def _chores_of(self) -> Iterator[Chore]:
         """What is done now and then."""
         yield self._sweeping
-        if watchdog_s := notify.watchdog_s():
-            yield Chore("watchdog", watchdog_s, partial(notify.notify, "WATCHDOG=1"))
+        if watchdog_s := systemd.watchdog_s():
+            yield Chore("watchdog", watchdog_s, partial(systemd.notify, "WATCHDOG=1"))
         yield Chore("state", IDLE_S, self._standing.check_state)  # first: others fault where there is no such folder
         yield Chore("save", SAVE_S, self._save)
         yield Chore("settings", IDLE_S, self._look_at_settings)

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from quire_daemon.clock import Clock
-from quire_daemon.logfile import Log
+from quire_daemon.ops.daemon_log import Log
 from quire_daemon.performing import Performing
 from quire_daemon.reserve import Reserve
 from quire_daemon.server import Server

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from quire_daemon.clock import Clock
 from quire_daemon.config.live import InForce
-from quire_daemon.logfile import Log
+from quire_daemon.ops.daemon_log import Log
 from quire_daemon.server import Server
 from quire_daemon.spool import Spool
 from quire_daemon.watcher import Watcher

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from quire_daemon.logfile import Log
+from quire_daemon.ops.daemon_log import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.trouble import Trouble
 from quire_daemon.watcher import Watcher

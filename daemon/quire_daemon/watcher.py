@@ -17,8 +17,8 @@ from typing import Final
 
 from quire_daemon.cookies import Cookies, new_token
 from quire_daemon.crawl import OUR_LIMITS
-from quire_daemon.logfile import Log
 from quire_daemon.noticed import Batch, Coverage, outermost
+from quire_daemon.ops.daemon_log import Log
 from quire_daemon.watches import UNMOUNTED, Event, Exchanged, Inotify, Tree, of_a_folder
 from quire_daemon.workspace import COOKIES, Signature
 from quire_daemon.workspace.confine import Beneath

@@ -15,7 +15,7 @@ import pytest
 import live
 from quire_daemon.clock import SystemClock
 from quire_daemon.finishing import Finishing
-from quire_daemon.logfile import Log
+from quire_daemon.ops.daemon_log import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
 from quire_daemon.workspace import STEPS, Kept, Workspace

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from quire_daemon.chores import Chore, Chores
+from quire_daemon.ops.timers import Chore, Chores
 
 
 class Scene:

@@ -11,7 +11,7 @@ import pytest
 from daemon_turns import Daemon, incoming, read
 
 from quire_daemon.finishing import Finishing
-from quire_daemon.logfile import Log
+from quire_daemon.ops.daemon_log import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
 from quire_daemon.workspace import Workspace

@@ -10,7 +10,7 @@ import pytest
 from recovering import BASE, LIMIT, NEW, THEIRS, Scene, written
 
 from quire_daemon.finishing import Finishing
-from quire_daemon.logfile import Log
+from quire_daemon.ops.daemon_log import Log
 from quire_daemon.performing import IN_PART
 from quire_daemon.recovery import recover
 from quire_daemon.workspace import Workspace

@@ -19,7 +19,7 @@ from quire_daemon.gather import Gather
 from quire_daemon.handlers.base import Who, World
 from quire_daemon.handlers.hashline_edit import HASHLINE_TOOL, HashlineParams
 from quire_daemon.ignore import Ignore
-from quire_daemon.logfile import Log
+from quire_daemon.ops.daemon_log import Log
 from quire_daemon.outside import Outside
 from quire_daemon.performing import Done, Outcome, Overtaken, Performing
 from quire_daemon.recorder import Recorder

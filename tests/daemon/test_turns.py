@@ -23,7 +23,7 @@ from quire_daemon.catching_up import CATCH_UP_S
 from quire_daemon.connections import LOOK_S
 from quire_daemon.gather import RETRY_S
 from quire_daemon.health import SALVAGE_IS_TOLD_NS
-from quire_daemon.logfile import Log
+from quire_daemon.ops.daemon_log import Log
 from quire_daemon.performing import MANY
 from quire_daemon.preparing import SMALL_BYTES
 from quire_daemon.spool import Spool

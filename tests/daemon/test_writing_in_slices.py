@@ -22,8 +22,8 @@ from quire_daemon.gather import BeingWritten, Gather
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Decision, Put, Who
 from quire_daemon.ignore import Ignore
-from quire_daemon.logfile import Log
 from quire_daemon.looking import Looking
+from quire_daemon.ops.daemon_log import Log
 from quire_daemon.performing import (
     MANY,
     SLICE_S,

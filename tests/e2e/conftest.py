@@ -9,7 +9,7 @@ import pytest
 from watching import Start, Watch
 
 from live import Live
-from quire_daemon.logfile import Log
+from quire_daemon.ops.daemon_log import Log
 
 
 @pytest.fixture

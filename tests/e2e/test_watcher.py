@@ -20,8 +20,8 @@ import pytest
 from watching import PATIENCE_S, Start, exchange, told_of
 
 from quire_daemon.ignore import Ignore
-from quire_daemon.logfile import Log
 from quire_daemon.noticed import Batch
+from quire_daemon.ops.daemon_log import Log
 from quire_daemon.watcher import Watcher
 
 pytestmark = pytest.mark.real
