@@ -30,7 +30,7 @@ MAY_IMPORT = {
 
 ONLY_IN = {
     "lmdb": {f"quire_journal.storage.lmdb.{part}" for part in ("environments", "store", "transactions")},
-    "tree_sitter": {"quire_daemon.parsing"},
+    "tree_sitter": {"quire_daemon.checks.syntax_worker"},
     "watchdog": {"quire_daemon.watches"},
     "zmq": {"quire_daemon.server", "quire_client.connection"},
 }
@@ -56,7 +56,7 @@ DECISIONS = (
     "quire_daemon.overlap",
     "quire_daemon.rebase",
     "quire_daemon.replies",
-    "quire_daemon.safety",
+    "quire_daemon.checks.safety",
     "quire_daemon.schemas",
     "quire_daemon.workers.regex.job",
 )
@@ -200,8 +200,8 @@ def test_decisions_do_not_import_the_edges_of_the_daemon() -> None:
 
 
 def test_nothing_that_the_daemon_runs_imports_the_parser() -> None:
-    """`quire_daemon.parsing` is a program of its own: what crashes it must not take the journal's keeper along."""
-    assert not {m for m in modules() if "quire_daemon.parsing" in imports(m)}
+    """`quire_daemon.checks.syntax_worker` is a program of its own: what crashes it must not take the journal's keeper along."""
+    assert not {m for m in modules() if "quire_daemon.checks.syntax_worker" in imports(m)}
 
 
 def test_no_import_cycles() -> None:

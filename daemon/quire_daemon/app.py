@@ -38,6 +38,7 @@ from quire_daemon.answering import Answering
 from quire_daemon.bursting import Bursting
 from quire_daemon.call import Call, Incoming
 from quire_daemon.catching_up import CatchingUp
+from quire_daemon.checks.syntax import Grammars
 from quire_daemon.collecting import Collecting
 from quire_daemon.concluding import Concluding
 from quire_daemon.config.live import InForce
@@ -70,7 +71,6 @@ from quire_daemon.server import Server, listen
 from quire_daemon.services import SERVICES
 from quire_daemon.spooling import Spooling
 from quire_daemon.standing import Standing
-from quire_daemon.syntax import Grammars
 from quire_daemon.thinker import Thinker
 from quire_daemon.trouble import Trouble
 from quire_daemon.waiting import Waiting

@@ -18,6 +18,7 @@ from quire_daemon.answering import BEHIND, Answering
 from quire_daemon.bursting import Bursting
 from quire_daemon.call import Call, Looks, NotYet
 from quire_daemon.catching_up import CatchingUp
+from quire_daemon.checks.syntax import Grammars
 from quire_daemon.gather import RETRY_S, Gather
 from quire_daemon.handlers.base import Decision, Put, World, Write
 from quire_daemon.handlers.held import warnings
@@ -32,7 +33,6 @@ from quire_daemon.provisional import Provisional
 from quire_daemon.services import SERVICES
 from quire_daemon.services.base import Host
 from quire_daemon.standing import Standing
-from quire_daemon.syntax import Grammars
 from quire_daemon.thinker import Thinker
 from quire_daemon.trouble import Trouble
 from quire_daemon.under_way import Going

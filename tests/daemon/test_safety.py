@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire_daemon import safety
+from quire_daemon.checks import safety
 from quire_journal.text.line_diff import diff
 from quire_journal.text.splice import Splice, apply
 from quire_journal.text.text import Text

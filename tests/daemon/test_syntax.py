@@ -13,10 +13,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory_daemon import MemoryDaemon
-from quire_daemon import parsing, safety
+from quire_daemon.checks import safety, syntax_worker
+from quire_daemon.checks.syntax import JUDGED_BYTES, LANGUAGES, LEFT_ALONE_S, Grammars
+from quire_daemon.checks.syntax_worker import Trees
 from quire_daemon.config.settings import Safety, Settings
-from quire_daemon.parsing import Trees
-from quire_daemon.syntax import JUDGED_BYTES, LANGUAGES, LEFT_ALONE_S, Grammars
 from quire_journal.text.line_diff import diff
 from quire_journal.text.line_hash import hash8
 from quire_journal.text.text import Text
@@ -230,13 +230,13 @@ def test_of_a_long_file_only_the_statements_around_an_edit_are_parsed_before_the
     need("a.py")
     parsed: list[int] = []
 
-    class Counting(parsing.Grammar):
+    class Counting(syntax_worker.Grammar):
         def parse(self, data: bytes, old: Any = None) -> Any:
             parsed.append(len(data))
             return super().parse(data, old)
 
-    def loading(language: str) -> parsing.Grammar | None:
-        grammar = parsing.load(language)
+    def loading(language: str) -> syntax_worker.Grammar | None:
+        grammar = syntax_worker.load(language)
         return None if grammar is None else Counting(grammar._parser)
 
     head = "class A:\n" if indent else ""
@@ -275,9 +275,9 @@ def test_a_grammar_is_loaded_at_the_first_file_that_needs_it_and_once() -> None:
     need("a.py")
     loaded = []
 
-    def loading(language: str) -> parsing.Grammar | None:
+    def loading(language: str) -> syntax_worker.Grammar | None:
         loaded.append(language)
-        return parsing.load(language)
+        return syntax_worker.load(language)
 
     trees = Trees(loading)
     assert loaded == []
@@ -286,8 +286,8 @@ def test_a_grammar_is_loaded_at_the_first_file_that_needs_it_and_once() -> None:
 
 
 def test_a_grammar_that_is_missing_or_broken_means_no_grammar() -> None:
-    assert parsing.load("no_such_language") is None
-    assert parsing.load("python.no_such_part") is None
+    assert syntax_worker.load("no_such_language") is None
+    assert syntax_worker.load("python.no_such_part") is None
     assert say(Trees(lambda language: None), b"", b"x") == "no_grammar"
 
 
@@ -310,7 +310,7 @@ def test_whatever_the_bytes_there_is_an_answer_and_its_place_is_in_the_text(
 
 @given(st.binary(max_size=60), st.binary(max_size=60))
 def test_common_ends_are_common_do_not_overlap_and_go_no_further(a: bytes, b: bytes) -> None:
-    head, tail = parsing.common_ends(a, b)
+    head, tail = syntax_worker.common_ends(a, b)
     assert head + tail <= min(len(a), len(b))
     assert a[:head] == b[:head]
     assert a[len(a) - tail :] == b[len(b) - tail :]

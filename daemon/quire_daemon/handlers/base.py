@@ -13,8 +13,8 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
+from quire_daemon.checks.safety import Grammars, no_grammars
 from quire_daemon.config.settings import Settings
-from quire_daemon.safety import Grammars, no_grammars
 from quire_daemon.workers.regex.job import Answer, Search
 from quire_journal.history.history import History
 from quire_journal.model.events import Event, WriterIntroduced

@@ -13,14 +13,14 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon import safety
+from quire_daemon.checks import safety
+from quire_daemon.checks.safety import Grammars
 from quire_daemon.config.settings import Safety
 from quire_daemon.handlers.base import Decision, FileNow, Move, Put, Remove, World, Write
 from quire_daemon.handlers.localised import localised_diff
 from quire_daemon.handlers.news import news
 from quire_daemon.handlers.preconditions import captured, require_lines
 from quire_daemon.overlap import Lines
-from quire_daemon.safety import Grammars
 from quire_journal.maintenance import secret_scan
 from quire_journal.model.events import (
     CheckpointRolledBack,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import xxhash
 
-from quire_daemon.safety import no_faults
+from quire_daemon.checks.safety import no_faults
 from quire_daemon.workers.process import Command, program, wired
 from quire_journal.text.text import Text, shown
 
@@ -67,7 +67,7 @@ Fault = tuple[int, str]
 
 
 def _parser(fd: int) -> Sequence[str]:
-    return program("parsing", str(fd))
+    return program("checks.syntax_worker", str(fd))
 
 
 class _NotStarted(Exception):
