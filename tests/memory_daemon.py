@@ -24,13 +24,13 @@ from typing import Any
 import msgspec
 
 from quire_daemon.app import App, Ports
-from quire_daemon.call import Incoming, Peer
 from quire_daemon.checks.safety import Faults, no_grammars
 from quire_daemon.checks.syntax import Grammars
 from quire_daemon.config.live import InForce
 from quire_daemon.config.settings import Settings
+from quire_daemon.core.call import Incoming, Peer
+from quire_daemon.core.decision import Decision, Tool, Who, World
 from quire_daemon.files_now import FilesNow
-from quire_daemon.handlers.base import Decision, Tool, Who, World
 from quire_daemon.handlers.notices import decided
 from quire_daemon.ignore import Ignore
 from quire_daemon.noticed import Coverage

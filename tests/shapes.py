@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from quire_daemon.replies import REPLIES, Refusal
+from quire_daemon.core.replies.table import REPLIES, Refusal
 
 
 def held(tool: str, reply: dict[str, Any]) -> Any:
@@ -21,5 +21,7 @@ def checked(tool: str, reply: dict[str, Any]) -> dict[str, Any]:
         try:
             held(tool, reply)
         except msgspec.ValidationError as wrong:
-            raise AssertionError(f"{tool} answers what is stated nowhere (quire_daemon.replies): {wrong}") from wrong
+            raise AssertionError(
+                f"{tool} answers what is stated nowhere (quire_daemon.core.replies.table): {wrong}"
+            ) from wrong
     return reply

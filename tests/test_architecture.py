@@ -48,16 +48,16 @@ EDGES = {"quire_journal": {"quire_journal.storage.stores", *ON_DISK}}
 """The parts of the journal that touch the world: the adapters, and where things lie on disk."""
 
 DECISIONS = (
-    "quire_daemon.arguments",
+    "quire_daemon.core.arguments",
     "quire_daemon.dialects",
     "quire_daemon.config.globs",
     "quire_daemon.handlers",
     "quire_daemon.manuals",
     "quire_daemon.overlap",
     "quire_daemon.rebase",
-    "quire_daemon.replies",
+    "quire_daemon.core.replies.table",
     "quire_daemon.checks.safety",
-    "quire_daemon.schemas",
+    "quire_daemon.core.json_schema",
     "quire_daemon.workers.regex.job",
 )
 """The parts of the daemon that decide: values in, values out."""

@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterable
 from typing import Any, Final, TypeVar
 
-from quire_daemon import call as calls
-from quire_daemon.call import Call, Incoming, Peer
 from quire_daemon.config.live import InForce
+from quire_daemon.core import call as calls
+from quire_daemon.core.call import Call, Incoming, Peer
+from quire_daemon.core.decision import Who
 from quire_daemon.git_trace import pid_start
 from quire_daemon.handlers import TOOLS
-from quire_daemon.handlers.base import Who
 from quire_daemon.handlers.describe import describe_tool
 from quire_daemon.handlers.native import NATIVE_TOOL
 from quire_daemon.handlers.notices import beside

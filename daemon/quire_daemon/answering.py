@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence, Set
 from typing import Any, Final
 
-from quire_daemon.call import Call
 from quire_daemon.collecting import Collecting
-from quire_daemon.handlers.base import refused_reply
+from quire_daemon.core.call import Call
+from quire_daemon.core.decision import refused_reply
 from quire_daemon.leasing import Leasing
 from quire_daemon.noticed import Blind, blind_told, touching
 from quire_daemon.recorder import Recorder

@@ -36,12 +36,12 @@ import msgspec
 from quire_daemon.accepting import Accepting
 from quire_daemon.answering import Answering
 from quire_daemon.bursting import Bursting
-from quire_daemon.call import Call, Incoming
 from quire_daemon.catching_up import CatchingUp
 from quire_daemon.checks.syntax import Grammars
 from quire_daemon.collecting import Collecting
 from quire_daemon.concluding import Concluding
 from quire_daemon.config.live import InForce
+from quire_daemon.core.call import Call, Incoming
 from quire_daemon.deciding import Deciding
 from quire_daemon.exporting import Exporting
 from quire_daemon.files_now import FilesNow

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from quire_daemon.call import Call, NotYet
 from quire_daemon.clock import Clock
+from quire_daemon.core.call import Call, NotYet
 from quire_daemon.gather import RETRY_S
 from quire_daemon.outside import Outside
 from quire_daemon.watcher import Watcher

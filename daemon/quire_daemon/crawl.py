@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Protocol
 
-from quire_daemon.reconcile import Kind, StatEntry
+from quire_daemon.core.reconcile import Kind, StatEntry
 from quire_daemon.workers.pool import Cancellation
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.probe import can_openat2

@@ -16,11 +16,11 @@ from msgspec.structs import replace
 
 from quire_daemon.answering import BEHIND, Answering
 from quire_daemon.bursting import Bursting
-from quire_daemon.call import Call, Looks, NotYet
 from quire_daemon.catching_up import CatchingUp
 from quire_daemon.checks.syntax import Grammars
+from quire_daemon.core.call import Call, Looks, NotYet
+from quire_daemon.core.decision import Decision, Put, World, Write
 from quire_daemon.gather import RETRY_S, Gather
-from quire_daemon.handlers.base import Decision, Put, World, Write
 from quire_daemon.handlers.held import warnings
 from quire_daemon.handlers.notices import decided
 from quire_daemon.kept_replies import answered_before, to_keep

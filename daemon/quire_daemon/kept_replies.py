@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.call import Call
+from quire_daemon.core.call import Call
 from quire_daemon.handlers.in_part import but_for, taken_back
 from quire_journal.history.history import History
 from quire_journal.model.events import FileDeleted, ReplyKept, path_after

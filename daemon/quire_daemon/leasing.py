@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from quire_daemon.call import Call
 from quire_daemon.clock import Clock
 from quire_daemon.connections import CONNECTION, Bound, Connections
-from quire_daemon.handlers.base import World
+from quire_daemon.core.call import Call
+from quire_daemon.core.decision import World
 from quire_daemon.handlers.leases import ClaimParams, wanted_lease
 from quire_daemon.recorder import Recorder
 from quire_journal.model.events import Event, LeaseExpired, LeaseGranted, LeaseReleased

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from quire_daemon.reconcile import StatEntry
+from quire_daemon.core.reconcile import StatEntry
 from quire_daemon.workers.pool import StartJob
 from quire_daemon.workspace import Signature
 

@@ -13,10 +13,10 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.call import Call, Looks, NotYet
+from quire_daemon.core.call import Call, Looks, NotYet
+from quire_daemon.core.decision import FileNow
 from quire_daemon.files_now import FilesNow
 from quire_daemon.gather import RETRY_S, BeingWritten, HeldOpen
-from quire_daemon.handlers.base import FileNow
 from quire_daemon.thinker import Thinker
 from quire_daemon.workspace import NoPath
 from quire_journal.history.history import History

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from quire_daemon.ahead import Ahead
 from quire_daemon.comparing import Compared
 from quire_daemon.config.settings import WORKSPACE_FILE
+from quire_daemon.core.reconcile import Renames, Seen, with_moves
 from quire_daemon.crawl import crawl
 from quire_daemon.gather import RETRY_S, BeingWritten, Gather, HeldOpen, Observation
 from quire_daemon.linked import Linked, several_names
@@ -21,7 +22,6 @@ from quire_daemon.mounts import Mounts
 from quire_daemon.named import Named
 from quire_daemon.noticed import Batch, Blind, below
 from quire_daemon.reading_ahead import ReadingAhead
-from quire_daemon.reconcile import Renames, Seen, with_moves
 from quire_daemon.scanning import MOUNTS, OVERFLOW, RULES, Scanning
 from quire_daemon.watcher import Watcher
 from quire_daemon.workers.pool import StartJob

@@ -24,8 +24,8 @@ from typing import Final, Protocol
 
 import msgspec
 
+from quire_daemon.core.decision import Move, Put, Write, names
 from quire_daemon.displaced import Theirs, Withheld, nothing_is_withheld
-from quire_daemon.handlers.base import Move, Put, Write, names
 from quire_daemon.outside import Outside
 from quire_daemon.portions import Portions
 from quire_daemon.preparing import AT_ONCE, STAGERS, Preparing, Slices, Staging, only_syncs, to_end

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from quire_daemon.handlers.base import Decision, Put
+from quire_daemon.core.decision import Decision, Put
 from quire_daemon.provisional import Provisional
 from quire_daemon.recorder import Recorder
 from quire_journal.model.events import Event

@@ -14,7 +14,7 @@ from typing import Final, Protocol, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from quire_daemon.handlers.base import Move, Put, Write
+from quire_daemon.core.decision import Move, Put, Write
 from quire_daemon.under_way import Going
 from quire_daemon.workspace import Staged, Workspace
 from quire_daemon.workspace.staging import TOGETHER, Written

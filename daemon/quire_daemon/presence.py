@@ -13,8 +13,8 @@ import msgspec
 
 from quire_daemon.clock import Clock
 from quire_daemon.connections import Connections
+from quire_daemon.core.decision import Present, Who
 from quire_daemon.git_trace import pid_start
-from quire_daemon.handlers.base import Present, Who
 from quire_journal.model.events import WriterIntroduced
 
 MOST_CALLERS: Final = 1000

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from quire_daemon.handlers.base import Write
+from quire_daemon.core.decision import Write
 from quire_journal.model.events import Event
 from quire_journal.model.ids import parse_version_token, version_token
 

@@ -16,8 +16,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final
 
 from quire_daemon.clock import Clock
+from quire_daemon.core.reconcile import Seen
 from quire_daemon.full_disk import FullDisk
-from quire_daemon.reconcile import Seen
 from quire_daemon.repeats import LastReads, Refusals
 from quire_daemon.seen_files import SeenFiles
 from quire_daemon.texts import MOST_BYTES, weight

@@ -24,9 +24,9 @@ from collections.abc import Iterator, Sequence, Set
 from itertools import chain, takewhile
 from typing import Final
 
+from quire_daemon.core.decision import Clear, FileNow, Make, Move, Put, Remove, Write, names
 from quire_daemon.displaced import Withheld, meant_for, note_displaced, note_theirs
 from quire_daemon.finishing import Finishing, as_read
-from quire_daemon.handlers.base import Clear, FileNow, Make, Move, Put, Remove, Write, names
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.performing import IN_PART
 from quire_daemon.workspace import TMP, Kept, NotRegular, Unread, Vanished, Workspace

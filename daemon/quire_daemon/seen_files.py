@@ -12,7 +12,7 @@ from itertools import islice
 
 import msgspec
 
-from quire_daemon.reconcile import Seen
+from quire_daemon.core.reconcile import Seen
 from quire_journal.history.path_cache import PathNames
 from quire_journal.model.ids import disk_path, journal_path
 from quire_journal.storage.port import Reading, Store, u32

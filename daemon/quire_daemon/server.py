@@ -29,7 +29,7 @@ import zmq
 
 from quire_daemon import admission
 from quire_daemon.backlog import MOST_SENT, Backlog, Link
-from quire_daemon.call import Incoming, Peer
+from quire_daemon.core.call import Incoming, Peer
 from quire_daemon.ops.address_space import give_back
 from quire_daemon.spool import PREFIX, Spool
 from quire_journal import VERSION, WIRE

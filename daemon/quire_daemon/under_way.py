@@ -14,8 +14,8 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.call import Call
-from quire_daemon.handlers.base import Decision, names
+from quire_daemon.core.call import Call
+from quire_daemon.core.decision import Decision, names
 from quire_daemon.portions import Portions
 from quire_daemon.recorder import Recorder
 from quire_journal.model.events import WritesAbandoned

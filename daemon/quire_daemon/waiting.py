@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from quire_daemon.answering import Answering
-from quire_daemon.call import Call, NotYet
+from quire_daemon.core.call import Call, NotYet
 from quire_daemon.deciding import Deciding
 from quire_daemon.finding_out import FindingOut
 from quire_daemon.gather import RETRY_S

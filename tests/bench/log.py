@@ -26,7 +26,7 @@ from typing import Any
 import msgspec
 
 from quire_daemon.config.settings import Settings
-from quire_daemon.handlers.base import Who, World
+from quire_daemon.core.decision import Who, World
 from quire_daemon.handlers.log import LOG_TOOL, SINCE_TOOL
 from quire_daemon.scanning import NAMES_AT_ONCE
 from quire_journal.history.history import History

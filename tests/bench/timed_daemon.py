@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from quire_daemon import __main__
 from quire_daemon.app import App
-from quire_daemon.call import Incoming
+from quire_daemon.core.call import Incoming
 
 WORTH_S = 0.001
 

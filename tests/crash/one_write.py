@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from checkout import file_now, put
-from quire_daemon.handlers.base import Clear, Make, Move, Remove, Write
+from quire_daemon.core.decision import Clear, Make, Move, Remove, Write
 from quire_daemon.workspace import Lost, Workspace
 from quire_journal.model.events import FOLDER, LINK
 

@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 
 from quire_daemon.app import App
-from quire_daemon.call import Incoming, Peer
 from quire_daemon.clock import SystemClock
 from quire_daemon.config.live import InForce
 from quire_daemon.config.settings import Settings
+from quire_daemon.core.call import Incoming, Peer
 from quire_daemon.ignore import Ignore
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.recorder import Recorder

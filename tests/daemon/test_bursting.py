@@ -8,9 +8,9 @@ import pytest
 from clocks import SECOND, SetClock
 
 from quire_daemon.bursting import Bursting
-from quire_daemon.call import Call, Incoming, Peer
 from quire_daemon.connections import LOOK_S
-from quire_daemon.handlers.base import Who
+from quire_daemon.core.call import Call, Incoming, Peer
+from quire_daemon.core.decision import Who
 from quire_daemon.handlers.bursts import BURST_TOOL
 from quire_daemon.recorder import Recorder
 from quire_journal.journal import Journal

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import live
 from letters import texts
-from quire_daemon.call import decode, nesting
+from quire_daemon.core.call import decode, nesting
+from quire_daemon.core.decision import Decision, Tool, World
 from quire_daemon.handlers import TOOLS
-from quire_daemon.handlers.base import Decision, Tool, World
 from quire_journal.model.refusals import Refused
 
 

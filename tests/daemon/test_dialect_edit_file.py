@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_daemon import MemoryDaemon
+from quire_daemon.core.json_schema import flat
 from quire_daemon.dialects.edit_file import FileParams
-from quire_daemon.schemas import flat
 from quire_journal.model.ids import blob_id
 from quire_journal.text.text import Text
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memory_daemon import MemoryDaemon
-from quire_daemon.handlers.base import MOST_INSIDE
+from quire_daemon.core.decision import MOST_INSIDE
 
 FIVE = "one 1\ntwo 2\nthree 3\nfour 4\nfive 5\n"
 

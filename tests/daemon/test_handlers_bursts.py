@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memory_daemon import SECOND, MemoryDaemon, lines
-from quire_daemon.handlers.base import Who
+from quire_daemon.core.decision import Who
 from quire_daemon.handlers.bursts import BURST_TOOL
 from quire_daemon.handlers.leases import CLAIM_TOOL
 from quire_daemon.handlers.log import LOG_TOOL

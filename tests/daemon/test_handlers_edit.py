@@ -9,9 +9,9 @@ import pytest
 
 from memory_daemon import MemoryDaemon
 from quire_daemon.config.settings import Dialects, Edit, EditDialect, Safety, Settings
+from quire_daemon.core.decision import Put
 from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
 from quire_daemon.dialects.edit import EDIT, EditParams
-from quire_daemon.handlers.base import Put
 from quire_daemon.handlers.edit import edit_tool
 from quire_journal.model.events import (
     CheckpointRolledBack,

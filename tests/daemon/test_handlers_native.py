@@ -8,8 +8,8 @@ import pytest
 
 from memory_daemon import MemoryDaemon, lines
 from quire_daemon.config.settings import Hooks, Settings
+from quire_daemon.core.decision import Who
 from quire_daemon.handlers import TOOLS
-from quire_daemon.handlers.base import Who
 from quire_daemon.handlers.bursts import BURST_TOOL
 from quire_daemon.handlers.leases import CLAIM_TOOL
 from quire_daemon.handlers.native import NATIVE_TOOL

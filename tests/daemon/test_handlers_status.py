@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory_daemon import BEGAN_NS, SECOND, MemoryDaemon, lines
-from quire_daemon.handlers.base import Present
+from quire_daemon.core.decision import Present
 from quire_daemon.handlers.bursts import BURST_TOOL
 from quire_daemon.handlers.leases import CLAIM_TOOL
 from quire_daemon.handlers.status import OP_STATUS_TOOL, STATUS_TOOL, WHO_TOOL

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from undoings import START, daemon_with
 
 from memory_daemon import BEGAN_NS, MemoryDaemon, lines
-from quire_daemon.handlers.base import Tool
+from quire_daemon.core.decision import Tool
 from quire_daemon.handlers.bursts import BURST_TOOL
 from quire_daemon.handlers.choosing import MAX_BATCHES
 from quire_daemon.handlers.show import DIFF_TOOL

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 from clocks import SetClock
 
-from quire_daemon.call import Call, Incoming, Peer
 from quire_daemon.config.settings import Settings
 from quire_daemon.connections import LOOK_S
+from quire_daemon.core.call import Call, Incoming, Peer
+from quire_daemon.core.decision import FileNow, Who, World
 from quire_daemon.handlers import TOOLS
-from quire_daemon.handlers.base import FileNow, Who, World
 from quire_daemon.handlers.held import under_leases
 from quire_daemon.leasing import Leasing
 from quire_daemon.recorder import Recorder

@@ -11,13 +11,13 @@ import msgspec
 import pytest
 
 from checkout import put
-from quire_daemon.call import Call, Incoming, Looks, NotYet, Peer
 from quire_daemon.config.live import InForce
 from quire_daemon.config.settings import Settings
+from quire_daemon.core.call import Call, Incoming, Looks, NotYet, Peer
+from quire_daemon.core.decision import Decision, Implied, Who
 from quire_daemon.files_now import FilesNow
 from quire_daemon.gather import Gather
 from quire_daemon.handlers import TOOLS
-from quire_daemon.handlers.base import Decision, Implied, Who
 from quire_daemon.ignore import Ignore
 from quire_daemon.looking import MANY, RETRY_S, SLICE_S, Looking
 from quire_daemon.recorder import Recorder

@@ -14,8 +14,8 @@ import msgspec
 import pytest
 
 from memory_daemon import MemoryDaemon
-from quire_daemon.arguments import Writing
 from quire_daemon.config.settings import Dialects, HashlineDialect, Settings
+from quire_daemon.core.arguments import Writing
 from quire_daemon.dialects import DIALECTS
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.manual import MANUALS, about

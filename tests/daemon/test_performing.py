@@ -14,8 +14,8 @@ from clocks import SetClock
 from swapping import Steps
 
 from checkout import do, file_now, put
+from quire_daemon.core.decision import Decision, Remove
 from quire_daemon.displaced import LATE_S, note_theirs, nothing_is_withheld
-from quire_daemon.handlers.base import Decision, Remove
 from quire_daemon.performing import SPARE_FILES, Done, Overtaken, Performing, require_room
 from quire_daemon.recorder import Recorder
 from quire_daemon.under_way import Going, UnderWay

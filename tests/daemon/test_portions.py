@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clocks import SetClock
 
-from quire_daemon.handlers.base import Decision
+from quire_daemon.core.decision import Decision
 from quire_daemon.portions import PORTION, Portions
 from quire_daemon.provisional import Provisional
 from quire_daemon.recorder import Recorder

@@ -9,9 +9,9 @@ from typing import Any, cast
 import pytest
 
 from memory_daemon import MemoryDaemon
-from quire_daemon.call import Call
 from quire_daemon.config.live import InForce
 from quire_daemon.config.settings import Settings
+from quire_daemon.core.call import Call
 from quire_daemon.services.purge import PURGE, PurgeParams
 from quire_daemon.workers.pool import Failed, Job, brought, ended
 from quire_journal.model.events import FOLDER, OutsideWritten

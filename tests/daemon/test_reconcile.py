@@ -11,8 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire_daemon import reconcile
-from quire_daemon.reconcile import GRANULARITY_NS, MOST_RENAMES, OnDisk, Renames, Seen, StatEntry, compare, difference
+from quire_daemon.core import reconcile
+from quire_daemon.core.reconcile import (
+    GRANULARITY_NS,
+    MOST_RENAMES,
+    OnDisk,
+    Renames,
+    Seen,
+    StatEntry,
+    compare,
+    difference,
+)
 from quire_daemon.workers.pool import Cancellation
 from quire_journal.model.events import (
     FOLDER,

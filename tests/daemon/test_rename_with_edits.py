@@ -10,13 +10,13 @@ from typing import Any, cast
 import pytest
 from clocks import SetClock
 
-from quire_daemon.call import Call
 from quire_daemon.config.live import InForce
 from quire_daemon.config.settings import Settings
+from quire_daemon.core.call import Call
+from quire_daemon.core.decision import Who, World
 from quire_daemon.files_now import FilesNow
 from quire_daemon.finishing import Finishing
 from quire_daemon.gather import Gather
-from quire_daemon.handlers.base import Who, World
 from quire_daemon.handlers.hashline_edit import HASHLINE_TOOL, HashlineParams
 from quire_daemon.ignore import Ignore
 from quire_daemon.ops.daemon_log import Log

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quire_daemon.reconcile import Seen
+from quire_daemon.core.reconcile import Seen
 from quire_daemon.seen_files import SeenFiles
 from quire_journal.history.path_cache import PathNames
 from quire_journal.journal import Entry, Journal

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from daemon_turns import KEY, Daemon, write
 
+from quire_daemon.core.lost_races import MOST_OF_LONG, TRIES, TRIES_OF_LONG
 from quire_daemon.handlers.undoing_done import MOST_SHOWN
-from quire_daemon.lost_races import MOST_OF_LONG, TRIES, TRIES_OF_LONG
 from quire_daemon.performing import MANY
 
 

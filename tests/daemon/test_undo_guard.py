@@ -7,7 +7,7 @@ from typing import Any
 from undoings import START, daemon_with, only_file
 
 from memory_daemon import MemoryDaemon, lines
-from quire_daemon.handlers.base import Who
+from quire_daemon.core.decision import Who
 from quire_daemon.handlers.undo import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
 
 

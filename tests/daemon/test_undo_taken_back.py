@@ -12,7 +12,7 @@ from undoings import START, daemon_with
 import ancestry
 from ancestry import Ancestry, Page, Version
 from memory_daemon import MemoryDaemon
-from quire_daemon.handlers.base import Who
+from quire_daemon.core.decision import Who
 from quire_daemon.handlers.undo import REDO_TOOL, ROLLBACK_TOOL, UNDO_TOOL
 
 

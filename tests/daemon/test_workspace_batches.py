@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from swapping import Steps, in_tmp, settle
 
 from checkout import file_now, put
-from quire_daemon.handlers.base import FileNow, Move, Put, Remove, Write
+from quire_daemon.core.decision import FileNow, Move, Put, Remove, Write
 from quire_daemon.workspace import Lost, Swapped, Workspace
 from quire_daemon.workspace.staging import TOGETHER
 from quire_journal.model.refusals import Refused

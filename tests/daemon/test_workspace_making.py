@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from quire_daemon.handlers.base import FileNow, Make
+from quire_daemon.core.decision import FileNow, Make
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.making import make, unmake
 from quire_daemon.workspace.values import Lost, Swapped, Vanished

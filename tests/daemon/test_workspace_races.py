@@ -18,7 +18,7 @@ from swapping import Steps, in_tmp, settle
 
 from checkout import do, file_now, put
 from quire_daemon.config.settings import Policy
-from quire_daemon.handlers.base import FileNow, Make, Move, Put, Remove
+from quire_daemon.core.decision import FileNow, Make, Move, Put, Remove
 from quire_daemon.workspace import HeldOpen, Kept, Lost, Signature, Swapped, Workspace, aside
 from quire_daemon.workspace.blanks import FOLDERS
 from quire_daemon.workspace.lingering import AT_ONCE, GRACE_S, MOST, Displaced, Lingering

@@ -13,14 +13,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from quire_daemon.call import Call, Incoming, NotYet, Peer
 from quire_daemon.config.live import InForce
 from quire_daemon.config.settings import Settings
+from quire_daemon.core.call import Call, Incoming, NotYet, Peer
+from quire_daemon.core.decision import Decision, Put, Who
 from quire_daemon.files_now import FilesNow
 from quire_daemon.finishing import Finishing
 from quire_daemon.gather import BeingWritten, Gather
 from quire_daemon.handlers import TOOLS
-from quire_daemon.handlers.base import Decision, Put, Who
 from quire_daemon.ignore import Ignore
 from quire_daemon.looking import Looking
 from quire_daemon.ops.daemon_log import Log

@@ -43,7 +43,7 @@ class Asking(Calls):
         (`state` full or degraded, `reasons`), `capture` (`finished`, `done`, `total` files), `protection`, `journal`
         (`bytes`, `versions`, `records`). More may be added.
         Refused: nothing of its own.
-        Source: quire_daemon.handlers.status, shape in quire_daemon.replies
+        Source: quire_daemon.handlers.status, shape in quire_daemon.core.replies.table
         """
         return self.call("status")
 
@@ -78,7 +78,7 @@ class Asking(Calls):
         has besides; `next`, the `cursor` of the next page, None at the end. A page may hold fewer records than `limit`
         (50), or none, and still have a `next`: the work of one call is bounded.
         Refused: `not_found` (a point), `schema_invalid` (a cursor of other filters).
-        Source: quire_daemon.handlers.log, shape in quire_daemon.replies
+        Source: quire_daemon.handlers.log, shape in quire_daemon.core.replies.table
         """
         kinds = kind if kind is None or isinstance(kind, str) else list(kind)
         whose = stated(writer=writer, agent=agent, agent_session=agent_session, turn=turn, burst=burst)
@@ -104,7 +104,7 @@ class Asking(Calls):
         Reply: `records` as in `log`, `cursor` to ask with next, `more`, and `fresh`: the cursor was foreign or too old,
         and this is the listing from the beginning.
         Refused: `not_found` (a point).
-        Source: quire_daemon.handlers.log, shape in quire_daemon.replies
+        Source: quire_daemon.handlers.log, shape in quire_daemon.core.replies.table
         """
         kinds = kind if kind is None or isinstance(kind, str) else list(kind)
         given = stated(cursor=cursor, path=path, writer=writer, kind=kinds, wait_ms=wait_ms, limit=limit)
@@ -134,7 +134,7 @@ class Asking(Calls):
         `content` from `start_line` on (`truncated`, `next_line`) or `content_base64`, and `diff` against the one
         before.
         Refused: `not_found`; where the bytes are not held, the reply has `uncaptured` with the reason instead.
-        Source: quire_daemon.handlers.show, shape in quire_daemon.replies
+        Source: quire_daemon.handlers.show, shape in quire_daemon.core.replies.table
         """
         if (version is None) == (at is None):
             raise TypeError("show takes a version, or `path` and the point `at`")
@@ -148,7 +148,7 @@ class Asking(Calls):
         Reply: `from`, `to`, `files` of `{path, status, from, to, hunks, patch}`, and `patch`, all of them as a unified
         diff; `truncated` where not all fits, with `next`, the `cursor` of more files.
         Refused: `not_found` (a point).
-        Source: quire_daemon.handlers.show, shape in quire_daemon.replies
+        Source: quire_daemon.handlers.show, shape in quire_daemon.core.replies.table
         """
         return self.call("diff", stated(**{"from": start, "to": end, "paths": list(paths) or None, "cursor": cursor}))
 

@@ -11,8 +11,8 @@ from typing import Final, Self, TypeAlias
 import msgspec
 from msgspec.structs import force_setattr, replace
 
-from quire_daemon.arguments import OfVersion
 from quire_daemon.config.settings import Settings
+from quire_daemon.core.arguments import OfVersion
 from quire_daemon.dialects.anchors import (
     MOST_IN_FULL,
     NEIGHBOURS,

@@ -12,8 +12,8 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 import msgspec
 
-from quire_daemon.arguments import Writing, checked_sha256
 from quire_daemon.config.settings import Settings
+from quire_daemon.core.arguments import Writing, checked_sha256
 from quire_daemon.dialects.base import Dialect, Plan, Sight
 from quire_daemon.dialects.matching import Lines, count_of, normalised, occurrences, require_few, require_searchable
 from quire_daemon.dialects.nearest import not_in

@@ -14,8 +14,8 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from quire_daemon.arguments import Writing
 from quire_daemon.config.settings import Settings
+from quire_daemon.core.arguments import Writing
 from quire_daemon.dialects.base import HASH_MISMATCH, Dialect, Plan, Proof, Sight
 from quire_daemon.dialects.matching import normalised, occurrences
 from quire_daemon.dialects.nearest import not_in

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import force_setattr
 
-from quire_daemon.arguments import Writing
+from quire_daemon.core.arguments import Writing
 
 
 class NamedFile(Writing, frozen=True, kw_only=True):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from quire_daemon.arguments import Writing
 from quire_daemon.config.settings import Settings
+from quire_daemon.core.arguments import Writing
 from quire_daemon.dialects.base import Dialect, InOtherWords, Plan, Proof, Sight
 from quire_daemon.dialects.matching import Lines, count_of, normalised, occurrences
 from quire_daemon.dialects.nearest import not_in

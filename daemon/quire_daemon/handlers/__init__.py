@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from quire_daemon.core.decision import Tool
 from quire_daemon.dialects import DIALECTS
 from quire_daemon.handlers.apply_patch import PATCH_TOOL
-from quire_daemon.handlers.base import Tool
 from quire_daemon.handlers.blame import BLAME_TOOL
 from quire_daemon.handlers.bursts import BURST_TOOL
 from quire_daemon.handlers.checkpoints import CHECKPOINT_TOOL

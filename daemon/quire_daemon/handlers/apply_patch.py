@@ -13,12 +13,12 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from quire_daemon.arguments import Writing, checked_sha256
+from quire_daemon.core.arguments import Writing, checked_sha256
+from quire_daemon.core.decision import Decision, FileNow, Tool, World
 from quire_daemon.dialects.apply_patch import NAME, plan_file
 from quire_daemon.dialects.base import Plan
 from quire_daemon.dialects.patch_parts import FilePatch
 from quire_daemon.dialects.patch_text import parse_patch
-from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.edit import SEVERAL, WRITER_TYPE
 from quire_daemon.handlers.files import deletion, movement
 from quire_daemon.handlers.news import news

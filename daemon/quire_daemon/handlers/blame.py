@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.handlers.base import Decision, FileNow, Tool, World
+from quire_daemon.core.decision import Decision, FileNow, Tool, World
 from quire_daemon.handlers.log_filter import nobody_warned, writer_filter
 from quire_daemon.handlers.news import news
 from quire_daemon.handlers.preconditions import require_file, require_size

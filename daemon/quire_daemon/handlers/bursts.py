@@ -15,8 +15,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from quire_daemon.arguments import require_in_bounds
-from quire_daemon.handlers.base import Decision, Tool, World, no_paths
+from quire_daemon.core.arguments import require_in_bounds
+from quire_daemon.core.decision import Decision, Tool, World, no_paths
 from quire_daemon.handlers.log_filter import VERSION_KINDS, named_burst
 from quire_journal.history.history import History
 from quire_journal.history.points import rfc3339, to_the_second

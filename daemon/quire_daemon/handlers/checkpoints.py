@@ -12,8 +12,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from quire_daemon.arguments import require_in_bounds
-from quire_daemon.handlers.base import Decision, Tool, World, no_paths
+from quire_daemon.core.arguments import require_in_bounds
+from quire_daemon.core.decision import Decision, Tool, World, no_paths
 from quire_daemon.handlers.show import DiffParams, decide_diff
 from quire_journal.history.gaps import gaps_at, gaps_json, require_not_lost, warning
 from quire_journal.history.history import History

@@ -14,8 +14,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from quire_daemon.arguments import require_in_bounds
-from quire_daemon.handlers.base import Who
+from quire_daemon.core.arguments import require_in_bounds
+from quire_daemon.core.decision import Who
 from quire_daemon.handlers.batches import Batches, Fits, in_paths
 from quire_daemon.handlers.log_filter import (
     VERSION_KINDS,

@@ -12,16 +12,16 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.arguments import Writing
 from quire_daemon.config.settings import Settings
+from quire_daemon.core.arguments import Writing
+from quire_daemon.core.decision import Decision, Tool, World, no_paths
+from quire_daemon.core.json_schema import Schema, described, flat, one_shape, without
 from quire_daemon.dialects import hashline_edit
-from quire_daemon.handlers.base import Decision, Tool, World, no_paths
 from quire_daemon.handlers.manual import MANUALS, MOST_SHOWN
 from quire_daemon.manuals.arguments import notes
 from quire_daemon.manuals.filling import filled
 from quire_daemon.manuals.summary import ascii_text, summary
 from quire_daemon.manuals.writing import CHANGED
-from quire_daemon.schemas import Schema, described, flat, one_shape, without
 from quire_journal.model.phrasing import counted
 from quire_journal.model.refusals import Refused, did_you_mean
 
@@ -222,7 +222,7 @@ def answer(params: DescribeParams, tools: Mapping[str, Tool[Any]], settings: Set
     names = [params.tool] if params.tool else [*first, *rest]
     listed = [_described(tools[name], name in first, settings) for name in names]
     if params.tool:
-        from quire_daemon.replies import reply_schema  # many shapes, which nothing else in the daemon needs
+        from quire_daemon.core.replies.table import reply_schema  # many shapes, which nothing else in the daemon needs
 
         listed[0]["reply"] = reply_schema(params.tool)
     if params.offered:

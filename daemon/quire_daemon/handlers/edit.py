@@ -9,10 +9,10 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from quire_daemon.arguments import Writing
+from quire_daemon.core.arguments import Writing
+from quire_daemon.core.decision import Decision, FileNow, Implied, Tool, Who, World
 from quire_daemon.dialects.base import HASH_MISMATCH, Dialect, Plan, Sight, planned_here
 from quire_daemon.dialects.edit import EDIT, EditParams
-from quire_daemon.handlers.base import Decision, FileNow, Implied, Tool, Who, World
 from quire_daemon.handlers.news import news
 from quire_daemon.handlers.outcome import Result, conclude
 from quire_daemon.handlers.preconditions import (

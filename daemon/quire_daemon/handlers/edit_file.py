@@ -11,8 +11,8 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from quire_daemon.core.decision import Decision, FileNow, Tool, World
 from quire_daemon.dialects.edit_file import EDIT_FILE, FileParams
-from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.edit import answering, decide_on
 from quire_daemon.handlers.preconditions import require_text
 from quire_journal.model.refusals import Refused

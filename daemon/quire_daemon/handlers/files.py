@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from quire_daemon.arguments import Writing
-from quire_daemon.handlers.base import Decision, FileNow, Move, Remove, Tool, World
+from quire_daemon.core.arguments import Writing
+from quire_daemon.core.decision import Decision, FileNow, Move, Remove, Tool, World
 from quire_daemon.handlers.edit import WRITER_TYPE, answering
 from quire_daemon.handlers.news import news
 from quire_daemon.handlers.preconditions import captured, require_captured, require_file, require_free, require_own_name

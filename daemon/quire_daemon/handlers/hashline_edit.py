@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from quire_daemon.core.decision import Decision, FileNow, Tool, World
 from quire_daemon.dialects.hashline_edit import HASHLINE_EDIT, HashlineParams, edits_of
-from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.edit import answering, decide_on
 from quire_daemon.handlers.files import deletion, movement
 from quire_daemon.handlers.staleness import current_version

@@ -20,7 +20,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from quire_daemon.handlers.base import Decision, P, Put, Tool, World, Write, names
+from quire_daemon.core.decision import Decision, P, Put, Tool, World, Write, names
 from quire_daemon.handlers.ground import apart, covers, disturbs, free_lines, lines_at, meet
 from quire_journal.history.points import rfc3339, to_the_second
 from quire_journal.model.line_ranges import LineRange

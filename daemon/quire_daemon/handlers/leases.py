@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from quire_daemon.config import globs
-from quire_daemon.handlers.base import Decision, FileNow, Tool, World, no_paths, refused_reply
+from quire_daemon.core.decision import Decision, FileNow, Tool, World, no_paths, refused_reply
 from quire_daemon.handlers.ground import FILE, FOLDER, GLOB, lines_at, meet
 from quire_daemon.handlers.held import (
     anothers_json,

@@ -12,8 +12,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from quire_daemon.arguments import require_in_bounds
-from quire_daemon.handlers.base import Decision, Tool, World, no_paths
+from quire_daemon.core.arguments import require_in_bounds
+from quire_daemon.core.decision import Decision, Tool, World, no_paths
 from quire_daemon.handlers.difference import ENTRIES
 from quire_daemon.handlers.log_filter import (
     BURST_KINDS,

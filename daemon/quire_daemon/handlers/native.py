@@ -23,7 +23,7 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec.structs import replace
 
-from quire_daemon.handlers.base import Decision, FileNow, Implied, Tool, Who, World, no_paths
+from quire_daemon.core.decision import Decision, FileNow, Implied, Tool, Who, World, no_paths
 from quire_daemon.handlers.bursts import MOST_OPEN, SETTLE_S, burst_json, own_open
 from quire_daemon.handlers.ground import covers
 from quire_daemon.handlers.held import lease_held, others

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any, Final
 
-from quire_daemon.handlers.base import World
+from quire_daemon.core.decision import World
 from quire_daemon.overlap import Lines, done_by, relations
 from quire_journal.history.history import History
 from quire_journal.history.points import rfc3339

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from quire_daemon.handlers.base import Decision, Tool, World
+from quire_daemon.core.decision import Decision, Tool, World
 from quire_daemon.handlers.held import under_leases
 from quire_daemon.handlers.log_filter import single_path
 from quire_daemon.handlers.news import MOST_ENTRIES, hint_of, news

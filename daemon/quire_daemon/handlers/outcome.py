@@ -16,7 +16,7 @@ import msgspec
 from quire_daemon.checks import safety
 from quire_daemon.checks.safety import Grammars
 from quire_daemon.config.settings import Safety
-from quire_daemon.handlers.base import Decision, FileNow, Move, Put, Remove, World, Write
+from quire_daemon.core.decision import Decision, FileNow, Move, Put, Remove, World, Write
 from quire_daemon.handlers.localised import localised_diff
 from quire_daemon.handlers.news import news
 from quire_daemon.handlers.preconditions import captured, require_lines

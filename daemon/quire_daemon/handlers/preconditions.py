@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quire_daemon.handlers.base import FileNow, World
+from quire_daemon.core.decision import FileNow, World
 from quire_journal.history.points import to_the_second
 from quire_journal.model.events import REGULAR
 from quire_journal.model.ids import version_token

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from quire_daemon.handlers.base import Decision, FileNow, Tool, World
+from quire_daemon.core.decision import Decision, FileNow, Tool, World
 from quire_daemon.handlers.beginning import before_it
 from quire_daemon.handlers.news import news
 from quire_daemon.handlers.preconditions import require_lines, require_readable, require_size, shown_as

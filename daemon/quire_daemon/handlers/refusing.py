@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.handlers.base import Decision, FileNow, World
+from quire_daemon.core.decision import Decision, FileNow, World
 from quire_daemon.handlers.localised import lines_around, localised_diff
 from quire_daemon.handlers.news import MOST_ENTRIES, changes_told, news, rest
 from quire_daemon.handlers.preconditions import shown_as

@@ -6,9 +6,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from quire_daemon.core.decision import Decision, Tool, World
 from quire_daemon.dialects.regex_replace import REGEX_REPLACE, RegexParams, planning
 from quire_daemon.handlers import edit
-from quire_daemon.handlers.base import Decision, Tool, World
 
 
 def decide(params: RegexParams, world: World) -> Decision:

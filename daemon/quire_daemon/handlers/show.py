@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.handlers.base import Decision, Tool, World, no_paths
+from quire_daemon.core.decision import Decision, Tool, World, no_paths
 from quire_daemon.handlers.beginning import before_it
 from quire_daemon.handlers.difference import ENTRIES, Room, before, difference, same
 from quire_daemon.handlers.log import record_json

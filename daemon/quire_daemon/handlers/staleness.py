@@ -13,8 +13,8 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from quire_daemon.arguments import Writing
-from quire_daemon.handlers.base import FileNow, World
+from quire_daemon.core.arguments import Writing
+from quire_daemon.core.decision import FileNow, World
 from quire_daemon.handlers.news import changes_told
 from quire_daemon.overlap import CONFLICTING, MOST_STEPS, NONE, TOUCHING, WHOLE, image, relation, strongest
 from quire_daemon.rebase import ByCaller, ByOthers

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.handlers.base import Decision, Present, Tool, World, no_paths
+from quire_daemon.core.decision import Decision, Present, Tool, World, no_paths
 from quire_daemon.handlers.bursts import burst_json
 from quire_daemon.handlers.held import in_force, lease_json
 from quire_daemon.handlers.in_part import but_for, taken_back

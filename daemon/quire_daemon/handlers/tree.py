@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.handlers.base import Decision, Tool, World, no_paths
+from quire_daemon.core.decision import Decision, Tool, World, no_paths
 from quire_daemon.handlers.checkpoints import blind_then
 from quire_daemon.handlers.difference import ENTRIES
 from quire_daemon.handlers.log_filter import common_part, path_filter

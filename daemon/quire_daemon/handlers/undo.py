@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from quire_daemon.handlers.base import Decision, Tool, World, no_paths
+from quire_daemon.core.decision import Decision, Tool, World, no_paths
 from quire_daemon.handlers.batches import Batches
 from quire_daemon.handlers.beginning import and_before_it
 from quire_daemon.handlers.checkpoints import blind_then

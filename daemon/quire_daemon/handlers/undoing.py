@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.handlers.base import FileNow, World
+from quire_daemon.core.decision import FileNow, World
 from quire_journal.history.rebase_steps import Conflict
 from quire_journal.history.timeline import State
 from quire_journal.history.unwinder import Unwound

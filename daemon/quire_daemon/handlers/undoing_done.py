@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from quire_daemon.handlers.base import Clear, Decision, FileNow, Make, Move, Put, Remove, World, Write
+from quire_daemon.core.decision import Clear, Decision, FileNow, Make, Move, Put, Remove, World, Write
 from quire_daemon.handlers.choosing import Choice, How
 from quire_daemon.handlers.difference import ENTRIES
 from quire_daemon.handlers.localised import localised_diff

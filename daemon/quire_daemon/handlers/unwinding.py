@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from quire_daemon.handlers.base import Implied, Who
+from quire_daemon.core.decision import Implied, Who
 from quire_daemon.handlers.batches import Batches, in_paths
 from quire_daemon.handlers.beginning import and_before_it
 from quire_daemon.handlers.choosing import (

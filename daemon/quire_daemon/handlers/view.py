@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from quire_daemon.core.decision import Decision, FileNow, Tool, World
 from quire_daemon.handlers import read
-from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.read import ReadParams
 from quire_journal.model.phrasing import counted
 from quire_journal.model.refusals import Refused

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.handlers.base import Decision, FileNow, Tool, World
+from quire_daemon.core.decision import Decision, FileNow, Tool, World
 from quire_daemon.handlers.blame import require_text
 from quire_daemon.handlers.difference import Room, before, difference, text_of
 from quire_daemon.handlers.log import record_json

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from quire_daemon.arguments import OfVersion, checked_sha256
-from quire_daemon.handlers.base import Decision, FileNow, Tool, World
+from quire_daemon.core.arguments import OfVersion, checked_sha256
+from quire_daemon.core.decision import Decision, FileNow, Tool, World
 from quire_daemon.handlers.edit import answering
 from quire_daemon.handlers.outcome import Result, conclude
 from quire_daemon.handlers.preconditions import (

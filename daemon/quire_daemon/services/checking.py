@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from quire_daemon.call import Call
+from quire_daemon.core.call import Call
 from quire_daemon.examiner import CheckTask
 from quire_daemon.examining import Examined, examine
 from quire_daemon.services.base import Host

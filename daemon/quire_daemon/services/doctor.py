@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from quire_daemon.call import Call
+from quire_daemon.core.call import Call
 from quire_daemon.services.base import Host, NoArguments, Service
 from quire_journal.model.phrasing import size
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.call import Call
+from quire_daemon.core.call import Call
 from quire_daemon.exporting import Export
 from quire_daemon.services.base import Host, Service
 from quire_journal.export.formats import FORMATS

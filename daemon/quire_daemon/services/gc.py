@@ -6,8 +6,8 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.call import Call
 from quire_daemon.collecting import Asked
+from quire_daemon.core.call import Call
 from quire_daemon.services.base import Host, Service
 from quire_journal.model.refusals import Refused
 

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.call import Call
+from quire_daemon.core.call import Call
 from quire_daemon.examining import copied
 from quire_daemon.handlers.log_filter import known_path
 from quire_daemon.purger import Compiled, FindTask, Looked, MaskTask, Purger

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from quire_daemon.call import Call
+from quire_daemon.core.call import Call
 from quire_daemon.services.base import Host, NoArguments, Service
 
 

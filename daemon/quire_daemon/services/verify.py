@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.call import Call
+from quire_daemon.core.call import Call
 from quire_daemon.examiner import CheckTask
 from quire_daemon.examining import Examined
 from quire_daemon.services.base import Host, Service

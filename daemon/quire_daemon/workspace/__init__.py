@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from quire_daemon.config.settings import Policy
-from quire_daemon.handlers.base import Write
+from quire_daemon.core.decision import Write
 from quire_daemon.workspace import aside, kernel, probe
 from quire_daemon.workspace.blanks import Blanks
 from quire_daemon.workspace.confine import Beneath

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from quire_daemon.handlers.base import FileNow
+from quire_daemon.core.decision import FileNow
 from quire_daemon.workspace import kernel
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.reading import Held, Reading, read_all

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from quire_daemon.handlers.base import Make
+from quire_daemon.core.decision import Make
 from quire_daemon.workspace.confine import Beneath, close
 from quire_daemon.workspace.values import InDoubt, Lost, NotRegular, Swapped, Vanished
 from quire_journal.model.events import LINK

@@ -5,7 +5,7 @@ A revert is a write like any other: what stands at the path by now, if it is not
 
 from __future__ import annotations
 
-from quire_daemon.handlers.base import FileNow, Make, Move, Put
+from quire_daemon.core.decision import FileNow, Make, Move, Put
 from quire_daemon.workspace import kernel
 from quire_daemon.workspace.confine import refusal
 from quire_daemon.workspace.making import make, unmake

@@ -35,7 +35,7 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.handlers.base import Clear, Make, Move, Put, Remove, Write
+from quire_daemon.core.decision import Clear, Make, Move, Put, Remove, Write
 from quire_daemon.workspace import kernel
 from quire_daemon.workspace.blanks import Blanks
 from quire_daemon.workspace.confine import Beneath, refusal

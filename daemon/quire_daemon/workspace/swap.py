@@ -21,7 +21,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from quire_daemon.handlers.base import Make, Move, Put
+from quire_daemon.core.decision import Make, Move, Put
 from quire_daemon.workspace import kernel
 from quire_daemon.workspace.bases import Bases
 from quire_daemon.workspace.confine import refusal, temporary_removed

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.schemas import Schema, flat
+from quire_daemon.core.json_schema import Schema, flat
 from quire_journal.model.refusals import LONGEST_GUESS, Refused, did_you_mean
 
 _PLACE: Final = re.compile(r" - at `\$(?P<place>[^`]*)`$")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET
 
-from quire_daemon.replies.base import Change, LostRecords, Maybe, Missing, Reply, Shape, Span, Writer
-from quire_daemon.replies.edits import LastWriter, Written, WrittenFile
-from quire_daemon.replies.history import Difference
+from quire_daemon.core.replies.base import Change, LostRecords, Maybe, Missing, Reply, Shape, Span, Writer
+from quire_daemon.core.replies.edits import LastWriter, Written, WrittenFile
+from quire_daemon.core.replies.history import Difference
 
 
 class Made(Shape, frozen=True, kw_only=True):

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.replies import daemon, edits, going_back, history, leases
-from quire_daemon.replies.base import Refusal
+from quire_daemon.core.replies import admin, edits, history, leases, undo
+from quire_daemon.core.replies.base import Refusal
 from quire_journal.model.refusals import CODES
 
 REPLIES: Final[dict[str, type[msgspec.Struct]]] = {
@@ -27,7 +27,7 @@ REPLIES: Final[dict[str, type[msgspec.Struct]]] = {
     "multi_edit": edits.MultiEditReply,
     "regex_replace": edits.ReplacedReply,
     "apply_patch": edits.PatchReply,
-    "text_editor": going_back.TextEditorReply,
+    "text_editor": undo.TextEditorReply,
     "delete_file": edits.Written,
     "move_file": edits.Written,
     "log": history.LogReply,
@@ -38,28 +38,28 @@ REPLIES: Final[dict[str, type[msgspec.Struct]]] = {
     "why": history.WhyReply,
     "tree": history.TreeReply,
     "blobs": history.BlobsReply,
-    "undo": going_back.UnwoundReply,
-    "redo": going_back.UnwoundReply,
-    "rollback": going_back.UnwoundReply,
-    "restore": going_back.UnwoundReply,
-    "checkpoint": going_back.CheckpointReply,
-    "burst": going_back.BurstReply,
-    "native": going_back.NativeReply,
+    "undo": undo.UnwoundReply,
+    "redo": undo.UnwoundReply,
+    "rollback": undo.UnwoundReply,
+    "restore": undo.UnwoundReply,
+    "checkpoint": undo.CheckpointReply,
+    "burst": undo.BurstReply,
+    "native": undo.NativeReply,
     "claim": leases.ClaimReply,
     "release": leases.ReleaseReply,
     "claims": leases.ClaimsReply,
-    "status": daemon.StatusReply,
-    "who": daemon.WhoReply,
-    "op_status": daemon.OpStatusReply,
-    "manual": daemon.ManualReply,
-    "describe": daemon.DescribeReply,
-    "verify": daemon.VerifyReply,
-    "gc": daemon.GcReply,
-    "doctor": daemon.DoctorReply,
-    "export": daemon.ExportReply,
-    "purge": daemon.PurgeReply,
-    "repair": daemon.RepairReply,
-    "shutdown": daemon.ShutdownReply,
+    "status": admin.StatusReply,
+    "who": admin.WhoReply,
+    "op_status": admin.OpStatusReply,
+    "manual": admin.ManualReply,
+    "describe": admin.DescribeReply,
+    "verify": admin.VerifyReply,
+    "gc": admin.GcReply,
+    "doctor": admin.DoctorReply,
+    "export": admin.ExportReply,
+    "purge": admin.PurgeReply,
+    "repair": admin.RepairReply,
+    "shutdown": admin.ShutdownReply,
 }
 """The shape of what each tool and service replies."""
 

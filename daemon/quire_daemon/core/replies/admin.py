@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from quire_daemon.replies.base import Maybe, Reply, Shape, Writer
-from quire_daemon.replies.going_back import Burst
-from quire_daemon.replies.leases import Lease
+from quire_daemon.core.replies.base import Maybe, Reply, Shape, Writer
+from quire_daemon.core.replies.leases import Lease
+from quire_daemon.core.replies.undo import Burst
 
 
 class LastChange(Shape, frozen=True, kw_only=True):

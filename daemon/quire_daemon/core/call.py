@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from quire_daemon.arguments import Writing
-from quire_daemon.handlers.base import FileNow, Implied, Tool, Who
-from quire_daemon.lost_races import LostRaces
-from quire_daemon.nulls import without_nulls
+from quire_daemon.core.argument_errors import refusal
+from quire_daemon.core.arguments import Writing
+from quire_daemon.core.decision import FileNow, Implied, Tool, Who
+from quire_daemon.core.lost_races import LostRaces
+from quire_daemon.core.nulls import without_nulls
 from quire_daemon.workers.fiber import Fiber
 from quire_daemon.workers.regex.job import Answer, Search
-from quire_daemon.wrong_arguments import refusal
 from quire_journal.model.messages import MAX_DEPTH, Request
 from quire_journal.model.refusals import Refused
 

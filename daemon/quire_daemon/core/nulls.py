@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from quire_daemon.schemas import flat
+from quire_daemon.core.json_schema import flat
 
 
 def without_nulls(params: type[msgspec.Struct], given: Any) -> dict[str, Any] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import UNSET
 
-from quire_daemon.replies.base import ChangedLines, Maybe, Reply, Shape, Writer
+from quire_daemon.core.replies.base import ChangedLines, Maybe, Reply, Shape, Writer
 
 
 class LastWriter(Writer, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import UNSET
 
-from quire_daemon.replies.base import Change, Maybe, Reply, Shape, Span, Warned, Writer
+from quire_daemon.core.replies.base import Change, Maybe, Reply, Shape, Span, Warned, Writer
 
 
 class Holder(Shape, frozen=True, kw_only=True):

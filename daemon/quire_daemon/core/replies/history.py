@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from quire_daemon.replies.base import LostRecords, Maybe, Reply, Shape, Span, Writer
+from quire_daemon.core.replies.base import LostRecords, Maybe, Reply, Shape, Span, Writer
 
 
 class Stat(Shape, frozen=True, kw_only=True):

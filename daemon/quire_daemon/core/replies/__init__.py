@@ -1,0 +1,1 @@
+"""Replies: the shape of every reply, one struct for each."""
