@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import astuple
 
 from quire_daemon.core.decision import FileNow, Move, Put, Remove
-from quire_daemon.workspace import Lost, Swapped, Workspace
+from quire_daemon.workspace.workspace import Lost, Swapped, Workspace
 from quire_journal.text.text import Text
 
 LIMIT = 1 << 26

@@ -38,7 +38,7 @@ from quire_daemon.ops.daemon_log import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.reserve import Reserve
 from quire_daemon.workers.regex.job import Answer, Search, run
-from quire_daemon.workspace import HOME, Protection, Signature, Workspace
+from quire_daemon.workspace.workspace import HOME, Protection, Signature, Workspace
 from quire_journal.history.history import History
 from quire_journal.journal import Journal
 from quire_journal.model.events import (

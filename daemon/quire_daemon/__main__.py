@@ -149,7 +149,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     from quire_daemon.reserve import Reserve
     from quire_daemon.withholding import Withholding
     from quire_daemon.workers import process
-    from quire_daemon.workspace import Workspace
+    from quire_daemon.workspace.workspace import Workspace
     from quire_journal.journal import Journal
     from quire_journal.storage.stores import STORES
     from quire_journal.views import replay

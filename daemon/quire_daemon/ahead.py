@@ -19,7 +19,7 @@ from typing import Final, Protocol
 import msgspec
 
 from quire_daemon.workers.pool import StartJob
-from quire_daemon.workspace import Signature
+from quire_daemon.workspace.workspace import Signature
 from quire_journal.storage.blobs.codec import Frame
 
 CHUNK: Final = 64

@@ -78,7 +78,7 @@ from quire_daemon.watcher import Watcher
 from quire_daemon.workers.pool import Failed as JobFailed
 from quire_daemon.workers.pool import Job, Jobs
 from quire_daemon.workers.regex.client import Searching
-from quire_daemon.workspace import Workspace
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal import VERSION
 from quire_journal.model.events import WorkspaceOpened
 from quire_journal.model.evidence import SCANNED

@@ -17,7 +17,7 @@ from quire_daemon.core.reconcile import Seen, StatEntry, compare
 from quire_daemon.crawl import crawl
 from quire_daemon.ignore import Ignore
 from quire_daemon.linked import several_names
-from quire_daemon.workspace import HOME
+from quire_daemon.workspace.workspace import HOME
 from quire_journal.history.history import History
 from quire_journal.history.path_cache import PathNames
 from quire_journal.model.events import FOLDER

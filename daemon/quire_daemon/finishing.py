@@ -17,7 +17,7 @@ from quire_daemon.displaced import Withheld, note_theirs, nothing_is_withheld
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.preparing import on_disk
 from quire_daemon.recorder import Recorder
-from quire_daemon.workspace import HeldOpen, Image, Lost, NotRegular, TooLarge, Vanished, Workspace
+from quire_daemon.workspace.workspace import HeldOpen, Image, Lost, NotRegular, TooLarge, Vanished, Workspace
 from quire_journal.history.history import History
 from quire_journal.model.events import LINK
 from quire_journal.model.ids import blob_id, disk_path, journal_path

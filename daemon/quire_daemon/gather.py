@@ -25,7 +25,7 @@ from quire_daemon.recorder import Recorder
 from quire_daemon.under_way import UnderWay
 from quire_daemon.unwatched import Unwatched
 from quire_daemon.withholding import Withholding
-from quire_daemon.workspace import HeldOpen, Image, Look, NotRegular, Signature, TooLarge, Vanished, Workspace
+from quire_daemon.workspace.workspace import HeldOpen, Image, Look, NotRegular, Signature, TooLarge, Vanished, Workspace
 from quire_journal.model.events import (
     FOLDER,
     LINK,

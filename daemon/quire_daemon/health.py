@@ -17,7 +17,7 @@ from quire_daemon.server import Server
 from quire_daemon.services.base import Host
 from quire_daemon.trouble import Trouble
 from quire_daemon.workers.pool import Jobs
-from quire_daemon.workspace import Protection, Workspace
+from quire_daemon.workspace.workspace import Protection, Workspace
 from quire_journal import FORMAT, VERSION, WIRE
 from quire_journal.history.points import rfc3339, to_the_second
 from quire_journal.integrity.salvager import sentence

@@ -35,8 +35,8 @@ from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 from quire_daemon.config.globs import linear
 from quire_daemon.crawl import OUR_LIMITS
 from quire_daemon.git_head import git_folder
+from quire_daemon.workspace.capabilities import can_openat2
 from quire_daemon.workspace.confine import Beneath
-from quire_daemon.workspace.probe import can_openat2
 
 ALWAYS: Final = frozenset({".git", ".quire"})
 """Names that are ignored wherever they stand, as folders or as files (the `.git` file of a worktree)."""

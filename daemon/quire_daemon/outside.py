@@ -25,7 +25,7 @@ from quire_daemon.reading_ahead import ReadingAhead
 from quire_daemon.scanning import MOUNTS, OVERFLOW, RULES, Scanning
 from quire_daemon.watcher import Watcher
 from quire_daemon.workers.pool import StartJob
-from quire_daemon.workspace import Signature
+from quire_daemon.workspace.workspace import Signature
 from quire_journal.model.events import FOLDER, OutsideDeleted, OutsideWritten, WatchLost, path_after
 from quire_journal.model.evidence import READ, SCANNED, WATCHED
 from quire_journal.model.ids import disk_path, journal_path

@@ -31,7 +31,7 @@ from quire_daemon.portions import Portions
 from quire_daemon.preparing import AT_ONCE, STAGERS, Preparing, Slices, Staging, only_syncs, to_end
 from quire_daemon.recorder import Recorder
 from quire_daemon.under_way import Going, UnderWay
-from quire_daemon.workspace import HeldOpen, InDoubt, Kept, Lost, Staged, Swapped, Workspace
+from quire_daemon.workspace.workspace import HeldOpen, InDoubt, Kept, Lost, Staged, Swapped, Workspace
 from quire_journal.model.events import BytesGone, WritesSettled
 from quire_journal.model.evidence import DISPLACED
 from quire_journal.model.ids import disk_path

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from quire_daemon.core.decision import Move, Put, Write
 from quire_daemon.under_way import Going
-from quire_daemon.workspace import Staged, Workspace
-from quire_daemon.workspace.staging import TOGETHER, Written
+from quire_daemon.workspace.stage import TOGETHER, Written
+from quire_daemon.workspace.workspace import Staged, Workspace
 from quire_journal.model.ids import disk_path
 from quire_journal.storage.fsync_thread import Sync, Syncer
 from quire_journal.storage.threads import Pool

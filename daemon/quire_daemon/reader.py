@@ -25,9 +25,9 @@ from quire_daemon.ahead import ReadAhead
 from quire_daemon.clock import SystemClock
 from quire_daemon.workers.pipe import framed, received
 from quire_daemon.workers.process import Piped, program
-from quire_daemon.workspace import HeldOpen, Image, NotRegular, Protection, Signature, TooLarge, Vanished
 from quire_daemon.workspace.confine import Beneath
-from quire_daemon.workspace.reading import Reading
+from quire_daemon.workspace.read import Reading
+from quire_daemon.workspace.workspace import HeldOpen, Image, NotRegular, Protection, Signature, TooLarge, Vanished
 from quire_journal.maintenance import secret_scan
 from quire_journal.model.ids import BlobId
 from quire_journal.model.refusals import Refused

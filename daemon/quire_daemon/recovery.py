@@ -29,7 +29,7 @@ from quire_daemon.displaced import Withheld, meant_for, note_displaced, note_the
 from quire_daemon.finishing import Finishing, as_read
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.performing import IN_PART
-from quire_daemon.workspace import TMP, Kept, NotRegular, Unread, Vanished, Workspace
+from quire_daemon.workspace.workspace import TMP, Kept, NotRegular, Unread, Vanished, Workspace
 from quire_journal.history.history import History
 from quire_journal.model.events import (
     FOLDER,

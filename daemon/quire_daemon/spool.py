@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from quire_daemon.workspace import own_folder
+from quire_daemon.workspace.workspace import own_folder
 from quire_journal.model.file_transport import (
     CALLER,
     FOLDER,

@@ -15,7 +15,7 @@ from quire_daemon.ops.daemon_log import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.trouble import Trouble
 from quire_daemon.watcher import Watcher
-from quire_daemon.workspace import Workspace
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal.model.events import WatchLost
 from quire_journal.model.refusals import Refused
 

@@ -20,9 +20,9 @@ from quire_daemon.crawl import OUR_LIMITS
 from quire_daemon.noticed import Batch, Coverage, outermost
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.watches import UNMOUNTED, Event, Exchanged, Inotify, Tree, of_a_folder
-from quire_daemon.workspace import COOKIES, Signature
+from quire_daemon.workspace.capabilities import can_openat2
 from quire_daemon.workspace.confine import Beneath
-from quire_daemon.workspace.probe import can_openat2
+from quire_daemon.workspace.workspace import COOKIES, Signature
 
 _MOST_PATHS: Final = 100_000  # in one batch; beyond it a scan is cheaper than looking at each
 

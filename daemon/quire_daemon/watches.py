@@ -36,8 +36,9 @@ from watchdog.observers.inotify_c import (
 )
 
 from quire_daemon.noticed import UNREADABLE_FOLDER, WATCH_LIMIT
-from quire_daemon.workspace import Signature, kernel
+from quire_daemon.workspace import syscalls
 from quire_daemon.workspace.confine import Beneath
+from quire_daemon.workspace.workspace import Signature
 from quire_journal.storage.threads import Thread
 
 _MASK: Final = Mask(
@@ -369,7 +370,7 @@ class Tree:
     def _is_elsewhere(self, folder: str) -> bool:
         """Is it behind a mount, or a link? What is there is not the workspace's."""
         try:
-            os.close(self._beneath.open(folder or ".", kernel.O_PATH | os.O_DIRECTORY))
+            os.close(self._beneath.open(folder or ".", syscalls.O_PATH | os.O_DIRECTORY))
         except OSError as error:
             return error.errno in (errno.EXDEV, errno.ELOOP)
         return False

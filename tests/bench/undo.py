@@ -34,7 +34,7 @@ from processes import cpu_s
 
 from live import Live, caught_up, eventually, ok, verified
 from quire_client import Client
-from quire_daemon.workspace import kernel
+from quire_daemon.workspace import syscalls
 
 
 def text(lines: int, n: int) -> str:
@@ -197,7 +197,7 @@ def promised(files: int, lines: int) -> Iterator[Callable[[], float]]:
             displaced: list[int] = []
             took = timed(lambda: displaced.extend(_exchanged(top, tmp, data)))
             for fd in displaced:
-                kernel.give_lease_back(fd)
+                syscalls.give_lease_back(fd)
                 os.close(fd)
             for name in os.listdir(tmp):
                 os.unlink(name, dir_fd=tmp)
@@ -217,24 +217,24 @@ def _exchanged(top: int, tmp: int, data: dict[str, bytes]) -> list[int]:
     for path, content in data.items():
         folder = path.rpartition("/")[0]
         if folder not in folders:
-            rules = kernel.BENEATH | kernel.NO_SYMLINKS
-            folders[folder] = kernel.openat2(top, folder.encode(), os.O_PATH | os.O_DIRECTORY, rules)
+            rules = syscalls.BENEATH | syscalls.NO_SYMLINKS
+            folders[folder] = syscalls.openat2(top, folder.encode(), os.O_PATH | os.O_DIRECTORY, rules)
         fd = os.open(".", os.O_TMPFILE | os.O_RDWR, 0o600, dir_fd=tmp)
         os.pwrite(fd, content, 0)
         os.fchmod(fd, 0o644)
         staged.append((path, fd))
-    kernel.sync_file_system(tmp)
+    syscalls.sync_file_system(tmp)
     os.fsync(staged[-1][1])
     displaced: list[int] = []
     for number, (path, fd) in enumerate(staged):
         folder, _, name = path.rpartition("/")
-        kernel.name_unnamed(fd, tmp, str(number))
+        syscalls.name_unnamed(fd, tmp, str(number))
         base = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folders[folder])
-        kernel.take_lease(base)
-        kernel.rename_flags(folders[folder], name, tmp, str(number), kernel.EXCHANGE)
+        syscalls.take_lease(base)
+        syscalls.rename_flags(folders[folder], name, tmp, str(number), syscalls.EXCHANGE)
         came = os.stat(str(number), dir_fd=tmp, follow_symlinks=False)
         assert os.path.samestat(came, os.fstat(base))
-        assert kernel.lease_stands(base)
+        assert syscalls.lease_stands(base)
         displaced.append(base)
         os.close(fd)
     for opened in folders.values():

@@ -21,7 +21,8 @@ import pytest
 import live
 import quire_client
 from live import Live, caught_up, eventually, ok, replacing, verified
-from quire_daemon import performing, workspace
+from quire_daemon import performing
+from quire_daemon.workspace import workspace
 from quire_journal.text.line_hash import line_id
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from checkout import file_now, put
 from quire_daemon.core.decision import Clear, Make, Move, Remove, Write
-from quire_daemon.workspace import Lost, Workspace
+from quire_daemon.workspace.workspace import Lost, Workspace
 from quire_journal.model.events import FOLDER, LINK
 
 OLD = b"old bytes\n" * 500

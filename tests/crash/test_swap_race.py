@@ -26,7 +26,17 @@ import live
 from checkout import LIMIT
 from quire_daemon.config.settings import Policy
 from quire_daemon.core.decision import FileNow, Put
-from quire_daemon.workspace import HeldOpen, Kept, Late, Lost, NotRegular, Staged, Swapped, Vanished, Workspace
+from quire_daemon.workspace.workspace import (
+    HeldOpen,
+    Kept,
+    Late,
+    Lost,
+    NotRegular,
+    Staged,
+    Swapped,
+    Vanished,
+    Workspace,
+)
 from quire_journal.model.refusals import Refused
 from quire_journal.text.text import Text
 

@@ -11,7 +11,7 @@ from outside_turns import Turns
 from recovering import Scene, begun
 from swapping import Steps
 
-from quire_daemon.workspace import Workspace
+from quire_daemon.workspace.workspace import Workspace
 
 
 @pytest.fixture

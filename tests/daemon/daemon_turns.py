@@ -21,7 +21,7 @@ from quire_daemon.ops.daemon_log import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.reserve import Reserve
 from quire_daemon.server import Server, listen
-from quire_daemon.workspace import Workspace
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal import VERSION, WIRE
 from quire_journal.journal import Journal
 from quire_journal.model.evidence import WATCHED

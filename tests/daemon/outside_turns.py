@@ -22,7 +22,7 @@ from quire_daemon.noticed import Batch
 from quire_daemon.outside import Outside
 from quire_daemon.recorder import Recorder
 from quire_daemon.watcher import Watcher
-from quire_daemon.workspace import Look, Workspace
+from quire_daemon.workspace.workspace import Look, Workspace
 from quire_journal.journal import Journal
 from quire_journal.model.events import WorkspaceScanned
 from quire_journal.storage.memory import MemoryStore

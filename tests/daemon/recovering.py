@@ -13,7 +13,7 @@ from quire_daemon.finishing import Finishing
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
-from quire_daemon.workspace import Workspace
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal.journal import Journal
 from quire_journal.model.events import FileDeleted, FileMoved, FileWritten, OutsideWritten
 from quire_journal.model.ids import WriterId, blob_id

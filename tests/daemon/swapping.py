@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from quire_daemon.workspace import Workspace
-from quire_daemon.workspace.lingering import GRACE_S
+from quire_daemon.workspace.displaced import GRACE_S
+from quire_daemon.workspace.workspace import Workspace
 
 
 class Steps:

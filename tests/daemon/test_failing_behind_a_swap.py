@@ -14,7 +14,7 @@ from quire_daemon.finishing import Finishing
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
-from quire_daemon.workspace import Workspace
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal.journal import Journal
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import TABLES, JournalGone, JournalUnseen, StoreFailed

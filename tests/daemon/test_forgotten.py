@@ -16,7 +16,7 @@ from quire_daemon.forgotten import UNWRITTEN_NS, bring_back
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
-from quire_daemon.workspace import Workspace
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal.journal import Journal
 from quire_journal.model.events import (
     FOLDER,

@@ -18,7 +18,7 @@ from quire_daemon.files_now import FilesNow
 from quire_daemon.gather import Gather
 from quire_daemon.ignore import Ignore
 from quire_daemon.recorder import Recorder
-from quire_daemon.workspace import Image, Workspace
+from quire_daemon.workspace.workspace import Image, Workspace
 from quire_journal.journal import Journal
 from quire_journal.model.ids import blob_id, journal_path, percent_escaped
 from quire_journal.model.refusals import Refused

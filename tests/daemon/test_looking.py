@@ -23,7 +23,7 @@ from quire_daemon.looking import MANY, RETRY_S, SLICE_S, Looking
 from quire_daemon.recorder import Recorder
 from quire_daemon.thinker import Thinker
 from quire_daemon.under_way import Going
-from quire_daemon.workspace import Workspace
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal.history.history import History
 from quire_journal.journal import Journal
 from quire_journal.model.events import (

@@ -19,7 +19,7 @@ from quire_daemon.displaced import LATE_S, note_theirs, nothing_is_withheld
 from quire_daemon.performing import SPARE_FILES, Done, Overtaken, Performing, require_room
 from quire_daemon.recorder import Recorder
 from quire_daemon.under_way import Going, UnderWay
-from quire_daemon.workspace import Lost, Workspace
+from quire_daemon.workspace.workspace import Lost, Workspace
 from quire_journal.journal import Journal
 from quire_journal.model.events import BytesDisplaced, FileDeleted, FileWritten
 from quire_journal.model.ids import OUTSIDE, blob_id

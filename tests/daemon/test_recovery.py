@@ -13,7 +13,7 @@ from quire_daemon.finishing import Finishing
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.performing import IN_PART
 from quire_daemon.recovery import recover
-from quire_daemon.workspace import Workspace
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal.model.events import (
     FOLDER,
     BatchUndone,

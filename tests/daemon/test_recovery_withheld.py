@@ -9,7 +9,7 @@ import pytest
 from recovering import BASE, LIMIT, NEW, Scene, written
 
 from checkout import put
-from quire_daemon.workspace import Workspace
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal.model.events import (
     BytesDisplaced,
     BytesGone,

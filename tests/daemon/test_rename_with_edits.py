@@ -25,7 +25,7 @@ from quire_daemon.performing import Done, Outcome, Overtaken, Performing
 from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
 from quire_daemon.under_way import Going, UnderWay
-from quire_daemon.workspace import Workspace
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal.integrity.checker import check
 from quire_journal.journal import Journal
 from quire_journal.model.events import WriterIntroduced

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quire_daemon.core.reconcile import Seen
-from quire_daemon.seen_files import SeenFiles
+from quire_daemon.workspace.stat_cache import SeenFiles
 from quire_journal.history.path_cache import PathNames
 from quire_journal.journal import Entry, Journal
 from quire_journal.model.events import OutsideWritten

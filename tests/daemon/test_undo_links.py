@@ -14,7 +14,7 @@ from quire_daemon.finishing import Finishing
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
-from quire_daemon.workspace import Workspace
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal.integrity.checker import check
 from quire_journal.journal import Journal
 from quire_journal.model.events import BatchUndone, FileDeleted, WriterIntroduced

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from checkout import put
-from quire_daemon.workspace import Swapped, Workspace, kernel
-from quire_daemon.workspace.blanks import FOLDERS, PARTS, SPREAD_FROM, Blanks
-from quire_daemon.workspace.probe import passes_over_removed
+from quire_daemon.workspace import syscalls
+from quire_daemon.workspace.capabilities import passes_over_removed
+from quire_daemon.workspace.inode_spread import FOLDERS, PARTS, SPREAD_FROM, Blanks
+from quire_daemon.workspace.workspace import Swapped, Workspace
 from quire_journal.model.refusals import Refused
 
-pytestmark = pytest.mark.skipif(not kernel.O_TMPFILE, reason="no files without a name here")
+pytestmark = pytest.mark.skipif(not syscalls.O_TMPFILE, reason="no files without a name here")
 
 FROM = 3
 
@@ -62,7 +63,7 @@ def disk(tmp_path: Path) -> Iterator[_Disk]:
 def _spreads(folder: Path) -> bool:
     fd = os.open(folder, os.O_RDONLY)
     try:
-        kernel.spread_folders(fd)
+        syscalls.spread_folders(fd)
     except OSError:
         return False
     finally:

@@ -19,7 +19,7 @@ from checkout import do, file_now, put
 from disks import mounted, small_disk
 from quire_daemon.config.settings import Policy
 from quire_daemon.core.decision import FileNow, Move, Put, Remove
-from quire_daemon.workspace import Lost, Swapped, Workspace, own_folder
+from quire_daemon.workspace.workspace import Lost, Swapped, Workspace, own_folder
 from quire_journal.model.refusals import Refused
 from quire_journal.text.text import Text
 

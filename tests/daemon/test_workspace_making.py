@@ -11,8 +11,8 @@ import pytest
 
 from quire_daemon.core.decision import FileNow, Make
 from quire_daemon.workspace.confine import Beneath
-from quire_daemon.workspace.making import make, unmake
-from quire_daemon.workspace.values import Lost, Swapped, Vanished
+from quire_daemon.workspace.entries import make, unmake
+from quire_daemon.workspace.types import Lost, Swapped, Vanished
 from quire_journal.model.events import FOLDER, LINK
 from quire_journal.model.refusals import Refused
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from quire_daemon.config.settings import Policy
-from quire_daemon.workspace import Vanished, Workspace
-from quire_daemon.workspace.places import fold
+from quire_daemon.workspace.resolve import fold
+from quire_daemon.workspace.workspace import Vanished, Workspace
 from quire_journal.model.refusals import Refused
 
 

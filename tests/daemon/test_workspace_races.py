@@ -19,10 +19,11 @@ from swapping import Steps, in_tmp, settle
 from checkout import do, file_now, put
 from quire_daemon.config.settings import Policy
 from quire_daemon.core.decision import FileNow, Make, Move, Put, Remove
-from quire_daemon.workspace import HeldOpen, Kept, Lost, Signature, Swapped, Workspace, aside
-from quire_daemon.workspace.blanks import FOLDERS
-from quire_daemon.workspace.lingering import AT_ONCE, GRACE_S, MOST, Displaced, Lingering
-from quire_daemon.workspace.reading import Held
+from quire_daemon.workspace import quarantine
+from quire_daemon.workspace.displaced import AT_ONCE, GRACE_S, MOST, Displaced, Lingering
+from quire_daemon.workspace.inode_spread import FOLDERS
+from quire_daemon.workspace.read import Held
+from quire_daemon.workspace.workspace import HeldOpen, Kept, Lost, Signature, Swapped, Workspace
 from quire_journal.model.events import LINK
 from quire_journal.model.ids import blob_id
 from quire_journal.model.refusals import Refused
@@ -429,7 +430,7 @@ def test_bytes_are_put_aside_into_a_new_file(workspace: Workspace, tmp_path: Pat
     outside.write_bytes(b"not ours")
     folder = os.open(workspace.root, os.O_RDONLY)
     os.link(outside, workspace.root / "f.part")
-    assert aside.put(folder, "f", "f.part", b"kept") == "f"
+    assert quarantine.put(folder, "f", "f.part", b"kept") == "f"
     os.close(folder)
     assert (outside.read_bytes(), (workspace.root / "f").read_bytes()) == (b"not ours", b"kept")
 

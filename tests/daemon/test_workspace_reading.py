@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from quire_daemon.workspace import HeldOpen, NotRegular, TooLarge, Vanished, Workspace, kernel
-from quire_daemon.workspace.reading import RACY_NS
+from quire_daemon.workspace import syscalls
+from quire_daemon.workspace.read import RACY_NS
+from quire_daemon.workspace.workspace import HeldOpen, NotRegular, TooLarge, Vanished, Workspace
 from quire_journal.model.refusals import Refused
 
 
@@ -44,7 +45,7 @@ def test_what_is_not_a_regular_file_is_not_opened(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch, path_fds: bool
 ) -> None:
     """A FIFO, a socket, a folder, a link, a device: refused at once, and a FIFO's writer is left waiting."""
-    monkeypatch.setattr(kernel, "HAS_PATH_FDS", path_fds)  # macOS has no O_PATH
+    monkeypatch.setattr(syscalls, "HAS_PATH_FDS", path_fds)  # macOS has no O_PATH
     root = workspace.root
     os.mkfifo(root / "fifo")
     (root / "folder").mkdir()
@@ -302,7 +303,7 @@ def hide():
 if sys.argv[2] == "before":
     hide()
 from pathlib import Path
-from quire_daemon.workspace import Workspace
+from quire_daemon.workspace.workspace import Workspace
 workspace = Workspace(Path(sys.argv[1]))
 if sys.argv[2] == "later":
     hide()

@@ -18,7 +18,7 @@ from swapping import in_tmp, settle
 from checkout import do, file_now, put
 from disks import mounted
 from quire_daemon.core.decision import FileNow, Move, Remove
-from quire_daemon.workspace import Lost, Swapped, Workspace
+from quire_daemon.workspace.workspace import Lost, Swapped, Workspace
 from quire_journal.text.text import Text
 
 

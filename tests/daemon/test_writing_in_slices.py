@@ -40,9 +40,9 @@ from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
 from quire_daemon.thinker import Thinker
 from quire_daemon.under_way import Going
-from quire_daemon.workspace import Signature, Workspace
-from quire_daemon.workspace.lingering import GRACE_S
-from quire_daemon.workspace.staging import TOGETHER, sync_each
+from quire_daemon.workspace.displaced import GRACE_S
+from quire_daemon.workspace.stage import TOGETHER, sync_each
+from quire_daemon.workspace.workspace import Signature, Workspace
 from quire_journal.journal import Journal
 from quire_journal.model.events import FileWritten, OutsideWritten, WriterIntroduced
 from quire_journal.model.ids import WriterId, blob_id

@@ -30,7 +30,7 @@ from quire_daemon.purger import Compiled, FindTask, Looked, MaskTask, Purger
 from quire_daemon.services.base import Host, Service
 from quire_daemon.soundness import set_aside
 from quire_daemon.workers.throttle import Breather
-from quire_daemon.workspace import TMP
+from quire_daemon.workspace.workspace import TMP
 from quire_journal.maintenance import purge
 from quire_journal.maintenance.purge import Found
 from quire_journal.model.events import FOLDER

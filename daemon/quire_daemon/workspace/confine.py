@@ -14,12 +14,12 @@ import stat
 import sys
 from contextlib import suppress
 
-from quire_daemon.workspace import kernel
-from quire_daemon.workspace.values import HeldOpen, Look, NotRegular, Signature, Vanished
+from quire_daemon.workspace import syscalls
+from quire_daemon.workspace.types import HeldOpen, Look, NotRegular, Signature, Vanished
 from quire_journal.model.refusals import Refused
 from quire_journal.workspaces.mount_id import mount_of
 
-RULES = kernel.BENEATH | kernel.NO_XDEV | kernel.NO_SYMLINKS | kernel.NO_MAGICLINKS
+RULES = syscalls.BENEATH | syscalls.NO_XDEV | syscalls.NO_SYMLINKS | syscalls.NO_MAGICLINKS
 _ENCODING = sys.getfilesystemencoding()  # as `os.fsencode`, in one call where that takes four
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ETXTBSY)
@@ -117,7 +117,7 @@ class Beneath:
     def open_in(self, folder: int, path: str, flags: int) -> int:
         """The same from `folder`, the descriptor of a folder that was opened here."""
         if self._use_openat2:
-            return kernel.openat2(folder, path.encode(_ENCODING, "surrogateescape"), flags | os.O_NOFOLLOW, RULES)
+            return syscalls.openat2(folder, path.encode(_ENCODING, "surrogateescape"), flags | os.O_NOFOLLOW, RULES)
         return self._walk(folder, path, flags | os.O_NOFOLLOW)
 
     def _walk(self, folder: int, path: str, flags: int) -> int:
@@ -125,7 +125,7 @@ class Beneath:
         here = os.dup(folder)
         try:
             for name in folders:
-                below = self._step(here, name, kernel.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
+                below = self._step(here, name, syscalls.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
                 os.close(here)
                 here = below
             return self._step(here, last, flags)
@@ -149,11 +149,11 @@ class Beneath:
 
     def reach_folder(self, folder: str, named: str) -> int:
         """A descriptor of a folder, on the way to `named`. Raises Vanished, Refused."""
-        return self._reach(folder, kernel.O_PATH | os.O_DIRECTORY, named)
+        return self._reach(folder, syscalls.O_PATH | os.O_DIRECTORY, named)
 
     def reach(self, path: str) -> int:
         """An O_PATH descriptor for whatever is at `path`. Raises Vanished, Refused."""
-        return self._reach(path, kernel.O_PATH, path)
+        return self._reach(path, syscalls.O_PATH, path)
 
     def _reach(self, path: str, flags: int, named: str) -> int:
         try:
@@ -172,7 +172,7 @@ class Beneath:
         return Look(signature.kind, signature)
 
     def _signature(self, path: str) -> Signature:
-        if not kernel.HAS_PATH_FDS:
+        if not syscalls.HAS_PATH_FDS:
             return self._stat(path)
         fd = self.reach(path)
         try:
@@ -200,7 +200,7 @@ class Beneath:
         """
         flags |= os.O_NONBLOCK | os.O_NOCTTY
         try:
-            return self._open_seen(path, flags) if kernel.HAS_PATH_FDS else self._open_unseen(path, flags)
+            return self._open_seen(path, flags) if syscalls.HAS_PATH_FDS else self._open_unseen(path, flags)
         except BlockingIOError as error:
             raise HeldOpen(path) from error
         except OSError as error:
@@ -211,7 +211,7 @@ class Beneath:
         try:
             if not stat.S_ISREG(os.fstat(seen).st_mode):
                 raise NotRegular(path)
-            return kernel.reopen(seen, flags)
+            return syscalls.reopen(seen, flags)
         finally:
             os.close(seen)
 

@@ -22,18 +22,18 @@ from contextlib import suppress
 from typing import Final
 
 from quire_daemon.core.decision import Make, Move, Put
-from quire_daemon.workspace import kernel
-from quire_daemon.workspace.bases import Bases
+from quire_daemon.workspace import syscalls
 from quire_daemon.workspace.confine import refusal, temporary_removed
-from quire_daemon.workspace.lingering import unlink
-from quire_daemon.workspace.making import clear, make
-from quire_daemon.workspace.means import Means
-from quire_daemon.workspace.new_folders import NewFolders
-from quire_daemon.workspace.reading import Held
-from quire_daemon.workspace.reverting import Reverting
-from quire_daemon.workspace.staging import Staged, copy_identity
-from quire_daemon.workspace.trading import Trading
-from quire_daemon.workspace.values import InDoubt, Lost, NotRegular, Swapped, Vanished
+from quire_daemon.workspace.context import Means
+from quire_daemon.workspace.displaced import unlink
+from quire_daemon.workspace.entries import clear, make
+from quire_daemon.workspace.exchange import Trading
+from quire_daemon.workspace.expected import Bases
+from quire_daemon.workspace.mkdirs import NewFolders
+from quire_daemon.workspace.read import Held
+from quire_daemon.workspace.revert import Reverting
+from quire_daemon.workspace.stage import Staged, copy_identity
+from quire_daemon.workspace.types import InDoubt, Lost, NotRegular, Swapped, Vanished
 from quire_journal.model.refusals import Refused
 
 STEPS: Final = (
@@ -140,7 +140,7 @@ class Swapping:
         try:
             with self._beneath.parent(path) as (folder, name):
                 try:
-                    kernel.rename_new(self._tmp, staged.name, folder, name)
+                    syscalls.rename_new(self._tmp, staged.name, folder, name)
                 except FileExistsError:
                     return Lost("exists")
                 except FileNotFoundError as error:

@@ -15,9 +15,9 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.workspace import kernel
+from quire_daemon.workspace import syscalls
 from quire_daemon.workspace.confine import Beneath, close
-from quire_daemon.workspace.values import (
+from quire_daemon.workspace.types import (
     HeldOpen,
     Image,
     NotRegular,
@@ -57,7 +57,7 @@ class Held(msgspec.Struct, gc=False):
     def stands(self) -> bool:
         """Whether nobody wrote, or is about to write, since it was taken. Renames do not count."""
         if self.leased:
-            return kernel.lease_stands(self.fd)
+            return syscalls.lease_stands(self.fd)
         now = os.fstat(self.fd)
         return (now.st_size, now.st_mtime_ns) == (self.signature.size, self.signature.mtime_ns)
 
@@ -79,7 +79,7 @@ class Held(msgspec.Struct, gc=False):
         fd, self.fd = self.fd, -1
         with suppress(OSError):  # the end of a descriptor takes its lease along
             if self.leased:
-                kernel.give_lease_back(fd)
+                syscalls.give_lease_back(fd)
         close(fd)
 
 
@@ -99,7 +99,7 @@ class Reading:
     def hold_fd(self, fd: int, path: str) -> Held:
         """The same for a file that is open already; `fd` is taken over, also on an error."""
         try:
-            leased = kernel.take_lease(fd) if self._protection.lease else None
+            leased = syscalls.take_lease(fd) if self._protection.lease else None
             signature = Signature.of(os.fstat(fd))
             if leased is False or (leased is None and self._is_fresh(signature)):
                 raise HeldOpen(path)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from quire_daemon.workspace.confine import Beneath
-from quire_daemon.workspace.lingering import Lingering
-from quire_daemon.workspace.reading import Reading
-from quire_daemon.workspace.values import Protection
+from quire_daemon.workspace.displaced import Lingering
+from quire_daemon.workspace.read import Reading
+from quire_daemon.workspace.types import Protection
 
 
 class Means(NamedTuple):

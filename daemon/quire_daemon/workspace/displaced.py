@@ -16,9 +16,9 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.workspace import kernel
-from quire_daemon.workspace.reading import Held, read_all
-from quire_daemon.workspace.values import Late, Signature
+from quire_daemon.workspace import syscalls
+from quire_daemon.workspace.read import Held, read_all
+from quire_daemon.workspace.types import Late, Signature
 
 GRACE_S: Final = 1.0
 """How long a displaced inode is watched. An open() takes microseconds; a second covers a process that lost its core."""
@@ -70,7 +70,7 @@ class Lingering(msgspec.Struct, eq=False):
         """
         if item.held.leased and (os.fstat(item.held.fd).st_nlink if links is None else links) > 1:
             with suppress(OSError):  # of a swap that stands: nothing may take it for one that failed
-                kernel.give_lease_back(item.held.fd)
+                syscalls.give_lease_back(item.held.fd)
             item.held.leased = False
         self.items[item] = None
         self.named.setdefault(item.name, item)
@@ -114,7 +114,7 @@ class Lingering(msgspec.Struct, eq=False):
             if item.since is None:
                 item.since = mono_s
             try:
-                if item.held.leased and not kernel.lease_stands(item.held.fd):
+                if item.held.leased and not syscalls.lease_stands(item.held.fd):
                     self._answer_break(item)
                 grace_over = surplus > 0 or mono_s - item.since > GRACE_S
                 if not grace_over and not item.broken:  # each is looked at several times, and mostly that is all
@@ -164,8 +164,8 @@ class Lingering(msgspec.Struct, eq=False):
 
     def _answer_break(self, item: Displaced) -> None:
         held = item.held
-        if held.leased and not kernel.lease_stands(held.fd):
-            kernel.give_lease_back(held.fd)
+        if held.leased and not syscalls.lease_stands(held.fd):
+            syscalls.give_lease_back(held.fd)
             held.leased = False
             item.broken = True
 
@@ -173,7 +173,7 @@ class Lingering(msgspec.Struct, eq=False):
         if not item.broken:
             return grace_over
         # The writer is done when a lease can be had again; None cannot come, there was one before.
-        item.held.leased = kernel.take_lease(item.held.fd) is True
+        item.held.leased = syscalls.take_lease(item.held.fd) is True
         return item.held.leased
 
     def _is_done(self, item: Displaced, grace_over: bool) -> bool:
@@ -181,7 +181,7 @@ class Lingering(msgspec.Struct, eq=False):
         held = item.held
         if item.broken or not held.leased:
             changed, data, large = self._difference(item)
-            if held.leased and not kernel.lease_stands(held.fd):
+            if held.leased and not syscalls.lease_stands(held.fd):
                 self._answer_break(item)  # the next writer came while we read
                 return False
             if changed:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 
 from quire_daemon.core.decision import FileNow
-from quire_daemon.workspace import kernel
+from quire_daemon.workspace import syscalls
 from quire_daemon.workspace.confine import Beneath
-from quire_daemon.workspace.reading import Held, Reading, read_all
-from quire_daemon.workspace.staging import Staged
-from quire_daemon.workspace.values import Lost, Signature
+from quire_daemon.workspace.read import Held, Reading, read_all
+from quire_daemon.workspace.stage import Staged
+from quire_daemon.workspace.types import Lost, Signature
 
 
 class Bases:
@@ -35,7 +35,7 @@ class Bases:
 
     def _hold_link(self, path: str, over: FileNow) -> Held | Lost:
         try:
-            fd = self._beneath.open(path, kernel.O_PATH)
+            fd = self._beneath.open(path, syscalls.O_PATH)
         except FileNotFoundError:
             return Lost("missing")
         held = Held(fd, Signature.of(os.fstat(fd)), leased=False)

@@ -6,15 +6,15 @@ A revert is a write like any other: what stands at the path by now, if it is not
 from __future__ import annotations
 
 from quire_daemon.core.decision import FileNow, Make, Move, Put
-from quire_daemon.workspace import kernel
+from quire_daemon.workspace import syscalls
 from quire_daemon.workspace.confine import refusal
-from quire_daemon.workspace.making import make, unmake
-from quire_daemon.workspace.means import Means
-from quire_daemon.workspace.new_folders import NewFolders
-from quire_daemon.workspace.reading import Held, read_all
-from quire_daemon.workspace.staging import Staged
-from quire_daemon.workspace.trading import Trading
-from quire_daemon.workspace.values import InDoubt, Lost, NotRegular, Swapped, Vanished
+from quire_daemon.workspace.context import Means
+from quire_daemon.workspace.entries import make, unmake
+from quire_daemon.workspace.exchange import Trading
+from quire_daemon.workspace.mkdirs import NewFolders
+from quire_daemon.workspace.read import Held, read_all
+from quire_daemon.workspace.stage import Staged
+from quire_daemon.workspace.types import InDoubt, Lost, NotRegular, Swapped, Vanished
 from quire_journal.model.events import FOLDER
 
 
@@ -103,7 +103,7 @@ class Reverting:
             return Lost("changed")
         with self._beneath.parent(staged.write.path) as (folder, name):
             try:
-                kernel.rename_new(self._tmp, staged.name, folder, name)
+                syscalls.rename_new(self._tmp, staged.name, folder, name)
             except FileExistsError:
                 return Lost("exists")
         self._lingering.release(item)

@@ -36,12 +36,12 @@ from typing import Final
 import msgspec
 
 from quire_daemon.core.decision import Clear, Make, Move, Put, Remove, Write
-from quire_daemon.workspace import kernel
-from quire_daemon.workspace.blanks import Blanks
+from quire_daemon.workspace import syscalls
 from quire_daemon.workspace.confine import Beneath, refusal
-from quire_daemon.workspace.lingering import unlink
-from quire_daemon.workspace.reading import Held, Reading, read_all
-from quire_daemon.workspace.values import HeldOpen, NotRegular, Protection, Signature, Vanished
+from quire_daemon.workspace.displaced import unlink
+from quire_daemon.workspace.inode_spread import Blanks
+from quire_daemon.workspace.read import Held, Reading, read_all
+from quire_daemon.workspace.types import HeldOpen, NotRegular, Protection, Signature, Vanished
 from quire_journal.model.refusals import Refused
 from quire_journal.storage.threads import side_by_side
 
@@ -218,7 +218,7 @@ class Staging:
 
     def _base(self, write: Put, staged: Staged) -> Held:
         """What is replaced. A look that proved its bytes is not made again while nothing has moved the signature."""
-        if write.over.proof and kernel.HAS_PATH_FDS:
+        if write.over.proof and syscalls.HAS_PATH_FDS:
             fd = self._beneath.reach(write.path)
             seen = Signature.of(os.fstat(fd))
             if msgspec.structs.astuple(seen) == write.over.proof:
@@ -234,8 +234,8 @@ class Staging:
     def _check_writable(self, base: Held, path: str) -> None:
         """A file that is read-only for us is not replaced, though the folder would allow it."""
         ids = os.access in os.supports_effective_ids
-        if kernel.HAS_PATH_FDS:  # of the inode itself: the path may be empty for an instant
-            writable = os.access(kernel.magic_link(base.fd), os.W_OK, effective_ids=ids)
+        if syscalls.HAS_PATH_FDS:  # of the inode itself: the path may be empty for an instant
+            writable = os.access(syscalls.magic_link(base.fd), os.W_OK, effective_ids=ids)
         else:
             with self._beneath.parent(path) as (folder, name):
                 writable = os.access(name, os.W_OK, dir_fd=folder, effective_ids=ids)
@@ -266,7 +266,7 @@ class Staging:
     def _sync(self, written: Sequence[_Unnamed]) -> None:
         if self._protection.sync_many and len(written) >= TOGETHER and dirty_bytes() < MOST_DIRTY_BYTES:
             try:
-                kernel.sync_file_system(self._tmp)
+                syscalls.sync_file_system(self._tmp)
                 written = written[-1:]  # makes the disk empty its own cache once more, after all that
             except OSError:  # of anybody's file: whether ours are well, each says itself
                 pass
@@ -278,7 +278,7 @@ class Staging:
         self._step("stage.synced")
         try:
             if self._protection.tmpfile:
-                kernel.name_unnamed(one.fd, self._tmp, staged.name)
+                syscalls.name_unnamed(one.fd, self._tmp, staged.name)
             else:
                 os.rename(one.part, staged.name, src_dir_fd=self._tmp, dst_dir_fd=self._tmp)
             self._step("stage.named")
@@ -374,7 +374,7 @@ def copy_identity(source: int, seen: Signature, target: int, write: Put) -> None
     os.fchmod(target, mode)
     if not hasattr(os, "listxattr"):  # macOS: no such calls in Python
         return
-    named = kernel.magic_link(source) if kernel.HAS_PATH_FDS else source  # an O_PATH descriptor is not taken
+    named = syscalls.magic_link(source) if syscalls.HAS_PATH_FDS else source  # an O_PATH descriptor is not taken
     for name in os.listxattr(named):
         if name in _ABOUT_CONTENT:
             continue

@@ -16,8 +16,8 @@ from contextlib import suppress
 from itertools import count, cycle
 from typing import Final
 
-from quire_daemon.workspace import kernel
-from quire_daemon.workspace.values import Vanished
+from quire_daemon.workspace import syscalls
+from quire_daemon.workspace.types import Vanished
 from quire_journal.model.refusals import Refused
 
 FOLDERS: Final = ".quire/blanks"
@@ -66,7 +66,7 @@ class Blanks:
         with suppress(OSError, Refused, Vanished):
             if self._passes_over(self.tmp):
                 self._above = self._make(FOLDERS)
-                kernel.spread_folders(self._above)
+                syscalls.spread_folders(self._above)
                 names = [str(part) for part in range(PARTS)]
                 for name in names:
                     os.close(self._make(f"{FOLDERS}/{name}"))
@@ -81,4 +81,4 @@ class Blanks:
 
 
 def _open(folder: str, above: int) -> int:
-    return os.open(folder, kernel.O_TMPFILE | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=above)
+    return os.open(folder, syscalls.O_TMPFILE | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=above)

@@ -21,7 +21,7 @@ import msgspec
 from quire_daemon.config.globs import matches
 from quire_daemon.config.settings import Policy
 from quire_daemon.workspace.confine import Beneath, refusal
-from quire_daemon.workspace.values import HeldOpen, Look, NoPath, NotRegular, Place, Vanished
+from quire_daemon.workspace.types import HeldOpen, Look, NoPath, NotRegular, Place, Vanished
 from quire_journal.model.refusals import Refused
 from quire_journal.model.reserved_names import RESERVED, fold
 from quire_journal.model.reserved_names import disguised as disguised_name

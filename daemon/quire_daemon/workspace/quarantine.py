@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Final
 
-from quire_daemon.workspace import kernel
-from quire_daemon.workspace.lingering import unlink
-from quire_daemon.workspace.reading import read_all
+from quire_daemon.workspace import syscalls
+from quire_daemon.workspace.displaced import unlink
+from quire_daemon.workspace.read import read_all
 
 _NO_LINKS: Final = (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS)
 """How a file system, or the system for a file of another user, refuses a second name."""
@@ -34,7 +34,7 @@ def put(folder: int, name: str, part: str, data: bytes) -> str:
             file.flush()
             os.fsync(fd)
         named = _named(
-            name, lambda to: kernel.rename_new(folder, part, folder, to), lambda to: _holds(folder, to, data)
+            name, lambda to: syscalls.rename_new(folder, part, folder, to), lambda to: _holds(folder, to, data)
         )
     except OSError:
         unlink(folder, part)
@@ -60,7 +60,7 @@ def link(tmp: int, name: str, folder: int, to: str) -> str:
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
-            kernel.rename_new(tmp, name, folder, free)
+            syscalls.rename_new(tmp, name, folder, free)
 
     def is_it(there: str) -> bool:
         return os.path.samestat(found, os.stat(there, dir_fd=folder, follow_symlinks=False))

@@ -8,9 +8,9 @@ import os
 from collections.abc import Callable
 from typing import Final
 
-from quire_daemon.workspace import kernel
+from quire_daemon.workspace import syscalls
 from quire_daemon.workspace.confine import RULES
-from quire_daemon.workspace.values import Protection
+from quire_daemon.workspace.types import Protection
 
 _ABSENT: Final = (
     errno.ENOSYS,
@@ -32,7 +32,7 @@ _SYNCED_WHOLE: Final = ("ext4", "xfs", "tmpfs")
 def can_openat2(folder: int) -> bool:
     """Whether the kernel confines opens."""
     try:
-        fd = kernel.openat2(folder, b".", kernel.O_PATH, RULES)
+        fd = syscalls.openat2(folder, b".", syscalls.O_PATH, RULES)
     except OSError as error:
         if error.errno in _ABSENT:
             return False
@@ -86,10 +86,10 @@ def _unlink_if_there(tmp: int, name: str) -> None:
 def _can_lease(tmp: int, name: str) -> bool:
     fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=tmp)
     try:
-        if kernel.take_lease(fd) is not True:
+        if syscalls.take_lease(fd) is not True:
             return False
-        stands = kernel.lease_stands(fd)
-        kernel.give_lease_back(fd)
+        stands = syscalls.lease_stands(fd)
+        syscalls.give_lease_back(fd)
         return stands
     finally:
         os.close(fd)
@@ -97,7 +97,7 @@ def _can_lease(tmp: int, name: str) -> bool:
 
 def _can_exchange(tmp: int, one: str, two: str) -> bool:
     try:
-        kernel.rename_flags(tmp, one, tmp, two, kernel.EXCHANGE)
+        syscalls.rename_flags(tmp, one, tmp, two, syscalls.EXCHANGE)
     except OSError as error:
         if error.errno in _ABSENT:
             return False
@@ -106,16 +106,16 @@ def _can_exchange(tmp: int, one: str, two: str) -> bool:
 
 
 def _can_tmpfile(tmp: int, name: str) -> bool:
-    if not kernel.O_TMPFILE:
+    if not syscalls.O_TMPFILE:
         return False
     try:
-        fd = os.open(".", kernel.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600, dir_fd=tmp)
+        fd = os.open(".", syscalls.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600, dir_fd=tmp)
     except OSError as error:
         if error.errno in _ABSENT:
             return False
         raise
     try:
-        kernel.name_unnamed(fd, tmp, name)
+        syscalls.name_unnamed(fd, tmp, name)
     except OSError as error:
         if error.errno in _ABSENT:  # no /proc
             return False

@@ -11,7 +11,7 @@ from typing import Final
 
 from quire_daemon.core.decision import Make
 from quire_daemon.workspace.confine import Beneath, close
-from quire_daemon.workspace.values import InDoubt, Lost, NotRegular, Swapped, Vanished
+from quire_daemon.workspace.types import InDoubt, Lost, NotRegular, Swapped, Vanished
 from quire_journal.model.events import LINK
 from quire_journal.model.refusals import Refused
 

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Final
 
-from quire_daemon.workspace import kernel
+from quire_daemon.workspace import syscalls
 from quire_daemon.workspace.confine import temporary_removed
-from quire_daemon.workspace.lingering import Displaced, unlink
-from quire_daemon.workspace.means import Means
-from quire_daemon.workspace.reading import Held, read_all
-from quire_daemon.workspace.values import InDoubt, Kept, Lost, Signature, Swapped
+from quire_daemon.workspace.context import Means
+from quire_daemon.workspace.displaced import Displaced, unlink
+from quire_daemon.workspace.read import Held, read_all
+from quire_daemon.workspace.types import InDoubt, Kept, Lost, Signature, Swapped
 
 _HOPS: Final = 100
 """So many writers in a row between two of our system calls mean that something else is wrong."""
@@ -77,7 +77,7 @@ class Trading:
         """Rename what is at `path` to `tmp_name`; put it back if it is not `base`."""
         with self._beneath.parent(path) as (folder, name):
             try:
-                kernel.rename_new(folder, name, self._tmp, tmp_name)
+                syscalls.rename_new(folder, name, self._tmp, tmp_name)
             except FileNotFoundError as error:
                 if self._stat_at(folder, name) is not None:  # so it is `.quire/tmp` that has gone
                     raise temporary_removed(path) from error
@@ -98,7 +98,7 @@ class Trading:
         """Rename `path` to `to`; move it back if it is not `base`."""
         with self._beneath.parent(path) as (folder, name), self._beneath.parent(to) as (to_folder, to_name):
             try:
-                kernel.rename_new(folder, name, to_folder, to_name)
+                syscalls.rename_new(folder, name, to_folder, to_name)
             except FileExistsError:
                 return Lost("exists")
             except FileNotFoundError:
@@ -119,7 +119,7 @@ class Trading:
         moved = self._stat_at(*to[:2])
         self._step("perform.conflict")
         try:
-            kernel.rename_new(*to[:2], self._tmp, tmp_name)
+            syscalls.rename_new(*to[:2], self._tmp, tmp_name)
         except FileNotFoundError:  # somebody has taken it away again
             return Lost("changed")
         if moved is None or not self._in_tmp(tmp_name).same_inode(moved):  # not what we moved: it belongs where it was
@@ -130,7 +130,7 @@ class Trading:
     def hold_temporary(self, name: str) -> Held:
         """Our own temporary file, leased: who opens it at the path before all is verified has to wait."""
         fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._tmp)
-        leased = kernel.take_lease(fd) if self._protection.lease else None
+        leased = syscalls.take_lease(fd) if self._protection.lease else None
         return Held(fd, Signature.of(os.fstat(fd)), leased is True)
 
     def in_tmp(self, name: str) -> os.stat_result | None:
@@ -155,7 +155,7 @@ class Trading:
         is lost: 32 of 12,521 saves of a hot writer.
         """
         if self._protection.exchange:
-            kernel.rename_flags(folder, name, self._tmp, tmp_name, kernel.EXCHANGE)
+            syscalls.rename_flags(folder, name, self._tmp, tmp_name, syscalls.EXCHANGE)
             return True
         backup = tmp_name + ".backup"
         os.link(name, backup, src_dir_fd=folder, dst_dir_fd=self._tmp, follow_symlinks=False)
@@ -214,7 +214,7 @@ class Trading:
 
     def _give_back(self, folder: int, name: str, tmp_name: str, path: str) -> Lost:
         try:
-            kernel.rename_new(self._tmp, tmp_name, folder, name)
+            syscalls.rename_new(self._tmp, tmp_name, folder, name)
         except (FileExistsError, FileNotFoundError):  # a newer file is there, or the folder is gone
             return Lost("changed", self._keep(tmp_name, path))
         self._step("perform.put_back")
@@ -253,7 +253,7 @@ class Trading:
         return Signature.of(os.stat(name, dir_fd=self._tmp, follow_symlinks=False))
 
     def _open_in_tmp(self, name: str) -> int:
-        return os.open(name, kernel.O_PATH | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._tmp)
+        return os.open(name, syscalls.O_PATH | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._tmp)
 
     def _stat_at(self, folder: int, name: str) -> Signature | None:
         try:

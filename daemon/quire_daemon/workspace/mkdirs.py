@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from quire_daemon.workspace.confine import Beneath
-from quire_daemon.workspace.making import UNFINISHED, finish
-from quire_daemon.workspace.staging import Staged
-from quire_daemon.workspace.values import Vanished
+from quire_daemon.workspace.entries import UNFINISHED, finish
+from quire_daemon.workspace.stage import Staged
+from quire_daemon.workspace.types import Vanished
 from quire_journal.model.refusals import Refused
 from quire_journal.workspaces.mount_id import mount_of
 

@@ -1,0 +1,504 @@
+"""The checkout: the only code that touches it.
+
+Confined opens (`confine`, `places`), consistent reads (`reading`), writes that compare and swap (`staging`,
+`swap`), and the watch over what was displaced (`lingering`). Nothing here waits, keeps a thread, or knows the
+journal; the order of durability is the app's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import secrets
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from quire_daemon.config.settings import Policy
+from quire_daemon.core.decision import Write
+from quire_daemon.workspace import capabilities, quarantine, syscalls
+from quire_daemon.workspace.confine import Beneath
+from quire_daemon.workspace.context import Means
+from quire_daemon.workspace.displaced import Displaced, Lingering, unlink
+from quire_daemon.workspace.entries import finish
+from quire_daemon.workspace.inode_spread import Blanks
+from quire_daemon.workspace.mkdirs import finish_made, own_folder
+from quire_daemon.workspace.read import Reading, read_all
+from quire_daemon.workspace.resolve import Places
+from quire_daemon.workspace.stage import PART, WITHHELD, Staged, Staging, Written
+from quire_daemon.workspace.swap import STEPS, Swapping
+from quire_daemon.workspace.types import (
+    HeldOpen,
+    Image,
+    InDoubt,
+    Kept,
+    Late,
+    Look,
+    Lost,
+    NoPath,
+    NotRegular,
+    Place,
+    Protection,
+    Signature,
+    Swapped,
+    TooLarge,
+    Unread,
+    Vanished,
+)
+from quire_journal.model.ids import BlobId
+from quire_journal.model.refusals import Refused
+
+__all__ = [
+    "COOKIES",
+    "HOME",
+    "STEPS",
+    "TMP",
+    "HeldOpen",
+    "Image",
+    "InDoubt",
+    "Kept",
+    "Late",
+    "Look",
+    "Lost",
+    "NoPath",
+    "NotRegular",
+    "Place",
+    "Protection",
+    "Signature",
+    "Staged",
+    "Swapped",
+    "TooLarge",
+    "Unread",
+    "Vanished",
+    "Workspace",
+    "own_folder",
+]
+
+HOME: Final = ".quire"
+TMP: Final = f"{HOME}/tmp"
+COOKIES: Final = f"{HOME}/cookies"
+ASIDE: Final = f"{HOME}/displaced"
+_PROBE: Final = "probe-"
+_CLOSED: Final = (errno.EROFS, errno.EACCES, errno.EPERM)
+"""How the system refuses every write to a checkout, whoever asks: it can be read all the same."""
+
+LONGEST_ASIDE: Final = 160
+"""Bytes of a file's name that stand in that of the file which keeps bytes of it: a name has 255 at most."""
+
+OWNER_DIGITS: Final = 12
+"""How much of the journal's id stands in the names of temporary files."""
+
+
+def _at_once(work: Callable[[], None]) -> None:
+    work()
+
+
+def _no_step(name: str) -> None:
+    """Between two steps, nothing happens."""
+
+
+class Workspace:
+    """One checkout. All methods but `stage`, `stage_all`, `sync` and `read` are for one thread; these run beside it."""
+
+    _tmp = -1  # `.quire/tmp`; not open
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        steps: Callable[[str], None] = _no_step,
+        protection: Protection | None = None,
+        wall_ns: Callable[[], int] = time.time_ns,
+        owner: str = "",
+        most_bytes: int = sys.maxsize,
+    ) -> None:
+        """Open the folder `root`, make `.quire/{tmp,cookies}` in it and find out what protects it.
+
+        `steps` is called with a name of `STEPS` between the steps of a write; a crash test kills there.
+        `protection`: instead of what is found, to try the fallbacks. `wall_ns`: the clock of file stamps.
+        `owner`: the journal's id; the temporary files of another journal's daemon are left alone. `most_bytes`: that
+        are read of a file of others which comes into our hands.
+        Raises OSError; Refused where `.quire` is not a plain folder. Where nothing can be written, `read_only` says
+        why, and what is read is proved by a quiet time, as there is no file of ours to try a protection on.
+        """
+        self.read_only = ""
+        self.root = Path(os.path.abspath(root))
+        self._step = steps
+        self._owner = owner[:OWNER_DIGITS]
+        self._token = self._owner + secrets.token_hex(4)
+        fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._root_stat = os.fstat(fd)
+        confined = capabilities.can_openat2(fd) if protection is None else protection.openat2
+        self._beneath = Beneath(fd, confined)
+        self._lingering = Lingering(-1, most_bytes=most_bytes)
+        self._blanks = Blanks(-1, self._made_folder, capabilities.passes_over_removed)
+        try:
+            self._make_home()
+            self._lingering.tmp = self._blanks.tmp = self._tmp = self._open_home(TMP)
+            self._tmp_stat, self._tmp_path = os.fstat(self._tmp), os.fspath(self.root / TMP)
+            prefix = f"{_PROBE}{self._token}"
+            self.protection = protection or capabilities.find_protection(self._tmp, prefix, confined)
+        except OSError as error:
+            if error.errno not in _CLOSED:
+                self.close()
+                raise
+            self._give_tmp_back()
+            self.read_only = error.strerror or str(error)
+            self.protection = protection or capabilities.none_but(confined)
+        except BaseException:
+            self.close()
+            raise
+        given = self.protection
+        self._places = Places(self.root, self._beneath, given.folds_case)
+        self._reading = Reading(self._beneath, given, wall_ns)
+        self._staging = Staging(
+            self.root, self._beneath, self._reading, self._tmp, self._blanks, given, self._token, steps
+        )
+        means = Means(self._beneath, self._reading, self._tmp, given, self._lingering, steps)
+        self._swapping = Swapping(means)
+
+    def _make_home(self) -> None:
+        self._make_folder(HOME, 0o755)
+        self._make_folder(TMP, 0o700)
+        self._make_folder(COOKIES, 0o700)
+        home = self._open_home(HOME)
+        try:
+            fd = os.open(".gitignore", os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644, dir_fd=home)
+        except FileExistsError:
+            return
+        finally:
+            os.close(home)
+        with os.fdopen(fd, "wb") as ignore:
+            ignore.write(b"*\n")
+
+    def _make_folder(self, path: str, mode: int) -> None:
+        os.close(self._made_folder(path, mode))
+
+    def _made_folder(self, path: str, mode: int = 0o700) -> int:
+        """The folder, open, which is made where it is not there."""
+        with self._beneath.parent(path) as (folder, name), contextlib.suppress(FileExistsError):
+            os.mkdir(name, mode, dir_fd=folder)
+        return self._open_home(path)
+
+    def _open_home(self, path: str) -> int:
+        try:
+            return self._beneath.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError as error:  # a cloned repository may bring a link or a file of that name
+            if error.errno in _CLOSED:
+                raise  # the folder of another user, for whose journals it is
+            message = f"{path} is not a folder of this workspace: {os.strerror(error.errno or 0)}."
+            raise Refused("permission_denied", message, path=path) from error
+
+    # --- seeing ----------------------------------------------------------------------------------------------------
+
+    def place(self, given: str, *, writing: bool, policy: Policy, followed: bool = True) -> Place:
+        """The place that `given` means: relative or absolute, links followed inside the workspace.
+
+        Not `followed`: of a link, its own place; so is one that leads to nothing for `writing`. Raises Refused: NoPath,
+        outside_workspace, permission_denied (protected, forbidden, too many links, below one that leads to nothing).
+        """
+        return self._places.place(given, writing, policy, followed)
+
+    def below(self, given: str, policy: Policy) -> str:
+        """The absolute path `given` as one below the workspace. Raises Refused (NoPath, outside_workspace)."""
+        return self._places.below(given, policy)
+
+    def look(self, path: str) -> Look:
+        """What is at `path`, without opening it or following a link. Raises Refused (a closed folder)."""
+        return self._beneath.look(path)
+
+    def read(self, path: str, limit: int, *, unfinished_ok: bool = False) -> Image:
+        """The bytes of the file `path`, as one whole.
+
+        `limit`: in bytes. `unfinished_ok`: also while another program has it open for writing.
+        Raises HeldOpen, Vanished, NotRegular, TooLarge, Refused.
+        """
+        return self._reading.read(path, limit, unfinished_ok)
+
+    def read_link(self, path: str) -> bytes:
+        """Where the link `path` points to. Raises Vanished, NotRegular, Refused."""
+        return self._beneath.read_link(path)
+
+    def verify_unchanged(self, path: str, signature: Signature) -> bool:
+        """Whether `path` still holds what a *settled* `signature` was taken of. False when in doubt."""
+        return self._reading.is_unchanged(path, signature)
+
+    def finish_folder(self, path: str, mode: int) -> bool:
+        """Give an empty folder, which a kill caught before it had its mode, that mode; was there such a one?
+
+        Raises OSError, Refused, Vanished, NotRegular.
+        """
+        return finish(self._beneath, path, mode)
+
+    def finish_made(self, path: str) -> bool:
+        """The same for a folder that was made because something was to be written into it."""
+        return finish_made(self._beneath, path)
+
+    # --- writing ---------------------------------------------------------------------------------------------------
+
+    def stage(self, write: Write) -> Staged:
+        """Prepare a write: the temporary file, complete and synced. Any thread. Raises Refused, OSError.
+
+        A staged write is performed, or abandoned.
+        """
+        return self._staging.stage((write,))[0]
+
+    def stage_all(self, writes: Sequence[Write]) -> list[Staged]:
+        """Prepare writes of one request as `stage` does, all or none; many are synced together. Any thread."""
+        return self._staging.stage(writes)
+
+    def write(self, writes: Sequence[Write], with_: Written | None = None) -> Written:
+        """The first part of `stage_all`, in the thread of all else; `sync` and `name` must follow. Raises Refused.
+
+        `with_` are others that were written before; on a refusal nothing of these remains, either.
+        """
+        return self._staging.write(writes, with_)
+
+    def sync(self, written: Written) -> None:
+        """The part that waits for the disk. Any thread. Raises Refused; nothing of `written` remains then."""
+        self._staging.sync(written)
+
+    def name(self, written: Written) -> list[Staged]:
+        """The last part. Raises Refused; nothing of `written` remains then."""
+        return self._staging.name(written)
+
+    def perform(self, staged: Staged, *, pinned: bool = False) -> Swapped | Lost:
+        """Compare and swap.
+
+        `pinned`: one of several that stand or fall together; what it displaces stays until `release` or `revert`.
+        Raises HeldOpen (perform again later, or `abandon`), Refused or OSError (nothing changed, nothing to abandon),
+        InDoubt (a fault of the disk: what is at the path has to be looked at).
+        """
+        return self._swapping.perform(staged, pinned)
+
+    def release(self, staged: Iterable[Staged]) -> None:
+        """The batch of these pinned writes is complete."""
+        self._lingering.unpin({step.name for step in staged})
+
+    def revert(self, staged: Staged) -> Swapped | Lost:
+        """Undo a performed, pinned write if the path is still as it left it. Raises as `perform`."""
+        return self._swapping.revert(staged)
+
+    def abandon(self, staged: Staged) -> None:
+        """Forget a write that will not be performed. Harmless if it was."""
+        self._swapping.abandon(staged)
+
+    def discard(self, kept: Iterable[Kept | Late]) -> None:
+        """Remove the files of `kept`, whose bytes are in the journal by now. One that cannot be goes with a start."""
+        for one in kept:
+            item = self._lingering.find(one.name)
+            if item is not None:
+                item.owned = True  # a late writer may still have it; it goes when its time is over
+            elif one.name:
+                with contextlib.suppress(OSError):
+                    unlink(self._tmp, one.name)
+            self._step("discard.unlinked")
+
+    def put_aside(self, path: str, data: bytes, blob: bytes) -> str:
+        """Keep bytes that were of `path` in a file of their own, for good; its path. `blob`: their address.
+
+        Bytes that are there already have one name. Raises OSError, Refused.
+        """
+        with self._aside(path) as (folder, begins):
+            name = f"{begins}.{blob.hex()[:16]}"
+            return f"{ASIDE}/{quarantine.put(folder, name, f'{name}.{self._token}.{PART}', data)}"
+
+    def move_aside(self, path: str, name: str) -> str:
+        """The same for the file `name` of `.quire/tmp`, too large to be read: until `discard` it has both names.
+
+        Once more does no harm. Raises OSError, Refused.
+        """
+        with self._aside(path) as (folder, begins):
+            return f"{ASIDE}/{quarantine.link(self._tmp, name, folder, f'{begins}.{name}')}"
+
+    @contextlib.contextmanager
+    def _aside(self, path: str) -> Iterator[tuple[int, str]]:
+        """The folder for what is put aside, which is synced in the end, and how a name of bytes of `path` begins."""
+        folder = self._made_folder(ASIDE)
+        try:
+            yield folder, os.fsdecode(os.fsencode(path.rpartition("/")[2])[:LONGEST_ASIDE])
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def read_at_most(self, most_bytes: int) -> None:
+        """Of a file of others which comes into our hands so many bytes are read from now on."""
+        self._lingering.most_bytes = most_bytes
+
+    def sync_folder(self, path: str) -> None:
+        """Make the name of `path` durable: fsync of the folder that it is in. Raises OSError.
+
+        Where there is no such folder any more, somebody has removed it since, and the name with it.
+        """
+        folder = path.rpartition("/")[0] or "."
+        try:
+            fd = self._beneath.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    # --- what was displaced ----------------------------------------------------------------------------------------
+
+    def sweep(self, mono_s: float, later: Callable[[Callable[[], None]], object] = _at_once) -> list[Late]:
+        """Answer lease breaks and let go what was watched long enough; at a lease break, and now and then.
+
+        `mono_s`: now, in monotonic seconds. The answers are what programs wrote into displaced files: journal
+        them, then `discard` them. `later` may do the unlinking of the others on another thread.
+        """
+        late = self._lingering.sweep(mono_s)
+        if self._lingering.spent:
+            later(self._lingering.drop_spent)
+        return late
+
+    def lingering(self) -> int:
+        """How many displaced files are being watched."""
+        return len(self._lingering.items)
+
+    def crowded(self) -> bool:
+        """Whether more are being watched than there should be, and a sweep that comes at once would help."""
+        return self._lingering.crowded
+
+    def stands(self) -> bool:
+        """Whether the workspace and its `.quire` are the folders that were opened, still at their paths.
+
+        Raises OSError where that cannot be told.
+        """
+        try:
+            root = os.stat(self.root)
+            if self.read_only:
+                return os.path.samestat(root, self._root_stat)
+            tmp = os.lstat(self._tmp_path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return os.path.samestat(root, self._root_stat) and os.path.samestat(tmp, self._tmp_stat)
+
+    def mended(self) -> bool:
+        """Could a workspace that is opened now be written, which this one could not? Tries it."""
+        if not self.read_only:
+            return False
+        try:
+            self._make_home()
+            tmp = self._open_home(TMP)
+            try:
+                name = f"{_PROBE}{self._token}"
+                os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=tmp))
+                os.unlink(name, dir_fd=tmp)
+            finally:
+                os.close(tmp)
+        except (OSError, Refused):
+            return False
+        return True
+
+    def own(self) -> int | None:
+        """Take the workspace for this process: None. Else the pid of the daemon that has it, 0 where that is not known.
+
+        One that can only be read is nobody's: those who read it are in nobody's way.
+        """
+        if not self.read_only:
+            try:
+                fcntl.flock(self._tmp, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return syscalls.flock_holder(self._tmp)
+        return None
+
+    def leftovers(self, limit: int) -> list[Kept]:
+        """The temporary files of dead runs: journal their bytes where the journal lacks them, then `discard`.
+
+        Files that were never complete are removed. One that a program still writes into is told by `sweep` later. One
+        of more than `limit` bytes, or that is closed to us, stays where it is (`unread`).
+        """
+        self._drop_parts_aside()
+        return [kept for name, seq in self._of_dead_runs() for kept in self._left(name, seq, limit)]
+
+    def unread(self) -> list[Unread]:
+        """The files that `leftovers` left there, for `remove` or `move_aside`."""
+        looks = ((name, seq, self.look(f"{TMP}/{name}").signature) for name, seq in self._of_dead_runs())
+        files = ((name, seq, s) for name, seq, s in looks if s is not None and s.kind == "file")
+        return [Unread(name, seq, s.ino, s.size, self._is_written(name)) for name, seq, s in files]
+
+    def _is_written(self, name: str) -> bool:
+        if not self.protection.lease:
+            return False
+        try:
+            held = self._swapping.hold_temporary(name)
+        except PermissionError:  # closed to us
+            return False
+        free = held.leased and held.stands()
+        held.drop()
+        return not free
+
+    def address(self, name: str) -> BlobId:
+        """Of the bytes of a file in `.quire/tmp`, however many there are. Raises OSError."""
+        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._tmp)
+        with os.fdopen(fd, "rb") as file:
+            return BlobId(hashlib.file_digest(file, "sha256").digest())
+
+    def remove(self, name: str) -> None:
+        """Remove a file of a dead run, whose bytes are not to be kept."""
+        unlink(self._tmp, name)
+
+    def _drop_parts_aside(self) -> None:
+        """Of what a dead run was putting aside; it stands in `.quire/tmp` as well, or at its path."""
+        if self.read_only or self.look(ASIDE).kind != "folder":
+            return
+        with contextlib.suppress(OSError, Refused):
+            folder = self._open_home(ASIDE)
+            try:
+                for name in os.listdir(folder):
+                    _, token, last = ("", "", *name.split("."))[-3:]
+                    ours = token.startswith(self._owner) and len(token) == len(self._token)
+                    if last == PART and ours and token != self._token:
+                        unlink(folder, name)
+            finally:
+                os.close(folder)
+
+    def _of_dead_runs(self) -> Iterator[tuple[str, int]]:
+        """The temporary files of this journal, and the seq of each."""
+        for name in () if self.read_only else sorted(os.listdir(self._tmp)):
+            words = name.split(".")
+            if self._token in words:
+                continue
+            if words[-1] == PART or name.startswith(_PROBE):
+                unlink(self._tmp, name)
+            elif len(words) > 1 and words[1].startswith(self._owner):  # another journal's are for its own daemon
+                yield name, int(words[0]) if words[0].isdecimal() else 0
+
+    def _left(self, name: str, seq: int, limit: int) -> list[Kept]:
+        path = f"{TMP}/{name}"
+        look = self.look(path)
+        if look.kind == "link":
+            return [Kept(name, "", self.read_link(path), seq)]
+        if look.kind != "file" or look.signature is None or look.signature.size > limit:
+            return []  # a folder that a race put there stays, too
+        try:
+            held = self._swapping.hold_temporary(name)
+        except PermissionError:
+            return []
+        data = read_all(held.fd, held.signature.size)
+        if self.protection.lease and not (held.leased and held.stands()):
+            self._lingering.add(Displaced("", name, held, None, owned=False, broken=True))
+            return []
+        held.drop()
+        return [Kept(name, "", data, seq, name.endswith("." + WITHHELD))]
+
+    def close(self) -> None:
+        """Give everything back. Idempotent."""
+        self._give_tmp_back()
+        if self._beneath.fd >= 0:
+            os.close(self._beneath.fd)
+            self._beneath.fd = -1
+
+    def _give_tmp_back(self) -> None:
+        if self._tmp >= 0:
+            self._lingering.close()
+            self._blanks.close()
+            os.close(self._tmp)
+            self._tmp = self._lingering.tmp = self._blanks.tmp = -1
