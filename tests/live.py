@@ -27,8 +27,8 @@ from typing import Any, Final, TypeVar
 import quire_client
 from quire_client.__main__ import main
 from quire_daemon import examiner
+from quire_daemon.commit.disk_reserve import Reserve
 from quire_daemon.config.settings import Retention
-from quire_daemon.reserve import Reserve
 
 T = TypeVar("T")
 
@@ -78,7 +78,7 @@ def folder_for_journals() -> Iterator[Path]:
 
 @functools.cache
 def reserve() -> Path:
-    """A reserve that the journals in memory share (`quire_daemon.reserve`): each of its own is 16 MiB to be cleared."""
+    """A reserve that the journals in memory share (`quire_daemon.commit.disk_reserve`): each of its own is 16 MiB to be cleared."""
     folder = tempfile.mkdtemp(prefix="quire-live-", dir=in_memory())
     atexit.register(shutil.rmtree, folder)
     made = Path(folder, "reserve")

@@ -26,6 +26,8 @@ import msgspec
 from quire_daemon.app import App, Ports
 from quire_daemon.checks.safety import Faults, no_grammars
 from quire_daemon.checks.syntax import Grammars
+from quire_daemon.commit.disk_reserve import Reserve
+from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.live import InForce
 from quire_daemon.config.settings import Settings
 from quire_daemon.core.call import Incoming, Peer
@@ -35,8 +37,6 @@ from quire_daemon.handlers.notices import decided
 from quire_daemon.ignore import Ignore
 from quire_daemon.noticed import Coverage
 from quire_daemon.ops.daemon_log import Log
-from quire_daemon.recorder import Recorder
-from quire_daemon.reserve import Reserve
 from quire_daemon.workers.regex.job import Answer, Search, run
 from quire_daemon.workspace.workspace import HOME, Protection, Signature, Workspace
 from quire_journal.history.history import History

@@ -136,6 +136,8 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     from quire_daemon import examining, server, soundness
     from quire_daemon.app import App
     from quire_daemon.clock import SystemClock
+    from quire_daemon.commit.disk_reserve import Reserve
+    from quire_daemon.commit.recorder import Recorder
     from quire_daemon.config.errors import BadSettings
     from quire_daemon.config.files import SettingsFiles
     from quire_daemon.config.live import InForce
@@ -144,9 +146,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     from quire_daemon.ignore import Ignore
     from quire_daemon.ops import fault_injection
     from quire_daemon.ops.daemon_log import Log
-    from quire_daemon.recorder import Recorder
     from quire_daemon.recovery import recover
-    from quire_daemon.reserve import Reserve
     from quire_daemon.withholding import Withholding
     from quire_daemon.workers import process
     from quire_daemon.workspace.workspace import Workspace

@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterable
 from typing import Any, Final, TypeVar
 
+from quire_daemon.commit.failures import Trouble
+from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.live import InForce
 from quire_daemon.core import call as calls
 from quire_daemon.core.call import Call, Incoming, Peer
@@ -18,11 +20,9 @@ from quire_daemon.handlers.notices import beside
 from quire_daemon.ops.address_space import NEEDED, memory_left
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.presence import Presence
-from quire_daemon.recorder import Recorder
 from quire_daemon.server import Server
 from quire_daemon.services import SERVICES
 from quire_daemon.services.shutdown import SHUTDOWN
-from quire_daemon.trouble import Trouble
 from quire_journal import VERSION, WIRE
 from quire_journal.model import limits
 from quire_journal.model.events import WriterIntroduced

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from typing import Any, Final
 
 from quire_daemon.collecting import Collecting
+from quire_daemon.commit.failures import Trouble
+from quire_daemon.commit.recorder import Recorder
 from quire_daemon.core.call import Call
 from quire_daemon.core.decision import refused_reply
 from quire_daemon.leasing import Leasing
 from quire_daemon.noticed import Blind, blind_told, touching
-from quire_daemon.recorder import Recorder
 from quire_daemon.server import Server
-from quire_daemon.trouble import Trouble
 from quire_journal.model.events import EditRefused
 from quire_journal.model.ids import is_escaped, percent_escaped
 from quire_journal.model.phrasing import capitalised

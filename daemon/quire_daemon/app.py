@@ -39,6 +39,10 @@ from quire_daemon.bursting import Bursting
 from quire_daemon.catching_up import CatchingUp
 from quire_daemon.checks.syntax import Grammars
 from quire_daemon.collecting import Collecting
+from quire_daemon.commit.disk_reserve import Reserve
+from quire_daemon.commit.failures import Trouble
+from quire_daemon.commit.flush_timer import Flushing
+from quire_daemon.commit.recorder import Recorder
 from quire_daemon.concluding import Concluding
 from quire_daemon.config.live import InForce
 from quire_daemon.core.call import Call, Incoming
@@ -46,7 +50,6 @@ from quire_daemon.deciding import Deciding
 from quire_daemon.exporting import Exporting
 from quire_daemon.files_now import FilesNow
 from quire_daemon.finding_out import FindingOut
-from quire_daemon.flushing import Flushing
 from quire_daemon.gather import Gather
 from quire_daemon.git_head import GitHead
 from quire_daemon.git_trace import Commands
@@ -64,15 +67,12 @@ from quire_daemon.outside import Outside
 from quire_daemon.performing import Performing
 from quire_daemon.preparing import STAGERS
 from quire_daemon.presence import Presence
-from quire_daemon.recorder import Recorder
-from quire_daemon.reserve import Reserve
 from quire_daemon.scanning import RULES
 from quire_daemon.server import Server, listen
 from quire_daemon.services import SERVICES
 from quire_daemon.spooling import Spooling
 from quire_daemon.standing import Standing
 from quire_daemon.thinker import Thinker
-from quire_daemon.trouble import Trouble
 from quire_daemon.waiting import Waiting
 from quire_daemon.watcher import Watcher
 from quire_daemon.workers.pool import Failed as JobFailed

@@ -10,11 +10,11 @@ from contextlib import nullcontext
 from typing import Any, Final
 
 from quire_daemon.answering import Answering
+from quire_daemon.commit.failures import Trouble
+from quire_daemon.commit.inflight import Going
+from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.live import InForce
 from quire_daemon.performing import MANY, Done, Failed, InPart, Outcome, Overtaken, Performing
-from quire_daemon.recorder import Recorder
-from quire_daemon.trouble import Trouble
-from quire_daemon.under_way import Going
 from quire_daemon.waiting import Waiting
 from quire_daemon.watcher import Watcher
 from quire_journal.model import limits

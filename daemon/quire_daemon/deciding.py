@@ -18,6 +18,10 @@ from quire_daemon.answering import BEHIND, Answering
 from quire_daemon.bursting import Bursting
 from quire_daemon.catching_up import CatchingUp
 from quire_daemon.checks.syntax import Grammars
+from quire_daemon.commit.failures import Trouble
+from quire_daemon.commit.inflight import Going
+from quire_daemon.commit.provisional_seqs import Provisional
+from quire_daemon.commit.record_chunks import Portions
 from quire_daemon.core.call import Call, Looks, NotYet
 from quire_daemon.core.decision import Decision, Put, World, Write
 from quire_daemon.gather import RETRY_S, Gather
@@ -27,15 +31,11 @@ from quire_daemon.kept_replies import answered_before, to_keep
 from quire_daemon.leasing import Leasing
 from quire_daemon.looking import Looking
 from quire_daemon.performing import MANY, most_open, require_room
-from quire_daemon.portions import Portions
 from quire_daemon.presence import Presence
-from quire_daemon.provisional import Provisional
 from quire_daemon.services import SERVICES
 from quire_daemon.services.base import Host
 from quire_daemon.standing import Standing
 from quire_daemon.thinker import Thinker
-from quire_daemon.trouble import Trouble
-from quire_daemon.under_way import Going
 from quire_journal.history.history import History
 from quire_journal.model.events import EditRefused, Event, ReadServed
 from quire_journal.model.ids import Seq

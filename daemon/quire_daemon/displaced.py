@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from quire_daemon.recorder import Recorder
+from quire_daemon.commit.recorder import Recorder
 from quire_daemon.workspace.workspace import TMP, Kept, Late, Workspace
 from quire_journal.model.events import BytesDisplaced
 from quire_journal.model.ids import blob_id, disk_path, journal_path

@@ -15,8 +15,8 @@ from typing import ClassVar, Final
 
 import msgspec
 
+from quire_daemon.commit.recorder import Recorder
 from quire_daemon.marking_blobs import Chunk, Needed
-from quire_daemon.recorder import Recorder
 from quire_journal.model.events import BytesGone
 from quire_journal.storage.port import Store
 

@@ -14,8 +14,8 @@ from typing import Final, Protocol, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from quire_daemon.commit.inflight import Going
 from quire_daemon.core.decision import Move, Put, Write
-from quire_daemon.under_way import Going
 from quire_daemon.workspace.stage import TOGETHER, Written
 from quire_daemon.workspace.workspace import Staged, Workspace
 from quire_journal.model.ids import disk_path

@@ -16,9 +16,9 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
+from quire_daemon.commit.recorder import Recorder
 from quire_daemon.core.call import Call, NotYet, Thought
 from quire_daemon.gather import RETRY_S
-from quire_daemon.recorder import Recorder
 from quire_daemon.workers.fiber import Fiber, Pause
 from quire_journal.history.history import History
 from quire_journal.model.pause_points import pause, pausing

@@ -13,16 +13,16 @@ from collections.abc import Iterator
 from typing import Final
 
 from quire_daemon.answering import Answering
+from quire_daemon.commit.failures import Trouble
+from quire_daemon.commit.inflight import Going, UnderWay
+from quire_daemon.commit.recorder import Recorder
 from quire_daemon.core.call import Call, NotYet
 from quire_daemon.deciding import Deciding
 from quire_daemon.finding_out import FindingOut
 from quire_daemon.gather import RETRY_S
 from quire_daemon.handlers.notices import FIELD, beside
-from quire_daemon.recorder import Recorder
 from quire_daemon.services.shutdown import SHUTDOWN
 from quire_daemon.thinker import Thinker
-from quire_daemon.trouble import Trouble
-from quire_daemon.under_way import Going, UnderWay
 from quire_daemon.workers.regex.job import NeedsSearch
 from quire_journal.model.refusals import Refused
 

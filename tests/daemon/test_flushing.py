@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from quire_daemon.flushing import AGAIN_S, FLUSH_S, Flushing
+from quire_daemon.commit.flush_timer import AGAIN_S, FLUSH_S, Flushing
 
 
 def test_what_is_noted_is_flushed_after_a_while_and_once() -> None:

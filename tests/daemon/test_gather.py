@@ -11,13 +11,13 @@ import pytest
 from msgspec.structs import replace
 
 from quire_daemon.clock import SystemClock
+from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.live import InForce
 from quire_daemon.config.settings import Settings
 from quire_daemon.core.reconcile import Seen
 from quire_daemon.files_now import FilesNow
 from quire_daemon.gather import Gather
 from quire_daemon.ignore import Ignore
-from quire_daemon.recorder import Recorder
 from quire_daemon.workspace.workspace import Image, Workspace
 from quire_journal.journal import Journal
 from quire_journal.model.ids import blob_id, journal_path, percent_escaped

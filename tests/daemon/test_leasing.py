@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from clocks import SetClock
 
+from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.settings import Settings
 from quire_daemon.connections import LOOK_S
 from quire_daemon.core.call import Call, Incoming, Peer
@@ -16,7 +17,6 @@ from quire_daemon.core.decision import FileNow, Who, World
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.held import under_leases
 from quire_daemon.leasing import Leasing
-from quire_daemon.recorder import Recorder
 from quire_journal.journal import Journal
 from quire_journal.model.events import LeaseExpired, LeaseReleased, WriterIntroduced
 from quire_journal.model.messages import Request

@@ -11,6 +11,8 @@ import msgspec
 import pytest
 
 from checkout import put
+from quire_daemon.commit.inflight import Going
+from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.live import InForce
 from quire_daemon.config.settings import Settings
 from quire_daemon.core.call import Call, Incoming, Looks, NotYet, Peer
@@ -20,9 +22,7 @@ from quire_daemon.gather import Gather
 from quire_daemon.handlers import TOOLS
 from quire_daemon.ignore import Ignore
 from quire_daemon.looking import MANY, RETRY_S, SLICE_S, Looking
-from quire_daemon.recorder import Recorder
 from quire_daemon.thinker import Thinker
-from quire_daemon.under_way import Going
 from quire_daemon.workspace.workspace import Workspace
 from quire_journal.history.history import History
 from quire_journal.journal import Journal

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from clocks import SetClock
 
+from quire_daemon.commit.provisional_seqs import Provisional
+from quire_daemon.commit.record_chunks import PORTION, Portions
+from quire_daemon.commit.recorder import Recorder
 from quire_daemon.core.decision import Decision
-from quire_daemon.portions import PORTION, Portions
-from quire_daemon.provisional import Provisional
-from quire_daemon.recorder import Recorder
 from quire_journal.journal import Journal
 from quire_journal.model.events import BatchUndone, Event, FileDeleted
 from quire_journal.model.ids import WriterId, version_token

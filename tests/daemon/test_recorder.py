@@ -9,10 +9,10 @@ import msgspec
 import pytest
 from clocks import SetClock
 
-from quire_daemon.full_disk import FULL_S
-from quire_daemon.recorder import Recorder
-from quire_daemon.repeats import REFUSALS, REFUSALS_A_SECOND, REPEAT_S
-from quire_daemon.writer_numbers import MOST_CALLERS
+from quire_daemon.commit.full_disk import FULL_S
+from quire_daemon.commit.recorder import Recorder
+from quire_daemon.commit.repeats import REFUSALS, REFUSALS_A_SECOND, REPEAT_S
+from quire_daemon.commit.writer_ids import MOST_CALLERS
 from quire_journal.history.path_cache import PathNames
 from quire_journal.history.points import to_the_second
 from quire_journal.integrity.checker import check

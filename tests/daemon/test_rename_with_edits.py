@@ -10,6 +10,8 @@ from typing import Any, cast
 import pytest
 from clocks import SetClock
 
+from quire_daemon.commit.inflight import Going, UnderWay
+from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.live import InForce
 from quire_daemon.config.settings import Settings
 from quire_daemon.core.call import Call
@@ -22,9 +24,7 @@ from quire_daemon.ignore import Ignore
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.outside import Outside
 from quire_daemon.performing import Done, Outcome, Overtaken, Performing
-from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
-from quire_daemon.under_way import Going, UnderWay
 from quire_daemon.workspace.workspace import Workspace
 from quire_journal.integrity.checker import check
 from quire_journal.journal import Journal

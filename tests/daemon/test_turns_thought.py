@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from daemon_turns import Daemon, incoming, read, write
 
+from quire_daemon.commit.record_chunks import PORTION
 from quire_daemon.performing import MANY
-from quire_daemon.portions import PORTION
 from quire_daemon.thinker import MOST_THOUGHTS, SLICE_S
 from quire_journal.integrity.checker import check
 from quire_journal.model.events import BatchUndone, WritesAbandoned

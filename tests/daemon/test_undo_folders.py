@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from daemon_turns import Daemon
 
+from quire_daemon.commit.recorder import Recorder
 from quire_daemon.finishing import Finishing
 from quire_daemon.ops.daemon_log import Log
-from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
 from quire_daemon.workspace.workspace import Workspace
 from quire_journal.integrity.checker import check

@@ -13,6 +13,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from quire_daemon.commit.inflight import Going
+from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.live import InForce
 from quire_daemon.config.settings import Settings
 from quire_daemon.core.call import Call, Incoming, NotYet, Peer
@@ -36,10 +38,8 @@ from quire_daemon.performing import (
     Unknown,
 )
 from quire_daemon.preparing import AT_ONCE, PORTION
-from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
 from quire_daemon.thinker import Thinker
-from quire_daemon.under_way import Going
 from quire_daemon.workspace.displaced import GRACE_S
 from quire_daemon.workspace.stage import TOGETHER, sync_each
 from quire_daemon.workspace.workspace import Signature, Workspace

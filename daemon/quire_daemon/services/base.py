@@ -15,12 +15,12 @@ import msgspec
 
 from quire_daemon.clock import Clock
 from quire_daemon.collecting import Collecting
+from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.live import InForce
 from quire_daemon.core.call import Call
 from quire_daemon.core.decision import Decision, Tool, World
 from quire_daemon.exporting import Exporting
 from quire_daemon.outside import Outside
-from quire_daemon.recorder import Recorder
 from quire_daemon.workers.pool import Failed, Job
 
 P = TypeVar("P", bound=msgspec.Struct)

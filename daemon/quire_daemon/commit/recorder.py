@@ -16,12 +16,12 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final
 
 from quire_daemon.clock import Clock
+from quire_daemon.commit.full_disk import FullDisk
+from quire_daemon.commit.repeats import LastReads, Refusals
+from quire_daemon.commit.text_weight import MOST_BYTES, weight
+from quire_daemon.commit.writer_ids import WriterNumbers
 from quire_daemon.core.reconcile import Seen
-from quire_daemon.full_disk import FullDisk
-from quire_daemon.repeats import LastReads, Refusals
-from quire_daemon.texts import MOST_BYTES, weight
 from quire_daemon.workspace.stat_cache import SeenFiles
-from quire_daemon.writer_numbers import WriterNumbers
 from quire_journal.history.history import History, Shown
 from quire_journal.history.path_cache import PathNames
 from quire_journal.journal import Bytes, Entry, Journal

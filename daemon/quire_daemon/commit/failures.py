@@ -11,9 +11,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from quire_daemon.commit.disk_reserve import Reserve
+from quire_daemon.commit.recorder import Recorder
 from quire_daemon.ops.daemon_log import Log
-from quire_daemon.recorder import Recorder
-from quire_daemon.reserve import Reserve
 from quire_journal.model import limits
 from quire_journal.model.phrasing import capitalised, counted
 from quire_journal.model.records import Damaged

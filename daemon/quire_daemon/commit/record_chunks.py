@@ -14,9 +14,9 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from quire_daemon.commit.provisional_seqs import Provisional
+from quire_daemon.commit.recorder import Recorder
 from quire_daemon.core.decision import Decision, Put
-from quire_daemon.provisional import Provisional
-from quire_daemon.recorder import Recorder
 from quire_journal.model.events import Event
 from quire_journal.model.ids import Seq, WriterId
 

@@ -14,10 +14,10 @@ from typing import Final
 
 import msgspec
 
+from quire_daemon.commit.record_chunks import Portions
+from quire_daemon.commit.recorder import Recorder
 from quire_daemon.core.call import Call
 from quire_daemon.core.decision import Decision, names
-from quire_daemon.portions import Portions
-from quire_daemon.recorder import Recorder
 from quire_journal.model.events import WritesAbandoned
 from quire_journal.model.ids import Seq, WriterId
 
