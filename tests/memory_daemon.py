@@ -34,9 +34,9 @@ from quire_daemon.core.call import Incoming, Peer
 from quire_daemon.core.decision import Decision, Tool, Who, World
 from quire_daemon.files_now import FilesNow
 from quire_daemon.handlers.notices import decided
-from quire_daemon.ignore import Ignore
-from quire_daemon.noticed import Coverage
 from quire_daemon.ops.daemon_log import Log
+from quire_daemon.watch.hints import Coverage
+from quire_daemon.watch.ignore import Ignore
 from quire_daemon.workers.regex.job import Answer, Search, run
 from quire_daemon.workspace.workspace import HOME, Protection, Signature, Workspace
 from quire_journal.history.history import History

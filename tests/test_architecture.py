@@ -31,7 +31,7 @@ MAY_IMPORT = {
 ONLY_IN = {
     "lmdb": {f"quire_journal.storage.lmdb.{part}" for part in ("environments", "store", "transactions")},
     "tree_sitter": {"quire_daemon.checks.syntax_worker"},
-    "watchdog": {"quire_daemon.watches"},
+    "watchdog": {"quire_daemon.watch.inotify"},
     "zmq": {"quire_daemon.server", "quire_client.connection"},
 }
 

@@ -143,11 +143,11 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     from quire_daemon.config.live import InForce
     from quire_daemon.finishing import Finishing
     from quire_daemon.forgotten import bring_back
-    from quire_daemon.ignore import Ignore
     from quire_daemon.ops import fault_injection
     from quire_daemon.ops.daemon_log import Log
     from quire_daemon.recovery import recover
-    from quire_daemon.withholding import Withholding
+    from quire_daemon.watch.capture_policy import Withholding
+    from quire_daemon.watch.ignore import Ignore
     from quire_daemon.workers import process
     from quire_daemon.workspace.workspace import Workspace
     from quire_journal.journal import Journal

@@ -50,31 +50,31 @@ from quire_daemon.deciding import Deciding
 from quire_daemon.exporting import Exporting
 from quire_daemon.files_now import FilesNow
 from quire_daemon.finding_out import FindingOut
-from quire_daemon.gather import Gather
-from quire_daemon.git_head import GitHead
-from quire_daemon.git_trace import Commands
-from quire_daemon.git_writer import GitWriter
 from quire_daemon.handlers.notices import beside
 from quire_daemon.health import SALVAGE_IS_TOLD_NS, Coverage, health, reasons, salvaged
-from quire_daemon.ignore import Ignore
 from quire_daemon.leasing import Leasing
 from quire_daemon.looking import Looking
-from quire_daemon.mounts import Mounts
 from quire_daemon.ops import systemd
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.ops.timers import Chore, Chores
-from quire_daemon.outside import Outside
 from quire_daemon.performing import Performing
 from quire_daemon.preparing import STAGERS
 from quire_daemon.presence import Presence
-from quire_daemon.scanning import RULES
 from quire_daemon.server import Server, listen
 from quire_daemon.services import SERVICES
 from quire_daemon.spooling import Spooling
-from quire_daemon.standing import Standing
 from quire_daemon.thinker import Thinker
 from quire_daemon.waiting import Waiting
-from quire_daemon.watcher import Watcher
+from quire_daemon.watch.git.attribution import GitWriter
+from quire_daemon.watch.git.head import GitHead
+from quire_daemon.watch.git.trace2 import Commands
+from quire_daemon.watch.ignore import Ignore
+from quire_daemon.watch.mounts import Mounts
+from quire_daemon.watch.observe import Gather
+from quire_daemon.watch.outside import Outside
+from quire_daemon.watch.root_guard import Standing
+from quire_daemon.watch.scan import RULES
+from quire_daemon.watch.watcher import Watcher
 from quire_daemon.workers.pool import Failed as JobFailed
 from quire_daemon.workers.pool import Job, Jobs
 from quire_daemon.workers.regex.client import Searching

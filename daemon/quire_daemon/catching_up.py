@@ -6,9 +6,9 @@ from typing import Final
 
 from quire_daemon.clock import Clock
 from quire_daemon.core.call import Call, NotYet
-from quire_daemon.gather import RETRY_S
-from quire_daemon.outside import Outside
-from quire_daemon.watcher import Watcher
+from quire_daemon.watch.observe import RETRY_S
+from quire_daemon.watch.outside import Outside
+from quire_daemon.watch.watcher import Watcher
 
 CATCH_UP_S: Final = 2.0
 """How long a query waits for the watcher's cookie before it answers with what is known, and says so."""

@@ -16,7 +16,7 @@ from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.live import InForce
 from quire_daemon.performing import MANY, Done, Failed, InPart, Outcome, Overtaken, Performing
 from quire_daemon.waiting import Waiting
-from quire_daemon.watcher import Watcher
+from quire_daemon.watch.watcher import Watcher
 from quire_journal.model import limits
 from quire_journal.model.refusals import Refused
 from quire_journal.storage.port import StoreFailed

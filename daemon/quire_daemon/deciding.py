@@ -24,7 +24,6 @@ from quire_daemon.commit.provisional_seqs import Provisional
 from quire_daemon.commit.record_chunks import Portions
 from quire_daemon.core.call import Call, Looks, NotYet
 from quire_daemon.core.decision import Decision, Put, World, Write
-from quire_daemon.gather import RETRY_S, Gather
 from quire_daemon.handlers.held import warnings
 from quire_daemon.handlers.notices import decided
 from quire_daemon.kept_replies import answered_before, to_keep
@@ -34,8 +33,9 @@ from quire_daemon.performing import MANY, most_open, require_room
 from quire_daemon.presence import Presence
 from quire_daemon.services import SERVICES
 from quire_daemon.services.base import Host
-from quire_daemon.standing import Standing
 from quire_daemon.thinker import Thinker
+from quire_daemon.watch.observe import RETRY_S, Gather
+from quire_daemon.watch.root_guard import Standing
 from quire_journal.history.history import History
 from quire_journal.model.events import EditRefused, Event, ReadServed
 from quire_journal.model.ids import Seq

@@ -9,8 +9,8 @@ import msgspec
 
 from quire_daemon.config.globs import is_glob
 from quire_daemon.core.decision import MOST_INSIDE, FileNow
-from quire_daemon.crawl import MOST_LISTED, all_in, names_in
-from quire_daemon.gather import Gather, Sighting
+from quire_daemon.watch.crawl import MOST_LISTED, all_in, names_in
+from quire_daemon.watch.observe import Gather, Sighting
 from quire_daemon.workspace.confine import refusal
 from quire_daemon.workspace.workspace import HeldOpen, NotRegular, Place, TooLarge, Vanished
 from quire_journal.model.events import LINK, Event, OutsideDeleted, OutsideWritten

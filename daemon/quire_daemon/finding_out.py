@@ -12,7 +12,7 @@ from quire_daemon.answering import Answering
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.live import InForce
 from quire_daemon.core.call import Call
-from quire_daemon.gather import RETRY_S
+from quire_daemon.watch.observe import RETRY_S
 from quire_daemon.workers.regex.client import Searching
 from quire_daemon.workers.regex.job import Search
 from quire_journal.model.refusals import Refused

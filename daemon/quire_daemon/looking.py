@@ -16,8 +16,8 @@ import msgspec
 from quire_daemon.core.call import Call, Looks, NotYet
 from quire_daemon.core.decision import FileNow
 from quire_daemon.files_now import FilesNow
-from quire_daemon.gather import RETRY_S, BeingWritten, HeldOpen
 from quire_daemon.thinker import Thinker
+from quire_daemon.watch.observe import RETRY_S, BeingWritten, HeldOpen
 from quire_daemon.workspace.workspace import NoPath
 from quire_journal.history.history import History
 from quire_journal.model.events import JournalSalvaged, WritesAbandoned, paths_of

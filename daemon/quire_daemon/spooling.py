@@ -9,7 +9,7 @@ from quire_daemon.config.live import InForce
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.server import Server
 from quire_daemon.spool import Spool
-from quire_daemon.watcher import Watcher
+from quire_daemon.watch.watcher import Watcher
 from quire_journal.model.file_transport import FOLDER
 
 

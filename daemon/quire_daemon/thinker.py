@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.core.call import Call, NotYet, Thought
-from quire_daemon.gather import RETRY_S
+from quire_daemon.watch.observe import RETRY_S
 from quire_daemon.workers.fiber import Fiber, Pause
 from quire_journal.history.history import History
 from quire_journal.model.pause_points import pause, pausing

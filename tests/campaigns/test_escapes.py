@@ -27,7 +27,7 @@ import live
 from live import Live, ok, verified
 from quire_client.trees import Tree, Unwritable, export, fetch
 from quire_daemon.importing import import_into
-from quire_daemon.mounts import mounted_below
+from quire_daemon.watch.mounts import mounted_below
 from quire_journal.model.refusals import Refused
 from quire_journal.workspaces.discover import checked
 from quire_journal.workspaces.layout import WorkspaceRefused, place_of

@@ -11,17 +11,17 @@ from typing import Any
 import msgspec
 from in_turn import JobsInTurn
 
-from quire_daemon.ahead import ReadAhead
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.live import InForce
 from quire_daemon.config.settings import Settings
 from quire_daemon.files_now import FilesNow
-from quire_daemon.gather import Gather, Observation
-from quire_daemon.ignore import Ignore
-from quire_daemon.mounts import Mounts
-from quire_daemon.noticed import Batch
-from quire_daemon.outside import Outside
-from quire_daemon.watcher import Watcher
+from quire_daemon.watch.hints import Batch
+from quire_daemon.watch.ignore import Ignore
+from quire_daemon.watch.mounts import Mounts
+from quire_daemon.watch.observe import Gather, Observation
+from quire_daemon.watch.outside import Outside
+from quire_daemon.watch.prefetch import ReadAhead
+from quire_daemon.watch.watcher import Watcher
 from quire_daemon.workspace.workspace import Look, Workspace
 from quire_journal.journal import Journal
 from quire_journal.model.events import WorkspaceScanned

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from quire_daemon.ahead import CHUNK, CHUNK_BYTES, ENOUGH, MOST_OUT, MOST_READY, Ahead, ReadAhead
-from quire_daemon.reader import Reader, Readers, Task, ahead, read_one
+from quire_daemon.watch.prefetch import CHUNK, CHUNK_BYTES, ENOUGH, MOST_OUT, MOST_READY, Ahead, ReadAhead
+from quire_daemon.watch.prefetch_worker import Reader, Readers, Task, ahead, read_one
 from quire_daemon.workspace.workspace import Signature, Workspace
 from quire_journal.model.ids import blob_id
 from quire_journal.storage.blobs.codec import compress

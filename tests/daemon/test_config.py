@@ -14,7 +14,7 @@ import pytest
 from quire_daemon.config.errors import BadSettings
 from quire_daemon.config.files import SettingsFiles
 from quire_daemon.config.settings import Hooks, Settings, in_force, load, policy_of
-from quire_daemon.ignore import Ignore
+from quire_daemon.watch.ignore import Ignore
 
 
 def test_without_files_the_defaults_hold() -> None:

@@ -16,8 +16,8 @@ import pytest
 import rights
 from disks import deep
 from quire_daemon.core.reconcile import StatEntry
-from quire_daemon.crawl import crawl, names_in
-from quire_daemon.ignore import Ignore
+from quire_daemon.watch.crawl import crawl, names_in
+from quire_daemon.watch.ignore import Ignore
 from quire_daemon.workers.pool import Cancellation
 
 

@@ -16,8 +16,8 @@ from quire_daemon.config.live import InForce
 from quire_daemon.config.settings import Settings
 from quire_daemon.core.reconcile import Seen
 from quire_daemon.files_now import FilesNow
-from quire_daemon.gather import Gather
-from quire_daemon.ignore import Ignore
+from quire_daemon.watch.ignore import Ignore
+from quire_daemon.watch.observe import Gather
 from quire_daemon.workspace.workspace import Image, Workspace
 from quire_journal.journal import Journal
 from quire_journal.model.ids import blob_id, journal_path, percent_escaped

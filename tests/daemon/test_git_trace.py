@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 import live
 from letters import texts
-from quire_daemon.git_trace import (
+from quire_daemon.server import listen
+from quire_daemon.watch.git.trace2 import (
     KEPT_NS,
     MOST_CONNECTIONS,
     MOST_LINE,
@@ -28,7 +29,6 @@ from quire_daemon.git_trace import (
     Commands,
     GitTrace,
 )
-from quire_daemon.server import listen
 
 MS = 1_000_000
 NOW = 1_790_000_000_000 * MS

@@ -10,8 +10,8 @@ from test_git_trace import MS, Gits, lines
 from test_leasing import SetClock
 
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.git_head import EXPECTED_NS, GitHead, git_folder
-from quire_daemon.git_writer import NOTICED_NS, GitWriter
+from quire_daemon.watch.git.attribution import NOTICED_NS, GitWriter
+from quire_daemon.watch.git.head import EXPECTED_NS, GitHead, git_folder
 from quire_journal.journal import Journal
 from quire_journal.model.events import GitRan, WriterIntroduced
 from quire_journal.model.ids import WriterId

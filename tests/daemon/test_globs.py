@@ -11,7 +11,7 @@ from pathspec import GitIgnoreSpec
 
 import live
 from quire_daemon.config import globs
-from quire_daemon.ignore import _compile
+from quire_daemon.watch.ignore import _compile
 
 NAMES = st.text("ab", min_size=1, max_size=5)
 PATHS = st.lists(NAMES, min_size=1, max_size=5).map("/".join)

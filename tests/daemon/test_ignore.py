@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import live
-from quire_daemon.ignore import Ignore
+from quire_daemon.watch.ignore import Ignore
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="the oracle is not installed")
 

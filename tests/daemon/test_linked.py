@@ -6,8 +6,8 @@ import os
 
 from outside_turns import Turns
 
-from quire_daemon.linked import REST
-from quire_daemon.noticed import Batch
+from quire_daemon.watch.hard_links import REST
+from quire_daemon.watch.hints import Batch
 
 
 def saved(turns: Turns, path: str, text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from disks import mounted
-from quire_daemon.mounts import Mounts, mounted_below
+from quire_daemon.watch.mounts import Mounts, mounted_below
 
 TABLE = rb"""21 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw
 30 21 0:26 / /work/co rw - tmpfs co rw

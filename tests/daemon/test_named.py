@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from quire_daemon.named import Named
+from quire_daemon.watch.due import Named
 
 
 def taken(named: Named, now: float) -> list[str]:

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 from outside_turns import Turns
 
-from quire_daemon.noticed import FEW, Batch
-from quire_daemon.outside import AGAIN_S, BRIEF_S, UNFINISHED_S
+from quire_daemon.watch.hints import FEW, Batch
+from quire_daemon.watch.outside import AGAIN_S, BRIEF_S, UNFINISHED_S
 from quire_journal.model.events import OutsideDeleted, OutsideMoved, OutsideWritten
 from quire_journal.model.ids import disk_path
 from quire_journal.model.records import Damaged

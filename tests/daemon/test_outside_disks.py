@@ -7,8 +7,8 @@ import pytest
 from outside_turns import Turns
 
 from disks import mounted
-from quire_daemon.noticed import Batch
-from quire_daemon.scanning import FIRST_S
+from quire_daemon.watch.hints import Batch
+from quire_daemon.watch.scan import FIRST_S
 from quire_journal.model.events import OutsideDeleted
 from quire_journal.model.refusals import Refused
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from outside_turns import Turns
 
-from quire_daemon.scanning import FIRST_S, MOUNTS, OVERFLOW, RULES, TRY_AGAIN_S
+from quire_daemon.watch.scan import FIRST_S, MOUNTS, OVERFLOW, RULES, TRY_AGAIN_S
 from quire_journal.model.events import OutsideDeleted, OutsideWritten
 from quire_journal.model.records import Damaged
 from quire_journal.storage.port import StoreFailed

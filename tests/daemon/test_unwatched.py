@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import pytest
 from outside_turns import Turns
 
-from quire_daemon import unwatched
-from quire_daemon.noticed import WATCH_LIMIT, Batch, Blind, blind_told, touching
+from quire_daemon.watch import ignored_files
+from quire_daemon.watch.hints import WATCH_LIMIT, Batch, Blind, blind_told, touching
 from quire_journal.model.events import CaptureFailed, FileWritten, OutsideDeleted
 from quire_journal.model.ids import blob_id
 from quire_journal.views.files import Version, standing
@@ -138,10 +138,10 @@ def test_an_ignored_file_that_a_call_read_keeps_the_version_that_was_read(turns:
 def test_so_many_ignored_files_that_nobody_looks_at_them_are_told(turns: Turns) -> None:
     turns.opened()
     turns.write(".gitignore", "build/\n")
-    turns.gather.unwatched.know(f"build/{n}" for n in range(unwatched.MOST))
+    turns.gather.unwatched.know(f"build/{n}" for n in range(ignored_files.MOST))
     assert turns.outside.reasons() == ["stopped"], "of the watcher of this test"
     turns.gather.unwatched.know(["build/one-more"])
-    reason = f"{unwatched.MOST + 1} journaled files are ignored and not watched"
+    reason = f"{ignored_files.MOST + 1} journaled files are ignored and not watched"
     assert reason in turns.outside.reasons()
     assert Blind("", reason) in turns.outside.blind()
     assert turns.gather.unwatched.to_look_at() == []

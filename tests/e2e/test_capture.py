@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import live
-from quire_daemon.reading_ahead import READER_FROM
+from quire_daemon.watch.prefetch_client import READER_FROM
 
 pytestmark = pytest.mark.real
 

@@ -19,10 +19,10 @@ from queue import SimpleQueue
 import pytest
 from watching import PATIENCE_S, Start, exchange, told_of
 
-from quire_daemon.ignore import Ignore
-from quire_daemon.noticed import Batch
 from quire_daemon.ops.daemon_log import Log
-from quire_daemon.watcher import Watcher
+from quire_daemon.watch.hints import Batch
+from quire_daemon.watch.ignore import Ignore
+from quire_daemon.watch.watcher import Watcher
 
 pytestmark = pytest.mark.real
 

@@ -15,7 +15,7 @@ from watching import PATIENCE_S, Start
 
 import rights
 from disks import deep
-from quire_daemon.watcher import Watcher
+from quire_daemon.watch.watcher import Watcher
 
 pytestmark = pytest.mark.real
 
@@ -23,7 +23,7 @@ BEFORE = """
 import json, os, sys, threading
 from msgspec.structs import asdict
 from pathlib import Path
-from quire_daemon.watcher import Watcher
+from quire_daemon.watch.watcher import Watcher
 
 root = Path(sys.argv[1])
 woken = threading.Event()

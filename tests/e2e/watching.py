@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from quire_daemon.ignore import Ignore
-from quire_daemon.noticed import Batch, Coverage
 from quire_daemon.ops.daemon_log import Log
-from quire_daemon.watcher import Watcher
+from quire_daemon.watch.hints import Batch, Coverage
+from quire_daemon.watch.ignore import Ignore
+from quire_daemon.watch.watcher import Watcher
 
 PATIENCE_S = 15.0  # what is awaited comes in milliseconds; this is when a test gives up
 

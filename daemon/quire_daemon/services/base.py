@@ -20,7 +20,7 @@ from quire_daemon.config.live import InForce
 from quire_daemon.core.call import Call
 from quire_daemon.core.decision import Decision, Tool, World
 from quire_daemon.exporting import Exporting
-from quire_daemon.outside import Outside
+from quire_daemon.watch.outside import Outside
 from quire_daemon.workers.pool import Failed, Job
 
 P = TypeVar("P", bound=msgspec.Struct)

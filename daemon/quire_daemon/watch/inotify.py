@@ -35,7 +35,7 @@ from watchdog.observers.inotify_c import (
     WatchDescriptor,
 )
 
-from quire_daemon.noticed import UNREADABLE_FOLDER, WATCH_LIMIT
+from quire_daemon.watch.hints import UNREADABLE_FOLDER, WATCH_LIMIT
 from quire_daemon.workspace import syscalls
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.workspace import Signature

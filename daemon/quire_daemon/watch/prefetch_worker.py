@@ -1,4 +1,4 @@
-"""A process that reads files ahead of the loop: `python -m quire_daemon.reader`; `Reader` is the daemon's side of it.
+"""A process that reads files ahead of the loop: `python -m quire_daemon.watch.prefetch_worker`; `Reader` is the daemon's side of it.
 
 Reading, hashing and packing a file of some kilobytes is mostly the interpreter's work, and one process has one
 interpreter: on threads it takes from the loop what it should save it. So a large first capture has processes for it.
@@ -21,8 +21,8 @@ from typing import IO, Any, Final
 
 import msgspec
 
-from quire_daemon.ahead import ReadAhead
 from quire_daemon.clock import SystemClock
+from quire_daemon.watch.prefetch import ReadAhead
 from quire_daemon.workers.pipe import framed, received
 from quire_daemon.workers.process import Piped, program
 from quire_daemon.workspace.confine import Beneath
@@ -99,7 +99,7 @@ class Reader:
         return [ahead(path, one) for path, one in zip(paths, told, strict=True)]
 
     def _start(self) -> Piped:
-        child = Piped(program("reader"), errors=subprocess.DEVNULL)
+        child = Piped(program("watch.prefetch_worker"), errors=subprocess.DEVNULL)
         _send(child.stdin, self._task)
         return child
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from quire_daemon.commit.failures import Trouble
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.ops.daemon_log import Log
-from quire_daemon.watcher import Watcher
+from quire_daemon.watch.watcher import Watcher
 from quire_daemon.workspace.workspace import Workspace
 from quire_journal.model.events import WatchLost
 from quire_journal.model.refusals import Refused

@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from quire_daemon.cookies import Cookies, new_token
-from quire_daemon.crawl import OUR_LIMITS
-from quire_daemon.noticed import Batch, Coverage, outermost
 from quire_daemon.ops.daemon_log import Log
-from quire_daemon.watches import UNMOUNTED, Event, Exchanged, Inotify, Tree, of_a_folder
+from quire_daemon.watch.cookies import Cookies, new_token
+from quire_daemon.watch.crawl import OUR_LIMITS
+from quire_daemon.watch.hints import Batch, Coverage, outermost
+from quire_daemon.watch.inotify import UNMOUNTED, Event, Exchanged, Inotify, Tree, of_a_folder
 from quire_daemon.workspace.capabilities import can_openat2
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.workspace import COOKIES, Signature

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from quire_daemon.comparing import Compared, NotMounted, compare_all
-from quire_daemon.gather import Gather
-from quire_daemon.watcher import Watcher
+from quire_daemon.watch.compare import Compared, NotMounted, compare_all
+from quire_daemon.watch.observe import Gather
+from quire_daemon.watch.watcher import Watcher
 from quire_daemon.workers.pool import StartJob
 from quire_journal.history.path_cache import PathNames
 from quire_journal.model.events import WorkspaceScanned

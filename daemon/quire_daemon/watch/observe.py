@@ -14,17 +14,17 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.ahead import ReadAhead
 from quire_daemon.commit.inflight import UnderWay
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.live import InForce
 from quire_daemon.config.settings import Settings
 from quire_daemon.core.reconcile import OnDisk, Seen, difference
-from quire_daemon.crawl import is_bare
-from quire_daemon.ignore import Ignore
-from quire_daemon.linked import Names
-from quire_daemon.unwatched import Unwatched
-from quire_daemon.withholding import Withholding
+from quire_daemon.watch.capture_policy import Withholding
+from quire_daemon.watch.crawl import is_bare
+from quire_daemon.watch.hard_links import Names
+from quire_daemon.watch.ignore import Ignore
+from quire_daemon.watch.ignored_files import Unwatched
+from quire_daemon.watch.prefetch import ReadAhead
 from quire_daemon.workspace.workspace import HeldOpen, Image, Look, NotRegular, Signature, TooLarge, Vanished, Workspace
 from quire_journal.model.events import (
     FOLDER,

@@ -11,19 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 
-from quire_daemon.ahead import Ahead
-from quire_daemon.comparing import Compared
 from quire_daemon.config.settings import WORKSPACE_FILE
 from quire_daemon.core.reconcile import Renames, Seen, with_moves
-from quire_daemon.crawl import crawl
-from quire_daemon.gather import RETRY_S, BeingWritten, Gather, HeldOpen, Observation
-from quire_daemon.linked import Linked, several_names
-from quire_daemon.mounts import Mounts
-from quire_daemon.named import Named
-from quire_daemon.noticed import Batch, Blind, below
-from quire_daemon.reading_ahead import ReadingAhead
-from quire_daemon.scanning import MOUNTS, OVERFLOW, RULES, Scanning
-from quire_daemon.watcher import Watcher
+from quire_daemon.watch.compare import Compared
+from quire_daemon.watch.crawl import crawl
+from quire_daemon.watch.due import Named
+from quire_daemon.watch.hard_links import Linked, several_names
+from quire_daemon.watch.hints import Batch, Blind, below
+from quire_daemon.watch.mounts import Mounts
+from quire_daemon.watch.observe import RETRY_S, BeingWritten, Gather, HeldOpen, Observation
+from quire_daemon.watch.prefetch import Ahead
+from quire_daemon.watch.prefetch_client import ReadingAhead
+from quire_daemon.watch.scan import MOUNTS, OVERFLOW, RULES, Scanning
+from quire_daemon.watch.watcher import Watcher
 from quire_daemon.workers.pool import StartJob
 from quire_daemon.workspace.workspace import Signature
 from quire_journal.model.events import FOLDER, OutsideDeleted, OutsideWritten, WatchLost, path_after

@@ -33,8 +33,8 @@ from pathspec.patterns.gitignore import GitIgnorePatternError
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from quire_daemon.config.globs import linear
-from quire_daemon.crawl import OUR_LIMITS
-from quire_daemon.git_head import git_folder
+from quire_daemon.watch.crawl import OUR_LIMITS
+from quire_daemon.watch.git.head import git_folder
 from quire_daemon.workspace.capabilities import can_openat2
 from quire_daemon.workspace.confine import Beneath
 

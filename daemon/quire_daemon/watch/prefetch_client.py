@@ -6,9 +6,9 @@ import os
 from collections.abc import Sequence
 from typing import Final
 
-from quire_daemon.ahead import ReadAhead
-from quire_daemon.gather import Gather
-from quire_daemon.reader import Readers, Task, ahead, read_one
+from quire_daemon.watch.observe import Gather
+from quire_daemon.watch.prefetch import ReadAhead
+from quire_daemon.watch.prefetch_worker import Readers, Task, ahead, read_one
 
 READER_FROM: Final = 500
 """From so many new files on processes read them: to start one takes as long as to read some hundred."""

@@ -6,7 +6,7 @@ from typing import Final
 
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.live import InForce
-from quire_daemon.ignore import Ignore
+from quire_daemon.watch.ignore import Ignore
 from quire_journal.maintenance import secret_scan
 from quire_journal.model.ids import blob_id
 from quire_journal.model.uncaptured import HOLDS_SECRET, PURGED, SECRET, TOO_LARGE

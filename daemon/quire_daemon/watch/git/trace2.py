@@ -23,7 +23,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from quire_daemon.git_head import CLOCKS_NS
+from quire_daemon.watch.git.head import CLOCKS_NS
 from quire_journal.model.sanitize import plain, plain_name
 
 CHANGING: Final = frozenset(

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from quire_daemon.core.reconcile import Seen, StatEntry, compare
-from quire_daemon.crawl import crawl
-from quire_daemon.ignore import Ignore
-from quire_daemon.linked import several_names
+from quire_daemon.watch.crawl import crawl
+from quire_daemon.watch.hard_links import several_names
+from quire_daemon.watch.ignore import Ignore
 from quire_daemon.workspace.workspace import HOME
 from quire_journal.history.history import History
 from quire_journal.history.path_cache import PathNames

@@ -14,8 +14,8 @@ import msgspec
 
 from quire_daemon.clock import Clock
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.git_head import CLOCKS_NS, GitHead, Head
-from quire_daemon.git_trace import Command, Commands, GitTrace, Poll
+from quire_daemon.watch.git.head import CLOCKS_NS, GitHead, Head
+from quire_daemon.watch.git.trace2 import Command, Commands, GitTrace, Poll
 from quire_journal.model.events import GitRan, WriterIntroduced
 from quire_journal.model.ids import OUTSIDE
 from quire_journal.model.sanitize import plain

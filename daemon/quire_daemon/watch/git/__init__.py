@@ -1,0 +1,1 @@
+"""Git: which git command changed the checkout, and who ran it."""
