@@ -49,10 +49,10 @@ EDGES = {"quire_journal": {"quire_journal.storage.stores", *ON_DISK}}
 
 DECISIONS = (
     "quire_daemon.core.arguments",
-    "quire_daemon.dialects",
+    "quire_daemon.dialects.table",
     "quire_daemon.config.globs",
     "quire_daemon.handlers",
-    "quire_daemon.manuals",
+    "quire_daemon.dialects.manuals",
     "quire_daemon.overlap",
     "quire_daemon.rebase",
     "quire_daemon.core.replies.table",

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from patches import update
 
 from memory_daemon import MemoryDaemon
-from quire_daemon.dialects.apply_patch import plan_file
-from quire_daemon.dialects.patch_text import parse_patch
+from quire_daemon.dialects.patch.locate import plan_file
+from quire_daemon.dialects.patch.text import parse_patch
 from quire_journal.model.events import FileMoved
 from quire_journal.model.refusals import Refused
 from quire_journal.text.splice import apply, trim

@@ -9,8 +9,8 @@ import pytest
 
 from memory_daemon import MemoryDaemon, lines
 from quire_daemon.config.settings import Limits, Settings, load
-from quire_daemon.dialects.matching import MOST_EDITS, MOST_REPLACEMENTS
-from quire_daemon.dialects.replacing import MOST_SPLICES
+from quire_daemon.dialects.text.find import MOST_EDITS, MOST_REPLACEMENTS
+from quire_daemon.dialects.text.replace import MOST_SPLICES
 from quire_daemon.handlers import TOOLS
 from quire_journal.text.line_hash import hash8
 

@@ -13,10 +13,10 @@ from memory_daemon import MemoryDaemon
 from quire_daemon.config.errors import BadSettings
 from quire_daemon.config.settings import Dialect, Mcp, Settings, load
 from quire_daemon.core.json_schema import flat
-from quire_daemon.dialects import DIALECTS
+from quire_daemon.dialects.manuals.summaries import MOST, ascii_text, summary
+from quire_daemon.dialects.table import DIALECTS
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.describe import NATURES, DescribeParams, answer, offered
-from quire_daemon.manuals.summary import MOST, ascii_text, summary
 from quire_daemon.services import SERVICES
 
 ALL = Settings(mcp=Mcp(dialects=get_args(Dialect)))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_daemon import MemoryDaemon, lines
-from quire_daemon.dialects.patch_text import parse_patch
+from quire_daemon.dialects.patch.text import parse_patch
 from quire_daemon.handlers.difference import hunks, patch_text
 from quire_daemon.handlers.log import LOG_TOOL
 from quire_daemon.handlers.show import DIFF_TOOL, MAX_FILES, SHOW_TOOL

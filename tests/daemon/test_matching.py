@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from quire_daemon.dialects.matching import Lines, normalised, occurrences
-from quire_daemon.dialects.replacing import Draft, replaced, replaced_at_once
+from quire_daemon.dialects.text.find import Lines, normalised, occurrences
+from quire_daemon.dialects.text.replace import Draft, replaced, replaced_at_once
 from quire_journal.text.splice import apply, trim
 from quire_journal.text.text import BOM, Text
 

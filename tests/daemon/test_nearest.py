@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quire_daemon.dialects.nearest import nearest, why_not
+from quire_daemon.dialects.text.suggest import nearest, why_not
 from quire_journal.text.text import Text
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from quire_daemon.dialects.patch_parts import FilePatch, Hunk
-from quire_daemon.dialects.patch_text import parse_patch
+from quire_daemon.dialects.patch.model import FilePatch, Hunk
+from quire_daemon.dialects.patch.text import parse_patch
 from quire_journal.model.refusals import Refused
 
 

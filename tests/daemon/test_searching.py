@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from searches import LONG_MS, Loop, Poll, children, endless, search
 
-from quire_daemon.dialects.replacing import replaced
+from quire_daemon.dialects.text.replace import replaced
 from quire_daemon.workers.regex.client import Searching
 from quire_daemon.workers.regex.job import (
     Answer,

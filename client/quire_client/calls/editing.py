@@ -83,7 +83,7 @@ class Editing(Calls):
 
         Reply: `files`, each as of an edit (above).
         Refused: `patch_parse_error` (`line`), `patch_apply_error` (`reason`), `stale_base`, `stale_file`.
-        Source: quire_daemon.handlers.apply_patch, quire_daemon.dialects.apply_patch
+        Source: quire_daemon.handlers.apply_patch, quire_daemon.dialects.patch.locate
         """
         return self.call("apply_patch", stated(patch=patch, expectedSha256ByPath=expected_sha256_by_path, **common))
 

@@ -24,7 +24,7 @@ from quire_daemon.dialects.anchors import (
     resolve_range,
 )
 from quire_daemon.dialects.base import Dialect, Plan, Sight
-from quire_daemon.manuals.edit import MANUAL
+from quire_daemon.dialects.manuals.edit import MANUAL
 from quire_journal.model.phrasing import counted
 from quire_journal.model.refusals import Refused
 from quire_journal.text.line_hash import LineHashes

@@ -15,10 +15,10 @@ import msgspec
 from quire_daemon.config.settings import Settings
 from quire_daemon.core.arguments import Writing, checked_sha256
 from quire_daemon.dialects.base import Dialect, Plan, Sight
-from quire_daemon.dialects.matching import Lines, count_of, normalised, occurrences, require_few, require_searchable
-from quire_daemon.dialects.nearest import not_in
-from quire_daemon.dialects.replacing import replaced
-from quire_daemon.manuals.edit_file import MANUAL
+from quire_daemon.dialects.manuals.edit_file import MANUAL
+from quire_daemon.dialects.text.find import Lines, count_of, normalised, occurrences, require_few, require_searchable
+from quire_daemon.dialects.text.replace import replaced
+from quire_daemon.dialects.text.suggest import not_in
 from quire_journal.model.refusals import Refused
 from quire_journal.text.text import Text
 

@@ -6,11 +6,11 @@ from typing import Any, Final
 
 from quire_daemon.config.settings import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
-from quire_daemon.dialects.matching import count_of, require_few
+from quire_daemon.dialects.manuals.edit_replace import MANUAL
 from quire_daemon.dialects.named_file import NamedFile
-from quire_daemon.dialects.nearest import not_in
-from quire_daemon.dialects.replacing import replaced_everywhere
-from quire_daemon.manuals.edit_replace import MANUAL
+from quire_daemon.dialects.text.find import count_of, require_few
+from quire_daemon.dialects.text.replace import replaced_everywhere
+from quire_daemon.dialects.text.suggest import not_in
 from quire_journal.model.refusals import Refused
 
 

@@ -17,10 +17,10 @@ import msgspec
 from quire_daemon.config.settings import Settings
 from quire_daemon.core.arguments import Writing
 from quire_daemon.dialects.base import HASH_MISMATCH, Dialect, Plan, Proof, Sight
-from quire_daemon.dialects.matching import normalised, occurrences
-from quire_daemon.dialects.nearest import not_in
-from quire_daemon.dialects.replacing import replaced
-from quire_daemon.manuals.hashline_edit import MANUAL
+from quire_daemon.dialects.manuals.hashline_edit import MANUAL
+from quire_daemon.dialects.text.find import normalised, occurrences
+from quire_daemon.dialects.text.replace import replaced
+from quire_daemon.dialects.text.suggest import not_in
 from quire_journal.model.refusals import Refused
 from quire_journal.text.line_hash import SHOWN_DIGITS, hash8, line_id
 from quire_journal.text.splice import Splice

@@ -6,8 +6,8 @@ from typing import Final
 
 from quire_daemon.config.settings import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Proof, Sight
+from quire_daemon.dialects.manuals.insert_lines import MANUAL
 from quire_daemon.dialects.named_file import NamedFile
-from quire_daemon.manuals.insert_lines import MANUAL
 from quire_journal.model.refusals import Refused
 from quire_journal.text.splice import Splice
 from quire_journal.text.text import content_lines

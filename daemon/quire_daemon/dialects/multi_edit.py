@@ -9,11 +9,11 @@ import msgspec
 from quire_daemon.config.settings import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
 from quire_daemon.dialects.edit_replace import empty_old_text, left_over
-from quire_daemon.dialects.matching import require_searchable
+from quire_daemon.dialects.manuals.multi_edit import MANUAL
 from quire_daemon.dialects.named_file import NamedFile
-from quire_daemon.dialects.nearest import nearest, not_in, why_not
-from quire_daemon.dialects.replacing import Draft, replaced
-from quire_daemon.manuals.multi_edit import MANUAL
+from quire_daemon.dialects.text.find import require_searchable
+from quire_daemon.dialects.text.replace import Draft, replaced
+from quire_daemon.dialects.text.suggest import nearest, not_in, why_not
 from quire_journal.model.refusals import Refused
 from quire_journal.text.text import Text
 

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from quire_daemon.config.settings import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
-from quire_daemon.dialects.matching import require_few
+from quire_daemon.dialects.manuals.regex_replace import MANUAL
 from quire_daemon.dialects.named_file import NamedFile
-from quire_daemon.dialects.replacing import replaced
-from quire_daemon.manuals.regex_replace import MANUAL
+from quire_daemon.dialects.text.find import require_few
+from quire_daemon.dialects.text.replace import replaced
 from quire_daemon.workers.regex.job import (
     NO_TEXT,
     Answer,

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from quire_daemon.config.settings import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight
+from quire_daemon.dialects.manuals.replace_lines import MANUAL
 from quire_daemon.dialects.named_file import NamedFile
-from quire_daemon.manuals.replace_lines import MANUAL
 from quire_journal.model.refusals import Refused
 from quire_journal.text.splice import Splice
 from quire_journal.text.text import content_lines

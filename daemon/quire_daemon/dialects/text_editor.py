@@ -12,10 +12,10 @@ from typing import Any, Final, Literal
 from quire_daemon.config.settings import Settings
 from quire_daemon.core.arguments import Writing
 from quire_daemon.dialects.base import Dialect, InOtherWords, Plan, Proof, Sight
-from quire_daemon.dialects.matching import Lines, count_of, normalised, occurrences
-from quire_daemon.dialects.nearest import not_in
-from quire_daemon.dialects.replacing import replaced
-from quire_daemon.manuals.text_editor import MANUAL
+from quire_daemon.dialects.manuals.text_editor import MANUAL
+from quire_daemon.dialects.text.find import Lines, count_of, normalised, occurrences
+from quire_daemon.dialects.text.replace import replaced
+from quire_daemon.dialects.text.suggest import not_in
 from quire_journal.model.refusals import Refused
 from quire_journal.text.splice import Splice
 from quire_journal.text.text import content_lines

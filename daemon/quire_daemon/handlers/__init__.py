@@ -1,6 +1,6 @@
 """The table of tools. A new one is a module beside this with its `Tool`, a line here, and a test.
 
-A dialect that the engine in `edit.py` can carry needs none: it has a line in `quire_daemon.dialects`.
+A dialect that the engine in `edit.py` can carry needs none: it has a line in `quire_daemon.dialects.table`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from quire_daemon.core.decision import Tool
-from quire_daemon.dialects import DIALECTS
+from quire_daemon.dialects.table import DIALECTS
 from quire_daemon.handlers.apply_patch import PATCH_TOOL
 from quire_daemon.handlers.blame import BLAME_TOOL
 from quire_daemon.handlers.bursts import BURST_TOOL

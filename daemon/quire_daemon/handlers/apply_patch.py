@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from quire_daemon.core.arguments import Writing, checked_sha256
 from quire_daemon.core.decision import Decision, FileNow, Tool, World
-from quire_daemon.dialects.apply_patch import NAME, plan_file
 from quire_daemon.dialects.base import Plan
-from quire_daemon.dialects.patch_parts import FilePatch
-from quire_daemon.dialects.patch_text import parse_patch
+from quire_daemon.dialects.patch.locate import NAME, plan_file
+from quire_daemon.dialects.patch.model import FilePatch
+from quire_daemon.dialects.patch.text import parse_patch
 from quire_daemon.handlers.edit import SEVERAL, WRITER_TYPE
 from quire_daemon.handlers.files import deletion, movement
 from quire_daemon.handlers.news import news

@@ -17,11 +17,11 @@ from quire_daemon.core.arguments import Writing
 from quire_daemon.core.decision import Decision, Tool, World, no_paths
 from quire_daemon.core.json_schema import Schema, described, flat, one_shape, without
 from quire_daemon.dialects import hashline_edit
+from quire_daemon.dialects.manuals.arguments import notes
+from quire_daemon.dialects.manuals.placeholders import filled
+from quire_daemon.dialects.manuals.summaries import ascii_text, summary
+from quire_daemon.dialects.manuals.writing import CHANGED
 from quire_daemon.handlers.manual import MANUALS, MOST_SHOWN
-from quire_daemon.manuals.arguments import notes
-from quire_daemon.manuals.filling import filled
-from quire_daemon.manuals.summary import ascii_text, summary
-from quire_daemon.manuals.writing import CHANGED
 from quire_journal.model.phrasing import counted
 from quire_journal.model.refusals import Refused, did_you_mean
 

@@ -9,9 +9,9 @@ import msgspec
 
 from quire_daemon.config.settings import Settings
 from quire_daemon.core.decision import Decision, Tool, World, no_paths
-from quire_daemon.dialects import DIALECTS
-from quire_daemon.manuals import apply_patch, delete_file, move_file, read_file, write_file, writing
-from quire_daemon.manuals.filling import filled
+from quire_daemon.dialects.manuals import apply_patch, delete_file, move_file, read_file, write_file, writing
+from quire_daemon.dialects.manuals.placeholders import filled
+from quire_daemon.dialects.table import DIALECTS
 from quire_journal.model.refusals import Refused, did_you_mean
 
 MOST_SHOWN: Final = 80

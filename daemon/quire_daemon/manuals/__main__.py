@@ -1,4 +1,4 @@
-"""`python -m quire_daemon.manuals [TOOL]`: the reply of the tool `manual` without a workspace, as one JSON object."""
+"""`python -m quire_daemon.dialects.manuals [TOOL]`: the reply of the tool `manual` without a workspace, as one JSON object."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from itertools import chain, pairwise
 from operator import le, ne
 from typing import Final
 
-from quire_daemon.dialects.matching import FEW_EDITS, Lines, normalised, occurrences, sought
+from quire_daemon.dialects.text.find import FEW_EDITS, Lines, normalised, occurrences, sought
 from quire_journal.text.line_diff import diff
 from quire_journal.text.splice import Splice, new_breaks
 from quire_journal.text.text import Text

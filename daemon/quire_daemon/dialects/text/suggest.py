@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import Any, Final
 from unicodedata import normalize
 
-from quire_daemon.dialects.matching import normalised
+from quire_daemon.dialects.text.find import normalised
 from quire_journal.model.refusals import Refused
 from quire_journal.text.text import Text, shown
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from quire_daemon.dialects.patch_parts import (
+from quire_daemon.dialects.patch.model import (
     ANY_LINES,
     BEGIN,
     END,

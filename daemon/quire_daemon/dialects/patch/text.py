@@ -9,9 +9,9 @@ those that begin a file (below an update, a line behind a blank is one of the fi
 
 from __future__ import annotations
 
-from quire_daemon.dialects.patch_envelope import Envelope
-from quire_daemon.dialects.patch_parts import BEGIN, FilePatch, Lines
-from quire_daemon.dialects.patch_unified import Unified
+from quire_daemon.dialects.patch.envelope import Envelope
+from quire_daemon.dialects.patch.model import BEGIN, FilePatch, Lines
+from quire_daemon.dialects.patch.unified import Unified
 
 
 def parse_patch(patch: str) -> tuple[FilePatch, ...]:

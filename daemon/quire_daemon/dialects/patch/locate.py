@@ -28,8 +28,8 @@ import msgspec
 from msgspec.structs import replace
 
 from quire_daemon.dialects.base import Plan
-from quire_daemon.dialects.nearest import SHOWN_CHARS, near_miss, nearest_line, why_not
-from quire_daemon.dialects.patch_parts import FilePatch, Hunk, Line
+from quire_daemon.dialects.patch.model import FilePatch, Hunk, Line
+from quire_daemon.dialects.text.suggest import SHOWN_CHARS, near_miss, nearest_line, why_not
 from quire_journal.model.refusals import Refused
 from quire_journal.text.splice import Splice, apply
 from quire_journal.text.text import BOM, Text, shown

@@ -1,0 +1,1 @@
+"""Text search: where a quoted text stands in a file, exactly, nearly, and what to suggest."""
