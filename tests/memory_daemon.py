@@ -33,8 +33,8 @@ from quire_daemon.config.settings import Settings
 from quire_daemon.core.call import Incoming, Peer
 from quire_daemon.core.decision import Decision, Tool, Who, World
 from quire_daemon.files_now import FilesNow
-from quire_daemon.handlers.notices import decided
 from quire_daemon.ops.daemon_log import Log
+from quire_daemon.tools.notices import decided
 from quire_daemon.watch.hints import Coverage
 from quire_daemon.watch.ignore import Ignore
 from quire_daemon.workers.regex.job import Answer, Search, run

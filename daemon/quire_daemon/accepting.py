@@ -12,16 +12,16 @@ from quire_daemon.config.live import InForce
 from quire_daemon.core import call as calls
 from quire_daemon.core.call import Call, Incoming, Peer
 from quire_daemon.core.decision import Who
-from quire_daemon.handlers import TOOLS
-from quire_daemon.handlers.describe import describe_tool
-from quire_daemon.handlers.native import NATIVE_TOOL
-from quire_daemon.handlers.notices import beside
 from quire_daemon.ops.address_space import NEEDED, memory_left
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.presence import Presence
 from quire_daemon.server import Server
 from quire_daemon.services import SERVICES
 from quire_daemon.services.shutdown import SHUTDOWN
+from quire_daemon.tools.admin.describe import describe_tool
+from quire_daemon.tools.agent_hooks import NATIVE_TOOL
+from quire_daemon.tools.notices import beside
+from quire_daemon.tools.table import TOOLS
 from quire_daemon.watch.git.trace2 import pid_start
 from quire_journal import VERSION, WIRE
 from quire_journal.model import limits

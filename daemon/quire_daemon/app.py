@@ -50,7 +50,6 @@ from quire_daemon.deciding import Deciding
 from quire_daemon.exporting import Exporting
 from quire_daemon.files_now import FilesNow
 from quire_daemon.finding_out import FindingOut
-from quire_daemon.handlers.notices import beside
 from quire_daemon.health import SALVAGE_IS_TOLD_NS, Coverage, health, reasons, salvaged
 from quire_daemon.leasing import Leasing
 from quire_daemon.looking import Looking
@@ -64,6 +63,7 @@ from quire_daemon.server import Server, listen
 from quire_daemon.services import SERVICES
 from quire_daemon.spooling import Spooling
 from quire_daemon.thinker import Thinker
+from quire_daemon.tools.notices import beside
 from quire_daemon.waiting import Waiting
 from quire_daemon.watch.git.attribution import GitWriter
 from quire_daemon.watch.git.head import GitHead

@@ -24,8 +24,6 @@ from quire_daemon.commit.provisional_seqs import Provisional
 from quire_daemon.commit.record_chunks import Portions
 from quire_daemon.core.call import Call, Looks, NotYet
 from quire_daemon.core.decision import Decision, Put, World, Write
-from quire_daemon.handlers.held import warnings
-from quire_daemon.handlers.notices import decided
 from quire_daemon.kept_replies import answered_before, to_keep
 from quire_daemon.leasing import Leasing
 from quire_daemon.looking import Looking
@@ -34,6 +32,8 @@ from quire_daemon.presence import Presence
 from quire_daemon.services import SERVICES
 from quire_daemon.services.base import Host
 from quire_daemon.thinker import Thinker
+from quire_daemon.tools.leases.rules import warnings
+from quire_daemon.tools.notices import decided
 from quire_daemon.watch.observe import RETRY_S, Gather
 from quire_daemon.watch.root_guard import Standing
 from quire_journal.history.history import History

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.core.call import Call
-from quire_daemon.handlers.in_part import but_for, taken_back
+from quire_daemon.tools.undo.partial_operations import but_for, taken_back
 from quire_journal.history.history import History
 from quire_journal.model.events import FileDeleted, ReplyKept, path_after
 from quire_journal.model.ids import version_token

@@ -22,7 +22,7 @@ from quire_daemon.commit.recorder import Recorder
 from quire_daemon.connections import CONNECTION, Bound, Connections
 from quire_daemon.core.call import Call
 from quire_daemon.core.decision import World
-from quire_daemon.handlers.leases import ClaimParams, wanted_lease
+from quire_daemon.tools.leases.tool import ClaimParams, wanted_lease
 from quire_journal.model.events import Event, LeaseExpired, LeaseGranted, LeaseReleased
 from quire_journal.model.ids import OUTSIDE, WriterId
 from quire_journal.model.refusals import Refused

@@ -27,7 +27,7 @@ import msgspec
 
 from quire_daemon.config.settings import Settings
 from quire_daemon.core.decision import Who, World
-from quire_daemon.handlers.log import LOG_TOOL, SINCE_TOOL
+from quire_daemon.tools.history.log import LOG_TOOL, SINCE_TOOL
 from quire_daemon.watch.scan import NAMES_AT_ONCE
 from quire_journal.history.history import History
 from quire_journal.history.line_blame import blame

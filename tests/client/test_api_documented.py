@@ -15,8 +15,8 @@ from fake_line import FakeDoor, FakeLine
 
 from quire_client import api, calling
 from quire_client.api import Choice, Client, Writing
-from quire_daemon.handlers import TOOLS
 from quire_daemon.services import SERVICES
+from quire_daemon.tools.table import TOOLS
 from quire_journal.model.messages import Caller
 from quire_journal.model.refusals import CODES
 from quire_journal.workspaces.layout import Place

@@ -19,8 +19,8 @@ from quire_client.api import Client
 from quire_client.mcp.agents import AgentSessions
 from quire_client.mcp.identity import Own
 from quire_daemon.config.settings import Settings
-from quire_daemon.handlers import TOOLS
-from quire_daemon.handlers.describe import DescribeParams, answer
+from quire_daemon.tools.admin.describe import DescribeParams, answer
+from quire_daemon.tools.table import TOOLS
 from quire_journal.model.messages import Caller
 from quire_journal.workspaces.layout import place_of
 

@@ -12,8 +12,8 @@ from patches import envelope, update
 
 from memory_daemon import MemoryDaemon
 from quire_daemon.config.settings import Settings
-from quire_daemon.handlers.apply_patch import PATCH_TOOL
-from quire_daemon.handlers.undo import UNDO_TOOL
+from quire_daemon.tools.edit.apply_patch import PATCH_TOOL
+from quire_daemon.tools.undo.tool import UNDO_TOOL
 from quire_journal.model.events import EditRefused, FileWritten
 from quire_journal.model.ids import blob_id
 

@@ -13,7 +13,7 @@ import live
 from letters import texts
 from quire_daemon.core.call import decode, nesting
 from quire_daemon.core.decision import Decision, Tool, World
-from quire_daemon.handlers import TOOLS
+from quire_daemon.tools.table import TOOLS
 from quire_journal.model.refusals import Refused
 
 

@@ -11,7 +11,7 @@ from memory_daemon import MemoryDaemon, lines
 from quire_daemon.config.settings import Limits, Settings, load
 from quire_daemon.dialects.text.find import MOST_EDITS, MOST_REPLACEMENTS
 from quire_daemon.dialects.text.replace import MOST_SPLICES
-from quire_daemon.handlers import TOOLS
+from quire_daemon.tools.table import TOOLS
 from quire_journal.text.line_hash import hash8
 
 SLOW = 15  # seconds; far more than it takes, and less than it took when each operation went through the whole file

@@ -10,7 +10,7 @@ from memory_daemon import MemoryDaemon, lines
 from quire_daemon.config.settings import Limits, Settings, load
 from quire_daemon.dialects.base import Sight
 from quire_daemon.dialects.regex_replace import RegexParams, planning
-from quire_daemon.handlers.regex_replace import REGEX_TOOL
+from quire_daemon.tools.edit.regex_replace import REGEX_TOOL
 from quire_daemon.workers.regex.job import Answer, Failed, NeedsSearch, Search, TimedOut
 from quire_journal.model.events import EditRefused
 from quire_journal.text.text import Text

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from memory_daemon import MemoryDaemon, lines
-from quire_daemon.handlers.read import READ_TOOL
-from quire_daemon.handlers.show import DIFF_TOOL
-from quire_daemon.handlers.undo import RESTORE_TOOL
+from quire_daemon.tools.history.show import DIFF_TOOL
+from quire_daemon.tools.read import READ_TOOL
+from quire_daemon.tools.undo.tool import RESTORE_TOOL
 from quire_journal.model.events import WorkspaceScanned
 
 BEFORE = "2020-01-01T00:00:00Z"

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from memory_daemon import BEGAN_NS, SECOND, MemoryDaemon, lines
-from quire_daemon.handlers.blame import BLAME_TOOL, MOST_LINES
-from quire_daemon.handlers.read import READ_TOOL
-from quire_daemon.handlers.undo import UNDO_TOOL
+from quire_daemon.tools.history.blame import BLAME_TOOL, MOST_LINES
+from quire_daemon.tools.read import READ_TOOL
+from quire_daemon.tools.undo.tool import UNDO_TOOL
 from quire_journal.history.points import rfc3339
 from quire_journal.model.events import CaptureFailed, CheckpointNamed
 

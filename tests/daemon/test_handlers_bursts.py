@@ -8,10 +8,10 @@ import pytest
 
 from memory_daemon import SECOND, MemoryDaemon, lines
 from quire_daemon.core.decision import Who
-from quire_daemon.handlers.bursts import BURST_TOOL
-from quire_daemon.handlers.leases import CLAIM_TOOL
-from quire_daemon.handlers.log import LOG_TOOL
-from quire_daemon.handlers.undo import REDO_TOOL, UNDO_TOOL
+from quire_daemon.tools.bursts import BURST_TOOL
+from quire_daemon.tools.history.log import LOG_TOOL
+from quire_daemon.tools.leases.tool import CLAIM_TOOL
+from quire_daemon.tools.undo.tool import REDO_TOOL, UNDO_TOOL
 from quire_journal.model.events import BurstBegun, BurstEnded, Event, WorkspaceScanned
 from quire_journal.model.ids import WriterId
 

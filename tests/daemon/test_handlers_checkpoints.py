@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memory_daemon import MemoryDaemon, lines
-from quire_daemon.handlers.checkpoints import CHECKPOINT_TOOL
-from quire_daemon.handlers.undo import RESTORE_TOOL
+from quire_daemon.tools.checkpoints import CHECKPOINT_TOOL
+from quire_daemon.tools.undo.tool import RESTORE_TOOL
 from quire_journal.model.events import CaptureFailed, CheckpointNamed, FileWritten, WritesAbandoned
 from quire_journal.model.ids import blob_id
 

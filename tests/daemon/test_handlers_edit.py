@@ -12,7 +12,7 @@ from quire_daemon.config.settings import Dialects, Edit, EditDialect, Safety, Se
 from quire_daemon.core.decision import Put
 from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
 from quire_daemon.dialects.edit import EDIT, EditParams
-from quire_daemon.handlers.edit import edit_tool
+from quire_daemon.tools.edit.engine import edit_tool
 from quire_journal.model.events import (
     CheckpointRolledBack,
     CheckpointSaved,

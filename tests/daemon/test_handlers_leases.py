@@ -9,7 +9,7 @@ import pytest
 from leased import TEN, after, claim, replace
 
 from memory_daemon import SECOND, MemoryDaemon
-from quire_daemon.handlers.leases import MOST_LEASES, MOST_TTL_S, MOST_WAIT_MS
+from quire_daemon.tools.leases.tool import MOST_LEASES, MOST_TTL_S, MOST_WAIT_MS
 from quire_journal.model.events import EditRefused, LeaseBroken, LeaseGranted, LeaseReleased, LeaseRenewed
 
 # ── who gets one ─────────────────────────────────────────────────────────────

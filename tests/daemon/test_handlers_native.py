@@ -9,11 +9,11 @@ import pytest
 from memory_daemon import MemoryDaemon, lines
 from quire_daemon.config.settings import Hooks, Settings
 from quire_daemon.core.decision import Who
-from quire_daemon.handlers import TOOLS
-from quire_daemon.handlers.bursts import BURST_TOOL
-from quire_daemon.handlers.leases import CLAIM_TOOL
-from quire_daemon.handlers.native import NATIVE_TOOL
-from quire_daemon.handlers.read import READ_TOOL
+from quire_daemon.tools.agent_hooks import NATIVE_TOOL
+from quire_daemon.tools.bursts import BURST_TOOL
+from quire_daemon.tools.leases.tool import CLAIM_TOOL
+from quire_daemon.tools.read import READ_TOOL
+from quire_daemon.tools.table import TOOLS
 from quire_journal.model.events import BurstBegun, BurstEnded, CaptureFailed
 from quire_journal.model.ids import blob_id
 

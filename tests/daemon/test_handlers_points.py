@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from undoings import daemon_with
 
-from quire_daemon.handlers import TOOLS
+from quire_daemon.tools.table import TOOLS
 
 SOMEWHERE: dict[str, Any] = {"path": "f.txt"}
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from memory_daemon import MemoryDaemon, lines
 from quire_daemon.dialects.patch.text import parse_patch
-from quire_daemon.handlers.difference import hunks, patch_text
-from quire_daemon.handlers.log import LOG_TOOL
-from quire_daemon.handlers.show import DIFF_TOOL, MAX_FILES, SHOW_TOOL
+from quire_daemon.tools.history.diff import hunks, patch_text
+from quire_daemon.tools.history.log import LOG_TOOL
+from quire_daemon.tools.history.show import DIFF_TOOL, MAX_FILES, SHOW_TOOL
 from quire_journal.model.events import FOLDER, CaptureFailed, CheckpointNamed, OutsideWritten
 from quire_journal.model.ids import journal_path
 from quire_journal.text.text import Text

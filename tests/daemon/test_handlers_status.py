@@ -6,9 +6,9 @@ import pytest
 
 from memory_daemon import BEGAN_NS, SECOND, MemoryDaemon, lines
 from quire_daemon.core.decision import Present
-from quire_daemon.handlers.bursts import BURST_TOOL
-from quire_daemon.handlers.leases import CLAIM_TOOL
-from quire_daemon.handlers.status import OP_STATUS_TOOL, STATUS_TOOL, WHO_TOOL
+from quire_daemon.tools.admin.status import OP_STATUS_TOOL, STATUS_TOOL, WHO_TOOL
+from quire_daemon.tools.bursts import BURST_TOOL
+from quire_daemon.tools.leases.tool import CLAIM_TOOL
 from quire_journal.model.events import FileWritten, WritesAbandoned, WritesSettled
 from quire_journal.model.ids import blob_id
 

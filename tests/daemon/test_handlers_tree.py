@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from memory_daemon import MemoryDaemon, lines
-from quire_daemon.handlers import tree
-from quire_daemon.handlers.read import READ_TOOL
-from quire_daemon.handlers.tree import BLOBS_TOOL, TREE_TOOL
+from quire_daemon.tools.history import tree
+from quire_daemon.tools.history.tree import BLOBS_TOOL, TREE_TOOL
+from quire_daemon.tools.read import READ_TOOL
 from quire_journal.model.events import FOLDER, LINK, CaptureFailed, CheckpointNamed, OutsideWritten, WorkspaceScanned
 from quire_journal.model.ids import blob_id
 

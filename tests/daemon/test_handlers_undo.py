@@ -9,7 +9,7 @@ from undoings import START, built_on, daemon_with, only_file
 
 from memory_daemon import BEGAN_NS, MemoryDaemon, lines
 from quire_daemon.config.settings import Capture, Settings
-from quire_daemon.handlers.undo import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
+from quire_daemon.tools.undo.tool import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
 from quire_journal.journal import Entry
 from quire_journal.model.events import BytesGone, CaptureFailed, CheckpointNamed, EditRefused
 from quire_journal.model.ids import BatchId, WriterId, blob_id

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memory_daemon import MemoryDaemon, lines
-from quire_daemon.handlers.undo import UNDO_TOOL
-from quire_daemon.handlers.why import WHY_TOOL
+from quire_daemon.tools.history.why import WHY_TOOL
+from quire_daemon.tools.undo.tool import UNDO_TOOL
 from quire_journal.model.events import OutsideWritten
 from quire_journal.model.ids import blob_id
 

@@ -8,10 +8,10 @@ import pytest
 from hashlines import FIVE, LAST, TEN, TWO, after, edit, opened, put, ref
 
 from memory_daemon import MemoryDaemon, lines
-from quire_daemon.handlers.hashline_edit import HASHLINE_TOOL
-from quire_daemon.handlers.log import LOG_TOOL
-from quire_daemon.handlers.read import READ_TOOL
-from quire_daemon.handlers.undo import REDO_TOOL, UNDO_TOOL
+from quire_daemon.tools.edit.hashline_edit import HASHLINE_TOOL
+from quire_daemon.tools.history.log import LOG_TOOL
+from quire_daemon.tools.read import READ_TOOL
+from quire_daemon.tools.undo.tool import REDO_TOOL, UNDO_TOOL
 from quire_journal.integrity.checker import check
 from quire_journal.model.events import FileMoved
 from quire_journal.model.ids import blob_id

@@ -13,8 +13,8 @@ from leased import TEN, after, claim
 from memory_daemon import BEGAN_NS, SECOND, MemoryDaemon
 from quire_daemon.config.settings import Settings
 from quire_daemon.core.decision import FileNow, World
-from quire_daemon.handlers.ground import carried, disturbs, free_lines
-from quire_daemon.handlers.leases import (
+from quire_daemon.tools.leases.scope import carried, disturbs, free_lines
+from quire_daemon.tools.leases.tool import (
     CLAIMS_TOOL,
     ClaimParams,
     decide_claim,

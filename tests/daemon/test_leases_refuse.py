@@ -8,7 +8,7 @@ import pytest
 from leased import TEN, claim, replace
 
 from memory_daemon import MemoryDaemon
-from quire_daemon.handlers.ground import MOST_STEPS
+from quire_daemon.tools.leases.scope import MOST_STEPS
 from quire_journal.model.events import EditRefused
 
 

@@ -14,9 +14,9 @@ from quire_daemon.config.settings import Settings
 from quire_daemon.connections import LOOK_S
 from quire_daemon.core.call import Call, Incoming, Peer
 from quire_daemon.core.decision import FileNow, Who, World
-from quire_daemon.handlers import TOOLS
-from quire_daemon.handlers.held import under_leases
 from quire_daemon.leasing import Leasing
+from quire_daemon.tools.leases.rules import under_leases
+from quire_daemon.tools.table import TOOLS
 from quire_journal.journal import Journal
 from quire_journal.model.events import LeaseExpired, LeaseReleased, WriterIntroduced
 from quire_journal.model.messages import Request

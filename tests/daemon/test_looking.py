@@ -18,9 +18,9 @@ from quire_daemon.config.settings import Settings
 from quire_daemon.core.call import Call, Incoming, Looks, NotYet, Peer
 from quire_daemon.core.decision import Decision, Implied, Who
 from quire_daemon.files_now import FilesNow
-from quire_daemon.handlers import TOOLS
 from quire_daemon.looking import MANY, RETRY_S, SLICE_S, Looking
 from quire_daemon.thinker import Thinker
+from quire_daemon.tools.table import TOOLS
 from quire_daemon.watch.ignore import Ignore
 from quire_daemon.watch.observe import Gather
 from quire_daemon.workspace.workspace import Workspace

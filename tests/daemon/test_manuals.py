@@ -19,8 +19,8 @@ from quire_daemon.core.arguments import Writing
 from quire_daemon.dialects.manuals import writing
 from quire_daemon.dialects.manuals.placeholders import filled
 from quire_daemon.dialects.table import DIALECTS
-from quire_daemon.handlers import TOOLS
-from quire_daemon.handlers.manual import MANUALS, about
+from quire_daemon.tools.admin.manual import MANUALS, about
+from quire_daemon.tools.table import TOOLS
 from quire_journal.model.refusals import CODES
 from quire_journal.text.line_hash import LineHashes
 from quire_journal.text.text import Text

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from memory_daemon import MemoryDaemon
-from quire_daemon.handlers import TOOLS
-from quire_daemon.handlers.log import LOG_TOOL, SINCE_TOOL
-from quire_daemon.handlers.status import STATUS_TOOL
+from quire_daemon.tools.admin.status import STATUS_TOOL
+from quire_daemon.tools.history.log import LOG_TOOL, SINCE_TOOL
+from quire_daemon.tools.table import TOOLS
 from quire_journal.model.events import OutsideWritten, ReadServed, WritesAbandoned
 from quire_journal.model.ids import blob_id
 from quire_journal.views.replay import dump, rebuild

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from quire_daemon.rebase import ByCaller, ByOthers, Conflict, carried, touched
+from quire_daemon.tools.edit.rebase import ByCaller, ByOthers, Conflict, carried, touched
 from quire_journal.text.line_diff import diff
 from quire_journal.text.merge3 import merge
 from quire_journal.text.splice import Splice, apply

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memory_daemon import MemoryDaemon, lines
-from quire_daemon.handlers import TOOLS
+from quire_daemon.tools.table import TOOLS
 from quire_journal.model.events import CheckpointNamed, FileWritten, JournalSalvaged, RecordLost
 from quire_journal.model.ids import blob_id
 

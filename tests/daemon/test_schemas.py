@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from quire_daemon.core.json_schema import described, flat, one_shape, without
-from quire_daemon.handlers import TOOLS
+from quire_daemon.tools.table import TOOLS
 
 
 class Line(msgspec.Struct, tag_field="op", tag="line", forbid_unknown_fields=True):

@@ -8,7 +8,7 @@ import pytest
 from hashlines import put
 
 from memory_daemon import MemoryDaemon
-from quire_daemon.handlers import TOOLS
+from quire_daemon.tools.table import TOOLS
 from quire_journal.model.events import CaptureFailed
 from quire_journal.model.ids import blob_id
 

@@ -6,8 +6,8 @@ import pytest
 from daemon_turns import KEY, Daemon, write
 
 from quire_daemon.core.lost_races import MOST_OF_LONG, TRIES, TRIES_OF_LONG
-from quire_daemon.handlers.undoing_done import MOST_SHOWN
 from quire_daemon.performing import MANY
+from quire_daemon.tools.undo.apply import MOST_SHOWN
 
 
 def test_a_file_comes_back_into_a_folder_of_which_another_file_took_the_name(daemon: Daemon) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from memory_daemon import MemoryDaemon
-from quire_daemon.handlers.batches import Batches
-from quire_daemon.handlers.choosing import Params, RedoParams, UndoParams
-from quire_daemon.handlers.undo import REDO_TOOL, UNDO_TOOL
-from quire_daemon.handlers.unwinding import foresee, left_alone, stayed
+from quire_daemon.tools.undo.batches import Batches
+from quire_daemon.tools.undo.project import foresee, left_alone, stayed
+from quire_daemon.tools.undo.select import Params, RedoParams, UndoParams
+from quire_daemon.tools.undo.tool import REDO_TOOL, UNDO_TOOL
 from quire_journal.history.history import History
 from quire_journal.storage.port import Reading
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_daemon import MemoryDaemon, lines
-from quire_daemon.handlers.undo import REDO_TOOL, UNDO_TOOL
+from quire_daemon.tools.undo.tool import REDO_TOOL, UNDO_TOOL
 
 F, G = lines("f one", "f two", "f three"), lines("g one", "g two", "g three")
 NAMES = ("a", "b", "c", "in/d", "in/e", "free")

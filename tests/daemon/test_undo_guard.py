@@ -8,7 +8,7 @@ from undoings import START, daemon_with, only_file
 
 from memory_daemon import MemoryDaemon, lines
 from quire_daemon.core.decision import Who
-from quire_daemon.handlers.undo import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
+from quire_daemon.tools.undo.tool import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
 
 
 def named(reply: dict[str, Any]) -> list[tuple[int, str]]:

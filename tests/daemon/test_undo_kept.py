@@ -7,7 +7,7 @@ from typing import Any
 from undoings import START, daemon_with, only_file
 
 from memory_daemon import MemoryDaemon, lines
-from quire_daemon.handlers.undo import UNDO_TOOL
+from quire_daemon.tools.undo.tool import UNDO_TOOL
 from quire_journal.model.events import BytesGone, CaptureFailed, FileMoved, OutsideDeleted, OutsideWritten
 from quire_journal.model.ids import blob_id
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from memory_daemon import MemoryDaemon, lines
-from quire_daemon.handlers.blame import BLAME_TOOL
-from quire_daemon.handlers.read import READ_TOOL
-from quire_daemon.handlers.undo import REDO_TOOL, ROLLBACK_TOOL, UNDO_TOOL
+from quire_daemon.tools.history.blame import BLAME_TOOL
+from quire_daemon.tools.read import READ_TOOL
+from quire_daemon.tools.undo.tool import REDO_TOOL, ROLLBACK_TOOL, UNDO_TOOL
 from quire_journal.model.events import FileDeleted, OutsideMoved, WritesAbandoned
 from quire_journal.model.ids import blob_id
 

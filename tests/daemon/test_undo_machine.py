@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from live import LONG
 from memory_daemon import MemoryDaemon
 from quire_daemon.core.decision import Tool, Who
-from quire_daemon.handlers.undo import REDO_TOOL, ROLLBACK_TOOL, UNDO_TOOL
+from quire_daemon.tools.undo.tool import REDO_TOOL, ROLLBACK_TOOL, UNDO_TOOL
 from quire_journal.model.events import FileMoved
 from quire_journal.model.ids import above, blob_id
 

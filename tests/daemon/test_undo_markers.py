@@ -5,7 +5,7 @@ from __future__ import annotations
 from undoings import START, built_on, daemon_with, only_file
 
 from memory_daemon import lines
-from quire_daemon.handlers.undo import REDO_TOOL, UNDO_TOOL
+from quire_daemon.tools.undo.tool import REDO_TOOL, UNDO_TOOL
 
 
 def test_markers_write_both_sides_where_others_built_on_the_undone_lines() -> None:

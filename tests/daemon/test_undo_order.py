@@ -8,7 +8,7 @@ import pytest
 from undoings import START
 
 from memory_daemon import MemoryDaemon, lines
-from quire_daemon.handlers.undo import REDO_TOOL, UNDO_TOOL
+from quire_daemon.tools.undo.tool import REDO_TOOL, UNDO_TOOL
 from quire_journal.model.events import FileMoved
 from quire_journal.model.ids import blob_id
 

@@ -13,7 +13,7 @@ import ancestry
 from ancestry import Ancestry, Page, Version
 from memory_daemon import MemoryDaemon
 from quire_daemon.core.decision import Who
-from quire_daemon.handlers.undo import REDO_TOOL, ROLLBACK_TOOL, UNDO_TOOL
+from quire_daemon.tools.undo.tool import REDO_TOOL, ROLLBACK_TOOL, UNDO_TOOL
 
 
 def put(daemon: MemoryDaemon, who: Who, old: str, new: str) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from memory_daemon import MemoryDaemon
-from quire_daemon.handlers.undo import UNDO_TOOL
-from quire_daemon.handlers.write import WRITE_TOOL
+from quire_daemon.tools.edit.write_file import WRITE_TOOL
+from quire_daemon.tools.undo.tool import UNDO_TOOL
 from quire_journal.model.ids import version_token
 
 TOKEN = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zC0fG3hJ6"

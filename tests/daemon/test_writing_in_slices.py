@@ -21,7 +21,6 @@ from quire_daemon.core.call import Call, Incoming, NotYet, Peer
 from quire_daemon.core.decision import Decision, Put, Who
 from quire_daemon.files_now import FilesNow
 from quire_daemon.finishing import Finishing
-from quire_daemon.handlers import TOOLS
 from quire_daemon.looking import Looking
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.performing import (
@@ -38,6 +37,7 @@ from quire_daemon.performing import (
 from quire_daemon.preparing import AT_ONCE, PORTION
 from quire_daemon.recovery import recover
 from quire_daemon.thinker import Thinker
+from quire_daemon.tools.table import TOOLS
 from quire_daemon.watch.ignore import Ignore
 from quire_daemon.watch.observe import BeingWritten, Gather
 from quire_daemon.workspace.displaced import GRACE_S

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from live import Live, caught_up
-from quire_daemon.handlers import TOOLS
 from quire_daemon.services import SERVICES
+from quire_daemon.tools.table import TOOLS
 from shapes import held
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(60)]

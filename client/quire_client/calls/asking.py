@@ -31,7 +31,7 @@ class Asking(Calls):
         `last_writer`, and `content` (plain) or `lines` (`"12#ab12cd3 [high]|text"`); `truncated` with `next_line` where
         it does not fit into one reply.
         Refused: `not_found`, `not_a_file`, `binary_file`, `file_too_large`, `uncaptured` (with `at`).
-        Source: quire_daemon.handlers.read
+        Source: quire_daemon.tools.read
         """
         given = stated(path=path, hashes=hashes, format=format, start_line=start_line, end_line=end_line, at=at)
         return self.call("read_file", given)
@@ -43,7 +43,7 @@ class Asking(Calls):
         (`state` full or degraded, `reasons`), `capture` (`finished`, `done`, `total` files), `protection`, `journal`
         (`bytes`, `versions`, `records`). More may be added.
         Refused: nothing of its own.
-        Source: quire_daemon.handlers.status, shape in quire_daemon.core.replies.table
+        Source: quire_daemon.tools.admin.status, shape in quire_daemon.core.replies.table
         """
         return self.call("status")
 
@@ -78,7 +78,7 @@ class Asking(Calls):
         has besides; `next`, the `cursor` of the next page, None at the end. A page may hold fewer records than `limit`
         (50), or none, and still have a `next`: the work of one call is bounded.
         Refused: `not_found` (a point), `schema_invalid` (a cursor of other filters).
-        Source: quire_daemon.handlers.log, shape in quire_daemon.core.replies.table
+        Source: quire_daemon.tools.history.log, shape in quire_daemon.core.replies.table
         """
         kinds = kind if kind is None or isinstance(kind, str) else list(kind)
         whose = stated(writer=writer, agent=agent, agent_session=agent_session, turn=turn, burst=burst)
@@ -104,7 +104,7 @@ class Asking(Calls):
         Reply: `records` as in `log`, `cursor` to ask with next, `more`, and `fresh`: the cursor was foreign or too old,
         and this is the listing from the beginning.
         Refused: `not_found` (a point).
-        Source: quire_daemon.handlers.log, shape in quire_daemon.core.replies.table
+        Source: quire_daemon.tools.history.log, shape in quire_daemon.core.replies.table
         """
         kinds = kind if kind is None or isinstance(kind, str) else list(kind)
         given = stated(cursor=cursor, path=path, writer=writer, kind=kinds, wait_ms=wait_ms, limit=limit)
@@ -116,7 +116,7 @@ class Asking(Calls):
         Reply: `writers` of a writer and `{you, present, connections, alive, last_seen, last_change, on: {files, leases,
         bursts}}`; `present` and `total` count them.
         Refused: nothing of its own.
-        Source: quire_daemon.handlers.status
+        Source: quire_daemon.tools.admin.status
         """
         return self.call("who", stated(present=present, minutes=minutes, limit=limit))
 
@@ -134,7 +134,7 @@ class Asking(Calls):
         `content` from `start_line` on (`truncated`, `next_line`) or `content_base64`, and `diff` against the one
         before.
         Refused: `not_found`; where the bytes are not held, the reply has `uncaptured` with the reason instead.
-        Source: quire_daemon.handlers.show, shape in quire_daemon.core.replies.table
+        Source: quire_daemon.tools.history.show, shape in quire_daemon.core.replies.table
         """
         if (version is None) == (at is None):
             raise TypeError("show takes a version, or `path` and the point `at`")
@@ -148,7 +148,7 @@ class Asking(Calls):
         Reply: `from`, `to`, `files` of `{path, status, from, to, hunks, patch}`, and `patch`, all of them as a unified
         diff; `truncated` where not all fits, with `next`, the `cursor` of more files.
         Refused: `not_found` (a point).
-        Source: quire_daemon.handlers.show, shape in quire_daemon.core.replies.table
+        Source: quire_daemon.tools.history.show, shape in quire_daemon.core.replies.table
         """
         return self.call("diff", stated(**{"from": start, "to": end, "paths": list(paths) or None, "cursor": cursor}))
 
@@ -169,7 +169,7 @@ class Asking(Calls):
         undo, redo, rollback or restore brought it back), the same as `runs` of `{start, end, …}`, `names` that the file
         had, `gaps` beyond which nothing is known; `truncated`, `next_line`.
         Refused: `not_found`, `binary_file`, `uncaptured`.
-        Source: quire_daemon.handlers.blame
+        Source: quire_daemon.tools.history.blame
         """
         return self.call("blame", stated(path=path, at=at, start_line=start_line, end_line=end_line, writer=writer))
 
@@ -179,7 +179,7 @@ class Asking(Calls):
         Reply: `tools` of `{name, title, description, writes, offered, annotations, schema, aliases}`; `schema` is a
         flat JSON Schema of the arguments; of one asked for alone `reply` is that of the reply.
         Refused: `not_found`.
-        Source: quire_daemon.handlers.describe
+        Source: quire_daemon.tools.admin.describe
         """
         return self.call("describe", stated(tool=tool, offered=offered))
 
@@ -190,7 +190,7 @@ class Asking(Calls):
         around it; None where the file was there when the journal began), `previous`, `next`, `batch_files` (what else
         the call changed), `undone_by`; of a line also `text`, `line_then`, `wrote`, `replaced`.
         Refused: `not_found`, `line_out_of_range`, `binary_file`, `uncaptured`.
-        Source: quire_daemon.handlers.why
+        Source: quire_daemon.tools.history.why
         """
         return self.call("why", stated(path=path, line=line, at=at))
 
@@ -202,7 +202,7 @@ class Asking(Calls):
         Reply: `at`, `time`, `entries` of `{path, kind, version, sha256, sizeBytes, mode, target?, uncaptured?}`, `next`
         (None at the end), `complete` (the whole tree had been looked at by then).
         Refused: `not_found` (a point), `schema_invalid` (a cursor).
-        Source: quire_daemon.handlers.tree
+        Source: quire_daemon.tools.history.tree
         """
         return self.call("tree", stated(at=at, path=path, cursor=cursor))
 
@@ -211,7 +211,7 @@ class Asking(Calls):
 
         Reply: `blobs` of `{sha256, content_base64, sizeBytes, offset}`, or `{sha256, uncaptured}`.
         Refused: `schema_invalid` (no address).
-        Source: quire_daemon.handlers.tree
+        Source: quire_daemon.tools.history.tree
         """
         return self.call("blobs", stated(sha256=list(sha256), offset=offset))
 
@@ -220,6 +220,6 @@ class Asking(Calls):
 
         Reply: `manual` (Markdown), `dialect`, `dialects` of `{name, about}`.
         Refused: `not_found`.
-        Source: quire_daemon.handlers.manual
+        Source: quire_daemon.tools.admin.manual
         """
         return self.call("manual", stated(dialect=dialect))

@@ -30,7 +30,7 @@ class Editing(Calls):
 
         Reply: as of every edit (above), with `created` for a new file.
         Refused: `write_conflict` (no gate; `current_version`), `stale_file` (other bytes), `stale_base`.
-        Source: quire_daemon.handlers.write
+        Source: quire_daemon.tools.edit.write_file
         """
         return self.call("write_file", stated(path=path, content=content, expectedSha256=expected_sha256, **common))
 
@@ -43,7 +43,7 @@ class Editing(Calls):
         Reply: as of every edit (above).
         Refused: `anchor_stale`, `anchor_ambiguous`, `anchor_low_entropy`, `overlapping_operations`,
         `safety_check_failed`.
-        Source: quire_daemon.handlers.edit, quire_daemon.dialects.edit
+        Source: quire_daemon.tools.edit.engine, quire_daemon.dialects.edit
         """
         return self.call("edit", stated(path=path, operations=list(operations), **common))
 
@@ -60,7 +60,7 @@ class Editing(Calls):
 
         Reply: as of every edit (above).
         Refused: `hash_mismatch`, `invalid_ref`, `line_out_of_range`, `overlapping_edits`, `no_op`.
-        Source: quire_daemon.handlers.hashline_edit, quire_daemon.dialects.hashline_edit
+        Source: quire_daemon.tools.edit.hashline_edit, quire_daemon.dialects.hashline_edit
         """
         return self.call("hashline_edit", stated(path=path, edits=list(edits), delete=delete, rename=rename, **common))
 
@@ -72,7 +72,7 @@ class Editing(Calls):
         Reply: as of every edit (above).
         Refused: `stale_file`, `old_text_not_found`, `multiple_matches`, `overlapping_edits`, `schema_invalid` (no
         edit).
-        Source: quire_daemon.handlers.edit_file, quire_daemon.dialects.edit_file
+        Source: quire_daemon.tools.edit.edit_file, quire_daemon.dialects.edit_file
         """
         return self.call("edit_file", stated(path=path, expectedSha256=expected_sha256, edits=list(edits), **common))
 
@@ -83,7 +83,7 @@ class Editing(Calls):
 
         Reply: `files`, each as of an edit (above).
         Refused: `patch_parse_error` (`line`), `patch_apply_error` (`reason`), `stale_base`, `stale_file`.
-        Source: quire_daemon.handlers.apply_patch, quire_daemon.dialects.patch.locate
+        Source: quire_daemon.tools.edit.apply_patch, quire_daemon.dialects.patch.locate
         """
         return self.call("apply_patch", stated(patch=patch, expectedSha256ByPath=expected_sha256_by_path, **common))
 
@@ -92,7 +92,7 @@ class Editing(Calls):
 
         Reply: as of every edit (above), with `deleted`.
         Refused: `not_found`, `stale_base`.
-        Source: quire_daemon.handlers.files
+        Source: quire_daemon.tools.edit.delete_move
         """
         return self.call("delete_file", stated(path=path, **common))
 
@@ -101,6 +101,6 @@ class Editing(Calls):
 
         Reply: as of every edit (above), with `moved_from`.
         Refused: `not_found`, `already_exists` (something is at `to`), `stale_base`.
-        Source: quire_daemon.handlers.files
+        Source: quire_daemon.tools.edit.delete_move
         """
         return self.call("move_file", stated(path=path, to=to, **common))

@@ -37,7 +37,7 @@ class GoingBack(Calls):
         Reply: `batch` (of the undo), `batches` (that are undone), `files` of `{path, action, kept, conflicts, skipped,
         …}`.
         Refused: `not_found` (nothing to undo), `conflict` (with `conflicts="abort"`), `plan_stale`.
-        Source: quire_daemon.handlers.undo, quire_daemon.handlers.undoing
+        Source: quire_daemon.tools.undo.tool, quire_daemon.tools.undo.plan
         """
         return self.call("undo", stated(**{"from": start, "to": end}, **choice))
 
@@ -46,7 +46,7 @@ class GoingBack(Calls):
 
         Reply: as of `undo`.
         Refused: as `undo`.
-        Source: quire_daemon.handlers.undo
+        Source: quire_daemon.tools.undo.tool
         """
         return self.call("redo", stated(**{"from": start, "to": end}, **choice))
 
@@ -64,7 +64,7 @@ class GoingBack(Calls):
 
         Reply: as of `undo`.
         Refused: as `undo`.
-        Source: quire_daemon.handlers.undo
+        Source: quire_daemon.tools.undo.tool
         """
         given = stated(to=to, writer=only, paths=paths, conflicts=conflicts, plan=plan, token=token)
         return self.call("rollback", given)
@@ -74,7 +74,7 @@ class GoingBack(Calls):
 
         Reply: as of `undo`; of each file `takes_back`, the versions that are given up, and `unchanged` where none is.
         Refused: `not_found`, `uncaptured` (the bytes of then are not held), `plan_stale`.
-        Source: quire_daemon.handlers.undo
+        Source: quire_daemon.tools.undo.tool
         """
         return self.call("restore", stated(path=path, at=at, plan=plan, token=token))
 
@@ -96,7 +96,7 @@ class GoingBack(Calls):
         Reply: `{name, seq, at, named_at, note, writer, not_captured}`; of "list" `checkpoints` of these, of "diff" as
         `diff`.
         Refused: `not_found`, `already_exists`, `schema_invalid` (no name).
-        Source: quire_daemon.handlers.checkpoints
+        Source: quire_daemon.tools.checkpoints
         """
         return self.call("checkpoint", stated(name=name, action=action, note=note, at=at, move=move, to=to, path=path))
 
@@ -119,7 +119,7 @@ class GoingBack(Calls):
         Reply: `{burst, label, kind, state, outside, bind, owner, yours, began_at, expires_at, ended_at, why, first,
         last, batches, unclear}`; of "list" `bursts` of these.
         Refused: `not_found`, `busy` (too many are open), `schema_invalid`.
-        Source: quire_daemon.handlers.bursts
+        Source: quire_daemon.tools.bursts
         """
         given = stated(label=label, kind=kind, ttl_s=ttl_s, outside=outside, bind=bind, burst=burst)
         return self.call("burst", {"action": action, **given})

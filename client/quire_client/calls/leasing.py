@@ -32,7 +32,7 @@ class Leasing(Calls):
         Reply: `{lease, fencing, kind, path, form, lines, reason, holder, yours, granted_at, expires_at, expires_in_s,
         bind}`, `conflicts` (leases of others there, `conflicts_total`), `queued`.
         Refused: `lease_held` (`holder`, `expires_in_s`, `free`), `not_found` (of `renew`), `expired` (after a wait).
-        Source: quire_daemon.handlers.leases
+        Source: quire_daemon.tools.leases.tool
         """
         bounds = stated(start_line=start_line, end_line=end_line, ttl_s=ttl_s, renew=renew, bind=bind)
         given = stated(path=path, kind=kind, reason=reason, wait_ms=wait_ms, dry_run=dry_run, **bounds)
@@ -51,7 +51,7 @@ class Leasing(Calls):
 
         Reply: `released` (the caller's) and `broken` (others'), each as in `claim`.
         Refused: `not_found`, `lease_held` (it is another's).
-        Source: quire_daemon.handlers.leases
+        Source: quire_daemon.tools.leases.tool
         """
         return self.call("release", stated(path=path, lease=lease, all=all, force=force, reason=reason))
 
@@ -60,6 +60,6 @@ class Leasing(Calls):
 
         Reply: `leases` and `waiting` as in `claim`, oldest first; `broken`, own leases that somebody broke.
         Refused: nothing of its own.
-        Source: quire_daemon.handlers.leases
+        Source: quire_daemon.tools.leases.tool
         """
         return self.call("claims", stated(path=path))

@@ -105,7 +105,7 @@ class Upkeep(Calls):
 
         Reply: `outcome`, "applied", "not_applied" or "superseded" (applied, and changed since).
         Refused: `schema_invalid` (no operation's id).
-        Source: quire_daemon.handlers.status
+        Source: quire_daemon.tools.admin.status
         """
         return self.call("op_status", {"op": op})
 

@@ -30,7 +30,7 @@ def _without_a_workspace(name: str | None) -> dict[str, Any]:
     """What every daemon says whose workspace sets nothing: asked of a process that ends with its answer."""
     import subprocess
 
-    words = [sys.executable, "-m", "quire_daemon.dialects.manuals", *([] if name is None else [name])]
+    words = [sys.executable, "-m", "quire_daemon.tools.admin.print_manual", *([] if name is None else [name])]
     done = subprocess.run(words, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, check=True)
     reply: dict[str, Any] = json.loads(done.stdout)
     return reply

@@ -1,0 +1,1 @@
+"""Admin: the tools that describe the daemon: describe, manual, status, who."""

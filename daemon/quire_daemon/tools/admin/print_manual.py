@@ -1,0 +1,25 @@
+"""`python -m quire_daemon.tools.admin.print_manual [TOOL]`: the reply of the tool `manual` without a workspace, as one JSON object."""
+
+from __future__ import annotations
+
+import sys
+
+import msgspec
+
+from quire_daemon.config.settings import Settings
+from quire_daemon.tools.admin.manual import answer
+from quire_journal.model.refusals import Refused
+
+
+def main(names: list[str]) -> int:
+    """Print what is said with the settings that hold where nothing is set."""
+    try:
+        reply = answer(names[0] if names else None, Settings())
+    except Refused as refused:
+        reply = refused.reply()
+    sys.stdout.buffer.write(msgspec.json.encode(reply) + b"\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

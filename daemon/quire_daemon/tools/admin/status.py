@@ -1,0 +1,260 @@
+"""`status`, `who` and `op_status`: how the journal stands, who is there, and what became of an operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any, Final
+
+import msgspec
+
+from quire_daemon.core.decision import Decision, Present, Tool, World, no_paths
+from quire_daemon.tools.bursts import burst_json
+from quire_daemon.tools.leases.rules import in_force, lease_json
+from quire_daemon.tools.undo.partial_operations import but_for, taken_back
+from quire_journal.history.history import History
+from quire_journal.history.points import rfc3339, time_of
+from quire_journal.model.events import paths_of
+from quire_journal.model.ids import version_token, writer_name
+from quire_journal.model.messages import MOST_OP_BYTES
+from quire_journal.model.phrasing import counted
+from quire_journal.model.refusals import Refused
+
+MAX_CALLERS: Final = 20
+"""Callers that `status` lists; `who` lists as many as it is asked for."""
+
+
+class StatusParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`status` has no arguments."""
+
+
+class WhoParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `who`."""
+
+    limit: int = 100
+    minutes: float = 15.0  # a caller is present that has a connection, or did something in this time
+    present: bool = False  # only those
+
+
+MOST_FILES: Final = 5
+"""Files that `who` lists of a caller."""
+
+MOST_MINUTES: Final = 60 * 24 * 366
+
+_SECOND: Final = 1_000_000_000
+
+
+class OpStatusParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `op_status`."""
+
+    op: str  # hex, as in the reply that left it unknown
+
+
+# ── status ───────────────────────────────────────────────────────────────────
+
+
+def decide_status(params: StatusParams, world: World) -> Decision:
+    """The reply, from what the app says in `World.health` and what the journal knows.
+
+    From `health`: `pid`, `epoch`, `workspace`, `state_dir`, `versions` (`daemon`, `journal_format`, `wire`; the client
+    adds its own), `coverage` (`{state, reasons, since}`), `capture`, `protection`, `journal_bytes`,
+    `journal_versions`. `ok` is true as long as the daemon can answer; a degraded state is told in `coverage`.
+    """
+    health, history = world.health, world.history
+    head = history.head()
+    many = history.count_callers()
+    coverage = health.get("coverage", {})
+    state = coverage.get("state", "full") if isinstance(coverage, dict) else str(coverage)
+    reply: dict[str, Any] = {
+        "ok": True,
+        "message": f"Serving {health.get('workspace', '')}, {state}, {counted(head, 'record')}.",
+        "pid": health.get("pid"),
+        "epoch": health.get("epoch"),
+        "seq": head,
+        "at": time_of(head, history),
+        "workspace": health.get("workspace"),
+        "state_dir": health.get("state_dir"),
+        "versions": health.get("versions", {}),
+        "writers": [_caller_json(key, history) for key in islice(history.callers(), MAX_CALLERS)],
+        "writers_total": many,
+        "coverage": coverage,
+        "capture": health.get("capture"),
+        "protection": health.get("protection", {}),
+        "journal": {
+            "bytes": health.get("journal_bytes"),
+            "versions": health.get("journal_versions"),
+            "records": head,
+            "uncaptured": history.uncaptured_count(),
+        },
+    }
+    # What else the app tells stands beside it, so that a new figure needs no change here.
+    shaped = {*reply, "journal_bytes", "journal_versions"}
+    return Decision({**reply, **{key: value for key, value in health.items() if key not in shaped}})
+
+
+# ── who ──────────────────────────────────────────────────────────────────────
+
+
+def decide_who(params: WhoParams, world: World) -> Decision:
+    """The reply: `writers`, one entry for each caller (uid, agent, agent session); who is present first, newest first.
+
+    `{id, type, agent, …, pid}` of its newest writer, `you`, `turns` (how many writers it was: one for each process,
+    turn and tool call), `ids` (of the newest of them, newest first), `last_change`:
+    `{batch, at}` of its newest file change, `present`, `connections` (open ones), `alive` (the process that called
+    last; null where nobody can say), `hooks` (it is an agent whose hooks call: a process of theirs ends with each
+    call, so that `alive` is null), `last_seen`, and `on`: `files` that it named or wrote last (`{path, at}`), its
+    `leases` and open `bursts`. Connections, processes and files named are known of this run of the daemon.
+    """
+    if params.limit < 1:
+        raise Refused("schema_invalid", "limit: must be at least 1.", argument="limit")
+    if not 0 < params.minutes <= MOST_MINUTES:
+        message = f"minutes: must be more than 0, and at most {MOST_MINUTES}."
+        raise Refused("schema_invalid", message, argument="minutes")
+    within_ns = int(params.minutes * 60 * _SECOND)
+    here: list[tuple[bytes, int]] = []
+    others: list[tuple[bytes, int]] = []
+    for key in world.history.callers():
+        present, seen_ns = _present_at(key, world, within_ns)
+        (here if present else others).append((key, seen_ns))
+    listed = [*here, *(() if params.present else others)][: params.limit]
+    held, bursts = _by_caller(world)
+    writers = [
+        {**_who_json(key, seen_ns, n < len(here), world), "on": _on(key, held, bursts, world)}
+        for n, (key, seen_ns) in enumerate(listed)
+    ]
+    many = world.history.count_callers()
+    return Decision(
+        {
+            "ok": True,
+            "message": f"{counted(many, 'caller')}, {len(here)} present.",
+            "writers": writers,
+            "present": len(here),
+            "total": many,
+        }
+    )
+
+
+def _who_json(key: bytes, seen_ns: int, present: bool, world: World) -> dict[str, Any]:
+    there = world.present.get(key, Present(0, 0))
+    return _caller_json(key, world.history) | {
+        "you": key == world.who.key,
+        "present": present,
+        "connections": there.connections,
+        "alive": there.alive,
+        "hooks": there.hooks,
+        "last_seen": rfc3339(seen_ns) if seen_ns else None,
+    }
+
+
+_ByCaller = Mapping[bytes, list[dict[str, Any]]]
+
+
+def _by_caller(world: World) -> tuple[_ByCaller, _ByCaller]:
+    """The leases in force and the open bursts of each caller."""
+    held: dict[bytes, list[dict[str, Any]]] = {}
+    bursts: dict[bytes, list[dict[str, Any]]] = {}
+    for lease in in_force(world):
+        held.setdefault(lease.holder, []).append(lease_json(lease, world))
+    for burst in world.history.open_bursts():
+        if burst.open_at(world.now_ns):
+            bursts.setdefault(burst.owner, []).append(burst_json(burst, world))
+    return held, bursts
+
+
+def _on(key: bytes, held: _ByCaller, bursts: _ByCaller, world: World) -> dict[str, Any]:
+    """What a caller works on."""
+    there = world.present.get(key, Present(0, 0))
+    files = _files_json(there, _last_batch(key, world.history), world.history)
+    return {"files": files, "leases": held.get(key, []), "bursts": bursts.get(key, [])}
+
+
+def _files_json(there: Present, batch: int, history: History) -> list[dict[str, Any]]:
+    """The files that a caller named or wrote last, the newest first."""
+    at = dict(there.files)
+    for record in history.batch(batch)[:MOST_FILES] if batch else ():
+        for path in paths_of(record.event()):
+            at[path] = max(at.get(path, 0), record.at_ns)
+    newest = sorted(at.items(), key=lambda found: -found[1])[:MOST_FILES]
+    return [{"path": path, "at": rfc3339(at_ns)} for path, at_ns in newest]
+
+
+def _present_at(key: bytes, world: World, within_ns: int) -> tuple[bool, int]:
+    """Is this caller there, and when was it last heard of? 0: nobody knows."""
+    there, batch = world.present.get(key, Present(0, 0)), _last_batch(key, world.history)
+    record = world.history.record(batch)
+    seen_ns = max(there.called_ns, record.at_ns if record is not None else 0)
+    return there.connections > 0 or (seen_ns > 0 and world.now_ns - seen_ns <= within_ns), seen_ns
+
+
+def _last_batch(key: bytes, history: History) -> int:
+    """The newest batch with file changes of a caller; 0: there is none."""
+    return next(iter(history.last_batches(key)), 0)
+
+
+def _caller_json(key: bytes, history: History) -> dict[str, Any]:
+    caller = history.caller(key)
+    ids = [writer_name(number) for number in caller.ids]
+    entry = {**history.writer_json(caller.ids[0]), "turns": caller.writers, "ids": ids, "last_change": None}
+    if batch := _last_batch(key, history):
+        entry["last_change"] = {"batch": batch, "at": time_of(batch, history)}
+    return entry
+
+
+# ── op_status ────────────────────────────────────────────────────────────────
+
+
+def decide_op_status(params: OpStatusParams, world: World) -> Decision:
+    """The reply: `outcome` and, for an operation that the journal knows, `batch` and `superseded_by`.
+
+    `applied`; `superseded`: applied, and a file of it has changed since; `not_applied`; `unknown`: being written at
+    this moment, or not known to be on disk, ask again. What has landed is applied before the log calls it settled: the
+    caller may have been told so. The journal notes an operation before it performs it, so one that it does not know
+    (`known: false`) was not applied, unless the journal itself is in doubt; a client asks only when its request cannot
+    come any more. Of one that was taken back in part, `taken_back` says where.
+    """
+    try:
+        op = bytes.fromhex(params.op)
+    except ValueError:
+        op = b""
+    if not 0 < len(op) <= MOST_OP_BYTES:
+        raise Refused("schema_invalid", "op: must be the operation id in hexadecimal digits.", argument="op")
+    batch = world.history.op(op)
+    if batch is None:
+        return Decision(_op_reply(params.op, "unknown" if world.unsure else "not_applied", known=False))
+    state = world.history.batch_state(batch)
+    landed = state == "unsettled" and batch <= world.landed and batch not in world.being_written
+    if state != "applied" and not landed:
+        return Decision(_op_reply(params.op, "not_applied" if state == "abandoned" else "unknown", batch=batch))
+    later = list(_superseding(world.history, batch))
+    reply = _op_reply(params.op, "superseded" if later else "applied", batch=batch, superseded_by=later or None)
+    if missing := taken_back(batch, world.history):
+        told = but_for(missing)
+        reply |= told | {"message": reply["message"] + told["message"]}
+    return Decision(reply)
+
+
+def _op_reply(op: str, outcome: str, known: bool = True, **more: Any) -> dict[str, Any]:
+    said = {
+        "applied": "The operation was applied.",
+        "superseded": "The operation was applied, and its files have changed since.",
+        "not_applied": "The operation was not applied.",
+        "unknown": "The operation is not settled; ask again.",
+    }[outcome]
+    return {"ok": True, "message": said, "op": op, "outcome": outcome, "known": known, **more}
+
+
+def _superseding(history: History, batch: int) -> Iterator[dict[str, Any]]:
+    """The newer heads of the files of a batch."""
+    heads = {}
+    for record in history.batch(batch):
+        for path in paths_of(record.event()):
+            head = history.file(path)
+            if head is not None and head.batch != batch and history.version(path, record.seq) is not None:
+                heads[path] = head
+    for path, head in heads.items():
+        yield {"path": path, "version": version_token(head.seq), "writer": history.writer_json(head.writer, head.type)}
+
+
+STATUS_TOOL: Final = Tool("status", StatusParams, no_paths, decide_status, needs_health=True)
+WHO_TOOL: Final = Tool("who", WhoParams, no_paths, decide_who, needs_presence=True, all_noted=True)
+OP_STATUS_TOOL: Final = Tool("op_status", OpStatusParams, no_paths, decide_op_status)

@@ -1,0 +1,376 @@
+"""`native`: an agent's own tool is about to write, or has written. It is told, and it is answered whether to go on.
+
+Agents prefer the Edit, Write and Bash that they were built with. Their hooks tell the daemon of each call (`quire
+hook`), and so give it what an outside write lacks: who, in which call, and what that agent session knew of the file.
+
+* `before`: refused when others changed the file since this agent session read it, or hold an exclusive lease on it (the
+  settings say how strictly). Otherwise a burst begins that takes what is written from now on: that of the files which
+  the call names, or, when it names none (a shell command), all that no other burst names.
+* `after`: the burst ends. The session knows what it has written itself. What others did since it was told last is
+  told in `news`.
+* `turn`, `end`: bursts of calls that never came back end. At a new turn, `news` has all that is news.
+
+What is written in a burst stays `outside`: another program may have written at the same moment. The burst and the hint
+name the agent, and a version of the session's own bursts is nobody else's when the session is asked what it knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Final, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from quire_daemon.core.decision import Decision, FileNow, Implied, Tool, Who, World, no_paths
+from quire_daemon.tools.bursts import MOST_OPEN, SETTLE_S, burst_json, own_open
+from quire_daemon.tools.edit.basis import Basis, basis_at
+from quire_daemon.tools.edit.overlap import (
+    CONFLICTING,
+    MOST_STEPS,
+    NONE,
+    WHOLE,
+    Lines,
+    done_by,
+    image,
+    inverse,
+    lines_of,
+    relation,
+    relations,
+    strongest,
+)
+from quire_daemon.tools.edit.preconditions import shown_as
+from quire_daemon.tools.edit.stale_replies import Stale, refuse_stale
+from quire_daemon.tools.leases.rules import lease_held, others
+from quire_daemon.tools.leases.scope import covers
+from quire_daemon.tools.read import seen_with
+from quire_daemon.tools.recent_changes import MOST_NEWS, changes_told
+from quire_journal.history.history import History
+from quire_journal.model.events import BurstBegun, BurstEnded, EditRefused, Event, ReadServed
+from quire_journal.model.line_ranges import Ranges, merge_ranges
+from quire_journal.model.phrasing import counted
+from quire_journal.model.refusals import Refused
+from quire_journal.model.sanitize import plain
+from quire_journal.text.line_diff import changed_ranges, diff
+from quire_journal.text.text import Text
+from quire_journal.views.bursts import Burst
+from quire_journal.views.files import OUTSIDE_TYPE, Version, standing
+from quire_journal.views.leases import EXCLUSIVE
+
+FORM: Final = "native"
+"""The kind of burst that this tool begins, and alone ends."""
+
+TTL_S: Final = 900
+"""After so long a burst ends whose call never came back. It may have waited for a person's permission before."""
+
+MOST_TOLD: Final = 5
+"""Files with news that one answer tells of; the rest is counted."""
+
+MOST_LOOKED_AT: Final = 40
+MOST_BURSTS: Final = 500
+"""Bursts before a version that are looked through for the one that it belongs to."""
+
+_SECOND: Final = 1_000_000_000
+
+
+class NativeParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `native`."""
+
+    moment: Literal["before", "after", "turn", "end"]
+    tool: str = ""  # as the agent calls it: "Edit"
+    call: str = ""  # its id of the call; the one `after` ends what the one `before` began
+    paths: list[str] = []  # that it is about to write, or has written; empty: nobody can say (a shell command)
+    whole: bool = False  # it writes whole files, whatever is there
+    replaces: list[str] = []  # the texts that it replaces, where it says so
+    ok: bool = True  # of `after`: it did what it was asked to
+    rereads: bool = True  # reads of this agent are told, too, so that one that is refused can read again
+
+    def __post_init__(self) -> None:
+        if len(self.paths) > 200:
+            raise ValueError("`paths`: at most 200")
+
+
+def decide(params: NativeParams, world: World) -> Decision:
+    """Allow and begin, end, or tell. Raises `Refused`.
+
+    The reply of `before` and `after` has the `burst` (see the tool of that name; null when none was begun or found),
+    that of `after` and `turn` has `news`, as `changed_since_your_read` but without the caller's own bursts, and
+    `news_more`, how many files have news beside those.
+    """
+    match params.moment:
+        case "before":
+            return _before(params, world)
+        case "after":
+            return _after(params, world)
+        case _:
+            return _between(params, world)
+
+
+# ── before ───────────────────────────────────────────────────────────────────
+
+
+def _before(params: NativeParams, world: World) -> Decision:
+    files = [now for now in world.files.values() if now.kind in ("file", "missing")]
+    for now in files:
+        _require_no_lease(now, params, world)
+        refusal = _stale(now, params, world)
+        if refusal is not None:
+            return refusal
+    label = _label(params)
+    if params.paths and not files:
+        return Decision({"ok": True, "message": f"{label}: none of this is watched.", "burst": None})
+    begun_before = _begun_by(params, world) if params.call else None
+    if begun_before is not None:  # two configurations of one agent tell of the same call
+        return Decision({"ok": True, "message": f"{label} may go on, as said before.", "burst": begun_before.number})
+    if len(own_open(world)) >= MOST_OPEN:
+        message = f"{label} may go on; too many calls of this agent session are open to tell what it writes."
+        return Decision({"ok": True, "message": message, "burst": None})
+    expires_ns = world.now_ns + TTL_S * _SECOND
+    begun = BurstBegun(label, FORM, expires_ns, True, "session", tuple(sorted({now.path for now in files})))
+    reply = {"ok": True, "message": f"{label} may go on; burst {world.next_seq} has begun.", "burst": world.next_seq}
+    return Decision(reply, [begun])
+
+
+def _require_no_lease(now: FileNow, params: NativeParams, world: World) -> None:
+    """Raises `Refused`. A lease on some lines is in the way of a whole write only: where an edit lands is not known."""
+    if world.settings.hooks.leases != "deny":
+        return
+    holding = [
+        one
+        for one in others(world)
+        if one.strength == EXCLUSIVE and not one.broken and covers(one, now.path) and (params.whole or not one.lines)
+    ]
+    if holding:
+        raise lease_held(now.path, holding, world, None if now.text is None else len(now.text), "written")
+
+
+def _stale(now: FileNow, params: NativeParams, world: World) -> Decision | None:
+    """The refusal, when others changed what this agent session knows of the file."""
+    strict = world.settings.hooks.stale
+    base = _base(now, params.whole, world)
+    if strict == "tell" or base is None or now.version is None or now.kind != "file" or base.blob == now.version.blob:
+        return None
+    by_others = _by_others(now.path, base.seq, world)
+    if not by_others:
+        return None
+    if now.text is None:
+        message = f"{now.path} was changed since you read it; read it again."
+        changes = changes_told(world.history, now.path, by_others, WHOLE)
+        raise Refused("stale_file", message, "read_again", path=now.path, changes=changes)
+    basis = replace(basis_at(base, now, now.text, world, "stale_file"), others=tuple(by_others))
+    needs, touches = _about(params, basis, now, world)
+    stale = Stale("native", "stale_file", basis, now, needs, touches=touches)
+    refusal = refuse_stale(stale, world, dry_run=False)
+    if strict == "conflicts" and refusal.reply["touches"] == NONE:
+        return None
+    refusal.reply["suggested_action"] = "read_again"
+    if not params.rereads:
+        return refusal  # what it shows counts as shown: nothing else would tell that the agent has looked again
+    return replace(refusal, events=[event for event in refusal.events if isinstance(event, EditRefused)])
+
+
+def _base(now: FileNow, whole: bool, world: World) -> Version | None:
+    """What this agent session knows of the file: of a whole one, the version that it last read."""
+    seen = world.history.shown(world.who.key, now.path)
+    if seen is None:
+        return None
+    return standing(world.history.version(now.path, seen.read or seen.version if whole else seen.version))
+
+
+def _about(params: NativeParams, basis: Basis, now: FileNow, world: World) -> tuple[Ranges | None, str]:
+    """The lines of the base that the call is about, and what the changes by others mean for them.
+
+    None for a whole file, and where a text that is to be replaced is nowhere. A text that the session has written
+    itself since its base is looked for in the file as it is.
+    """
+    everything = None, CONFLICTING
+    elsewhere = [other.text for other in world.files.values() if other is not now and other.text is not None]
+    of_base, of_now = list[tuple[int, int]](), list[tuple[int, int]]()
+    for text in () if params.whole else params.replaces:
+        wanted = text.encode("utf-8", "replace").replace(b"\r\n", b"\n")
+        if not wanted.strip(b"\n"):
+            return everything
+        before, after = _lines_with(wanted, basis.text), _lines_with(wanted, basis.now)
+        if not (before or after or any(wanted in other.normalised for other in elsewhere)):
+            return everything
+        of_base += before
+        of_now += after
+    if not (of_base or of_now):
+        return everything
+    overall = diff(basis.text, basis.now)
+    needs = merge_ranges([*of_base, *image(inverse(overall, basis.text), merge_ranges(of_now))])
+    if len(basis.others) > MOST_STEPS:
+        return needs, relation(overall, needs)
+    done = {version.seq: done_by(world.history, now.path, version) for version in basis.others}
+    found = [
+        relations(world.history, now.path, done, Lines(merge_ranges(lines), at))
+        for lines, at in ((of_base, basis.version), (of_now, now.version))
+        if lines
+    ]
+    return needs, strongest(meaning for each in found for meaning in each.values())
+
+
+def _lines_with(wanted: bytes, text: Text) -> list[tuple[int, int]]:
+    """The lines of each place where `wanted` is."""
+    flat = text.normalised
+    found: list[tuple[int, int]] = []
+    at, first, more = 0, 0, wanted.rstrip(b"\n").count(b"\n") + 1
+    while (place := flat.find(wanted, at)) >= 0:
+        first += flat.count(b"\n", at, place)
+        found.append((first, first + more))
+        first += flat.count(b"\n", place, place + 1)
+        at = place + 1
+    return found
+
+
+def _label(params: NativeParams) -> str:
+    """`Edit src/parser.py`."""
+    more = f" and {len(params.paths) - 1} more" if len(params.paths) > 1 else ""
+    return plain(" ".join([params.tool or "a tool", *params.paths[:1]]), 160) + more
+
+
+# ── after ────────────────────────────────────────────────────────────────────
+
+
+def _after(params: NativeParams, world: World) -> Decision:
+    burst = _begun_by(params, world)
+    told_upto = max((b.ended for b in islice(_own(world, world.next_seq), MOST_BURSTS)), default=0)
+    news, more = _news(world, told_upto, burst)
+    events: list[Event] = [] if burst is None else [BurstEnded(burst.number)]
+    if params.ok:
+        read = (_has_written(now, params, world) for now in world.files.values())
+        events += [event for event in read if event is not None]
+    reply: dict[str, Any] = {"ok": True, "message": f"{_label(params)}: noted.", "burst": None}
+    if burst is not None:
+        ended = _ended(burst, world)
+        batches = counted(burst.batches, "batch", "batches")
+        reply |= {"message": f"{burst.label} has ended: {batches}.", **burst_json(ended, world)}
+    return Decision({**reply, "news": news, "news_more": more}, events)
+
+
+def _ended(burst: Burst, world: World) -> Burst:
+    """The burst, ended by the record that comes next."""
+    return msgspec.structs.replace(burst, ended=world.next_seq, ended_ns=world.now_ns, why="owner")
+
+
+def _begun_by(params: NativeParams, world: World) -> Burst | None:
+    """The open burst of this very call; where the agent does not number its calls, the newest of the same kind."""
+    mine = [burst for burst in own_open(world) if burst.form == FORM]
+    if params.call:
+        calls = {burst.number: world.history.writer_json(burst.writer)["tool_call"] for burst in mine}
+        mine = [burst for burst in mine if calls[burst.number] == params.call]
+    else:
+        mine = [burst for burst in mine if burst.label == _label(params)]
+    return mine[-1] if mine else None
+
+
+def _has_written(now: FileNow, params: NativeParams, world: World) -> ReadServed | None:
+    """The session knows the file as it is: what it knew before and what it has just written, unless others wrote too.
+
+    A look at what others wrote is not taken for granted: until the agent reads again, its base stays what it was.
+    """
+    head = shown_as(now)
+    if now.kind != "file" or head is None:
+        return None
+    base = _base(now, False, world)
+    if base is not None and base.blob != head.blob and _by_others(now.path, base.seq, world):
+        return None
+    text = now.text
+    if text is None:
+        return ReadServed(now.path, head.seq, (), False)
+    if params.whole:
+        return ReadServed(now.path, head.seq, ((0, len(text)),), False)
+    return seen_with(_changed(now.path, head, text, world), False, now.path, head.seq, text, world)
+
+
+def _changed(path: str, head: Version, text: Text, world: World) -> Ranges:
+    """The lines that the newest version made."""
+    before = standing(world.history.version_at(path, head.seq - 1))
+    if before is None:
+        return ((0, len(text)),)
+    was = world.history.text_held(before.blob)
+    changed = () if was is None else changed_ranges(diff(was, text))
+    return tuple((r["start"] - 1, r["end"]) for r in changed if r["end"] >= r["start"])
+
+
+# ── between calls ────────────────────────────────────────────────────────────
+
+
+def _between(params: NativeParams, world: World) -> Decision:
+    left = [burst for burst in own_open(world) if burst.form == FORM]
+    events = [BurstEnded(burst.number) for burst in left]
+    news, more = _news(world, 0, None) if params.moment == "turn" else ([], 0)
+    message = f"{counted(len(left), 'open call')} ended."
+    return Decision({"ok": True, "message": message, "news": news, "news_more": more}, events)
+
+
+# ── what others did ──────────────────────────────────────────────────────────
+
+
+def _news(world: World, after: int, burst: Burst | None) -> tuple[list[dict[str, Any]], int]:
+    """What others did after record `after` to files that this session has read: (the newest of each file, how many
+    files more). In a file that was written in `burst`, it is about the lines that were written."""
+    told: list[dict[str, Any]] = []
+    more = 0
+    for path in islice(world.history.stale_reads(world.who.key), MOST_LOOKED_AT):
+        seen, head = world.history.shown(world.who.key, path), world.history.file(path)
+        if seen is None or head is None or head.seq <= max(after, seen.news_after):
+            continue
+        base = world.history.version(path, seen.version)
+        if base is not None and not (base.gone or head.gone) and base.blob == head.blob:
+            continue  # what was done was taken back
+        by_others = [v for v in _by_others(path, seen.news_after, world) if v.seq > after]
+        if not by_others:
+            continue
+        if len(told) == MOST_TOLD:
+            more += 1
+            continue
+        lines = _written_in(burst, path, seen.news_after, world) or Lines(seen.lines, base, shown=True)
+        told += [{"path": path, **e} for e in changes_told(world.history, path, by_others[-1:], lines)]
+    return told, more
+
+
+def _written_in(burst: Burst | None, path: str, after: int, world: World) -> Lines | None:
+    """The lines of the file that the newest version of the burst has made."""
+    if burst is None:
+        return None
+    for version in islice(world.history.versions(path, after=after, reverse=True), MOST_NEWS):
+        if version.type == OUTSIDE_TYPE and world.history.in_burst(burst.number, version.batch):
+            before = standing(world.history.version_at(path, version.seq - 1))
+            was = None if before is None else world.history.text_held(before.blob)
+            done = done_by(world.history, path, version)
+            return None if was is None or done is None else Lines(lines_of(inverse(done, was)), version)
+    return None
+
+
+def _by_others(path: str, after: int, world: World) -> list[Version]:
+    """Versions of the file after record `after` that are neither the caller's nor of a burst of the caller's."""
+    versions = world.history.changed_since(path, after, world.who.key)
+    return [version for version in versions if version.type != OUTSIDE_TYPE or not _in_own_burst(version, world)]
+
+
+def _in_own_burst(version: Version, world: World) -> bool:
+    return any(world.history.in_burst(burst.number, version.batch) for burst in _own(world, version.seq))
+
+
+def _own(world: World, before: int) -> Iterator[Burst]:
+    """The caller's bursts that began before a record, the newest first, as far as they can still matter."""
+    return (b for b in islice(world.history.bursts(before), MOST_BURSTS) if b.owner == world.who.key)
+
+
+def _implied(params: NativeParams, history: History, who: Who) -> Implied:
+    """The call does not fail because one of its files may not be looked at: that is not for a journal to forbid."""
+    return Implied(params.paths)
+
+
+NATIVE_TOOL: Final = Tool(
+    "native",
+    NativeParams,
+    no_paths,
+    decide,
+    writes=True,
+    catch_up=True,
+    settle_s=SETTLE_S,
+    implies=_implied,
+)

@@ -1,0 +1,247 @@
+"""`burst`: changes that belong together, from a beginning to an end: a tool call, a formatter, a git operation.
+
+What belongs to a burst is the journal's to say (`quire_journal.views.bursts`); here one is begun, ended and told. A
+caller's bursts nest: to begin another one while one is open is fine, and what is written then belongs to both. The
+watcher catches up with the disk before a burst begins and before it ends, so that what another program wrote in
+between counts, and nothing from before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any, Final, Literal
+
+import msgspec
+
+from quire_daemon.core.arguments import require_in_bounds
+from quire_daemon.core.decision import Decision, Tool, World, no_paths
+from quire_daemon.tools.history.filters import VERSION_KINDS, named_burst
+from quire_journal.history.history import History
+from quire_journal.history.points import rfc3339, to_the_second
+from quire_journal.model.events import BurstBegun, BurstEnded, paths_of
+from quire_journal.model.phrasing import counted
+from quire_journal.model.refusals import Refused
+from quire_journal.views.bursts import BELONGING, Burst
+
+MOST_OPEN: Final = 16
+"""Bursts of one caller that are open at the same time."""
+
+MAX_TTL_S: Final = 86_400
+MAX_LABEL: Final = 200
+MAX_LISTED: Final = 1000
+
+MOST_PATHS: Final = 20
+"""Paths of one batch that `show` lists; the rest is counted."""
+
+SETTLE_S: Final = 20.0
+"""How long a beginning and an end wait until what others wrote is journaled: what comes later does not belong."""
+
+_FORM: Final = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
+_WRITTEN_BY_OTHERS: Final = frozenset({"formatter", "git"})
+_SECOND: Final = 1_000_000_000
+
+
+class BurstParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `burst`."""
+
+    action: Literal["begin", "end", "list", "show"] = "list"
+    label: str = ""
+    kind: str = "tool_call"  # "tool_call", "formatter", "git", or another word
+    ttl_s: float = 600.0
+    outside: bool | None = None  # other programs' writes belong to it; None: of a formatter and of git they do
+    bind: Literal["session", "connection"] = "session"  # "connection": it ends with the caller's connection, too
+    burst: int | str | None = None  # of `end` and `show`; `end` without it ends the caller's newest open one
+    limit: int = 50  # of `list`, and of the batches in `show`
+    idempotency_key: str = ""
+
+
+def decide(params: BurstParams, world: World) -> Decision:
+    """Begin, end, list or show bursts.
+
+    A burst in replies is `{burst, label, kind, state, outside, bind, owner, yours, began_at, expires_at, ended_at, why,
+    first, last, batches, unclear}`: `state` is "open" or "ended", `why` it ended ("owner", "ttl", "connection",
+    "daemon"), `first` and `last` its records, `batches` how many belong to it, `unclear` how many may.
+    """
+    match params.action:
+        case "begin":
+            return _begin(params, world)
+        case "end":
+            return _end(params, world)
+        case "show":
+            return _show(params, world)
+        case _:
+            return _list(params, world)
+
+
+def _begin(params: BurstParams, world: World) -> Decision:
+    if not 1 <= params.ttl_s <= MAX_TTL_S:
+        raise Refused("schema_invalid", f"ttl_s: must be from 1 to {MAX_TTL_S} seconds.", argument="ttl_s")
+    if not _FORM.fullmatch(params.kind):
+        message = f"kind: {params.kind!r} must be one word of lower-case letters, such as tool_call, formatter or git."
+        raise Refused("schema_invalid", message, argument="kind")
+    if len(params.label) > MAX_LABEL:
+        raise Refused("schema_invalid", f"label: at most {MAX_LABEL} characters.", argument="label")
+    around = own_open(world)
+    if len(around) >= MOST_OPEN:
+        message = f"{len(around)} bursts of yours are open; end one before you begin another."
+        raise Refused("busy", message, "end_burst", open=[burst.number for burst in around])
+    label = "".join(c for c in params.label if c.isprintable()).strip()
+    outside = params.kind in _WRITTEN_BY_OTHERS if params.outside is None else params.outside
+    expires_ns = world.now_ns + int(params.ttl_s * _SECOND)
+    begun = BurstBegun(label, params.kind, expires_ns, outside, params.bind)
+    shown = Burst(
+        world.next_seq,
+        world.who.key,
+        world.who.writer,
+        label,
+        params.kind,
+        world.now_ns,
+        expires_ns,
+        outside,
+        params.bind,
+    )
+    reply = {
+        "ok": True,
+        "message": f"Burst {world.next_seq} has begun{_within(around)}.",
+        **burst_json(shown, world),
+        "within": [burst.number for burst in around],
+    }
+    others = [b for b in _open(world) if b.outside] if outside else []
+    if others:
+        reply["warnings"] = [_contested(others)]
+    return Decision(reply, [begun])
+
+
+def _within(around: Sequence[Burst]) -> str:
+    return f" within burst {around[-1].number}" if around else ""
+
+
+def _contested(others: Sequence[Burst]) -> dict[str, Any]:
+    """Two bursts that claim what other programs write: neither gets it."""
+    numbers = ", ".join(str(burst.number) for burst in others)
+    message = f"Burst {numbers} takes what other programs write, too; while both are open it belongs to neither."
+    return {"type": "outside_contested", "message": message, "bursts": [burst.number for burst in others]}
+
+
+def _end(params: BurstParams, world: World) -> Decision:
+    if params.burst is None:
+        around = own_open(world)
+        if not around:
+            raise Refused("not_found", "No burst of yours is open.", "list_bursts")
+        burst = around[-1]
+    else:
+        burst = _burst(params.burst, world.history)
+        if burst.owner != world.who.key:
+            name, over = world.history.named(burst.writer), to_the_second(burst.expires_ns)
+            message = f"Burst {burst.number} was begun by {name}, who alone ends it; its time is over at {over}."
+            raise Refused("permission_denied", message, "wait", burst=burst.number)
+    if burst.ended:
+        message = f"Burst {burst.number} has ended before ({burst.why})."
+        return Decision({"ok": True, "message": message, **burst_json(burst, world), "unchanged": True})
+    why = "owner" if burst.open_at(world.now_ns) else "ttl"
+    ended = msgspec.structs.replace(burst, ended=world.next_seq, ended_ns=min(world.now_ns, burst.expires_ns), why=why)
+    message = f"Burst {burst.number} has ended: {_counted(burst)}."
+    if why == "ttl":
+        message = f"The time of burst {burst.number} was over at {to_the_second(burst.expires_ns)}: {_counted(burst)}."
+    return Decision({"ok": True, "message": message, **burst_json(ended, world)}, [BurstEnded(burst.number, why)])
+
+
+def _counted(burst: Burst) -> str:
+    said = counted(burst.batches, "batch", "batches")
+    return f"{said}, and {burst.unclear} of which nobody knows whether they belong to it" if burst.unclear else said
+
+
+def _list(params: BurstParams, world: World) -> Decision:
+    require_in_bounds("limit", params.limit, MAX_LISTED)
+    listed = list(islice(world.history.bursts(), params.limit + 1))
+    shown = [burst_json(burst, world) for burst in listed[: params.limit]]
+    return Decision(
+        {
+            "ok": True,
+            "message": f"{counted(len(shown), 'burst')}, the newest first.",
+            "bursts": shown,
+            "more": len(listed) > params.limit,
+        }
+    )
+
+
+def _show(params: BurstParams, world: World) -> Decision:
+    """The burst and `contents`, its batches: `{batch, at, writer, evidence, belongs, in_force, paths, paths_more}`."""
+    require_in_bounds("limit", params.limit, MAX_LISTED)
+    if params.burst is None:
+        raise Refused("schema_invalid", "burst: is missing; name the burst to show.", argument="burst")
+    burst = _burst(params.burst, world.history)
+    rows = list(world.history.burst_evidence(burst.number))
+    contents = [_batch_json(batch, evidence, world.history) for batch, evidence in rows[: params.limit]]
+    message = f"Burst {burst.number}: {_counted(burst)}."
+    reply = {"ok": True, "message": message, **burst_json(burst, world), "contents": contents}
+    return Decision({**reply, "more": len(rows) - len(contents)})
+
+
+def _batch_json(batch: int, evidence: str, history: History) -> dict[str, Any]:
+    first = history.record(batch)
+    paths = list(dict.fromkeys(_paths(batch, history)))
+    return {
+        "batch": batch,
+        "at": rfc3339(first.at_ns) if first is not None else None,
+        "writer": history.writer_json(first.writer) if first is not None else None,
+        "evidence": evidence,
+        "belongs": evidence in BELONGING,
+        "in_force": history.undone_by(batch) is None,
+        "paths": paths[:MOST_PATHS],
+        "paths_more": max(len(paths) - MOST_PATHS, 0),
+    }
+
+
+def _paths(batch: int, history: History) -> Iterator[str]:
+    for record in history.batch(batch):
+        if record.kind in VERSION_KINDS:
+            yield from paths_of(record.event())
+
+
+def burst_json(burst: Burst, world: World) -> dict[str, Any]:
+    """A burst as replies show it."""
+    is_open = burst.open_at(world.now_ns)
+    over = not is_open and not burst.ended
+    ended_ns = burst.expires_ns if over else burst.ended_ns
+    return {
+        "burst": burst.number,
+        "label": burst.label,
+        "kind": burst.form,
+        "state": "open" if is_open else "ended",
+        "outside": burst.outside,
+        "bind": burst.bind,
+        **({"paths": list(burst.paths)} if burst.paths else {}),
+        "owner": world.writer_json(burst.writer),
+        "yours": burst.owner == world.who.key,
+        "began_at": rfc3339(burst.began_ns),
+        "expires_at": rfc3339(burst.expires_ns),
+        "ended_at": None if is_open else rfc3339(ended_ns),
+        "why": None if is_open else "ttl" if over else burst.why,
+        "first": burst.number,
+        "last": burst.ended or burst.last or burst.number,
+        "batches": burst.batches,
+        "unclear": burst.unclear,
+    }
+
+
+def own_open(world: World) -> list[Burst]:
+    """The caller's open bursts, oldest first."""
+    return [burst for burst in _open(world) if burst.owner == world.who.key]
+
+
+def _open(world: World) -> list[Burst]:
+    return [burst for burst in world.history.open_bursts() if burst.open_at(world.now_ns)]
+
+
+def _burst(named: int | str, history: History) -> Burst:
+    """The burst with that number. Raises `Refused`."""
+    burst = history.burst(named_burst(named, history))
+    if burst is None:
+        raise Refused("not_found", f"There is no burst {named}.", "list_bursts", burst=named)
+    return burst
+
+
+BURST_TOOL: Final = Tool("burst", BurstParams, no_paths, decide, writes=True, catch_up=True, settle_s=SETTLE_S)

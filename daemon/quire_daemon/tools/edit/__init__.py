@@ -1,0 +1,1 @@
+"""Edit: the tools that write files: which base a caller saw, the rebase, the checks, the result."""

@@ -1,0 +1,284 @@
+"""What a caller knows of a file: its base, how it stands to what is there now, and which lines it was shown.
+
+The base of a caller is the version that it names, or else the one that it was last shown. When another writer
+changed the file since, a tool that relies on lines or bytes of the base is refused (`refusing`), or rebases.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import islice, pairwise
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from quire_daemon.core.arguments import Writing
+from quire_daemon.core.decision import FileNow, World
+from quire_daemon.tools.edit.overlap import CONFLICTING, MOST_STEPS, NONE, TOUCHING, WHOLE, image, relation, strongest
+from quire_daemon.tools.edit.rebase import ByCaller, ByOthers
+from quire_daemon.tools.recent_changes import changes_told
+from quire_journal.history.history import History
+from quire_journal.history.missing_bytes import missing
+from quire_journal.model.ids import parse_version_token, version_token
+from quire_journal.model.line_ranges import Ranges, merge_ranges
+from quire_journal.model.refusals import Refused
+from quire_journal.storage.blobs.blobs import NotHeld
+from quire_journal.text.line_diff import diff
+from quire_journal.text.splice import Splice, carry_ranges, moved_ranges
+from quire_journal.text.text import Text
+from quire_journal.views.files import Version, standing
+
+MOST_SEARCHED: Final = 1000
+"""Versions that are looked through for given bytes."""
+
+
+class Basis(msgspec.Struct, frozen=True, dict=True):
+    """What a caller is judged on.
+
+    `version` is its base; None for a caller that was never shown the file and names no version. `others` are the
+    versions by other writers since, oldest first; they are empty when the bytes are what they were.
+    """
+
+    version: Version | None
+    text: Text
+    shown: Ranges | None
+    others: tuple[Version, ...]
+    now: Text
+    path: str
+    history: History
+    stated_sha256: str = ""  # what the caller names it by, when that is not what is on disk
+    caller: bytes = b""  # its key
+    since: int = 0  # what the caller knows of the file goes back to this version at most
+    moved: Ranges = ()  # those of `shown` that it knows by other numbers: others have moved them
+
+    @property
+    def behind(self) -> bool:
+        """Is the file not what the caller saw? By the caller's own hand, when there are no `others`."""
+        return self.text is not self.now
+
+    @cached_property
+    def steps(self) -> tuple[tuple[Splice, ...], ...]:
+        """What was done to the base since, version by version where the journal can tell."""
+        if len(self._walked) == 1 and self.behind:
+            return (diff(self.text, self.now),)
+        return tuple(
+            self._step(version, diff(a, b)) for (_, a), (version, b) in pairwise(self._walked) if version is not None
+        )
+
+    @property
+    def texts(self) -> tuple[Text, ...]:
+        """The base, and what each of the steps made of it."""
+        if len(self._walked) == 1 and self.behind:
+            return self.text, self.now
+        return tuple(text for _, text in self._walked)
+
+    @cached_property
+    def _walked(self) -> tuple[tuple[Version | None, Text], ...]:
+        """The base, and each version since that changed its bytes; the base alone where the journal cannot tell."""
+        base = (None, self.text)
+        if not self.behind or self.version is None:
+            return (base,)
+        versions = list(self.history.versions(self.path, after=self.version.seq))
+        if len(versions) > MOST_STEPS or any(v.gone or v.uncaptured for v in versions):
+            return (base,)
+        try:
+            walked = (base, *((version, self.history.text_of(version.blob)) for version in versions))
+        except NotHeld:
+            return (base,)
+        if walked[-1][1].blob != self.now.blob:
+            return (base,)
+        return (base, *(after for (_, was), after in pairwise(walked) if after[1].blob != was.blob))
+
+    def _step(self, version: Version, splices: tuple[Splice, ...]) -> tuple[Splice, ...]:
+        """What `version` did, with the mark of who did it."""
+        return (ByCaller if self.history.caller_of(version.writer) == self.caller else ByOthers)(splices)
+
+    @cached_property
+    def still_shown(self) -> Ranges:
+        """The lines of the file as it is now that this caller has seen, wherever they stood then."""
+        return merge_ranges(self.carried(self.shown or ()))
+
+    @cached_property
+    def still_moved(self) -> Ranges:
+        """Those of `still_shown` whose numbers the caller was not shown."""
+        shown, moved = list(self.shown or ()), self.moved
+        for step in self.steps:
+            by_others = [] if isinstance(step, ByCaller) else moved_ranges(step, shown)
+            moved = merge_ranges([*carry_ranges(step, moved), *by_others])
+            shown = carry_ranges(step, shown)
+        return moved
+
+    def carried(self, lines: Ranges) -> list[tuple[int, int]]:
+        """Where these lines of the base are in the file as it is now; those that were changed are nowhere."""
+        at = list(lines)
+        for step in self.steps:
+            at = carry_ranges(step, at)
+        return at
+
+    def touched(self, lines: Ranges | None) -> str:
+        """What all that was done since means for these lines of the base, or for the whole file.
+
+        What the caller itself did right beside them means nothing: it knows what stands there.
+        """
+        if lines is None:
+            return CONFLICTING if self.steps else NONE
+        found: list[str] = []
+        for step in self.steps:
+            meaning = relation(step, lines)
+            found.append(NONE if meaning == TOUCHING and isinstance(step, ByCaller) else meaning)
+            lines = image(step, lines)
+        return strongest(found)
+
+
+def knowing_nothing(now: FileNow, text: Text, history: History) -> Basis:
+    """The basis of a caller of whom it is not known what it has seen of the file, whose text is `text`."""
+    return Basis(None, text, None, (), text, now.path, history)
+
+
+def on_stale(params: Writing, world: World) -> str:
+    """What a change by another writer means for a call: `reject` or `rebase`."""
+    return params.on_stale or world.settings.edit.on_stale
+
+
+def find_basis(params: Writing, now: FileNow, text: Text, world: World, stale: str, proven: bool = False) -> Basis:
+    """The caller's base for the file `now`, whose text is `text`.
+
+    `stale` is the code of the refusal for a stated base that is no version of the path. `proven`: the call brings the
+    text that it changes, so that a base which it does not state, and whose bytes are not held, says nothing.
+    Raises `Refused`.
+    """
+    history, who = world.history, world.who
+    if params.stated_sha256:
+        return _basis_of_bytes(params, now, text, world, stale)
+    seen = history.shown(who.key, now.path)
+    version: Version | None
+    if params.stated_base:
+        version = _stated(params.stated_base, now, world, stale)
+    else:
+        version = None if seen is None else standing(history.version(now.path, seen.version))
+        if version is None:
+            return knowing_nothing(now, text, history)
+        if proven and version.blob != text.blob and not history.holds(version.blob):
+            return knowing_nothing(now, text, history)
+    return basis_at(version, now, text, world, stale)
+
+
+def never_read(params: Writing, now: FileNow, world: World, told: str) -> list[dict[str, Any]]:
+    """The warning that the caller changes what it was never shown, and names no version of; `told` says how.
+
+    It is done all the same: a caller may know the file from elsewhere, and what was there is in the journal.
+    """
+    if params.stated_base or params.stated_sha256 or world.history.shown(world.who.key, now.path) is not None:
+        return []
+    return [{"type": "never_read", "message": f"You were never shown {now.path}; {told}. Read before you change."}]
+
+
+def find_basis_of_whole(params: Writing, now: FileNow, text: Text, world: World, stale: str) -> Basis:
+    """The base for a call that is about the whole file: the version that the caller last read.
+
+    Its own edits moved its base along, past what others wrote in between, and of that it has seen next to nothing.
+    """
+    seen = world.history.shown(world.who.key, now.path)
+    if seen is not None and seen.read and not params.stated_base and not params.stated_sha256:
+        version = standing(world.history.version(now.path, seen.read))
+        if version is not None:
+            return basis_at(version, now, text, world, stale)
+    return find_basis(params, now, text, world, stale)
+
+
+def basis_at(version: Version, now: FileNow, text: Text, world: World, stale: str) -> Basis:
+    """The basis of a caller whose base is `version`.
+
+    A base whose bytes are not in the journal proves nothing: after a change by others that is a refusal with the
+    code `stale`, after the caller's own it is judged on the file as it is.
+    """
+    history, who = world.history, world.who
+    seen = history.shown(who.key, now.path)
+    lines = seen.lines if seen is not None and _same_bytes(seen.version, version, now.path, history) else None
+    since = version.seq if seen is None else seen.since
+    moved = () if seen is None or lines is None else seen.moved
+    if now.version is not None and (version.seq == now.version.seq or version.blob == text.blob):
+        return Basis(version, text, lines, (), text, now.path, history, caller=who.key, since=since, moved=moved)
+    others = tuple(history.changed_since(now.path, version.seq, who.key))
+    try:
+        base = history.text_of(version.blob)
+        return Basis(version, base, lines, others, text, now.path, history, caller=who.key, since=since, moved=moved)
+    except NotHeld:
+        if not others:
+            return knowing_nothing(now, text, history)
+    gone = missing(history, version).told
+    message = f"{now.path} was changed since {version_token(version.seq)}, whose bytes are not in the journal: {gone}."
+    told = changes_told(history, now.path, others, WHOLE)
+    fields = {"path": now.path, "reason": "changed", "changes": told, **current_version(now)}
+    raise Refused(stale, message, "re-read_file", **fields)
+
+
+def _same_bytes(seq: int, version: Version, path: str, history: History) -> bool:
+    """Is version `seq` of the file this one, or one with the same bytes, so that lines of the one are the other's?"""
+    if seq == version.seq:
+        return True
+    other = standing(history.version(path, seq))
+    return other is not None and bool(other.blob) and other.blob == version.blob
+
+
+def _basis_of_bytes(params: Writing, now: FileNow, text: Text, world: World, stale: str) -> Basis:
+    """The basis of a caller that names the bytes it read. Other bytes are stale, even by its own hand."""
+    sha256, path = params.stated_sha256, now.path
+    if params.stated_base and _stated(params.stated_base, now, world, stale).blob.hex() != sha256:
+        message = f"`base` ({params.stated_base}) has other bytes than the sha256 says; give one of them."
+        raise Refused("schema_invalid", message, "fix_arguments", argument="base")
+    if sha256 == text.blob.hex():
+        if now.version is None:
+            return knowing_nothing(now, text, world.history)
+        return basis_at(now.version, now, text, world, stale)
+    hashes = both_hashes(sha256, text.blob.hex())
+    version = version_with(world.history, path, sha256)
+    if version is not None:
+        try:
+            basis = basis_at(version, now, text, world, stale)
+        except Refused as refused:
+            refused.details |= hashes
+            raise
+        if basis.version is not None:
+            others = tuple(world.history.changed_since(path, version.seq, b""))
+            return replace(basis, others=others, stated_sha256=sha256)
+    message = f"{path} does not hold the bytes that are to be edited, and the journal does not know them."
+    raise Refused(stale, message, "re-read_file", path=path, reason="unknown_base", **hashes, **current_version(now))
+
+
+def version_with(history: History, path: str, sha256: str) -> Version | None:
+    """The newest version of `path` with these bytes; None when none of the last ones has them."""
+    blob = bytes.fromhex(sha256)
+    for version in islice(history.versions(path, reverse=True), MOST_SEARCHED):
+        if version.blob == blob:
+            return version
+    return None
+
+
+def _stated(token: str, now: FileNow, world: World, stale: str) -> Version:
+    """The version that the caller names. Raises `Refused` when it is none of this path."""
+    seq = parse_version_token(token)
+    version = None if seq is None else standing(world.history.version(now.path, seq))
+    if version is None:
+        current = f" It is at {version_token(now.version.seq)} now." if now.version is not None else ""
+        raise Refused(
+            stale,
+            f"{token[:80]!r} is no version of {now.path}.{current}",
+            "re-read_file",
+            path=now.path,
+            reason="unknown_base",
+            base=token[:80],
+            **current_version(now),
+        )
+    return version
+
+
+def current_version(now: FileNow) -> dict[str, str]:
+    """`current_version`, for replies about a file that the journal knows."""
+    return {"current_version": version_token(now.version.seq)} if now.version is not None else {}
+
+
+def both_hashes(expected: str, actual: str) -> dict[str, str]:
+    """The sha256 of the bytes that a caller expects, and of those that are there."""
+    return {"expectedSha256": expected, "actualSha256": actual}

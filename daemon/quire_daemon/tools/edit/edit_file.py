@@ -1,0 +1,77 @@
+"""The tool `edit_file`: the dialect, its own word for a folder, and the help for a call that says no sha256.
+
+What `appliedEdits` and `beforeSha256` say is about the file that the texts were matched in: the one whose sha256 the
+caller names, also where the edits were then carried over the work of others.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from quire_daemon.core.decision import Decision, FileNow, Tool, World
+from quire_daemon.dialects.edit_file import EDIT_FILE, FileParams
+from quire_daemon.tools.edit.engine import answering, decide_on
+from quire_daemon.tools.edit.preconditions import require_text
+from quire_journal.model.refusals import Refused
+
+
+def decide(params: FileParams, world: World) -> Decision:
+    """Edit one file. Raises `Refused`."""
+    return answering(params, world, lambda now: _decide(params, now, world))
+
+
+def _decide(params: FileParams, now: FileNow, world: World) -> Decision:
+    if now.kind == "folder":
+        raise Refused("not_found", f"{now.path} is a folder.", "check_path", path=now.path)
+    if not params.expectedSha256 or params.dryRun is not None:
+        raise _with_the_call_that_would_do(params, now, world)
+    return decide_on(EDIT_FILE, params, now, world)
+
+
+def _with_the_call_that_would_do(params: FileParams, now: FileNow, world: World) -> Refused:
+    """The refusal of a call without a sha256, or as for MCP's filesystem server: with what is there, and a call for it.
+
+    There is no such call where the edits do not fit what is there; then the refusal says why.
+    """
+    argument = "dryRun" if params.expectedSha256 else "expectedSha256"
+    said = "Object missing required field `expectedSha256`, the sha256 of the file that you read"
+    if params.expectedSha256:
+        said = "Object contains unknown field `dryRun`, which is `dry_run` here"
+    details: dict[str, Any] = {"argument": argument, "path": now.path}
+    if now.text is not None:
+        details["sha256"] = now.text.blob.hex()
+    try:
+        sha256 = params.expectedSha256 or require_text(now, world).blob.hex()
+        whole = replace(params, expectedSha256=sha256, dryRun=None, dry_run=params.dry_run or bool(params.dryRun))
+        tried = decide_on(EDIT_FILE, replace(whole, dry_run=True), now, world).reply
+        fault = None if tried["ok"] else str(tried["message"])
+    except Refused as refused:
+        fault = refused.message
+    if fault is None:
+        details["call"] = {"tool": EDIT_FILE.name, "args": _as_sent(whole)}
+        said += ". `call` is this call with it, for the file as it is now: send that if it is what you mean"
+    else:
+        said += f". With it, the call would be refused too: {fault.rstrip('.')}"
+    return Refused("schema_invalid", f"{EDIT_FILE.name}: {said}.", "fix_arguments", **details)
+
+
+def _as_sent(struct: msgspec.Struct) -> dict[str, Any]:
+    """Arguments as a caller sends them: without those that are as they are when they are left out."""
+    sent: dict[str, Any] = {}
+    for field in msgspec.structs.fields(struct):
+        value = getattr(struct, field.name)
+        if value != field.default:
+            sent[field.name] = [_as_sent(item) for item in value] if isinstance(value, tuple) else value
+    return sent
+
+
+EDIT_FILE_TOOL: Final = Tool(
+    name=EDIT_FILE.name,
+    params=FileParams,
+    paths=lambda params: (params.path,),
+    decide=decide,
+    writes=True,
+)

@@ -1,0 +1,46 @@
+"""The tool `hashline_edit`: the dialect, and what it does to a file as a whole."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quire_daemon.core.decision import Decision, FileNow, Tool, World
+from quire_daemon.dialects.hashline_edit import HASHLINE_EDIT, HashlineParams, edits_of
+from quire_daemon.tools.edit.basis import current_version
+from quire_daemon.tools.edit.delete_move import deletion, movement
+from quire_daemon.tools.edit.engine import answering, decide_on
+from quire_journal.model.refusals import Refused
+
+
+def decide(params: HashlineParams, world: World) -> Decision:
+    """Edit, remove or rename one file. Raises `Refused`."""
+    return answering(params, world, lambda now: _decide(params, now, world))
+
+
+def _decide(params: HashlineParams, now: FileNow, world: World) -> Decision:
+    edits_of(params, world.settings.dialects.hashline_edit.allow_replace_text)
+    decision = _operate(params, now, world)
+    if decision.reply.get("unchanged"):
+        message = "Nothing would change: the content is what stands there."
+        raise Refused("no_op", message, "re-read_file", path=now.path, **current_version(now))
+    if decision.reply["ok"]:
+        changed = decision.reply["changed"]
+        decision.reply["first_changed_line"] = changed[0]["start"] if changed else None
+    return decision
+
+
+def _operate(params: HashlineParams, now: FileNow, world: World) -> Decision:
+    if params.delete:
+        return deletion(params, now, world)
+    if params.rename and not params.edits:
+        return movement(params, now, world.files[params.rename], world)
+    return decide_on(HASHLINE_EDIT, params, now, world)
+
+
+HASHLINE_TOOL: Final = Tool(
+    name=HASHLINE_EDIT.name,
+    params=HashlineParams,
+    paths=lambda params: (params.path, params.rename) if params.rename else (params.path,),
+    decide=decide,
+    writes=True,
+)

@@ -1,0 +1,25 @@
+"""The tool `regex_replace`: the dialect, planning with what came of the search that it asked for."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from quire_daemon.core.decision import Decision, Tool, World
+from quire_daemon.dialects.regex_replace import REGEX_REPLACE, RegexParams, planning
+from quire_daemon.tools.edit import engine
+
+
+def decide(params: RegexParams, world: World) -> Decision:
+    """Everything that follows from one call. Raises `Refused`, or `NeedsSearch`: to be decided again."""
+    return engine.decide(replace(REGEX_REPLACE, plan=planning(world.found)), params, world)
+
+
+REGEX_TOOL: Final = Tool(
+    name=REGEX_REPLACE.name,
+    params=RegexParams,
+    paths=lambda params: (params.path,),
+    decide=decide,
+    writes=True,
+)

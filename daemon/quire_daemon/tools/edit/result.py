@@ -1,0 +1,364 @@
+"""What follows from a new text of a file: the records, the write, and the reply that all writing tools give.
+
+A checkpoint (seeds 000 and 002) is the version that the edit was made from, which the journal keeps anyway. So a
+sound edit needs no record of its own for it: `FileWritten` with its `base` is the checkpoint committed, and the
+reply says `checkpoint: "committed"`. Only a rollback is worth telling, and it is: saved, rolled back, refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from quire_daemon.checks import safety
+from quire_daemon.checks.safety import Grammars
+from quire_daemon.config.settings import Safety
+from quire_daemon.core.decision import Decision, FileNow, Move, Put, Remove, World, Write
+from quire_daemon.tools.edit.diff_preview import localised_diff
+from quire_daemon.tools.edit.overlap import Lines
+from quire_daemon.tools.edit.preconditions import captured, require_lines
+from quire_daemon.tools.recent_changes import news
+from quire_journal.maintenance import secret_scan
+from quire_journal.model.events import (
+    CheckpointRolledBack,
+    CheckpointSaved,
+    EditRefused,
+    Event,
+    FileMoved,
+    FileWritten,
+    ReadServed,
+)
+from quire_journal.model.ids import version_token
+from quire_journal.model.line_ranges import Ranges, merge_ranges, without
+from quire_journal.model.phrasing import counted
+from quire_journal.model.refusals import Refused
+from quire_journal.model.uncaptured import HOLDS_SECRET, PURGED, SECRET
+from quire_journal.text.line_diff import changed_ranges, first_difference
+from quire_journal.text.line_hash import LineHashes
+from quire_journal.text.splice import Splice, carry_ranges
+from quire_journal.text.text import Text
+
+CLEAN, SUSPICIOUS, OFF = "clean", "suspicious", "off"
+
+_ACTIONS: Final = {"strict": "reject", "warn": "warn", "off": "off"}
+_KINDS: Final = ("unbalanced", "syntax", "duplicate_line")
+
+
+LOOKED_AT: Final = 1_000
+"""New lines of an edit that are looked at for what was copied along from a read."""
+
+_AS_SHOWN: Final = re.compile(rb"[ +-]*(?:>>> )?\d+#[0-9a-f]{4,8}(?: \[(?:low|med|high)\])?\|| (?=[ \d]{5}\t) *\d+\t")
+"""How a line begins that was read with hashes, as a hashline, or by number."""
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What the safety check said."""
+
+    status: str
+    warnings: tuple[dict[str, Any], ...] = ()
+    rejected: bool = False
+
+
+def judge(
+    asked: str, settings: Safety, path: str, before: Text, after: Text, splices: Sequence[Splice], grammars: Grammars
+) -> Callable[[], Verdict]:
+    """Is the result suspicious, and is that reason enough to refuse? `asked`: `strict`, `warn` or `off`.
+
+    The grammars are asked at once, and answer while the asker goes on; the verdict is there when it is called for.
+    """
+    actions = {kind: getattr(settings, kind) or _ACTIONS[asked] for kind in _KINDS}
+    if not {*actions.values()} - {"off"}:
+        return lambda: Verdict(OFF)
+    faults = safety.no_faults if actions["syntax"] == "off" else grammars(path, before, after)
+
+    def verdict() -> Verdict:
+        found = [w for w in safety.check(path, before, after, splices, faults) if actions[w["type"]] != "off"]
+        rejected = any(actions[w["type"]] == "reject" for w in found)
+        return Verdict(SUSPICIOUS if found else CLEAN, tuple(found), rejected)
+
+    return verdict
+
+
+class Result(msgspec.Struct, frozen=True):
+    """A new text for a file, ready to be judged, written and told."""
+
+    tool: str
+    type: str  # writer type
+    now: FileNow
+    before: Text  # what is on disk
+    after: Text
+    splices: tuple[Splice, ...]  # from `before` to `after`, trimmed
+    base: Text  # what the caller knew
+    shown: Ranges  # lines of `before` that the caller has seen
+    moved: Ranges  # those of them whose numbers it was not shown
+    operations: int
+    dry_run: bool
+    safety: str  # `strict`, `warn` or `off`
+    dialect: str = ""
+    warnings: tuple[dict[str, Any], ...] = ()
+    fields: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    to: FileNow | None = None  # the free name that the result gets
+    lines: Lines | None = None  # what the call is about; None: nothing that stood there
+    named: tuple[Splice, ...] | None = None  # `splices` as the call words them, with what they leave as it is
+
+    @property
+    def same(self) -> bool:
+        """Does everything stay as it is?"""
+        return self.after.data == self.before.data and self.now.kind != "missing" and self.to is None
+
+    @property
+    def path(self) -> str:
+        """Where the result will be."""
+        return self.now.path if self.to is None else self.to.path
+
+
+def conclude(result: Result, world: World) -> Decision:
+    """The decision that makes the new text real; or tells that nothing changes, or what would."""
+    now = result.now
+    head = now.version.seq if now.version else 0
+    if result.same:
+        return Decision(_told(result, world, head)[0])
+    require_lines(result.path, len(result.after), world)
+    verdict_of: Callable[[], Verdict] = lambda: Verdict(CLEAN)  # noqa: E731
+    if now.kind != "missing":
+        texts = result.before, result.after
+        named = result.splices if result.named is None else result.named
+        verdict_of = judge(result.safety, world.settings.safety, now.path, *texts, named, world.grammars)
+    reply, fresh = _told(result, world, head if result.dry_run else world.next_seq)
+    verdict = verdict_of()
+    if verdict.rejected:
+        return _rolled_back(result, verdict, reply["diff"], world)
+    reply["safety_status"] = verdict.status
+    reply["warnings"] += verdict.warnings
+    if verdict.warnings:
+        reply["safety_warnings"] = list(verdict.warnings)
+    return Decision(reply) if result.dry_run else _written(result, reply, fresh, world)
+
+
+def _written(result: Result, reply: dict[str, Any], fresh: Ranges, world: World) -> Decision:
+    now, after = result.now, result.after
+    seq = world.next_seq
+    base = now.version.seq if now.version is not None and now.kind == "file" else 0
+    shown = merge_ranges([*carry_ranges(result.splices, result.shown), *fresh])
+    moved = without(carry_ranges(result.splices, result.moved), fresh)
+    size, mode, by = len(after.data), now.mode, result.type
+    # Of a file whose bytes must not be in the journal, neither the old nor the new ones get there.
+    lost, warnings = _uncaptured(result, world)
+    reply["warnings"] += warnings
+    event: Event
+    if result.to is not None:
+        if warnings:
+            message = f"{warnings[0]['message']} Rename it in a call of its own."
+            raise Refused("uncaptured", message, "split_call", path=result.path, why=lost)
+        event = FileMoved(now.path, result.to.path, after.blob, size, mode, base, by, now.inode)
+    else:
+        event = FileWritten(
+            now.path, after.blob, size, mode, base, by, now.inode, dialect=result.dialect, uncaptured=lost
+        )
+    blobs = [] if lost else [after.data]
+    return Decision(reply, [event, ReadServed(result.path, seq, shown, True, moved)], _writes(result, seq, lost), blobs)
+
+
+def _no_undo(result: Result) -> list[dict[str, str]]:
+    """The warning for a new file whose bytes the journal does not take."""
+    if result.now.kind != "missing" or not result.now.uncaptured:
+        return []
+    message = f"The journal keeps only the hash of {result.now.path} ({result.now.uncaptured}): there is no undo of it."
+    return [{"type": "uncaptured", "message": message}]
+
+
+def _uncaptured(result: Result, world: World) -> tuple[str, list[dict[str, str]]]:
+    """Why the journal is not to have the new bytes, "" where it has them; and a warning, where that is news.
+
+    A name that stands for secrets keeps its file out for good. Of other files it depends on what is in them now.
+    """
+    now = result.now
+    why = now.uncaptured
+    if now.kind != "missing" and not why and captured(now) is None:
+        why = (now.version.uncaptured if now.version is not None else "") or SECRET
+    if why and why not in (HOLDS_SECRET, PURGED):
+        return why, []
+    return withheld(result.path, result.after, world, None if why or now.kind == "missing" else result.splices)
+
+
+def withheld(
+    path: str, after: Text, world: World, splices: Sequence[Splice] | None = None
+) -> tuple[str, list[dict[str, str]]]:
+    """Why the journal must not keep a new text whose name says nothing, with a warning; "" where it may.
+
+    `splices` are what changed since a text that is kept, so that only that has to be looked at; None: all of it.
+    """
+    if world.history.purged(after.blob):
+        message = f"These bytes were purged from the journal; it keeps only the hash of {path}: there is no undo of it."
+        return PURGED, [{"type": "uncaptured", "message": message}]
+    if not world.settings.capture.scan_secrets:
+        return "", []
+    texts = [after.data] if splices is None else [b"\n".join(splice.lines) for splice in splices]
+    found = next((secret for text in texts if (secret := secret_scan.find(text)) is not None), None)
+    if found is None:
+        return "", []
+    message = (
+        f"{path} holds {found.kind}, so the journal keeps only its hash: this version cannot be brought back, and who "
+        "overwrites it has to say `allow_uncaptured`. Take the secret out, and replace it where it was issued."
+    )
+    return HOLDS_SECRET, [{"type": "uncaptured", "message": message}]
+
+
+def _writes(result: Result, seq: int, lost: str) -> list[Write]:
+    """What makes it so. A result under a new name is made there first, and then the old name goes."""
+    now, after, to = result.now, result.after, result.to
+    if to is None:
+        return [Put(seq, now.path, after.data, now.mode, now, after, bool(lost))]
+    if after.data == result.before.data:
+        return [Move(seq, now.path, to.path, now)]
+    return [Put(seq, to.path, after.data, now.mode, to, after), Remove(seq, now.path, now)]
+
+
+def _suspicious(result: Result, verdict: Verdict, rows: Sequence[str], world: World) -> Refused:
+    """The refusal of a suspicious result."""
+    now = result.now
+    found = list(verdict.warnings)
+    first = found[0]["message"].rstrip(".") + "."
+    more = f" And {len(found) - 1} more: see `safety_warnings`." if len(found) > 1 else ""
+    checks = world.settings.safety
+    if not any(getattr(checks, warning["type"]) == "reject" for warning in found):  # else it would be refused again
+        more += ' If it is right as it is, repeat the call with `safety_check: "warn"`.'
+    return Refused(
+        "safety_check_failed",
+        f"The result would break what was sound; {now.path} stays as it was. {first}{more}",
+        "fix_content",
+        path=now.path,
+        safety_status=SUSPICIOUS,
+        safety_warnings=found,
+        checkpoint="rolled_back",
+        diff=rows,
+        **news(world, now.path, result.lines),
+    )
+
+
+def _rolled_back(result: Result, verdict: Verdict, rows: Sequence[str], world: World) -> Decision:
+    """What follows from a suspicious result: nothing has been written, so the checkpoint is what is there."""
+    if result.dry_run:
+        raise _suspicious(result, verdict, rows, world)
+    now, refused = result.now, _suspicious(result, verdict, rows, world)
+    version = now.version.seq if now.version is not None else 0
+    why = ", ".join(dict.fromkeys(w["type"] for w in verdict.warnings))
+    events: list[Event] = [
+        CheckpointSaved(now.path, version),
+        CheckpointRolledBack(now.path, version, why),
+        EditRefused(result.tool, now.path, "safety_check_failed", why),
+    ]
+    return Decision(refused.reply(), events)
+
+
+def _told(result: Result, world: World, seq: int) -> tuple[dict[str, Any], Ranges]:
+    """The reply to a call that is not refused, as long as nothing is suspicious, and the lines that its diff shows."""
+    now, before, after = result.now, result.before, result.after
+    unchanged = result.same
+    if not unchanged:
+        LineHashes.of(before).carry(result.splices, after)
+    rows, fresh, cut = localised_diff(before, after, result.splices)
+    through = _valid_through(result)
+    reply: dict[str, Any] = {
+        "ok": True,
+        "message": _sentence(result, unchanged),
+        "path": result.path,
+        **({} if result.to is None else {"moved_from": now.path}),
+        "version": version_token(seq) if seq else None,
+        "sha256": after.blob.hex(),
+        "sizeBytes": len(after.data),
+        "writer_type": result.type,
+        "baseline_continuity": world.history.continuity(now.path, result.type),
+        "operations_applied": result.operations,
+        "lines_before": len(before),
+        "lines_after": len(after),
+        "net_lines": len(after) - len(before),
+        "changed": changed_ranges(result.splices),
+        "anchors_valid_through": through,
+        "must_refresh_from_line": through + 1,
+        "diff": rows,
+        "safety_status": CLEAN,
+        "warnings": [*result.warnings, *_no_undo(result)],
+        **result.fields,
+        **news(world, now.path, result.lines),
+    }
+    if cut:
+        reply["diff_truncated"] = True
+    if not result.splices and before.final_break != after.final_break and len(before):
+        reply["warnings"].append(_final_break(after))
+    if after.binary:
+        reply["warnings"].append(_binary(result.path))
+    reply["warnings"] += _echoed(result)
+    if unchanged:
+        reply["unchanged"] = True
+    if result.dry_run:
+        reply |= {"dry_run": True, "valid": True}
+    elif not unchanged:
+        reply["checkpoint"] = "committed"
+    return reply, fresh
+
+
+def _final_break(after: Text) -> dict[str, str]:
+    """The warning that no line differs, though the bytes do."""
+    done = "added" if after.final_break else "removed"
+    return {"type": "final_line_break", "message": f"Only the line break at the end of the file was {done}."}
+
+
+def _binary(path: str) -> dict[str, str]:
+    """The warning that this was the last edit of the file."""
+    message = (
+        f"{path} holds NUL bytes with this: text tools leave it alone from here on, and only an undo takes it back."
+    )
+    return {"type": "binary", "message": message}
+
+
+def _echoed(result: Result) -> list[dict[str, Any]]:
+    """The warning for the first new line that begins as a read shows lines, where none before it did.
+
+    It is written as it is sent: that may be what is meant. But more often it was copied along.
+    """
+    moved = looked_at = 0
+    for splice in result.splices:
+        for n, line in enumerate(splice.lines[: LOOKED_AT - looked_at]):
+            shown = _AS_SHOWN.match(line)
+            if shown is not None:
+                if any(_AS_SHOWN.match(old) for old in result.before.lines[splice.start : splice.stop]):
+                    return []
+                number = splice.start + moved + n + 1
+                prefix = shown[0].decode()
+                message = (
+                    f"Line {number} begins with {prefix!r}, as reads show a line; take it out if it was copied along."
+                )
+                return [{"type": "echoed_prefix", "message": message, "line": number}]
+        moved += len(splice.lines) - (splice.stop - splice.start)
+        looked_at += len(splice.lines)
+        if looked_at >= LOOKED_AT:
+            break
+    return []
+
+
+def _valid_through(result: Result) -> int:
+    """How many lines at the beginning are those that the caller knew."""
+    if result.base is not result.before or not result.splices:
+        return first_difference(result.base, result.after)
+    at = result.splices[0].start
+    most = min(len(result.base), len(result.after))
+    while at < most and result.base.lines[at] == result.after.lines[at]:
+        at += 1
+    return at
+
+
+def _sentence(result: Result, unchanged: bool) -> str:
+    done = f"{counted(result.operations, 'operation')} {'would be applied' if result.dry_run else 'applied'}"
+    lines = counted(len(result.after), "line")
+    net = f"{len(result.before)} → {lines}, net {len(result.after) - len(result.before):+d}"
+    if unchanged:
+        return f"{done} to {result.now.path}: nothing changed."
+    if result.now.kind == "missing":
+        return f"{done}: {result.now.path} {'would be' if result.dry_run else 'is'} new, {lines}."
+    if result.to is not None:
+        return f"{done}: {result.now.path} {'would be' if result.dry_run else 'is'} {result.path}, {net}."
+    return f"{done} to {result.now.path}: {net}."

@@ -1,0 +1,257 @@
+"""Refusals because of what others wrote: the code's own reason, who did what when, and the lines as they are now.
+
+What a refusal shows counts as shown: a caller that still means its call can say so again, on what is there now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from quire_daemon.core.decision import Decision, FileNow, World
+from quire_daemon.tools.edit.basis import Basis, both_hashes, current_version
+from quire_daemon.tools.edit.diff_preview import lines_around, localised_diff
+from quire_daemon.tools.edit.overlap import CONFLICTING, NONE, TOUCHING, Lines
+from quire_daemon.tools.edit.preconditions import shown_as
+from quire_daemon.tools.edit.rebase import Conflict
+from quire_daemon.tools.recent_changes import MOST_ENTRIES, changes_told, news, rest
+from quire_journal.history.points import to_the_second
+from quire_journal.model.events import EditRefused, Event, ReadServed
+from quire_journal.model.ids import version_token
+from quire_journal.model.line_ranges import Ranges, merge_ranges, ranges_of, without
+from quire_journal.model.phrasing import capitalised
+from quire_journal.model.refusals import Refused
+from quire_journal.text.line_diff import changed_ranges, diff
+from quire_journal.text.line_hash import LineHashes, line_id
+from quire_journal.text.splice import Splice, apply, carry_ranges
+from quire_journal.text.text import Text, shown
+from quire_journal.views.files import Version
+
+MOST_LINES: Final = 40
+"""Lines that a refusal shows."""
+
+MOST_LIKE: Final = 2
+"""Lines with the ID of a reference whose line has another that a refusal shows."""
+
+MOST_ANCHORS: Final = 5
+"""Of missing ones, named in the message."""
+
+MOST_OF_ANCHOR: Final = 40
+"""Characters of one: a caller may have sent anything."""
+
+
+class Stale(msgspec.Struct, frozen=True):
+    """A refusal because of what others wrote, before it is put into words."""
+
+    tool: str
+    code: str
+    basis: Basis
+    now: FileNow
+    needs: Ranges | None  # lines of the base that the call is about, and gaps into which it inserts; None: all of them
+    conflict: Conflict | None = None
+    more: dict[str, Any] | None = None  # fields of the tool's own
+    missing: Sequence[str] = ()  # anchors of the call that name no line of the file any more
+    touches: str = ""  # what was done since means for these lines; "": what the versions since the base tell
+
+
+def refuse_stale(stale: Stale, world: World, dry_run: bool) -> Decision:
+    """The refusal, and the records that it leaves: that it happened, and which lines the caller was shown."""
+    basis, now = stale.basis, stale.now
+    others = basis.others or tuple(world.history.versions(now.path, after=basis.version.seq if basis.version else 0))
+    lines = _lines(basis, now, stale.needs)
+    told = changes_told(world.history, now.path, others, lines)
+    overall = diff(basis.text, basis.now)
+    touches = stale.touches or basis.touched(stale.needs)
+    rows, ranges = _lines_now(basis, overall, stale.needs)
+    preview, _, cut = localised_diff(basis.text, basis.now, overall, MOST_LINES)
+    details: dict[str, Any] = {
+        "path": now.path,
+        "reason": "changed",
+        **_versions(basis, now),
+        **(both_hashes(basis.stated_sha256, basis.now.blob.hex()) if basis.stated_sha256 else {}),
+        "changes": told,
+        **rest("more_changes", others),
+        "touches": touches,
+        "changed": changed_ranges(overall),
+        "lines": rows,
+        "diff": preview,
+        **({"diff_truncated": True} if cut else {}),
+        **({"missing": list(stale.missing)} if stale.missing else {}),
+        **(stale.more or {}),
+        **news(world, now.path, lines),
+    }
+    if stale.conflict is not None:
+        details["conflict"] = _three_ways(stale.conflict)
+    message = _sentence(basis, now, others, overall, touches)
+    if stale.missing:
+        more = len(stale.missing) - MOST_ANCHORS
+        named = ", ".join(repr(anchor[:MOST_OF_ANCHOR]) for anchor in stale.missing[:MOST_ANCHORS])
+        message += f" No line has the hash {named} now." if more <= 0 else f" No line has {named} and {more} more now."
+    refused = Refused(stale.code, message, "re-read_file", **details)
+    return _decided(refused, EditRefused(stale.tool, now.path, stale.code, touches), basis, now, ranges, dry_run)
+
+
+def refuse_mismatch(
+    refused: Refused,
+    basis: Basis,
+    now: FileNow,
+    world: World,
+    dry_run: bool,
+    conflict: Conflict | None = None,
+    about: Ranges | None = None,
+) -> Decision:
+    """The refusal because lines that the call names (`mismatched_lines`) are not those that its caller was shown.
+
+    Its message has the lines that stand there now, those that the named ones have become, and those that have their
+    IDs, behind `>>>` with fresh references; the caller is thereby shown them. `about`: the lines of the whole call,
+    where more is known than those. Raises `Refused` when there never were such lines.
+    """
+    named = [line - 1 for line in refused.details["mismatched_lines"]]
+    if beyond := [line + 1 for line in named if line >= max(len(basis.text), len(basis.now))]:
+        message = f"There is no line {beyond[0]}; {now.path} has {len(basis.now)}."
+        details = {"path": now.path, "lines_beyond": beyond, "line_count": len(basis.now), **current_version(now)}
+        raise Refused("line_out_of_range", message, "re-read_file", **details)
+    needs = ranges_of(line for line in named if line < len(basis.text))
+    hashes = LineHashes.of(basis.now)
+    marked = {min(line, len(basis.now) - 1) for line in named} if len(basis.now) else set()
+    marked |= {line for a, b in basis.carried(needs) for line in range(a, b)}
+    marked |= _like(basis.now, refused.details.get("mismatched", ()))
+    lines, ranges = lines_around(basis.now, [(line, line + 1) for line in sorted(marked)], MOST_LINES)
+    refused.message += " The lines as they are now:\n" + "\n".join(
+        f"{'>>>' if line in marked else '   '} {hashes.reference(line)}" for line in lines
+    )
+    lines_of_call = _lines(basis, now, needs if about is None else about)
+    refused.details |= {
+        "lines": [hashes.reference(line) for line in lines],
+        **_versions(basis, now),
+        "changes": changes_told(world.history, now.path, basis.others, lines_of_call),
+        **rest("more_changes", basis.others),
+        **({} if conflict is None else {"conflict": _three_ways(conflict)}),
+        **news(world, now.path, lines_of_call),
+    }
+    return _decided(refused, EditRefused("hashline_edit", now.path, refused.code, ""), basis, now, ranges, dry_run)
+
+
+def _like(text: Text, references: Sequence[str]) -> set[int]:
+    """The lines that have the IDs of these references, the nearest ones to each number: for the caller to look at."""
+    wanted = [(int(number), name) for number, _, name in (r.partition("#") for r in references[:MOST_LINES])]
+    found: dict[str, list[int]] = {name: [] for _, name in wanted}
+    for line, content in enumerate(text.lines if found else ()):
+        if (name := line_id(content)) in found:
+            found[name].append(line)
+    near = (sorted(found[name], key=lambda line: abs(line + 1 - number))[:MOST_LIKE] for number, name in wanted)
+    return {line for lines in near for line in lines}
+
+
+def refuse_unseen(
+    tool: str, code: str, basis: Basis, now: FileNow, lines: Sequence[int], about: Ranges, world: World, dry_run: bool
+) -> Decision:
+    """The refusal because lines (0-based, of the base) that the call names may be the work of others, unseen so far.
+
+    It shows them, as they are now: a caller that still means them can say so again. `about`: the lines of the call.
+    """
+    needs = ranges_of(lines)
+    rows, ranges = _lines_now(basis, diff(basis.text, basis.now) if basis.behind else (), needs)
+    first = version_token(basis.since)
+    message = (
+        f"{_named(needs)} of {now.path} {'was' if len(lines) == 1 else 'were'} never shown to you under that number, "
+        f"and others changed the file after {first}, which you know. See `lines`, and call again if these are the "
+        "ones that you mean."
+    )
+    details: dict[str, Any] = {
+        "path": now.path,
+        "reason": "unseen",
+        **_versions(basis, now),
+        "lines": rows,
+        **news(world, now.path, _lines(basis, now, about)),
+    }
+    refused = Refused(code, message, "check_lines", **details)
+    return _decided(refused, EditRefused(tool, now.path, code, "unseen"), basis, now, ranges, dry_run)
+
+
+def _decided(
+    refused: Refused, event: EditRefused, basis: Basis, now: FileNow, ranges: Ranges, dry_run: bool
+) -> Decision:
+    """The refusal, with the records that it leaves: that it happened, and that the caller was shown `ranges`, too."""
+    reply = refused.reply()
+    events: list[Event] = [event]
+    if dry_run:
+        reply |= {"dry_run": True, "valid": False}
+        events.clear()  # what was shown was shown, though
+    head = shown_as(now)
+    if head is not None:
+        seen, moved = merge_ranges([*basis.still_shown, *ranges]), without(basis.still_moved, ranges)
+        events.append(ReadServed(now.path, head.seq, seen, True, moved))
+    return Decision(reply, events)
+
+
+def _lines(basis: Basis, now: FileNow, needs: Ranges | None) -> Lines:
+    """Lines of the base, which is the file as it is for a caller that has none."""
+    return Lines(needs, basis.version or now.version)
+
+
+def _versions(basis: Basis, now: FileNow) -> dict[str, str]:
+    """What the caller knows, and what is there."""
+    base = {"base": version_token(basis.version.seq)} if basis.version else {}
+    return {**base, **current_version(now), "sha256": basis.now.blob.hex()}
+
+
+def _named(ranges: Ranges) -> str:
+    """Lines as a sentence begins with them."""
+    said = ", ".join(_span({"start": start + 1, "end": stop}) for start, stop in ranges[:MOST_ENTRIES])
+    said += ", …" if len(ranges) > MOST_ENTRIES else ""
+    return capitalised(said)
+
+
+def _lines_now(basis: Basis, overall: Sequence[Splice], needs: Ranges | None) -> tuple[list[str], Ranges]:
+    """The lines that the call was about, as they are now, and those that were changed, as far as there is room."""
+    beside = [(a, b) if a < b else (max(a - 1, 0), min(b + 1, len(basis.text))) for a, b in needs or ()]
+    needed, _ = lines_around(basis.now, carry_ranges(overall, merge_ranges(beside)), MOST_LINES)
+    changed = [(r["start"] - 1, max(r["end"], r["start"])) for r in changed_ranges(overall)]
+    wanted = [line for line in lines_around(basis.now, changed, MOST_LINES)[0] if line not in {*needed}]
+    shown_now = sorted([*needed, *wanted[: MOST_LINES - len(needed)]])
+    hashes = LineHashes.of(basis.now)
+    return [hashes.row(line) for line in shown_now], ranges_of(shown_now)
+
+
+def _sentence(basis: Basis, now: FileNow, others: Sequence[Version], overall: Sequence[Splice], touches: str) -> str:
+    base = f"since {version_token(basis.version.seq)}" if basis.version else "since you read it"
+    last = others[-1] if others else None
+    by = "" if last is None else f", last by {basis.history.named(last.writer)} at {to_the_second(last.at_ns)}"
+    where = ", ".join(_span(r) for r in changed_ranges(overall)[:MOST_ENTRIES])
+    meaning = {
+        NONE: "away from the lines of this call",
+        TOUCHING: "right beside the lines of this call",
+        CONFLICTING: "and with them lines of this call",
+    }[touches]
+    lines = f" ({where or 'no lines'}, {meaning})" if overall else ""
+    return f"{now.path} was changed {base}{by}{lines}."
+
+
+def _span(changed: dict[str, int]) -> str:
+    start, end = changed["start"], changed["end"]
+    if end < start:
+        return f"lines removed before line {start}"
+    return f"line {start}" if start == end else f"lines {start}-{end}"
+
+
+def _three_ways(conflict: Conflict) -> dict[str, list[str]]:
+    """The first conflict: the lines as they were, as they are now, and as the caller would have them."""
+    mine, theirs, before = conflict.mine, conflict.theirs, conflict.base
+    start, stop = min(mine.start, theirs.start), max(mine.stop, theirs.stop)
+    region = Text(False, before.lines[start:stop], before.breaks[start:stop])
+    return {
+        "base": _as_shown(region.lines),
+        "theirs": _as_shown(apply(region, [_moved(theirs, start)]).lines),
+        "yours": _as_shown(apply(region, [_moved(mine, start)]).lines),
+    }
+
+
+def _moved(s: Splice, by: int) -> Splice:
+    return Splice(s.start - by, s.stop - by, s.lines)
+
+
+def _as_shown(lines: Iterable[bytes]) -> list[str]:
+    return [shown(line) for line in lines]

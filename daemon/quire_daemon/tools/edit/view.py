@@ -1,0 +1,42 @@
+"""To view a path, as agents with a text editor do: the lines of a file with their numbers, or what is in a folder."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from quire_daemon.core.decision import Decision, FileNow, Tool, World
+from quire_daemon.tools import read
+from quire_daemon.tools.read import ReadParams
+from quire_journal.model.phrasing import counted
+from quire_journal.model.refusals import Refused
+
+
+def decide(params: ReadParams, world: World) -> Decision:
+    """As `read_file`; of a folder `lines` are paths, those of folders with "/" behind. Raises `Refused`."""
+    now = world.files[params.path]
+    return _folder(params, now) if now.kind == "folder" else read.decide(params, world)
+
+
+def _folder(params: ReadParams, now: FileNow) -> Decision:
+    if params.start_line is not None:
+        message = f"view_range: {now.path} is a folder, which has no lines; view it without a range."
+        raise Refused("schema_invalid", message, argument="view_range")
+    reply: dict[str, Any] = {
+        "ok": True,
+        "message": _sentence(now),
+        "path": now.path,
+        "lines": list(now.inside),
+        "truncated": now.inside_cut,
+    }
+    return Decision(reply)
+
+
+def _sentence(now: FileNow) -> str:
+    many = counted(len(now.inside), "name")
+    if now.inside_cut:
+        return f"{now.path} is a folder: {many} in it, and there are more; view the folders in it one by one."
+    return f"{now.path} is a folder: {many}, two levels deep, without hidden ones."
+
+
+VIEW_TOOL: Final = Tool("view", ReadParams, lambda params: (params.path,), decide, journals=True)
+"""Not a tool of its own: `text_editor` hands its command `view` to it."""

@@ -1,0 +1,1 @@
+"""History tools: log, show, diff, blame, why and the tree at a point."""

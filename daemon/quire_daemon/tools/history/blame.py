@@ -1,0 +1,176 @@
+"""`blame`: which record wrote each line of a file, by whom, in which turn, and when. Read-only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from quire_daemon.core.decision import Decision, FileNow, Tool, World
+from quire_daemon.tools.edit.preconditions import require_file, require_size
+from quire_daemon.tools.history.filters import nobody_warned, writer_filter
+from quire_daemon.tools.read import file_then, fitting
+from quire_daemon.tools.recent_changes import news
+from quire_journal.history.history import History
+from quire_journal.history.line_blame import Blame, blame
+from quire_journal.history.missing_bytes import missing
+from quire_journal.history.points import parse_point, rfc3339
+from quire_journal.model.ids import version_token
+from quire_journal.model.phrasing import capitalised, counted
+from quire_journal.model.refusals import Refused
+from quire_journal.storage.blobs.blobs import NotHeld
+from quire_journal.text.text import shown
+from quire_journal.views.files import Version, standing
+
+MOST_LINES: Final = 10_000
+"""Lines in one reply: each of them names its writer."""
+
+
+class BlameParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `blame`. Lines are 1-based and inclusive, and clamped to the file."""
+
+    path: str
+    at: str | None = None  # a point; now
+    start_line: int = 1
+    end_line: int | None = None
+    writer: str = ""  # only lines of an agent's name, `name/session`, `user`, `w3`, or `outside`
+
+
+def decide(params: BlameParams, world: World) -> Decision:
+    """The reply: `lines` of `{line, seq, version, writer, turn, at, evidence, text}`, and the same as `runs`.
+
+    A run is `{start, end, …}`: neighbours of one version. With a `writer`, the others' are left out. `gaps`
+    says beyond which version nothing is known, `names` what the file was called. `truncated` and `next_line` as in
+    `read_file`.
+    """
+    path, version = _asked(params, world.files[params.path], world)
+    require_text(path, version, world)
+    found = blame(world.history, path, version)
+    start, stop, cut = _slice(params, found, world.settings.limits.reply_bytes)
+    told = _told(found, start, stop, params.writer, world.history)
+    reply = {
+        "ok": True,
+        "message": _sentence(found, path, start, stop, cut, params.writer, len(told["lines"])),
+        "path": path,
+        "version": version_token(version.seq),
+        "sha256": version.blob.hex(),
+        "lineCount": len(found.text),
+        "startLine": start + 1,
+        "endLine": stop,
+        **told,
+        "names": list(found.names),
+        "gaps": _gaps(found),
+        "truncated": cut,
+    }
+    if cut:
+        reply["next_line"] = stop + 1
+    if not told["lines"]:
+        reply |= nobody_warned(params.writer, world.history)
+    return Decision({**reply, **news(world, path)})
+
+
+def _asked(params: BlameParams, now: FileNow, world: World) -> tuple[str, Version]:
+    """The file and the version that are asked about. Raises `Refused` for what is no file with lines."""
+    history = world.history
+    if params.at is not None:
+        return file_then(now, parse_point(params.at, history, "at"), params.at, history)
+    require_file(now, world)
+    version = standing(history.file(now.path))
+    if version is None:
+        raise Refused("not_found", f"The journal knows no file {now.path}.", "check_path", path=now.path)
+    return now.path, version
+
+
+def require_text(path: str, version: Version, world: World) -> None:
+    """Refuse what is too large, not to be had, or binary."""
+    require_size(path, version.size, world)
+    try:
+        if version.uncaptured:
+            raise NotHeld(version.blob)
+        text = world.history.text_of(version.blob)
+    except NotHeld:
+        lost = missing(world.history, version)
+        message = f"The bytes of {path} in {version_token(version.seq)} are not in the journal: {lost.told}."
+        raise Refused("uncaptured", message, path=path, why=lost.why) from None
+    if text.binary:
+        raise Refused("binary_file", f"{path} holds NUL bytes; it has no lines to blame.", path=path)
+
+
+def _slice(params: BlameParams, found: Blame, limit: int) -> tuple[int, int, bool]:
+    """(first line, behind the last, whether more was asked for than fits one reply); at least one line."""
+    lines = found.text.lines
+    start = min(max(params.start_line, 1) - 1, len(lines))
+    asked = len(lines) if params.end_line is None else max(min(params.end_line, len(lines)), start)
+    stop = start + fitting(lines[start : min(asked, start + MOST_LINES)], limit)
+    return start, stop, stop < asked
+
+
+def _told(found: Blame, start: int, stop: int, whose: str, history: History) -> dict[str, Any]:
+    """`lines` and `runs`, of everyone or of whoever is called `whose`; and `lossy` where a line is not UTF-8."""
+    fits = writer_filter(whose, history)
+    by_seq = {version.seq: version for version in found.origins[start:stop]}
+    origins = {seq: _origin(version, history) for seq, version in by_seq.items()}
+    lines: list[dict[str, Any]] = []
+    runs: list[dict[str, Any]] = []
+    for first, end in _runs(found.origins, start, stop):
+        if not fits(found.origins[first].writer):
+            continue
+        origin = origins[found.origins[first].seq]
+        runs.append({"start": first + 1, "end": end, **origin})
+        texts = enumerate(found.text.lines[first:end], first + 1)
+        lines += [{"line": number, **origin, "text": shown(line)} for number, line in texts]
+    told: dict[str, Any] = {"lines": lines, "runs": runs}
+    if found.text.lossy and any("\ufffd" in line["text"] for line in lines):
+        told["lossy"] = True
+    return told
+
+
+def _origin(version: Version, history: History) -> dict[str, Any]:
+    """The record that wrote a line, as replies name it; `how`: undo, redo, rollback or restore brought it back."""
+    writer = history.writer_json(version.writer, version.type)
+    origin: dict[str, Any] = {
+        "seq": version.seq,
+        "version": version_token(version.seq),
+        "writer": writer,
+        "turn": writer["turn"],
+        "at": rfc3339(version.at_ns),
+    }
+    undoing = history.undoing(version.batch) if version.type == "undo" else None
+    if undoing is not None:
+        origin["how"] = undoing.how
+    return {**origin, "evidence": version.evidence} if version.evidence else origin
+
+
+def _runs(origins: Sequence[Version], start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Neighbouring lines of one version, half-open."""
+    first = start
+    for number in range(start + 1, stop + 1):
+        if number == stop or origins[number].seq != origins[first].seq:
+            yield first, number
+            first = number
+
+
+def _gaps(found: Blame) -> list[dict[str, Any]]:
+    gap = found.gap
+    if gap is None:
+        return []
+    return [{"version": version_token(gap.seq), "why": gap.why, "attributed_to": version_token(gap.after)}]
+
+
+def _sentence(found: Blame, path: str, start: int, stop: int, cut: bool, whose: str, fitting: int) -> str:
+    if start == stop:
+        return f"No lines of {path}, which has {len(found.text)}."
+    lines = f"lines {start + 1}-{stop} of {len(found.text)} of {path}"
+    wrote = len({version.seq for version in found.origins[start:stop]})
+    said = f"{capitalised(lines)} come from {counted(wrote, 'version')}"
+    if whose:
+        said = f"Of {lines}, {whose[:80]} wrote {fitting or 'none'}"
+    if found.gap is not None:
+        said += f"; beyond {version_token(found.gap.after)} nothing is known ({found.gap.why})"
+    return f"{said}; more from line {stop + 1} on." if cut else f"{said}."
+
+
+BLAME_TOOL: Final = Tool(
+    "blame", BlameParams, lambda params: (params.path,), decide, catch_up=True, of_tree=True, long=True
+)

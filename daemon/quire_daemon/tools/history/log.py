@@ -1,0 +1,310 @@
+"""`log` and `since`: which records there are. Read-only; one call looks at a bounded number of records.
+
+A cursor is a position between records, with the mark of the journal it belongs to. `log` pages with it in either
+direction, `since` forward only; a call that has worked enough (`log_pages`) gives the cursor to go on from, whether it
+found anything or not, so a rare match costs several short calls and never a long one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, Literal
+
+import msgspec
+
+from quire_daemon.core.arguments import require_in_bounds
+from quire_daemon.core.decision import Decision, Tool, World, no_paths
+from quire_daemon.tools.history.diff import ENTRIES
+from quire_daemon.tools.history.filters import (
+    BURST_KINDS,
+    VERSION_KINDS,
+    Filter,
+    named_burst,
+    named_kinds,
+    nobody_warned,
+    path_filter,
+)
+from quire_daemon.tools.history.pages import Page, Wish, page
+from quire_journal.history.history import History
+from quire_journal.history.points import parse_point, rfc3339
+from quire_journal.model.events import REGULAR
+from quire_journal.model.ids import version_token
+from quire_journal.model.phrasing import counted
+from quire_journal.model.records import Record
+from quire_journal.model.refusals import Refused
+
+MAX_LIMIT: Final = 1000
+"""Records in one reply."""
+
+MOST_UNDONE: Final = 20
+"""Batches that a record of a file lists, where it takes changes back; the record of the undo itself lists all."""
+
+_CURSOR: Final = re.compile(r"c(\d{1,19})\.([0-9a-f]{1,16})", re.ASCII)
+_MORE_FIELDS: Final = (
+    "to",
+    "name",
+    "cursor",
+    "note",
+    "tool",
+    "code",
+    "why",
+    "kept",
+    "undone",
+    "how",
+    "reason",
+    "seqs",
+    "lease",
+    "strength",
+    "burst",
+    "label",
+    "form",
+    "outside",
+    "command",
+    "worktree",
+    "exit_code",
+    "head_before",
+    "head_after",
+)
+
+
+class LogParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `log`."""
+
+    path: str = ""  # a file, a folder, or a glob
+    writer: str = ""  # an agent's name, `name/session`, `user`, `w3`, or `outside`
+    agent: str = ""
+    agent_session: str = ""
+    turn: str = ""
+    kind: str | list[str] = ""
+    since: str = ""  # a point: records after it
+    until: str = ""  # a point: records up to it
+    burst: int | str | None = None  # its number: what belongs to it, its beginning and its end
+    contains: str = ""  # in the bytes of the version
+    text_changed: str = ""  # more or fewer occurrences of it than in the version before
+    patch: bool = False  # with the difference to the version before
+    stat: bool = False  # with how many lines came and went
+    limit: int = 50
+    order: Literal["newest", "oldest"] = "newest"
+    cursor: str | None = None
+
+
+class SinceParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `since`. `wait_ms` is the app's: it asks again when something has happened."""
+
+    cursor: str | None = None  # of an earlier reply; a point does, too
+    path: str = ""
+    writer: str = ""
+    kind: str | list[str] = ""
+    limit: int = 200
+    wait_ms: int = 0
+
+    def __post_init__(self) -> None:
+        if self.wait_ms < 0:
+            raise ValueError("`wait_ms` must not be negative")
+
+
+# ── a record as replies show it ──────────────────────────────────────────────
+
+
+def record_json(record: Record, history: History) -> dict[str, Any]:
+    """A record as callers see it: `{seq, at, kind, path, version, sha256, base, batch, writer, evidence}` and more.
+
+    What the kind has besides (`to` of a move, `name` of a checkpoint, `why`) stands under its own name. `entry` says of
+    a link or an empty folder that it is one. A write that
+    did not happen has `abandoned: true`; one that takes changes back says so, as the record of that does: `how` is
+    undo, redo, rollback or restore, `undone` are the batches (`undone_more`: how many besides).
+    """
+    event = record.event()
+    path = getattr(event, "path", None)
+    blob = getattr(event, "blob", b"")
+    base = getattr(event, "base", 0)
+    shown: dict[str, Any] = {
+        "seq": record.seq,
+        "at": rfc3339(record.at_ns),
+        "kind": record.kind,
+        "path": path,
+        "version": version_token(record.seq) if record.kind in VERSION_KINDS else None,
+        "sha256": blob.hex() if blob else None,
+        "base": version_token(base) if base else None,
+        "batch": record.batch,
+        "writer": history.writer_json(record.writer, writer_type(record)),
+        "evidence": getattr(event, "evidence", None),
+    }
+    shown.update({name: getattr(event, name) for name in _MORE_FIELDS if hasattr(event, name)})
+    if (entry := getattr(event, "entry", REGULAR)) != REGULAR:
+        shown["entry"] = ENTRIES[entry]
+    if writer_type(record) == "undo":
+        shown |= _undoing_json(record.batch, history)
+    if hint := getattr(event, "hint", ""):
+        shown["hint"] = hint
+    for name in ("started", "ended"):
+        at_ns = getattr(event, f"{name}_ns", 0)
+        if at_ns:
+            shown[f"{name}_at"] = rfc3339(at_ns)
+    if path is not None and record.kind in VERSION_KINDS and history.version(path, record.seq) is None:
+        shown["abandoned"] = True
+    return shown
+
+
+def _undoing_json(batch: int, history: History) -> dict[str, Any]:
+    undoing = history.undoing(batch)
+    if undoing is None:
+        return {}
+    more = len(undoing.undone) - MOST_UNDONE
+    told: dict[str, Any] = {"how": undoing.how, "undone": undoing.undone[:MOST_UNDONE]}
+    return told | {"undone_more": more} if more > 0 else told
+
+
+def writer_type(record: Record) -> str:
+    """`edit`, `write_file`, `outside` or `undo`; "" for a record that writes no file."""
+    if record.kind not in VERSION_KINDS:
+        return ""
+    by: str = getattr(record.event(), "by", "outside")
+    return by
+
+
+# ── cursors ──────────────────────────────────────────────────────────────────
+
+
+def cursor_at(seq: int, world: World) -> str:
+    """The cursor behind record `seq`."""
+    return f"c{seq}.{world.first_event_ns:x}"
+
+
+def _parse_cursor(cursor: str, world: World) -> int | None:
+    """The seq in a cursor of this journal; None for one of another. Raises `Refused` for what is not a cursor."""
+    found = _CURSOR.fullmatch(cursor)
+    if found is None:
+        raise Refused("schema_invalid", f"cursor: {cursor!r} is not a cursor of an earlier reply.", argument="cursor")
+    seq, journal = int(found[1]), int(found[2], 16)
+    # A cursor from before the first record carries no mark yet, and is right in every journal that begins after it.
+    ours = journal == world.first_event_ns or (journal == 0 and seq == 0)
+    return seq if ours and seq <= world.history.head() else None
+
+
+# ── log ──────────────────────────────────────────────────────────────────────
+
+
+def _filter(params: LogParams | SinceParams, history: History) -> Filter:
+    """What the arguments ask of a record. Raises `Refused`."""
+    kinds = named_kinds(params.kind)
+    path = path_filter(params.path, history) if params.path else None
+    if isinstance(params, SinceParams):
+        return Filter(history, kinds, params.writer, path=path)
+    burst = 0 if params.burst is None else named_burst(params.burst, history)
+    if burst and not params.kind:
+        kinds |= BURST_KINDS
+    return Filter(history, kinds, params.writer, params.agent, params.agent_session, params.turn, path, burst)
+
+
+def _within_burst(number: int, after: int, upto: int, history: History) -> tuple[int, int]:
+    """The bounds, no wider than the burst."""
+    burst = history.burst(number)
+    ended = burst.ended if burst is not None else 0
+    return max(after, number - 1), min(upto, ended) if ended else upto
+
+
+def decide_log(params: LogParams, world: World) -> Decision:
+    """The reply: `records` and `next`, the cursor of the next page or None.
+
+    `capturing`, where it stands: the first capture of the tree is not over, so that a file may be missing only as yet.
+    """
+    require_in_bounds("limit", params.limit, MAX_LIMIT)
+    history = world.history
+    after: int = parse_point(params.since, history, "since") if params.since else 0
+    upto: int = parse_point(params.until, history, "until") if params.until else history.head()
+    if params.cursor is not None:
+        at = _parse_cursor(params.cursor, world)
+        if at is None:
+            raise Refused("schema_invalid", "cursor: it belongs to another journal; begin anew.", argument="cursor")
+        after, upto = (after, min(upto, at)) if params.order == "newest" else (max(after, at), upto)
+    keep = _filter(params, history)
+    if params.burst is not None:
+        after, upto = _within_burst(keep.burst, after, upto, history)
+    wish = Wish(
+        keep,
+        params.path,
+        after,
+        upto,
+        params.order == "newest",
+        params.limit,
+        params.contains.encode(),
+        params.text_changed.encode(),
+        params.patch,
+        params.stat,
+        world.settings.limits.reply_bytes,
+    )
+    found = page(wish, history)
+    following = None
+    if found.more and found.looked_to is not None:
+        following = cursor_at(found.looked_to - 1 if params.order == "newest" else found.looked_to, world)
+    return Decision(
+        {
+            "ok": True,
+            "message": _counted(len(found.found), found.more),
+            "records": [{**record_json(entry.record, history), **entry.told} for entry in found.found],
+            "next": following,
+            **({"capturing": True} if history.first_scan() is None else {}),
+            **({} if found.found or found.more else nobody_warned(params.writer, history)),
+        }
+    )
+
+
+def _counted(found: int, more: bool) -> str:
+    many = counted(found, "record")
+    return f"{many}; `next` leads on." if more else f"{many}."
+
+
+# ── since ────────────────────────────────────────────────────────────────────
+
+
+def decide_since(params: SinceParams, world: World) -> Decision:
+    """The reply: `records` in order, `cursor` to ask with next, `more` (ask at once) and `fresh`.
+
+    `fresh` means that the cursor is of no use (another journal, or records behind it are gone): the listing then
+    begins at the oldest record that is kept. Without a cursor: the cursor of now and no records.
+    """
+    require_in_bounds("limit", params.limit, MAX_LIMIT)
+    history = world.history
+    keep = _filter(params, history)
+    head = history.head()
+    if params.cursor is None:
+        return _since_reply(world, params, Page([], None, more=False), head, fresh=False)
+    after, fresh = _after(params.cursor, world)
+    found = page(Wish(keep, params.path, after, head, newest_first=False, limit=params.limit), history)
+    end = head if not found.more else found.looked_to if found.looked_to is not None else after
+    return _since_reply(world, params, found, end, fresh)
+
+
+def _after(cursor: str, world: World) -> tuple[int, bool]:
+    """(the record to go on behind, whether that is not what the cursor says)."""
+    history = world.history
+    at = _parse_cursor(cursor, world) if _CURSOR.fullmatch(cursor) else parse_point(cursor, history, "cursor")
+    if at is None:
+        return 0, True
+    following = next(history.records(after=at), None)
+    gone = following is not None and following.seq != at + 1
+    return (0, True) if gone else (at, False)
+
+
+def _since_reply(world: World, params: SinceParams, found: Page, end: int, fresh: bool) -> Decision:
+    many = len(found.found)
+    return Decision(
+        {
+            "ok": True,
+            "message": f"{counted(many, 'record')}{', from the beginning' if fresh else ''}.",
+            "records": [record_json(entry.record, world.history) for entry in found.found],
+            "cursor": cursor_at(end, world),
+            "more": found.more,
+            "fresh": fresh,
+            **({} if many or found.more else nobody_warned(params.writer, world.history)),
+        }
+    )
+
+
+LOG_TOOL: Final = Tool(
+    "log", LogParams, no_paths, decide_log, catch_up=True, of_tree=True, long=True, all_noted=True, asks=("path",)
+)
+SINCE_TOOL: Final = Tool(
+    "since", SinceParams, no_paths, decide_since, catch_up=True, of_tree=True, all_noted=True, asks=("path",)
+)

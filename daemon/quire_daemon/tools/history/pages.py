@@ -1,0 +1,223 @@
+"""A page of the log: the records that are asked for, found by the indexes, within a bound of work.
+
+Three ways lead to records. Those of a few paths stand in the versions table, path by path, and are merged. Those of a
+writer, an agent session, a turn or a kind are found by the terms view. Whatever else is asked of a record is asked of
+the record itself. A page ends when it is full or when its work is used up, whatever it has found by then; it says how
+far it came, so that the next goes on there. Work is counted, not timed: one unit is about a hundredth of a
+millisecond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from quire_daemon.tools.history.diff import Room, before, difference, lines_counted
+from quire_daemon.tools.history.filters import SHOWN_KINDS, VERSION_KINDS, Filter, common_part, single_path
+from quire_journal.history.history import History
+from quire_journal.model.events import FOLDER, REGULAR, path_after
+from quire_journal.model.records import Record
+from quire_journal.storage.blobs.blobs import BlobCache, NotHeld
+from quire_journal.views.files import Version
+from quire_journal.views.term_index import BLOCK
+
+WORK: Final = 1000
+"""Units that one page may take."""
+
+RECORD_WORK: Final = 0.5
+"""To look at a record."""
+
+STEP_WORK: Final = 0.1
+"""To go to the next block of the log, or to the next version of a path."""
+
+TEXT_WORK: Final = 12
+"""To get the bytes of a version; and one more for every `BYTES_OF_WORK`."""
+
+BYTES_OF_WORK: Final = 4096
+
+DIFFERENCE_WORK: Final = 40
+"""To compare two texts line by line."""
+
+NEAR_BYTES: Final = 4 << 20
+"""Bytes that are kept at hand while versions are searched: the next one is most likely made from one of them."""
+
+MOST_PATHS: Final = 400
+"""Paths whose versions are merged. Of more, the log is looked through."""
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """What is to be found, where, and what is to be told of each record."""
+
+    keep: Filter
+    path: str  # as the caller gave it
+    after: int
+    upto: int
+    newest_first: bool
+    limit: int
+    contains: bytes = b""  # in the bytes of the version
+    text_changed: bytes = b""  # that occurs more or less often than in the version before
+    patch: bool = False
+    stat: bool = False
+    patch_bytes: int = 0
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A record that is listed, and what is told of it beside itself."""
+
+    record: Record
+    told: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class Page(msgspec.Struct, frozen=True):
+    """What one call found. `looked_to` is the last record that was looked at, `more` whether others may lie behind."""
+
+    found: list[Found]
+    looked_to: int | None
+    more: bool
+
+
+def page(wish: Wish, history: History) -> Page:
+    """The next records, in order."""
+    found: list[Found] = []
+    looked_to: int | None = None
+    looking = _Looking(wish, history)
+    for reached, seqs in _steps(wish, history):
+        looking.left -= STEP_WORK
+        for seq in seqs:
+            if looking.left <= 0 or len(found) == wish.limit:
+                return Page(found, looked_to, more=True)
+            entry = looking.at(seq)
+            if looking.full:
+                return Page(found, looked_to, more=True)
+            looked_to = seq
+            if entry is not None:
+                found.append(entry)
+        looked_to = reached
+        if looking.left <= 0:
+            return Page(found, looked_to, more=True)
+    return Page(found, looked_to, more=False)
+
+
+# ── which records to look at ─────────────────────────────────────────────────
+
+
+def _steps(wish: Wish, history: History) -> Iterator[tuple[int, Sequence[int]]]:
+    """Records to look at, in order, with the record up to which these are all."""
+    wanted = wish.keep.sought()
+    numbers = _few_paths(wish, history)
+    if numbers is None:
+        yield from history.with_terms(wanted, wish.after, wish.upto, wish.newest_first)
+        return
+    may_be = history.term_filter(wanted)
+    for seq in history.touching(numbers, wish.after, wish.upto, wish.newest_first):
+        yield seq, (seq,) if may_be.admits(seq) else ()
+
+
+def _few_paths(wish: Wish, history: History) -> Sequence[int] | None:
+    """The numbers of the paths that are asked for, where they are few and what is asked for are versions."""
+    if wish.keep.path is None or not wish.keep.kinds <= SHOWN_KINDS:
+        return None
+    single = single_path(wish.path, history)
+    if single is not None:
+        number = history.path_id(single)
+        return [] if number is None else [number]
+    # The records in between are fewer than the paths may be: `since`, most of the time.
+    if wish.upto - wish.after < 4 * BLOCK:
+        return None
+    part = common_part(wish.path, history)
+    numbers = history.path_numbers(wish.path, wish.keep.path, part, MOST_PATHS)
+    return numbers if len(numbers) <= MOST_PATHS else None
+
+
+# ── a look at one ────────────────────────────────────────────────────────────
+
+
+class _Looking:
+    """Looks at one record after the other, and counts what that takes."""
+
+    def __init__(self, wish: Wish, history: History) -> None:
+        self.left: float = WORK
+        self.full = False  # the patches of this page leave no room for that of the next record
+        self._wish = wish
+        self._history = history
+        self._admits: Callable[[Record], bool] = wish.keep.admitting()
+        self._counts: dict[bytes, int] = {}
+        self._near = BlobCache(NEAR_BYTES)
+        self._room = Room(wish.patch_bytes)
+
+    def at(self, seq: int) -> Found | None:
+        """The record, if it is one of those that are asked for."""
+        self.left -= RECORD_WORK
+        record = self._history.record(seq)
+        if record is None or not self._admits(record):
+            return None
+        wish = self._wish
+        if wish.contains and not self._contains(record):
+            return None
+        told: dict[str, Any] = {}
+        if wish.text_changed or wish.patch or wish.stat:
+            changed = self._change(record)
+            if wish.text_changed:
+                counts = None if changed is None else [self._count(changed[1]), self._count(changed[3])]
+                if counts is None or None in counts or counts[0] == counts[1]:
+                    return None
+                told["occurrences"] = counts
+            if changed is not None:
+                told |= self._difference(changed)
+        return Found(record, told)
+
+    def _contains(self, record: Record) -> bool:
+        """Do the bytes of the version contain the text? Bytes that are not kept contain nothing."""
+        blob: bytes = getattr(record.event(), "blob", b"")
+        data = self._bytes(blob) if blob else None
+        return data is not None and self._wish.contains in data
+
+    def _change(self, record: Record) -> tuple[str, Version | None, str, Version] | None:
+        """(path and version before, path and version that the record made); None when it made none that was head."""
+        if record.kind not in VERSION_KINDS:
+            return None
+        path = path_after(record.event())
+        version = self._history.version(path, record.seq) if path is not None else None
+        if path is None or version is None or version.displaced:
+            return None
+        return *before(self._history, path, version), path, version
+
+    def _count(self, version: Version | None) -> int | None:
+        """How often the text occurs in a version; None when its bytes are not held."""
+        if version is None or version.gone or version.entry == FOLDER:
+            return 0
+        known = self._counts.get(version.blob)
+        if known is None:
+            data = None if version.uncaptured else self._bytes(version.blob)
+            if data is None:
+                return None
+            known = self._counts[version.blob] = data.count(self._wish.text_changed)
+        return known
+
+    def _bytes(self, blob: bytes) -> bytes | None:
+        try:
+            data = self._history.bytes_near(blob, self._near)
+        except NotHeld:
+            return None
+        self.left -= TEXT_WORK + len(data) / BYTES_OF_WORK
+        return data
+
+    def _difference(self, changed: tuple[str, Version | None, str, Version]) -> dict[str, Any]:
+        """`stat` and `diff` of a change, as far as they are asked for."""
+        wish, history, told = self._wish, self._history, dict[str, Any]()
+        old_path, old, path, new = changed
+        if not (wish.stat or wish.patch):
+            return told
+        sizes = sum(v.size for v in (old, new) if v is not None and v.entry == REGULAR)
+        self.left -= DIFFERENCE_WORK + 2 * sizes / BYTES_OF_WORK
+        if wish.stat:
+            told["stat"] = lines_counted(old, new, history)
+        if wish.patch:
+            fresh = self._room.left == wish.patch_bytes
+            shown = difference(old_path, old, path, new, history, self._room)
+            shown.pop("hunks", None)
+            self.full = bool(shown.get("truncated")) and not fresh
+            told["diff"] = shown
+        return told

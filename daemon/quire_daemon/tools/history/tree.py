@@ -1,0 +1,194 @@
+"""`tree` and `blobs`: everything that there was at a point, page by page, and the bytes of it. Read-only."""
+
+from __future__ import annotations
+
+import base64
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from quire_daemon.core.decision import Decision, Tool, World, no_paths
+from quire_daemon.tools.checkpoints import blind_then
+from quire_daemon.tools.history.diff import ENTRIES
+from quire_daemon.tools.history.filters import common_part, path_filter
+from quire_journal.history.gaps import RECORD_LOST, gaps_at, gaps_json, gaps_of, warning
+from quire_journal.history.history import History
+from quire_journal.history.points import parse_point, time_of
+from quire_journal.model.events import FOLDER, LINK
+from quire_journal.model.ids import version_token
+from quire_journal.model.phrasing import counted
+from quire_journal.model.refusals import Refused
+from quire_journal.storage.blobs.blobs import NotHeld
+from quire_journal.views.files import Version, standing
+
+PATHS: Final = 400
+"""Paths that one `tree` looks at: few enough for others not to wait, wherever it takes a search for the version."""
+
+MOST_NUMBERS: Final = 0xFFFF_FFFF
+"""Paths have numbers below this."""
+
+MOST_BLOBS: Final = 500
+"""Blobs in one `blobs`."""
+
+PART_BYTES: Final = 4 << 20
+"""Bytes in one reply of `blobs`."""
+
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+
+
+class TreeParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `tree`."""
+
+    at: str = ""  # a point; now
+    path: str = ""  # a file, a folder or a glob
+    cursor: int = 0  # `next` of the page before
+
+
+class BlobsParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `blobs`."""
+
+    sha256: list[str]
+    offset: int = 0  # in the first of them
+
+
+# ── tree ─────────────────────────────────────────────────────────────────────
+
+
+def decide_tree(params: TreeParams, world: World) -> Decision:
+    """The reply: `at`, `entries` of `{path, kind, version, sha256, sizeBytes, mode, target?, uncaptured?}`, and `next`.
+
+    `kind`: "file", "link" (`target` is where it leads) or "folder" (once found empty; others are told by what is in
+    them). A page holds the paths of one stretch of the journal's list, in its order; with `at` of the first page and
+    `cursor` from `next`, the pages together are one state. `uncaptured` says why the bytes are not in the journal.
+    `complete` is false where the whole tree had not been looked at by then, or where records of before are lost:
+    `gaps` are these, and an entry for which they leave open what stood there has the reason `record_lost`.
+    """
+    if not 0 <= params.cursor < MOST_NUMBERS:
+        raise Refused("schema_invalid", "cursor: it must be `next` of an earlier reply.", argument="cursor")
+    history = world.history
+    at = int(parse_point(params.at, history, "at")) if params.at else int(history.head())
+    gaps = gaps_at(history, at)
+    entries: list[dict[str, Any]] = []
+    last = params.cursor
+    for looked, (number, path) in enumerate(_paths(params, history)):
+        if looked == PATHS:
+            break
+        last = number
+        version = standing(history.version_at(path, at))
+        if version is not None and gaps and gaps_of(history, path, at):
+            entries.append(_entry_lost(path, version))
+        elif version is not None:
+            entries.append(entry_json(path, version, history))
+    else:
+        last = 0
+    first_scan = history.first_scan()
+    many = counted(len(entries), "entry", "entries")
+    so = "files that only these tell of are missing here, and of others nobody knows what they were"
+    lost: dict[str, Any] = {"gaps": gaps_json(gaps)} if gaps else {}
+    blind = blind_then(params.at, history)
+    warnings = [*([warning(gaps, so)] if gaps else ()), *([blind] if blind else ())]
+    if warnings:
+        lost["warnings"] = warnings
+    return Decision(
+        {
+            "ok": True,
+            "message": f"{many}; `next` leads on." if last else f"{many}.",
+            "at": f"seq:{at}",
+            "time": time_of(at, history),
+            "entries": entries,
+            "next": last or None,
+            "complete": first_scan is not None and first_scan <= at and not gaps,
+            **lost,
+        }
+    )
+
+
+def _paths(params: TreeParams, history: History) -> Iterator[tuple[int, str]]:
+    """(number, path) of what is asked about, behind the cursor. All names are looked at once, not for each page."""
+    if not params.path:
+        yield from history.path_list(after=params.cursor)
+        return
+    fits, part = path_filter(params.path, history), common_part(params.path, history)
+    numbers = history.path_numbers(f"tree {params.path}", fits, part)
+    for number in numbers[bisect_right(numbers, params.cursor) :]:
+        path = history.path(number)
+        if path is not None:
+            yield number, path
+
+
+def entry_json(path: str, version: Version, history: History) -> dict[str, Any]:
+    """What stood at a path."""
+    told: dict[str, Any] = {
+        "path": path,
+        "kind": ENTRIES.get(version.entry, "file"),
+        "version": version_token(version.seq),
+        "sha256": version.blob.hex() if version.blob else None,
+        "sizeBytes": version.size,
+        "mode": f"{version.mode:04o}",
+    }
+    lost = version.uncaptured
+    if not lost and version.entry != FOLDER and not history.holds(version.blob):
+        lost = "not_held"
+    if lost:
+        told["uncaptured"] = lost
+    elif version.entry == LINK:
+        told["target"] = history.bytes_of(version.blob).decode("utf-8", "backslashreplace")
+    return told
+
+
+def _entry_lost(path: str, known: Version) -> dict[str, Any]:
+    """A path at which something stood before records that are lost; nobody knows what came of it."""
+    told = {"path": path, "kind": ENTRIES.get(known.entry, "file"), "version": None, "sha256": None}
+    return told | {"sizeBytes": 0, "mode": f"{known.mode:04o}", "uncaptured": RECORD_LOST}
+
+
+# ── blobs ────────────────────────────────────────────────────────────────────
+
+
+def decide_blobs(params: BlobsParams, world: World) -> Decision:
+    """The reply: `blobs` of `{sha256, content_base64, sizeBytes, offset}`, as many of those asked for as fit.
+
+    At least a part of the first, from `offset` on; ask again from `next_offset` of it while it has one. One that is not
+    held has `uncaptured` instead of bytes.
+    """
+    wrong = next((one for one in params.sha256 if not _SHA256.fullmatch(one)), None)
+    if wrong is not None or not params.sha256 or len(params.sha256) > MOST_BLOBS or params.offset < 0:
+        message = f"sha256: must be 1 to {MOST_BLOBS} addresses of 64 hexadecimal digits, and offset not negative."
+        raise Refused("schema_invalid", message, argument="sha256")
+    told: list[dict[str, Any]] = []
+    room = PART_BYTES
+    for sha256 in params.sha256:
+        one = _blob(bytes.fromhex(sha256), params.offset if not told else 0, room, bool(told), world.history)
+        if one is None:
+            break
+        told.append({"sha256": sha256, **one})
+        room -= len(one.get("content_base64", ""))
+        if room <= 0 or "next_offset" in one:
+            break
+    return Decision({"ok": True, "message": f"{len(told)} of {len(params.sha256)}.", "blobs": told})
+
+
+def _blob(blob: bytes, offset: int, room: int, whole: bool, history: History) -> dict[str, Any] | None:
+    """One of `blobs`; None when it has to be `whole` and does not fit."""
+    try:
+        data = history.bytes_of(blob)
+    except NotHeld:
+        return {"uncaptured": "not_held", "sizeBytes": 0, "offset": 0}
+    if whole and len(data) > room:
+        return None
+    part = data[offset : offset + room]
+    told = {
+        "content_base64": base64.b64encode(part).decode("ascii"),
+        "sizeBytes": len(data),
+        "offset": offset,
+    }
+    return {**told, "next_offset": offset + len(part)} if offset + len(part) < len(data) else told
+
+
+TREE_TOOL: Final = Tool(
+    "tree", TreeParams, no_paths, decide_tree, catch_up=True, of_tree=True, long=True, asks=("path",)
+)
+BLOBS_TOOL: Final = Tool("blobs", BlobsParams, no_paths, decide_blobs)

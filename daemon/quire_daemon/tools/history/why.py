@@ -1,0 +1,265 @@
+"""`why`: who made a file, or one line of it, what it is: in which turn and call, by which operation, in place of what.
+
+Blame names the version that a line comes from. This goes on from there: the record of that version, what stood in the
+place of the line before and who had written that, what else the same batch changed, and which versions stand before
+and after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from quire_daemon.core.decision import Decision, FileNow, Tool, World
+from quire_daemon.tools.edit.preconditions import require_file
+from quire_daemon.tools.history.blame import require_text
+from quire_daemon.tools.history.diff import Room, before, difference, text_of
+from quire_daemon.tools.history.filters import VERSION_KINDS
+from quire_daemon.tools.history.log import record_json
+from quire_daemon.tools.read import file_then
+from quire_daemon.tools.recent_changes import news
+from quire_journal.history.gaps import is_lost, require_known
+from quire_journal.history.history import History
+from quire_journal.history.line_blame import Blame, blame
+from quire_journal.history.points import parse_point, rfc3339, to_the_second
+from quire_journal.model.events import REGULAR, BatchUndone, paths_of
+from quire_journal.model.evidence import CAPTURED
+from quire_journal.model.ids import version_token
+from quire_journal.model.records import Record
+from quire_journal.model.refusals import Refused
+from quire_journal.storage.blobs.blobs import NotHeld
+from quire_journal.text.line_diff import diff
+from quire_journal.text.splice import Splice
+from quire_journal.text.text import Text, shown
+from quire_journal.views.files import Version, standing
+
+MOST_BESIDE: Final = 50
+"""Other files of the batch that are named; of more the number is told."""
+
+MOST_LINES: Final = 40
+"""Lines that are shown of what was replaced, and of what came in its place."""
+
+
+class WhyParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `why`."""
+
+    path: str
+    line: int | None = None  # 1-based; the whole file
+    at: str | None = None  # a point; now
+
+
+def decide(params: WhyParams, world: World) -> Decision:
+    """The reply: `record` and `operation` (the dialect or command that made it), `diff` against the version before.
+
+    Of a line `diff` has what is around it; it is null where the journal found the file there when it began.
+
+    `previous` and `next` are the file's versions around it, `batch_files` what else the call changed. For a line also
+    `line`, `text`, `line_then` (its number in that version), `wrote` (its lines) and `replaced` (`{lines, by}`: what
+    stood there, and the versions that had written it).
+    """
+    history = world.history
+    path, version = _asked(params, world.files[params.path], world)
+    told: dict[str, Any] = {}
+    if params.line is not None:
+        found = _blamed(params.line, path, version, world)
+        path, version, told = _of_line(params.line, path, found, world)
+    record = history.record(version.seq)
+    if record is None:
+        raise Refused("not_found", f"The record of {version_token(version.seq)} is not in the log.", "verify")
+    old_path, old = before(history, path, version)
+    change: dict[str, Any] | None = None
+    if not _found_there(record):  # else all of the file would stand there, as if somebody had put it in
+        room = Room(world.settings.limits.reply_bytes)
+        change = difference(old_path, old, path, version, history, room, told.get("line_then"))
+        change.pop("hunks", None)
+    batch_files, more = _beside(record.batch, path, history)
+    reply = {
+        "ok": True,
+        "message": _sentence(params, path, version, record, history),
+        "path": path,
+        "version": version_token(version.seq),
+        "record": record_json(record, history),
+        "operation": getattr(record.event(), "dialect", "") or getattr(record.event(), "tool", "") or record.kind,
+        **told,
+        "diff": change,
+        "previous": None if old is None or is_lost(old) else _brief(old, history),
+        "next": _next(path, version, history),
+        "batch_files": batch_files,
+        "undone_by": history.undone_by(record.batch) if version.type != "outside" else None,
+    }
+    if more:
+        reply["batch_files_more"] = more
+    return Decision({**reply, **news(world, path)})
+
+
+def _asked(params: WhyParams, now: FileNow, world: World) -> tuple[str, Version]:
+    """The version that stands at the path then. Also one that says that the file is gone. Raises `Refused`."""
+    history, path = world.history, now.path
+    if params.at is not None and now.resolved_from:  # it may have led elsewhere, or been a file itself
+        return file_then(now, parse_point(params.at, history, "at"), params.at, history)
+    if params.at is None:
+        version = history.file(path)
+    else:
+        seq = parse_point(params.at, history, "at")
+        require_known(history, path, seq, params.at)
+        version = history.version_at(path, seq)
+    if version is None:
+        if params.at is None:
+            require_file(now, world)
+        point = f" at {params.at}" if params.at is not None else ""
+        raise Refused("not_found", f"The journal knows no file {path}{point}.", "check_path", path=path)
+    return path, version
+
+
+# ── a line ───────────────────────────────────────────────────────────────────
+
+
+def _blamed(line: int, path: str, version: Version, world: World) -> Blame:
+    """Who wrote the lines of the version. Raises `Refused` for what has no such line."""
+    if version.gone:
+        message = f"{path} is gone since {version_token(version.seq)}; ask without a line, or at an earlier point."
+        raise Refused("not_found", message, "choose_another_point", path=path)
+    if version.entry != REGULAR:
+        raise Refused("not_a_file", f"{path} is no regular file and has no lines.", "check_path", path=path)
+    require_text(path, version, world)
+    found = blame(world.history, path, version)
+    if not 1 <= line <= len(found.text):
+        message = f"There is no line {line}; {path} has {len(found.text)}."
+        raise Refused("line_out_of_range", message, "re-read_file", path=path, line=line)
+    return found
+
+
+def _of_line(line: int, path: str, found: Blame, world: World) -> tuple[str, Version, dict[str, Any]]:
+    """(the file's name then, the version that wrote the line, what is told of the line)."""
+    history = world.history
+    version = found.origins[line - 1]
+    path = next((name for name in (path, *found.names) if history.version(name, version.seq) == version), path)
+    told: dict[str, Any] = {"line": line, "text": shown(found.text.lines[line - 1])}
+    made = text_of(version, history)
+    if made is None:
+        return path, version, told
+    then = _carried_back(line - 1, diff(made, found.text))
+    if then is None or found.text.lines[line - 1] != made.lines[then]:
+        return path, version, told
+    told["line_then"] = then + 1
+    old_path, old = before(history, path, version)
+    was = text_of(old, history)
+    if was is None or was.binary:
+        return path, version, told
+    splice, start = _covering(then, diff(was, made))
+    if splice is not None:
+        told["wrote"] = {"start": start + 1, "end": start + len(splice.lines), "lines": _few(splice.lines)}
+        told["replaced"] = _replaced(old_path, old, was, splice, world)
+    return path, version, told
+
+
+def _carried_back(line: int, splices: Sequence[Splice]) -> int | None:
+    """Where a line of the new text is in the old one; None for one that came with a splice."""
+    moved = 0
+    for s in splices:
+        if line < s.start + moved:
+            break
+        if line < s.start + moved + len(s.lines):
+            return None
+        moved += s.shift
+    return line - moved
+
+
+def _covering(line: int, splices: Sequence[Splice]) -> tuple[Splice | None, int]:
+    """The splice that a line of the new text came with, and where its lines begin there."""
+    moved = 0
+    for s in splices:
+        start = s.start + moved
+        if start <= line < start + len(s.lines):
+            return s, start
+        moved += s.shift
+    return None, 0
+
+
+def _replaced(path: str, old: Version | None, was: Text, splice: Splice, world: World) -> dict[str, Any] | None:
+    """The lines that stood there, and the versions that had written them; None where the line was put between."""
+    old = standing(old)
+    if splice.start == splice.stop or old is None:
+        return None
+    told: dict[str, Any] = {"start": splice.start + 1, "end": splice.stop}
+    told["lines"] = _few(was.lines[splice.start : splice.stop])
+    try:
+        wrote = blame(world.history, path, old).origins[splice.start : splice.stop]
+    except NotHeld:
+        return told
+    by = {version.seq: version for version in wrote}
+    told["by"] = [_brief(by[seq], world.history) for seq in sorted(by)[-5:]]
+    return told
+
+
+def _few(lines: Sequence[bytes]) -> list[str]:
+    return [shown(line) for line in lines[:MOST_LINES]]
+
+
+# ── around it ────────────────────────────────────────────────────────────────
+
+
+def _brief(version: Version, history: History) -> dict[str, Any]:
+    return {
+        "version": version_token(version.seq),
+        "at": rfc3339(version.at_ns),
+        "kind": version.kind,
+        "writer": history.writer_json(version.writer, version.type),
+    }
+
+
+def _next(path: str, version: Version, history: History) -> dict[str, Any] | None:
+    if version.moved_to:
+        path = version.moved_to
+    following = next(history.versions(path, after=version.seq), None)
+    return None if following is None else _brief(following, history)
+
+
+def _beside(batch: int, path: str, history: History) -> tuple[list[dict[str, Any]], int]:
+    """(what else the batch changed, how many files more)."""
+    found = [
+        {"path": other, "version": version_token(record.seq), "kind": record.kind}
+        for record in history.batch(batch)
+        if record.kind in VERSION_KINDS
+        for other in _others(record.event(), path)
+    ]
+    return found[:MOST_BESIDE], max(len(found) - MOST_BESIDE, 0)
+
+
+def _others(event: Any, path: str) -> Iterator[str]:
+    yield from (other for other in paths_of(event) if other != path)
+
+
+def _sentence(params: WhyParams, path: str, version: Version, record: Record, history: History) -> str:
+    at = f"in {version_token(version.seq)} at {to_the_second(version.at_ns)}"
+    if _found_there(record):
+        what = f"Line {params.line} of {path}" if params.line is not None else path
+        return f"{what} was there already when the journal first saw the file, {at}; who wrote it is not known."
+    who = history.writer(version.writer)
+    turn = f" in turn {who.turn}" if who is not None and who.turn else ""
+    undoing = history.undoing(record.batch) if version.type == "undo" else None
+    how = f" ({_taking_back(undoing)})" if undoing is not None else ""
+    what = f"Line {params.line} of {path} was written" if params.line is not None else f"{path} was {_did(version)}"
+    return f"{what} by {history.named(version.writer)}{how}{turn} {at}."
+
+
+def _found_there(record: Record) -> bool:
+    """Was the file there when the journal began, so that nobody knows who wrote it?"""
+    return getattr(record.event(), "evidence", "") == CAPTURED
+
+
+def _taking_back(undoing: BatchUndone) -> str:
+    """`undo of batch 35`, `rollback of batch 12 and 3 more`, `restore`."""
+    undone, more = undoing.undone, len(undoing.undone) - 1
+    return f"{undoing.how} of batch {undone[0]}{f' and {more} more' if more else ''}" if undone else undoing.how
+
+
+def _did(version: Version) -> str:
+    if version.gone:
+        return f"moved to {version.moved_to}" if version.moved_to else "removed"
+    return f"moved here from {version.moved_from}" if version.moved_from else "last changed"
+
+
+WHY_TOOL: Final = Tool("why", WhyParams, lambda params: (params.path,), decide, catch_up=True, of_tree=True, long=True)

@@ -1,0 +1,1 @@
+"""Leases: who works on which lines, and who waits for them."""

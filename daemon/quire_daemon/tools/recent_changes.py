@@ -1,0 +1,78 @@
+"""What others did to a file, as replies tell it: who, by what evidence, when, where, and what it means to a caller."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any, Final
+
+from quire_daemon.core.decision import World
+from quire_daemon.tools.edit.overlap import Lines, done_by, relations
+from quire_journal.history.history import History
+from quire_journal.history.points import rfc3339
+from quire_journal.model.ids import version_token
+from quire_journal.text.line_diff import changed_ranges
+from quire_journal.views.files import Version
+
+MOST_ENTRIES: Final = 5
+"""Changes by others that a reply tells one by one."""
+
+MOST_NEWS: Final = 256
+"""Versions since the caller's last read that are looked through for news on every call; older ones are not news."""
+
+
+def changes_told(history: History, path: str, others: Sequence[Version], lines: Lines) -> list[dict[str, Any]]:
+    """The newest of `others`, oldest first, as replies tell them: who, by which evidence, when, which lines.
+
+    `touches` says what each means for the caller's `lines`.
+    """
+    newest = others[-MOST_ENTRIES:]
+    done = {version.seq: done_by(history, path, version) for version in newest}
+    meaning = relations(history, path, done, lines)
+    told: list[dict[str, Any]] = []
+    for version in newest:
+        entry: dict[str, Any] = {
+            "writer": history.writer_json(version.writer, version.type),
+            "evidence": version.evidence or None,
+            "at": rfc3339(version.at_ns),
+            "version": version_token(version.seq),
+            "lines": [[r["start"], r["end"]] for r in changed_ranges(done[version.seq] or ())],
+            "touches": meaning[version.seq],
+        }
+        if version.gone:
+            entry["gone"] = True
+        told.append(entry | hint_of(history, version))
+    return told
+
+
+def hint_of(history: History, version: Version) -> dict[str, str]:
+    """`hint`, where the record says what was going on when an outside version came to be."""
+    record = history.record(version.seq) if version.evidence else None
+    hint = getattr(record.event(), "hint", "") if record is not None else ""
+    return {"hint": hint} if hint else {}
+
+
+def news(world: World, path: str, lines: Lines | None = None) -> dict[str, Any]:
+    """`changed_since_your_read`, for a caller that has read the file before others changed it; else nothing.
+
+    `touches` is about `lines`, those of a call; without them, about all that the caller has been shown. `since` is the
+    version that the caller read: a `diff` from there shows all of it.
+    """
+    seen = world.history.shown(world.who.key, path)
+    if seen is None:
+        return {}
+    history = world.history
+    since = islice(history.versions(path, after=seen.news_after, reverse=True), MOST_NEWS)
+    others = [v for v in since if history.caller_of(v.writer) != world.who.key][::-1]
+    if not others:
+        return {}
+    if lines is None:
+        lines = Lines(seen.lines, history.version(path, seen.version), shown=True)
+    about = {"path": path, "since": version_token(seen.news_after)}
+    told = [{**about, **entry} for entry in changes_told(history, path, others, lines)]
+    return {"changed_since_your_read": told, **rest("changed_since_your_read_more", others)}
+
+
+def rest(name: str, others: Sequence[Version]) -> dict[str, int]:
+    more = len(others) - MOST_ENTRIES
+    return {name: more} if more > 0 else {}

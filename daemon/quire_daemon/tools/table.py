@@ -1,0 +1,75 @@
+"""The table of tools. A new one is a module beside this with its `Tool`, a line here, and a test.
+
+A dialect that the engine in `edit.py` can carry needs none: it has a line in `quire_daemon.dialects.table`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from quire_daemon.core.decision import Tool
+from quire_daemon.dialects.table import DIALECTS
+from quire_daemon.tools.admin.describe import describe_tool
+from quire_daemon.tools.admin.manual import MANUAL_TOOL
+from quire_daemon.tools.admin.status import OP_STATUS_TOOL, STATUS_TOOL, WHO_TOOL
+from quire_daemon.tools.agent_hooks import NATIVE_TOOL
+from quire_daemon.tools.bursts import BURST_TOOL
+from quire_daemon.tools.checkpoints import CHECKPOINT_TOOL
+from quire_daemon.tools.edit.apply_patch import PATCH_TOOL
+from quire_daemon.tools.edit.delete_move import DELETE_TOOL, MOVE_TOOL
+from quire_daemon.tools.edit.edit_file import EDIT_FILE_TOOL
+from quire_daemon.tools.edit.engine import EDIT_TOOL, edit_tool
+from quire_daemon.tools.edit.hashline_edit import HASHLINE_TOOL
+from quire_daemon.tools.edit.regex_replace import REGEX_TOOL
+from quire_daemon.tools.edit.view import VIEW_TOOL
+from quire_daemon.tools.edit.write_file import WRITE_TOOL
+from quire_daemon.tools.history.blame import BLAME_TOOL
+from quire_daemon.tools.history.log import LOG_TOOL, SINCE_TOOL
+from quire_daemon.tools.history.show import DIFF_TOOL, SHOW_TOOL
+from quire_daemon.tools.history.tree import BLOBS_TOOL, TREE_TOOL
+from quire_daemon.tools.history.why import WHY_TOOL
+from quire_daemon.tools.leases.tool import CLAIM_TOOL, CLAIMS_TOOL, RELEASE_TOOL
+from quire_daemon.tools.read import READ_TOOL
+from quire_daemon.tools.undo.tool import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
+
+_OWN: Final[dict[str, Tool[Any]]] = {
+    "read_file": READ_TOOL,
+    "write_file": WRITE_TOOL,
+    "edit": EDIT_TOOL,
+    "hashline_edit": HASHLINE_TOOL,
+    "apply_patch": PATCH_TOOL,
+    "edit_file": EDIT_FILE_TOOL,
+    "regex_replace": REGEX_TOOL,
+    "delete_file": DELETE_TOOL,
+    "move_file": MOVE_TOOL,
+    "log": LOG_TOOL,
+    "since": SINCE_TOOL,
+    "show": SHOW_TOOL,
+    "diff": DIFF_TOOL,
+    "blame": BLAME_TOOL,
+    "why": WHY_TOOL,
+    "tree": TREE_TOOL,
+    "blobs": BLOBS_TOOL,
+    "undo": UNDO_TOOL,
+    "redo": REDO_TOOL,
+    "rollback": ROLLBACK_TOOL,
+    "restore": RESTORE_TOOL,
+    "checkpoint": CHECKPOINT_TOOL,
+    "burst": BURST_TOOL,
+    "native": NATIVE_TOOL,
+    "claim": CLAIM_TOOL,
+    "release": RELEASE_TOOL,
+    "claims": CLAIMS_TOOL,
+    "status": STATUS_TOOL,
+    "who": WHO_TOOL,
+    "op_status": OP_STATUS_TOOL,
+    "manual": MANUAL_TOOL,
+}
+"""The tools that have a module of their own."""
+
+TOOLS: Final[dict[str, Tool[Any]]] = _OWN | {
+    name: edit_tool(dialect, _OWN | {"view": VIEW_TOOL}) for name, dialect in DIALECTS.items() if name not in _OWN
+}
+"""Name → tool."""
+
+TOOLS["describe"] = describe_tool(TOOLS)

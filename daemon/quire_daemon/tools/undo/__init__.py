@@ -1,0 +1,1 @@
+"""Undo: undo, redo, rollback and restore: selection, plan, guard and report."""

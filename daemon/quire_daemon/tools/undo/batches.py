@@ -1,0 +1,190 @@
+"""What the journal knows of batches: what they changed, what undid them, and whether they are in force."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from quire_daemon.tools.history.filters import VERSION_KINDS, path_filter
+from quire_journal.history.history import History
+from quire_journal.history.timeline import Step
+from quire_journal.model.events import FOLDER, BatchUndone, paths_of
+from quire_journal.model.ids import OUTSIDE
+from quire_journal.model.records import Record
+from quire_journal.views.files import Version
+
+SPARSE: Final = 8
+"""Records for each wanted batch: where there are more, each batch is looked up by itself."""
+
+Fits = Callable[[str], bool]
+"""Is a path meant?"""
+
+
+class Batches:
+    """What the journal knows of batches, each asked once."""
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+        self._records: dict[int, tuple[BatchUndone | None, tuple[tuple[str, int], ...], int]] = {}
+        self._undoers: dict[int, list[int]] = {}
+        self._undid: dict[int, tuple[int, ...]] = {}
+        self._in_force: dict[int, bool] = {}
+        self._filters: dict[tuple[str, ...], Fits] = {}
+
+    def prepare(self, wanted: Sequence[int]) -> None:
+        """Ask about all of these at once: their records, and what undid them, stand beside each other."""
+        first, last = min(wanted, default=0), max(wanted, default=0)
+        if not 0 < last - first <= len(wanted) * SPARSE:
+            return
+        asked = {*wanted} - self._records.keys()
+        found: dict[int, list[Record]] = {batch: [] for batch in asked}
+        for record in self.history.records(after=first - 1):
+            if record.batch in asked:
+                found[record.batch].append(record)
+            if record.seq > last and record.batch != last:
+                break
+        for batch, records in found.items():
+            if {*self.history.batch_writes(batch)} <= {record.seq for record in records}:
+                self._take(batch, records)
+        undoers = self.history.undoers_within(first, last)
+        for batch in asked - self._undoers.keys():
+            self._undoers[batch] = self._not_abandoned(undoers.get(batch, ()))
+
+    def mark(self, batch: int) -> BatchUndone | None:
+        """What says that the batch undid others; None for any other batch. It is found without the other records."""
+        return self._records[batch][0] if batch in self._records else self.history.undoing(batch)
+
+    def starts(self, batch: int) -> tuple[tuple[str, int], ...]:
+        """(path, seq) of the versions that a batch made and that stand."""
+        return self._of(batch)[1]
+
+    def writer(self, batch: int) -> int:
+        """Who made it."""
+        return self._of(batch)[2]
+
+    def is_undo(self, batch: int) -> bool:
+        """Is the batch one that `redo` is for? A restore or a rollback is undone like an edit."""
+        mark = self.mark(batch)
+        return mark is not None and mark.how in ("undo", "redo")
+
+    def undid(self, batch: int) -> tuple[int, ...]:
+        """The batches that this one undid."""
+        if batch not in self._undid:
+            mark = self.mark(batch)
+            self._undid[batch] = () if mark is None else tuple(b for b in mark.undone if b < batch)
+        return self._undid[batch]
+
+    def undoers(self, batch: int) -> list[int]:
+        """The batches that undid this one, in force or not, newest first; abandoned ones never were."""
+        if batch not in self._undoers:
+            self._undoers[batch] = self._not_abandoned(self.history.undoers(batch))
+        return self._undoers[batch]
+
+    def undoers_in(self, steps: Sequence[Step]) -> Callable[[int], Sequence[int]]:
+        """The undoers of a batch that undid it in the file of these steps, too."""
+        found: dict[int, Sequence[int]] = {}
+        about: dict[int, bool] = {}
+
+        def undoers(batch: int) -> Sequence[int]:
+            if batch not in found:
+                for by in self.undoers(batch):
+                    if by not in about:
+                        about[by] = self._is_about(by, steps)
+                found[batch] = [by for by in self.undoers(batch) if about[by]]
+            return found[batch]
+
+        return undoers
+
+    def _is_about(self, undoer: int, steps: Sequence[Step]) -> bool:
+        """Did a batch that undid others undo them in the file of these steps, too?
+
+        It did if what it undid in the file had a name that the undoer was narrowed to.
+        """
+        mark = self.mark(undoer)
+        if mark is None:
+            return True
+        if any(step.seq in mark.left for step in steps):
+            return False
+        if not mark.paths:
+            return True
+        fits = self.fits(mark.paths)
+        undone = [step for step in steps if step.batch in mark.undone] or steps  # else it undid what left no step here
+        return any(fits(path) for step in undone for path in (step.before.path, step.after.path))
+
+    def fits(self, paths: tuple[str, ...]) -> Fits:
+        """The filter of these paths."""
+        if paths not in self._filters:
+            self._filters[paths] = in_paths(paths, self.history)
+        return self._filters[paths]
+
+    def _not_abandoned(self, batches: Iterable[int]) -> list[int]:
+        return [batch for batch in batches if self.history.batch_state(batch) != "abandoned"]
+
+    def standing_undoers(self, batch: int) -> list[int]:
+        """Those of them that are in force."""
+        return [by for by in self.undoers(batch) if self.in_force(by)]
+
+    def in_force(self, batch: int) -> bool:
+        """Is the batch not undone?"""
+        if batch not in self._in_force:
+            self._in_force[batch] = not self.undoers(batch) or self.history.undone_by(batch) is None
+        return self._in_force[batch]
+
+    def stands(self, batch: int, in_path: Fits) -> bool:
+        """Did the batch change a file that is meant, and was it not undone there?"""
+        undone = self._undone_at(batch)
+        return any(any(map(in_path, names)) and not any(map(undone, names)) for names in self._names(batch))
+
+    def undone(self, batch: int, in_path: Fits) -> bool:
+        """Did the batch change a file that is meant, and was it undone there?"""
+        undone = self._undone_at(batch)
+        return any(any(map(in_path, names)) and any(map(undone, names)) for names in self._names(batch))
+
+    def _names(self, batch: int) -> Iterable[list[str]]:
+        """The names that a file had in each record of a batch: what is said of one of them is said of that file."""
+        found: dict[int, list[str]] = {}
+        for path, seq in self.starts(batch):
+            found.setdefault(seq, []).append(path)
+        return found.values()
+
+    def _undone_at(self, batch: int) -> Fits:
+        marks = (self.mark(by) for by in self.standing_undoers(batch))
+        filters = [in_paths(mark.paths, self.history) for mark in marks if mark is not None]
+        return lambda path: any(fits(path) for fits in filters)
+
+    def _of(self, batch: int) -> tuple[BatchUndone | None, tuple[tuple[str, int], ...], int]:
+        if batch not in self._records:
+            self._take(batch, self.history.batch(batch))
+        return self._records[batch]
+
+    def _take(self, batch: int, records: Iterable[Record]) -> None:
+        mark: BatchUndone | None = None
+        places: list[tuple[str, int]] = []
+        writer = 0
+        for record in records:
+            writer = record.writer
+            if record.kind == BatchUndone.kind:
+                event = record.event()
+                mark = event if isinstance(event, BatchUndone) else None
+            elif record.kind in VERSION_KINDS:
+                event = record.event()
+                made = ((path, self.history.version_by(path, record, event)) for path in paths_of(event))
+                places += [(path, record.seq) for path, version in made if _stands(version)]
+        self._records[batch] = mark, tuple(places), writer
+
+
+def _stands(version: Version | None) -> bool:
+    """Is it one of a file, or of a folder that a tool made or took away? Those that other programs made are recorded
+    so that the tree can be told, and left alone by undo.
+    """
+    if version is None or version.displaced:
+        return False
+    return version.entry != FOLDER or version.writer != OUTSIDE
+
+
+def in_paths(given: Sequence[str], history: History) -> Fits:
+    """Does a path match one of these files, folders and globs? Where there is none, every path does."""
+    if not given:
+        return lambda path: True
+    filters = [path_filter(one, history) for one in given]
+    return lambda path: any(fits(path) for fits in filters)

@@ -1,0 +1,222 @@
+"""Which steps of the files' lives are undone without the batches that are chosen.
+
+Undos and redos are batches, too, and a choice can be about them; so it is worked out which of the others are in force
+when the chosen ones are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Sequence
+from itertools import dropwhile
+from typing import Final
+
+from msgspec.structs import replace
+
+from quire_daemon.tools.undo.batches import Batches
+from quire_daemon.tools.undo.select import Choice
+from quire_journal.history.timeline import Life, Step, lives
+from quire_journal.history.unwinder import unwind
+from quire_journal.history.weave import Standing
+from quire_journal.model.events import BatchUndone
+from quire_journal.views.batches import ABANDONED
+from quire_journal.views.files import Version
+
+MOST_OTHERS: Final = 500
+"""Undos of others, in the files of one undo, that are looked at together with it: that takes about a millisecond each,
+as long as nothing else is decided. Where there are more, what they did counts as what anybody did."""
+
+MOST_SINCE: Final = 2000
+"""Newest records, in which undos are looked for that had nothing to do in these files."""
+
+MOST_WRITES: Final = 5000
+"""What these undos may have written in all, in whatever files."""
+
+
+class _Without:
+    """The journal as if the chosen batches had not been: which steps of a file's life are undone then.
+
+    A batch that undid others undoes nothing any more when it is undone itself. So all that is connected with the
+    choice in this way is looked at together: what undid others makes no difference by itself (its steps count as
+    undone), and of the other batches those are undone that are not in force then.
+    """
+
+    def __init__(
+        self, known: Batches, choice: Choice, others: Iterable[int] = (), names: Container[str] = frozenset()
+    ) -> None:
+        """`others`: batches that are looked at, too, with all that is connected with them, in files of these names."""
+        self._known, self._choice = known, choice
+        self._chosen = {*choice.batches}
+        self._connected = self._all_connected(others)
+        self._first = min(self._chosen, default=0)  # of the chosen batches
+        self._last_other = max(self._connected - self._chosen, default=0)  # of those that are connected with them
+        self._names = names if others else None
+        self._standing = Standing(known.undoers, self._chosen)  # in the file that is looked at
+        marks = (known.mark(batch) for batch in self._connected)
+        self._by_path = bool(choice.paths) or any(mark is not None and (mark.paths or mark.left) for mark in marks)
+
+    def _all_connected(self, others: Iterable[int]) -> set[int]:
+        found = {*self._chosen, *others}
+        todo = [*found]
+        while todo:
+            batch = todo.pop()
+            for other in (*self._known.undoers(batch), *self._known.undid(batch)):
+                if other not in found:
+                    found.add(other)
+                    todo.append(other)
+        return found
+
+    def lives(self) -> list[Life]:
+        """The lives of the files that the choice is about, with what is undone in each."""
+        return [self._flagged(life) for life in self._found()]
+
+    def undoing_since(self, found: Sequence[Life]) -> dict[str, set[int]]:
+        """The batches that undid others since the first of these lives begins, by the names of the files in which these
+        others did something. In some they left no record, as there was nothing to do.
+        """
+        known, doing, work = self._known, dict[str, set[int]](), 0
+        head = known.history.head()
+        first = min((life.steps[0].seq for life in found), default=head)
+        for record in known.history.records(after=max(first, head - MOST_SINCE)):
+            if record.kind != BatchUndone.kind or record.batch in self._connected:
+                continue
+            if known.history.batch_state(record.batch) == ABANDONED:
+                continue
+            for undone in known.undid(record.batch):
+                work += len(known.history.batch_writes(undone))
+                if work > MOST_WRITES:
+                    return doing
+                for path, _ in known.starts(undone):
+                    doing.setdefault(path, set()).add(record.batch)
+        return doing
+
+    def as_they_are(self) -> list[Life]:
+        """The same lives, with what is undone now: they should come to the files as they are."""
+        return [self._as_it_is(life) for life in self._found()]
+
+    def _found(self) -> list[Life]:
+        known, names = self._known, self._names
+        in_path = known.fits(tuple(self._choice.paths))
+        # Where an undo left no record it made no difference, and no redo of it does: else the two would not be nothing.
+        starts = ((p, s) for batch in self._choice.batches for p, s in known.starts(batch) if in_path(p))
+        wanted = [(p, s) for p, s in starts if names is None or p in names]
+        every = self._by_path or names is not None
+        last = max((s for _, s in wanted), default=0)  # what begins after that is in the life of one of these, or none
+        before = (b for b in self._connected - self._chosen if b < last)
+        undone = (b for b in before if every or self._undone(b))
+        undid, did = _parted(undone, lambda batch: bool(known.undid(batch)))
+        looked_up = {*did, *self._begun()} if undid else {*did}
+        others = [(p, s) for b in looked_up for p, s in known.starts(b) if names is None or p in names]
+        found = lives(known.history, [*wanted, *others], self._is_connected)
+        # What undid others did so in files that they had changed: mostly all of it has been met by now.
+        met = {step.seq for life in found for step in life.steps} if undid else set()
+        unmet = [b for b in undid if not met.issuperset(known.history.batch_writes(b))]
+        if unmet:
+            others += [(p, s) for b in unmet for p, s in known.starts(b) if names is None or p in names]
+            found = lives(known.history, [*wanted, *others], self._is_connected)
+        if others:
+            about = {*wanted}
+            found = [life for life in found if any((p, s.seq) in about for s in life.steps for p in _names(s))]
+        return found
+
+    def _is_connected(self, version: Version) -> bool:
+        return version.batch in self._connected
+
+    def _begun(self) -> set[int]:
+        """The work that the chosen batches undid, or that what they undid had undone, and so on: what is no undo."""
+        seen, todo = {*self._chosen}, [*self._chosen]
+        while todo:
+            more = {*self._known.undid(todo.pop())} - seen
+            seen |= more
+            todo += more
+        return {batch for batch in seen - self._chosen if not self._known.undid(batch)}
+
+    def _flagged(self, life: Life) -> Life:
+        """The life from its first undone step on, each flagged as it is with all that is known now.
+
+        Where the newest steps are the chosen ones, and they come out of what was in force before them, the file is
+        what it was then, to the byte: conflict markers as well, which are in no version that undone steps leave.
+        """
+        if self._by_path:
+            self._standing = Standing(self._known.undoers_in(life.steps), self._chosen)
+        newest = tuple(dropwhile(lambda step: step.batch not in self._chosen, life.steps))
+        if newest and all(step.batch in self._chosen for step in newest) and self._as_before(newest[0], life.steps):
+            return Life(newest)
+        return _from_first_undone(life, self._undone)
+
+    def _as_it_is(self, life: Life) -> Life:
+        undid, standing = self._known.undid, Standing(self._known.undoers_in(life.steps))
+        return _from_first_undone(life, lambda batch: bool(undid(batch)) or not standing.in_force(batch))
+
+    def _as_before(self, first: Step, steps: Sequence[Step]) -> bool:
+        """Is of what stands before the first chosen step the same in force without the choice as was then?"""
+        before = {step.batch for step in steps if step.undone and step.seq < first.seq}
+        if not before or self._last_other < first.batch <= self._first:  # all that came since is chosen
+            return True
+        then = Standing(self._known.undoers_in(steps)).upto(first.batch - 1)
+        return all(self._standing.in_force(batch) == then(batch) for batch in before)
+
+    def _undone(self, batch: int) -> bool:
+        return bool(self._known.undid(batch)) or not self._standing.in_force(batch)
+
+
+def _from_first_undone(life: Life, undone: Callable[[int], bool]) -> Life:
+    """The life from the first of its flagged steps on that are of batches which are undone, with only those flagged."""
+    steps = tuple(step if not step.undone or undone(step.batch) else replace(step, undone=False) for step in life.steps)
+    return Life(tuple(dropwhile(lambda step: not step.undone, steps)) or steps)
+
+
+def lives_without(known: Batches, choice: Choice) -> list[Life]:
+    """The lives of the files that the choice is about, with what is undone in each.
+
+    What others undid there since counts as well, else it would depend on the order of undos what they come to where one
+    work was built on the other. But only where all of it explains the file as it is now: what stands there for another
+    reason, conflict markers say, is not to change with the choice.
+    """
+    alone = _Without(known, choice)
+    found = alone.lives()
+    others: set[int] = set()
+    names: set[str] = set()
+    without_a_record = alone.undoing_since(found)
+    wider = {
+        life.now: life
+        for life in found
+        if _undoing_among_kept(known, [life]) or not without_a_record.keys().isdisjoint(life.paths)
+    }
+    while wider:
+        had = {n for life in wider.values() for n in life.paths}
+        doing = _undoing_among_kept(known, wider.values()).union(*(without_a_record.get(name, ()) for name in had))
+        if doing <= others and had <= names:
+            break
+        others |= doing
+        names |= had
+        if len(others) > MOST_OTHERS or sum(len(known.history.batch_writes(b)) for b in others) > MOST_WRITES:
+            return found
+        without = _Without(known, choice, others, names)
+        # Of files that had one of these names, too, not all is looked at: what they did under others is missing.
+        wider = {life.now: life for life in without.lives() if life.now in wider}
+    if not others:
+        return found
+    explained = {
+        now.now: wider[now.now]
+        for now in without.as_they_are()
+        if now.now in wider and unwind(known.history, now).is_now
+    }
+    return [explained.get(life.now, life) for life in found]
+
+
+def _undoing_among_kept(known: Batches, found: Iterable[Life]) -> set[int]:
+    """The batches that undid others, and are among the kept steps of these lives."""
+    kept = (step.after.version for life in found for step in life.steps if not step.undone)
+    batches = {version.batch for version in kept if version is not None and version.type == "undo"}
+    marks = ((batch, known.history.undoing(batch)) for batch in batches)
+    return {batch for batch, mark in marks if mark is not None and mark.undone}
+
+
+def _parted(batches: Iterable[int], fits: Callable[[int], bool]) -> tuple[list[int], list[int]]:
+    """Those that fit, and the others."""
+    every = [*batches]
+    return [b for b in every if fits(b)], [b for b in every if not fits(b)]
+
+
+def _names(step: Step) -> tuple[str, str]:
+    return step.before.path, step.after.path

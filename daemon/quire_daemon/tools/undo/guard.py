@@ -1,0 +1,49 @@
+"""The guard of one undo: what the log says of its batches, for `quire_journal.history.undo_guard`, which decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+from quire_daemon.tools.undo.batches import Batches
+from quire_journal.history.timeline import Life
+from quire_journal.history.undo_guard import Undoing, guard
+from quire_journal.history.unwinder import Unwound
+
+
+class Guard:
+    """Guards the plans for the files of one undo."""
+
+    def __init__(self, known: Batches, chosen: Iterable[int]) -> None:
+        self._known = known
+        self.chosen = frozenset(chosen)
+        self._nothing: dict[int, bool] = {}
+
+    def check(self, life: Life, found: Unwound) -> Unwound:
+        """What a file comes to, as far as the chosen batches account for it."""
+        undoing = Undoing(self.chosen, self._comes_to_nothing, self._affected, self._known.undoers_in(life.steps))
+        return guard(self._known.history, life, found, undoing)
+
+    @cached_property
+    def _affected(self) -> set[int]:
+        """What the chosen ones undid, and what that undid, and so on."""
+        found: set[int] = set()
+        todo = [*self.chosen]
+        while todo:
+            more = {*self._known.undid(todo.pop())} - found
+            found |= more
+            todo += more
+        return found
+
+    def _comes_to_nothing(self, batch: int) -> bool:
+        """Has it undone nothing but chosen batches, or undos that come to nothing themselves?"""
+        known, todo = self._nothing, [batch]
+        while todo:
+            at = todo[-1]
+            undid = [b for b in self._known.undid(at) if b not in self.chosen]
+            unknown = [b for b in undid if b not in known]
+            if unknown:
+                todo += unknown
+            else:
+                known[todo.pop()] = bool(self._known.undid(at)) and all(known[b] for b in undid)
+        return known[batch]

@@ -1,0 +1,389 @@
+"""What the files come to without the batches that are chosen, and which of these stay in force all the same.
+
+Everything in here is asked of the journal alone, so that the app learns from it which files a decision must see
+(`implied_by`), and the decision uses what was found then, unless the log has moved on (`Foreseen`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Final, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from quire_daemon.core.decision import Implied, Who
+from quire_daemon.tools.history.before_journal import and_before_it
+from quire_daemon.tools.history.filters import named_burst, path_filter, single_path
+from quire_daemon.tools.undo.batches import Batches, in_paths
+from quire_daemon.tools.undo.effective import lives_without
+from quire_daemon.tools.undo.guard import Guard
+from quire_daemon.tools.undo.plan import UNSEEN
+from quire_daemon.tools.undo.select import (
+    Choice,
+    Params,
+    RedoParams,
+    UndoParams,
+    choose,
+)
+from quire_journal.history.gaps import RECORD_LOST, is_lost, version_then
+from quire_journal.history.history import History
+from quire_journal.history.timeline import Life, State, Step
+from quire_journal.history.unwinder import Unwound, unwind
+from quire_journal.model.events import (
+    FOLDER,
+    REGULAR,
+    BatchUndone,
+    EditRefused,
+    ReadServed,
+    ReplyKept,
+    WriterIntroduced,
+    WritesAbandoned,
+    WritesSettled,
+    paths_of,
+)
+from quire_journal.model.ids import above, caller_name, version_token
+from quire_journal.model.pause_points import paced, pause
+from quire_journal.model.refusals import Refused
+from quire_journal.storage.blobs.blobs import NotHeld
+from quire_journal.text.conflict_markers import Marked, mark, place_after
+from quire_journal.text.splice import Along
+from quire_journal.text.transform import changes
+from quire_journal.views.files import OUTSIDE_WRITES, TOOL_WRITES, Version, standing
+
+MOST_STEPS: Final = 2000
+"""Steps of files that one undo goes through anew to tell what stays; a batch that is not asked about is undone."""
+
+MOST_NAME: Final = 60
+"""Characters of a writer's name in conflict markers."""
+
+
+# ── what the files come to ───────────────────────────────────────────────────
+
+
+class Lived(NamedTuple):
+    """The life of a file, with the steps that are undone in it, and what it comes to without them."""
+
+    life: Life
+    unwound: Unwound
+
+
+def _unwound(known: Batches, choice: Choice) -> list[Lived]:
+    """What the files of the chosen batches come to without them."""
+    guard = Guard(known, choice.batches)
+    found = [Lived(life, _unwound_since(known.history, life, guard)) for life in lives_without(known, choice)]
+    if choice.how != "redo":
+        return found
+    # What undid others may have been about files that the chosen batch never touched: they stay as they are.
+    return [one for one in found if not one.unwound.is_now or one.unwound.conflicts or one.unwound.missing]
+
+
+def _unwound_since(history: History, life: Life, guard: Guard) -> Unwound:
+    """What a file comes to; of others' versions that stay only those are told that are later than what is chosen."""
+    pause()  # where its texts are at hand nothing is read
+    found = guard.check(life, unwind(history, life))
+    first = next((step.seq for step in life.steps if step.batch in guard.chosen), 0)
+    return replace(found, kept=tuple(seq for seq in found.kept if seq > first))
+
+
+def _restored(history: History, choice: Choice) -> list[Unwound]:
+    """The chosen files as they were at the point."""
+    found: list[Unwound] = []
+    paths = _restore_paths(history, choice)
+    states = {
+        path: (State(path, history.file(path)), State(path, version_then(history, path, choice.at))) for path in paths
+    }
+    inhabited = {folder for path, (_, then) in states.items() if standing(then.version) for folder in above(path)}
+    for path, (now, then) in states.items():
+        if is_lost(then.version):
+            found.append(Unwound.left_alone(now, RECORD_LOST))
+        elif then.version is None or then.version.gone:
+            found.append(Unwound.left_alone(now, "not_there_then"))
+        elif then.version.entry == FOLDER and path in inhabited:
+            continue  # it was empty once, and at the point no more: it comes with what is in it
+        elif _same_link(now.version, then.version):
+            found.append(Unwound.left_alone(now, ""))
+        elif then.version.entry != REGULAR and not now.present and (not then.blob or history.holds(then.blob)):
+            found.append(Unwound(now, True, path, then.version.mode, then.blob, entry=then.version.entry))
+        elif then.version.entry != REGULAR and now.present:
+            found.append(Unwound.left_alone(now, "not_a_file"))
+        elif then.version.uncaptured or not history.holds(then.blob):
+            found.append(Unwound.left_alone(now, "uncaptured", then.version))
+        else:
+            found.append(Unwound(now, True, path, then.version.mode, then.blob))
+    return found
+
+
+def _same_link(now: Version | None, then: Version) -> bool:
+    """Is a link or a folder, which is never put in the place of another, what it was?"""
+    if now is None or now.gone or then.entry == REGULAR:
+        return False
+    return now.seq == then.seq or ((now.entry, now.blob) == (then.entry, then.blob) and not now.uncaptured)
+
+
+def _restore_paths(history: History, choice: Choice) -> list[str]:
+    """The files that the choice names: single ones as they are, of folders and globs those that existed then."""
+    found: dict[str, None] = {}
+    for asked in choice.paths:
+        single = single_path(asked, history)
+        if single is not None:
+            found[single] = None
+            continue
+        fits = path_filter(asked, history)
+        there = [
+            path for path in history.names() if fits(path) and standing(history.version_at(path, choice.at)) is not None
+        ]
+        if not there:
+            if not any(map(fits, history.names())):
+                raise Refused("not_found", f"The journal knows no file {asked}.", "check_path", path=asked)
+            message = f"{asked} was not there at that point.{and_before_it(choice.at, history)}"
+            raise Refused("not_found", message, "log", path=asked)
+        found.update(dict.fromkeys(there))
+    return list(found)
+
+
+def outcome(known: Batches, choice: Choice, who: Who) -> tuple[Sequence[Unwound], Sequence[Life]]:
+    """What the chosen files come to, and the life of each, which a restore does not ask for.
+
+    Raises `Refused` for a restore of what was not there.
+    """
+    if choice.how == "restore":
+        return _restored(known.history, choice), ()
+    lived = _unwound(known, choice)
+    found, lives = [one.unwound for one in lived], [one.life for one in lived]
+    return ([_with_markers(u, known.history, who) for u in found] if choice.conflicts == "markers" else found), lives
+
+
+def left_alone(seen: Foreseen, skipped: Sequence[bool]) -> tuple[int, ...]:
+    """The records of the chosen batches in those files of the outcome in which they are in force as before."""
+    chosen = {*seen.choice.batches}
+    steps = (step for life, left in zip(seen.lives, skipped, strict=False) if left for step in life.steps)
+    return tuple(sorted(step.seq for step in steps if step.undone and step.batch in chosen))
+
+
+# ── what stays in force ──────────────────────────────────────────────────────
+
+
+def stayed(known: Batches, seen: Foreseen, skipped: Sequence[bool]) -> tuple[int, ...]:
+    """The chosen batches of which nothing comes out, in the order of the choice: they are in force as before.
+
+    `skipped` says of each file whether it is left alone. A redo and conflict markers leave nothing: what is in the way
+    of a redo was not undone by others, and markers hold both sides.
+    """
+    choice, found = seen.choice, seen.found
+    if choice.how not in ("undo", "rollback") or choice.conflicts == "markers":
+        return ()
+    if not any(skipped) and not any(u.conflicts for u in found):
+        return ()
+    return _Staying(known, seen, skipped).batches()
+
+
+class _Staying:
+    """Tells what stays by leaving batches out: what comes to the same with fewer conflicts made no difference."""
+
+    def __init__(self, known: Batches, seen: Foreseen, skipped: Sequence[bool]) -> None:
+        self._known, self._choice = known, seen.choice
+        self._files = list(zip(seen.lives, seen.found, skipped, strict=True))
+        self._touched: dict[int, set[int]] = {}  # by batch: which of the files it is undone in
+        for number, (life, _, _) in enumerate(self._files):
+            for step in life.steps:
+                if step.undone:
+                    self._touched.setdefault(step.batch, set()).add(number)
+        self._out: set[int] = set()
+        self._conflicts = [len(u.conflicts) for u in seen.found]  # of each file, when those are left out
+        self._steps = 0
+
+    def batches(self) -> tuple[int, ...]:
+        """Those of which nothing comes out."""
+        self._try([batch for batch in self._choice.batches if self._may_stay(batch)])
+        eased = [
+            skipped or n < len(u.conflicts) for (_, u, skipped), n in zip(self._files, self._conflicts, strict=True)
+        ]
+        return tuple(b for b in self._choice.batches if b in self._out and all(eased[n] for n in self._touched[b]))
+
+    def _may_stay(self, batch: int) -> bool:
+        """Is all that it did in files where something stays, and is it in force by itself?"""
+        known, choice = self._known, self._choice
+        if known.undid(batch) or {*known.undoers(batch)} & {*choice.batches}:
+            return False
+        touched = self._touched.get(batch, set())
+        if not touched or known.undone(batch, in_paths(choice.paths, known.history)):
+            return False
+        return all(self._stuck(batch, number) for number in touched)
+
+    def _stuck(self, batch: int, number: int) -> bool:
+        """Are all the places of a file that the batch changed among those where something stays?
+
+        A cheap look at where they are now; only what passes it is tried.
+        """
+        life, found, skipped = self._files[number]
+        first = life.steps[0].batch == batch  # as it was first seen stays for the sake of that alone
+        conflicts = [conflict for conflict in found.conflicts if first or conflict.why != UNSEEN]
+        if skipped or not conflicts:
+            return skipped
+        if not all(conflict.lines for conflict in conflicts):
+            return True
+        ranges = [lines for conflict in conflicts for lines in conflict.lines]
+        steps = (step for step in life.steps if step.undone and step.batch == batch)
+        try:
+            places = [place for step in steps for place in self._places_now(step, found.now)]
+        except NotHeld:
+            return True
+        return all(_meets(place, ranges) for place in places)
+
+    def _places_now(self, step: Step, now: State) -> Iterator[tuple[int, int]]:
+        """Where the lines are now that a step changed."""
+        if not (step.before.present and step.after.present and now.present) or step.before.blob == step.after.blob:
+            return
+        text_of = self._known.history.text_of
+        after = text_of(step.after.blob)
+        since, shift = Along(changes(after, text_of(now.blob))), 0
+        for splice in paced(changes(text_of(step.before.blob), after)):
+            start = splice.start + shift
+            yield place_after(since, start, start + len(splice.lines))
+            shift += splice.shift
+
+    def _try(self, candidates: Sequence[int]) -> None:
+        """Leave out as many as make no difference. They are tried together first: mostly all or none of many do."""
+        todo = [candidates] if candidates else []
+        while todo and self._steps < MOST_STEPS:
+            group = todo.pop()
+            left = self._left_with({*group})
+            if left is not None:
+                self._out |= {*group}
+                for number, conflicts in left.items():
+                    self._conflicts[number] = conflicts
+            elif len(group) > 1:
+                half = len(group) // 2
+                todo += [group[half:], group[:half]]  # the newest first: older ones may stay only below them
+
+    def _left_with(self, group: set[int]) -> dict[int, int] | None:
+        """How many conflicts each file has when these are left out, too. None when a file comes to something else."""
+        left: dict[int, int] = {}
+        guard = Guard(self._known, {*self._choice.batches} - self._out - group)
+        for number in {n for batch in group for n in self._touched[batch]}:
+            life, was, skipped = self._files[number]
+            if skipped:
+                continue
+            self._steps += len(life.steps)
+            kept = self._out | group
+            steps = tuple(replace(s, undone=s.undone and s.batch not in kept) for s in life.steps)
+            now = unwind(self._known.history, Life(steps))
+            now = guard.check(Life(steps), now)
+            same = (now.present, now.path, now.mode, now.blob) == (was.present, was.path, was.mode, was.blob)
+            if not same or now.missing or len(now.conflicts) > self._conflicts[number]:
+                return None
+            left[number] = len(now.conflicts)
+        return left
+
+
+def _meets(place: tuple[int, int], ranges: Sequence[tuple[int, int]]) -> bool:
+    """Is the place, or where it was, among these lines?"""
+    pause()
+    start, stop = place
+    return any(start <= b and a <= stop for a, b in ranges)
+
+
+def _with_markers(u: Unwound, history: History, who: Who) -> Unwound:
+    """The file with both sides in each place that others built on. Whole files stay as they are."""
+    places = [(conflict, conflict.place) for conflict in u.conflicts if conflict.place is not None]
+    if not places or not u.present or not u.now.present:
+        return u
+    now = history.text_of(u.now.blob)
+    rest = u.made if u.made is not None else history.text_of(u.blob)
+    since = Along(changes(now, rest))
+    by = plain_name(caller_name(who.agent, who.agent_session))
+    marked = []
+    for conflict, place in places:
+        start, stop = place_after(since, place.start, place.stop)
+        sides = f"undone by {by}", _blocker(conflict.seq, history)
+        marked.append(Marked(replace(place, start=start, stop=stop), *sides))
+    made = mark(rest, sorted(marked, key=lambda one: (one.place.start, one.place.stop)))
+    return replace(u, blob=made.blob, made=made)
+
+
+def _blocker(seq: int, history: History) -> str:
+    """`ben/s1 v812`: whose lines stand there."""
+    record = history.record(seq)
+    if record is None:
+        return version_token(seq)
+    return f"{plain_name(history.named(record.writer))} {version_token(seq)}"
+
+
+def plain_name(name: str) -> str:
+    """A name that a caller gave itself, as it may stand in somebody's file."""
+    return "".join(c for c in name if c.isprintable())[:MOST_NAME]
+
+
+class Foreseen(msgspec.Struct, frozen=True):
+    """What a call is about and what its files come to, as the journal has it up to record `head`."""
+
+    params: Params
+    head: int
+    choice: Choice
+    found: Sequence[Unwound]
+    lives: Sequence[Life] = ()  # of these files, in that order; of a restore none is known
+
+
+def foresee(params: Params, known: Batches, who: Who) -> Foreseen:
+    """The choice that the arguments stand for, and what comes of it. Raises `Refused`."""
+    choice = choose(params, known, who)
+    return Foreseen(params, known.history.head(), choice, *outcome(known, choice, who))
+
+
+def implied_by(params: Params, history: History, who: Who) -> Implied:
+    """The paths that a decision must see. A refusal is left to the decision."""
+    try:
+        seen = foresee(params, Batches(history), who)
+    except Refused:
+        return Implied()
+    paths = list(dict.fromkeys(path for u in seen.found for path in (u.now.path, u.path)))
+    return _implied(paths, seen, who)
+
+
+def _implied(paths: Sequence[str], seen: Foreseen, who: Who) -> Implied:
+    return Implied(paths, seen, partial(_still, paths, seen, who))
+
+
+def _still(paths: Sequence[str], seen: Foreseen, who: Who, history: History, upto: int, narrow: bool) -> Implied | None:
+    """The same as of record `upto`, where all that came since is what others did elsewhere.
+
+    It is asked when many files have been looked at, while others went on: to find all of it out anew takes as long as
+    it took first. `narrow`: what joins the choice by now comes too late for it.
+    """
+    if not narrow and not _of_own_or_named(seen, history):
+        return None
+    about, chosen = {*paths}, {*seen.choice.batches}
+    for record in history.records(after=seen.head, upto=upto):
+        event = record.event()
+        if isinstance(event, (*TOOL_WRITES, *OUTSIDE_WRITES)):
+            if not about.isdisjoint(paths_of(event)):
+                return None
+            if not narrow and history.caller_of(record.writer) == who.key:
+                return None
+        elif isinstance(event, BatchUndone) and narrow:
+            if not chosen.isdisjoint((record.batch, *event.undone)):
+                return None
+        elif isinstance(event, WritesAbandoned) and narrow:
+            if not about.isdisjoint(path for seq in event.seqs for path in paths_of(history.event(seq))):
+                return None
+        elif not narrow and not isinstance(event, _OF_NO_ACCOUNT):
+            return None
+    return _implied(paths, replace(seen, head=upto), who)
+
+
+def _of_own_or_named(seen: Foreseen, history: History) -> bool:
+    """Can what others do not join the choice? No point of time, no names that a new path could give another meaning."""
+    params = seen.params
+    if not isinstance(params, UndoParams | RedoParams) or seen.choice.paths:
+        return False
+    if params.writer or params.agent_session or params.turn or params.from_ or params.to:
+        return False
+    if params.burst is None:
+        return True
+    return all(batch <= seen.head for batch in history.burst_batches(named_burst(params.burst, history)))
+
+
+_OF_NO_ACCOUNT: Final = (WriterIntroduced, WritesSettled, ReadServed, EditRefused, ReplyKept)
+"""Records that change nothing about what an undo comes to."""

@@ -1,0 +1,158 @@
+"""Undoing, told: what becomes of each file, what is in the way, and which bytes are lacking; values for a reply."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from quire_daemon.tools.history.log import writer_type
+from quire_daemon.tools.undo.plan import AS_THEN, UNSEEN, Action
+from quire_daemon.tools.undo.select import Choice
+from quire_journal.history.gaps import RECORD_LOST
+from quire_journal.history.history import History
+from quire_journal.history.missing_bytes import Missing, missing_blob
+from quire_journal.history.points import rfc3339
+from quire_journal.history.rebase_steps import Conflict
+from quire_journal.model.ids import version_token
+from quire_journal.model.pause_points import pause
+from quire_journal.model.phrasing import counted
+from quire_journal.text.line_diff import changed_ranges, diff
+
+MOST_KEPT: Final = 20
+"""Entries of `kept` and `takes_back` that a reply lists for a file; the rest is counted."""
+
+MOST_NAMED: Final = 5
+"""Files in a sentence."""
+
+SKIPPED: Final = {
+    "uncaptured": "bytes that are needed, or that would be lost, are not in the journal",
+    "not_a_file": "it is not a regular file",
+    "protected": "it is protected, or forbidden by the settings; tools leave it alone",
+    "occupied": "something else stands there now",
+    "changed_meanwhile": "it is being changed at this moment",
+    UNSEEN: "it was there when it was first looked at; nothing shows that it was made then",
+    "not_there_then": "it was not there at that point",
+    RECORD_LOST: "records are lost to damage of the journal, and with them what it was, or what was built on",
+    AS_THEN: "it is as it was at that point; without the change that brought it there it would not be",
+}
+
+
+def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any]:
+    """One entry of `files`: `{path, action, to?, kept, conflicts, marked?, skipped, why?}` and the lines' counts.
+
+    `first_seen` is the version that stays because the file was there when it was first looked at, which is no conflict.
+    `marked` is how many places of the file get conflict markers, where those were asked for.
+    `kept` are later versions of others whose changes stay; a restore has `takes_back` instead, the versions since the
+    point. Both are cut at `MOST_KEPT`, and the rest counted (`kept_more`, `takes_back_more`).
+    """
+    pause()
+    u = action.unwound
+    name, later = "kept", u.kept
+    if choice.how == "restore":
+        name, later = "takes_back", tuple(v.seq for v in history.versions(u.path, after=choice.at))
+    entry: dict[str, Any] = {
+        "path": action.path,
+        "action": action.do,
+        name: [_brief(seq, history) for seq in later[-MOST_KEPT:]],
+        "conflicts": [_conflict_json(conflict, history) for conflict in action.built_on],
+        "skipped": action.skipped or None,
+    }
+    if action.first_seen:
+        entry["first_seen"] = {**_brief(action.first_seen, history), "why": SKIPPED[UNSEEN]}
+    if choice.conflicts == "markers":
+        entry["marked"] = places_marked(action)
+    if len(later) > MOST_KEPT:
+        entry[f"{name}_more"] = len(later) - MOST_KEPT
+    if action.do == "move":
+        entry["to"] = u.path
+    if action.skipped:
+        entry["why"] = SKIPPED.get(action.skipped, action.skipped)
+        lacking = lacking_bytes(action, history)
+        if lacking is not None and lacking.why != "not_held":
+            entry["why"] += f": they were {lacking.told}"
+    if action.do in ("write", "create", "delete", "move"):
+        entry.update(_lines_json(action))
+    return entry
+
+
+def lacking_bytes(action: Action, history: History) -> Missing | None:
+    """What became of the bytes that a file would need; None where it is left alone for another reason."""
+    u = action.unwound
+    if action.skipped != "uncaptured" or not u.missing:
+        return None
+    if u.needed is None:
+        return missing_blob(history, u.blob)
+    if u.needed.uncaptured:
+        return Missing(u.needed.uncaptured, f"never kept ({u.needed.uncaptured.replace('_', ' ')})")
+    return missing_blob(history, u.needed.blob)
+
+
+def lacking_sentence(actions: Sequence[Action], history: History) -> str:
+    """Which files are left alone for bytes that the journal does not hold, what became of them, and what to do."""
+    told: list[str] = []
+    gone = lost = ""
+    for action in actions:
+        lacking = lacking_bytes(action, history)
+        if lacking is not None:
+            gone = gone or action.path
+            told.append(f"{action.path} (its bytes were {lacking.told})")
+        elif action.skipped == "uncaptured":
+            lost = lost or action.path
+            told.append(f"{action.path} (what is there now would be lost)")
+    said = ", ".join(told[:MOST_NAMED]) + (f" and {len(told) - MOST_NAMED} more" if len(told) > MOST_NAMED else "")
+    if gone:
+        said += f". `quire log {gone}` tells its other versions; a backup, or git, may have this one"
+    if lost:
+        said += f". `allow_uncaptured` goes over what is in {lost} now"
+    return said
+
+
+def batches_json(choice: Choice, stayed: Sequence[int]) -> dict[str, Any]:
+    """`batches` are those that are undone from now on; `stayed` those of which nothing comes out, if there are any."""
+    undone = [batch for batch in choice.batches if batch not in stayed]
+    return {"batches": undone, "stayed": list(stayed)} if stayed else {"batches": undone}
+
+
+def as_found_sentence(actions: Sequence[Action]) -> str:
+    """How many files change, but not to before they were first seen; "" when there are none."""
+    count = sum(bool(action.first_seen) for action in actions)
+    return f"{counted(count, 'file stays', 'files stay')} as first looked at" if count else ""
+
+
+def places_marked(action: Action) -> int:
+    """How many places of the file have both sides in them afterwards, if markers are wanted."""
+    if action.do == "none" or not action.unwound.present:
+        return 0
+    return sum(conflict.place is not None for conflict in action.conflicts)
+
+
+def _brief(seq: int, history: History) -> dict[str, Any]:
+    """Who made a record, and when."""
+    record = history.record(seq)
+    if record is None:
+        return {"version": version_token(seq)}
+    return {
+        "version": version_token(seq),
+        "at": rfc3339(record.at_ns),
+        "batch": record.batch,
+        "writer": history.writer_json(record.writer, writer_type(record)),
+    }
+
+
+def _conflict_json(conflict: Conflict, history: History) -> dict[str, Any]:
+    """`lines` are of the file as it is now, 1-based and inclusive."""
+    lines = [{"start": start + 1, "end": stop} for start, stop in conflict.lines]
+    return {**_brief(conflict.seq, history), "seq": conflict.seq, "why": conflict.why, "lines": lines}
+
+
+def _lines_json(action: Action) -> dict[str, Any]:
+    """How the lines change; nothing for a binary file."""
+    before, after = action.before, action.after
+    if before.binary or after.binary:
+        return {"binary": True}
+    return {
+        "lines_before": len(before),
+        "lines_after": len(after),
+        "net_lines": len(after) - len(before),
+        "changed": changed_ranges(diff(before, after)),
+    }

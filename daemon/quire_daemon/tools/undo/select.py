@@ -1,0 +1,417 @@
+"""What an undo is about: the arguments of `undo`, `redo`, `rollback` and `restore`, and the batches they stand for.
+
+Whose work is chosen: that of the caller, unless `writer`, `agent_session` or `batch` names another's. What
+the files come to without them is for `unwinding` to say.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
+from typing import Final, Literal
+
+import msgspec
+
+from quire_daemon.core.arguments import require_in_bounds
+from quire_daemon.core.decision import Who
+from quire_daemon.tools.history.filters import (
+    VERSION_KINDS,
+    named_burst,
+    named_paths,
+    nobody,
+    writer_filter,
+)
+from quire_daemon.tools.undo.batches import Batches, Fits, in_paths
+from quire_journal.history.gaps import require_not_lost
+from quire_journal.history.history import History
+from quire_journal.history.points import parse_point
+from quire_journal.model.ids import parse_version_token
+from quire_journal.model.refusals import Refused
+
+Paths = tuple[str, ...]
+"""Files, folders and globs; none stands for everything."""
+
+How = Literal["undo", "redo", "rollback", "restore"]
+
+MAX_BATCHES: Final = 5000
+"""Batches that one call undoes. To choose from so many takes seconds; how many files it may be is the disk's to say."""
+
+SCAN_RECORDS: Final = 200_000
+"""Records that are looked through for another writer's batches."""
+
+
+Conflicts = Literal["skip", "markers", "abort"]
+"""What becomes of a place that others built on: it stays, it is written with both sides in it, or nothing is done."""
+
+
+class _GoingBack(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of everything that goes back."""
+
+    path: str = ""  # only these files: a file, a folder, or a glob
+    paths: list[str] = []  # the same
+    plan: bool = False
+    token: str | None = None
+    dry_run: bool = False
+    allow_uncaptured: bool = False
+    idempotency_key: str = ""
+
+
+class _Choosing(_GoingBack, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `undo` and `redo`. They narrow the choice together."""
+
+    batch: int | str | None = None  # its number, or a version that it made
+    burst: int | str | None = None  # its number
+    writer: str = ""  # an agent's name, `name/session`, `user`, `w3`, `outside`, or `*` for everyone
+    agent_session: str = ""
+    turn: str = ""
+    last: int | None = None  # only the newest so many
+    from_: str = msgspec.field(name="from", default="")  # a point: batches after it
+    to: str = ""  # a point: batches up to it
+    conflicts: Conflicts = "skip"
+
+
+class UndoParams(_Choosing, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `undo`; without any, the caller's own last batch."""
+
+
+class RedoParams(_Choosing, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `redo`: which undone batches come back, or which batch that undid others is taken back.
+
+    Without any, the caller's last undo is taken back.
+    """
+
+
+class RollbackParams(_GoingBack, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `rollback`: what the caller (or `writer`, which is also called `only`) did after the point `to`."""
+
+    to: str = ""
+    writer: str = ""
+    only: str = ""
+    conflicts: Conflicts = "skip"
+
+
+class RestoreParams(_GoingBack, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `restore`: the files as they were at the point `at`. Files made later are left alone."""
+
+    at: str = ""
+
+
+Params = UndoParams | RedoParams | RollbackParams | RestoreParams
+
+
+# ── what is chosen ───────────────────────────────────────────────────────────
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """What is to be undone, and in which files. Small and plain, because a token carries it.
+
+    `batches` are undone from now on, as the record of it will say: of a redo, those that undid others.
+    """
+
+    how: How
+    batches: tuple[int, ...] = ()
+    paths: tuple[str, ...] = ()  # only in these; of a restore, what comes back
+    at: int = 0  # of a restore or a rollback: the point
+    conflicts: Conflicts = "skip"
+
+
+def choose(params: Params, known: Batches, who: Who) -> Choice:
+    """The choice that the arguments, or the token of a plan, stand for. Raises `Refused`."""
+    history = known.history
+    if params.token is not None:
+        return read_token(params.token)[0]
+    if isinstance(params, RestoreParams):
+        return _choose_restore(params, history)
+    paths = named_paths(params.path, params.paths)
+    if isinstance(params, RollbackParams):
+        undo = _rollback_as_undo(params)
+        point = parse_point(params.to, history, "to")
+        require_not_lost(history, point, params.to)
+        batches = _matching(undo, known, who, paths, _everything_standing)
+        return Choice("rollback", batches, paths, point, params.conflicts)
+    if isinstance(params, RedoParams):
+        batches, paths = _choose_redo(params, known, who, paths)
+        return Choice("redo", batches, paths, conflicts=params.conflicts)
+    if params.batch is not None:
+        batches = (_named_batch(params, params.batch, known, who),)
+    elif _wide(params):
+        batches = _matching(params, known, who, paths, _edits_standing)
+    else:
+        batches = _own_last(params, known, who, paths)
+    return Choice("undo", batches, paths, conflicts=params.conflicts)
+
+
+def _rollback_as_undo(params: RollbackParams) -> UndoParams:
+    """The undo that a rollback is. Raises `Refused`."""
+    if not params.to:
+        raise Refused("schema_invalid", "to: is missing; name the point to go back to.", argument="to")
+    if params.only and params.writer and params.only != params.writer:
+        raise Refused("schema_invalid", "only: means the same as `writer`; give one of them.", argument="only")
+    return UndoParams(writer=params.only or params.writer, from_=params.to)
+
+
+def _wide(params: _Choosing) -> bool:
+    """Is more asked for than the newest of the caller's own batches?"""
+    named = params.writer or params.agent_session or params.turn or params.from_ or params.to
+    return bool(named) or params.burst is not None
+
+
+def _named_batch(params: _Choosing, named: int | str, known: Batches, who: Who) -> int:
+    """The batch with that number, or the one that made that version, if the rest of the choice is its too.
+
+    Raises `Refused`.
+    """
+    history = known.history
+    seq = named if isinstance(named, int) else parse_version_token(named)
+    if seq is None and isinstance(named, str) and named.isascii() and named.isdigit():
+        seq = int(named[:19])
+    if seq is None:
+        raise Refused("schema_invalid", f"batch: {named!r} is neither a number nor a version.", argument="batch")
+    record = history.record(seq)
+    if record is None:
+        raise Refused("not_found", f"There is no batch {named}.", "log", batch=named)
+    if _wide(params) and not _is_of(params, record.batch, known, who):
+        message = f"Batch {record.batch} is none of those that the other arguments name; leave out one or the other."
+        raise Refused("not_found", message, "log", batch=record.batch)
+    return record.batch
+
+
+def _is_of(params: _Choosing, batch: int, known: Batches, who: Who) -> bool:
+    """Does the batch fit the choice but for its number? By whoever it is, unless somebody is named."""
+    anyone = msgspec.structs.replace(params, writer=params.writer or "*")
+    if not _writer_choice(anyone, known.history, who)(known.writer(batch)):
+        return False
+    if not params.from_ and not params.to and params.burst is None:
+        return True
+    newest_first = (found for found, _ in _candidates(params, known))
+    return batch in takewhile(lambda found: found >= batch, newest_first)
+
+
+def _own_last(params: _Choosing, known: Batches, who: Who, paths: Sequence[str]) -> tuple[int, ...]:
+    """The newest batches of the caller that are in force and would change something. Raises `Refused`."""
+    wanted = _wanted(params)
+    in_path = in_paths(paths, known.history)
+    found: list[int] = []
+    for batch in known.history.last_batches(who.key, MAX_BATCHES):
+        if len(found) == wanted:
+            break
+        if not known.is_undo(batch) and known.stands(batch, in_path):
+            found.append(batch)
+    if not found:
+        where = f" in {', '.join(paths)}" if paths else ""
+        raise Refused("not_found", f"There is nothing of yours to undo{where}.", "log")
+    return tuple(found)
+
+
+def _wanted(params: _Choosing) -> int:
+    """How many of the caller's own are asked for. Raises `Refused`."""
+    wanted = 1 if params.last is None else params.last
+    require_in_bounds("last", wanted, MAX_BATCHES)
+    return wanted
+
+
+def _choose_redo(params: RedoParams, known: Batches, who: Who, paths: Paths) -> tuple[tuple[int, ...], Paths]:
+    """What has to be undone so that the chosen comes back, and in which files. Raises `Refused`."""
+    if params.batch is not None:
+        batch = _named_batch(params, params.batch, known, who)
+        if known.undid(batch):
+            return (batch,), paths
+        if known.in_force(batch):
+            raise Refused("not_found", f"Batch {batch} is in force: there is nothing to redo.", "log", batch=batch)
+        return _bringing_back([batch], known, paths)
+    if _wide(params):
+        return _bringing_back(_matching(params, known, who, paths, _edits_undone), known, paths)
+    return _last_undos(_wanted(params), known, who, paths), paths
+
+
+def _last_undos(wanted: int, known: Batches, who: Who, paths: Sequence[str]) -> tuple[int, ...]:
+    """The caller's newest undos that are in force. Raises `Refused`."""
+    in_path = in_paths(paths, known.history)
+    found: list[int] = []
+    for batch in known.history.last_batches(who.key, MAX_BATCHES):
+        mark = known.mark(batch)
+        if mark is None or mark.how not in ("undo", "rollback") or not known.in_force(batch):
+            continue
+        if any(in_path(path) for path, _ in known.starts(batch)):
+            found.append(batch)
+        if len(found) == wanted:
+            break
+    if not found:
+        raise Refused("not_found", "There is no undo of yours to take back.", "log")
+    return tuple(found)
+
+
+def _bringing_back(wanted: Sequence[int], known: Batches, paths: Paths) -> tuple[tuple[int, ...], Paths]:
+    """What to undo, and where, so that the batches `wanted` are in force again, and nothing else that is undone.
+
+    Whatever undid them goes; what that had undone besides is undone anew, where it was. Raises `Refused`.
+    """
+    coming = {*wanted}
+    undoing = list(dict.fromkeys(by for batch in wanted for by in known.standing_undoers(batch)))
+    besides = {b: None for by in undoing for b in known.undid(by) if b not in coming and not known.in_force(b)}
+    batches = (*undoing, *(b for b in besides if b not in undoing))
+    narrowed = {mark.paths for mark in map(known.mark, undoing) if mark is not None}
+    for where in (paths, next(iter(narrowed)) if len(narrowed) == 1 and not paths else paths):
+        if all(_undone_there(known, batch, undoing, where) for batch in besides):
+            return batches, where
+    message = "What is to come back was undone together with others, and not all of it in the same files."
+    raise Refused(
+        "conflict", f"{message} Name the undo itself, or fewer files.", "narrow_the_choice", undone_by=undoing
+    )
+
+
+def _undone_there(known: Batches, batch: int, undoing: Sequence[int], paths: Paths) -> bool:
+    """Did `undoing` undo the batch in all of its files that are in `paths`?"""
+    inside = in_paths(paths, known.history)
+    marks = (mark for mark in map(known.mark, undoing) if mark is not None and batch in mark.undone)
+    filters = [in_paths(mark.paths, known.history) for mark in marks]
+    return all(any(fits(path) for fits in filters) for path, _ in known.starts(batch) if inside(path))
+
+
+_Admits = Callable[["Batches", int, Fits, set[int]], bool]
+"""Is a batch to be chosen, by how it stands? The set are those that are chosen already, all of them newer."""
+
+
+def _edits_standing(known: Batches, batch: int, in_path: Fits, chosen: set[int]) -> bool:
+    """What `undo` is for."""
+    return not known.is_undo(batch) and _everything_standing(known, batch, in_path, chosen)
+
+
+def _everything_standing(known: Batches, batch: int, in_path: Fits, chosen: set[int]) -> bool:
+    """What `rollback` is for: undos and redos, too. What a chosen one undid goes with it, else it would come back."""
+    undone_by_chosen = not known.in_force(batch) and {*known.standing_undoers(batch)} <= chosen
+    return known.stands(batch, in_path) or (undone_by_chosen and known.undone(batch, in_path))
+
+
+def _edits_undone(known: Batches, batch: int, in_path: Fits, chosen: set[int]) -> bool:
+    """What `redo` is for."""
+    return not known.is_undo(batch) and known.undone(batch, in_path)
+
+
+def _matching(params: _Choosing, known: Batches, who: Who, paths: Sequence[str], admits: _Admits) -> tuple[int, ...]:
+    """The batches that fit every choice and are admitted, newest first. Raises `Refused`."""
+    history = known.history
+    fits, in_path = _writer_choice(params, history, who), in_paths(paths, history)
+    wanted = MAX_BATCHES + 1 if params.last is None else _wanted(params)
+    found: list[int] = []
+    chosen: set[int] = set()
+    for batch, writer in _candidates(params, known):
+        if len(found) == wanted:
+            break
+        if not fits(writer) or not admits(known, batch, in_path, chosen):
+            continue
+        found.append(batch)
+        chosen.add(batch)
+        if len(found) > MAX_BATCHES:
+            raise Refused("schema_invalid", f"That is more than {MAX_BATCHES} batches.", "narrow_the_choice")
+    if not found:
+        raise _nothing_fits(params, history)
+    return tuple(found)
+
+
+def _nothing_fits(params: _Choosing, history: History) -> Refused:
+    known = nobody(params.writer, history)
+    if known:
+        return Refused("not_found", f"{known} There is nothing to take back or to redo.", "log")
+    if isinstance(params, RedoParams):
+        return Refused("not_found", "Nothing that was undone fits the choice: there is nothing to redo.", "log")
+    message = "No change that is in force fits the choice: there is nothing to take back."
+    if not (params.writer or params.agent_session or params.burst is not None):
+        message += " It was about your own work; `writer` names another's, `*` everyone's."
+    return Refused("not_found", message, "log")
+
+
+def _candidates(params: _Choosing, known: Batches) -> Iterator[tuple[int, int]]:
+    """(batch, writer) of the file changes within the burst and the points, newest first. Raises `Refused`."""
+    history = known.history
+    after = parse_point(params.from_, history, "from") if params.from_ else 0
+    upto = parse_point(params.to, history, "to") if params.to else history.head()
+    if params.burst is not None:
+        within = [b for b in history.burst_batches(named_burst(params.burst, history)) if after < b <= upto]
+        known.prepare(within)
+        for batch in reversed(within):
+            yield batch, known.writer(batch)
+        return
+    seen: set[int] = set()
+    for looked, record in enumerate(history.records(after=after, upto=upto, reverse=True)):
+        if looked == SCAN_RECORDS:
+            raise Refused(
+                "schema_invalid",
+                f"The choice goes back more than {SCAN_RECORDS} records; name where it begins with `from`.",
+                "narrow_the_choice",
+                argument="from",
+            )
+        if record.kind in VERSION_KINDS and record.batch not in seen:
+            seen.add(record.batch)
+            yield record.batch, record.writer
+
+
+def _writer_choice(params: _Choosing, history: History, who: Who) -> Callable[[int], bool]:
+    """Does a writer fit? The caller itself, unless the choice names someone."""
+    if params.writer == "*":
+        named: Callable[[int], bool] = lambda writer: True  # noqa: E731
+    elif params.writer:
+        named = writer_filter(params.writer, history)
+    elif params.agent_session or params.burst is not None:
+        named = lambda writer: True  # noqa: E731
+    else:
+        named = lambda writer: history.caller_of(writer) == who.key  # noqa: E731
+
+    def fits(writer: int) -> bool:
+        if not named(writer):
+            return False
+        if not (params.agent_session or params.turn):
+            return True
+        introduced = history.writer(writer)
+        return (
+            introduced is not None
+            and params.agent_session in ("", introduced.agent_session)
+            and params.turn in ("", introduced.turn)
+        )
+
+    return fits
+
+
+def _choose_restore(params: RestoreParams, history: History) -> Choice:
+    asked = named_paths(params.path, params.paths)
+    if not params.at:
+        raise Refused("schema_invalid", "at: is missing; name the point to go back to.", argument="at")
+    if not asked:
+        raise Refused("schema_invalid", "path: is missing; name what to restore, `.` for everything.", argument="path")
+    return Choice("restore", at=parse_point(params.at, history, "at"), paths=asked)
+
+
+def require_as_planned(params: Params, planned: Choice, known: Batches, who: Who) -> None:
+    """Refuse a choice beside the token of a plan, unless it is that of the plan, or names more. Raises `Refused`."""
+    paths = named_paths(params.path, params.paths)
+    same = not paths or paths == planned.paths
+    if isinstance(params, RestoreParams):
+        same = same and (not params.at or parse_point(params.at, known.history, "at") == planned.at)
+    elif isinstance(params, RollbackParams):
+        same = same and (not params.to or parse_point(params.to, known.history, "to") == planned.at)
+        if same and (params.writer or params.only):
+            asked = msgspec.structs.replace(params, token=None, to=f"seq:{planned.at}")
+            same = {*planned.batches} <= {*choose(asked, known, who).batches}
+    elif same and (_wide(params) or params.batch is not None or params.last is not None):
+        asked_too = msgspec.structs.replace(params, token=None)
+        same = {*planned.batches} <= {*choose(asked_too, known, who).batches}
+    if not same:
+        message = "token: its plan is not what the other arguments name; give it alone, or make a plan of them."
+        raise Refused("schema_invalid", message, "plan_again", argument="token")
+
+
+def read_token(token: str) -> tuple[Choice, bytes]:
+    """(the choice, the digest of the outcome). Raises `Refused` for what is not a token of a plan.
+
+    So it does for an empty one: who carries out a plan and has lost its token does not mean whatever came last.
+    """
+    try:
+        packed = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+        choice, digest = msgspec.msgpack.decode(packed, type=tuple[Choice, bytes])
+    except (binascii.Error, ValueError, msgspec.MsgspecError) as wrong:
+        raise Refused("schema_invalid", "token: this is not the token of a plan.", argument="token") from wrong
+    if len(choice.batches) > MAX_BATCHES:  # a caller can write a token by hand
+        raise Refused("schema_invalid", f"token: it names more than {MAX_BATCHES} batches.", argument="token")
+    return choice, digest

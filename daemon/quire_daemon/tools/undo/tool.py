@@ -1,0 +1,243 @@
+"""`undo`, `redo`, `rollback` and `restore`: earlier states come back as new records.
+
+The first three take changes out of the files as they are now and leave what others did (`quire_journal.history.unwinder`);
+`restore` puts back the bytes of a point. All four work alike: choose (`choosing`), see what the files come to, plan an
+action for each (`undoing`), and carry them out or answer with the plan and its token. The token names the choice and
+a digest of the outcome: it carries out exactly what the plan said, or nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from quire_daemon.core.decision import Decision, Tool, World, no_paths
+from quire_daemon.tools.checkpoints import blind_then
+from quire_daemon.tools.history.before_journal import and_before_it
+from quire_daemon.tools.undo.apply import CarryingOut
+from quire_daemon.tools.undo.batches import Batches
+from quire_daemon.tools.undo.plan import AS_THEN, UNSEEN, Action, Planning, in_order
+from quire_daemon.tools.undo.project import Foreseen, foresee, implied_by, left_alone, stayed
+from quire_daemon.tools.undo.report import (
+    SKIPPED,
+    as_found_sentence,
+    batches_json,
+    file_json,
+    lacking_sentence,
+)
+from quire_daemon.tools.undo.select import (
+    Choice,
+    How,
+    Params,
+    RedoParams,
+    RestoreParams,
+    RollbackParams,
+    UndoParams,
+    read_token,
+    require_as_planned,
+)
+from quire_journal.history.gaps import RECORD_LOST, gaps_after, gaps_json, named, warning
+from quire_journal.history.history import History
+from quire_journal.model.ids import version_token
+from quire_journal.model.phrasing import counted
+from quire_journal.model.refusals import Refused
+
+P = TypeVar("P", UndoParams, RedoParams, RollbackParams, RestoreParams)
+
+RETRY_MS: Final = 250
+"""When to try again where other programs hold the files open."""
+
+TOLD_BY_A_PLAN: Final = ("conflict", "uncaptured")
+"""Refusals that name what stands in the way of each file: whoever asks for a plan wants to see that."""
+
+
+def _digest(choice: Choice, actions: Sequence[Action]) -> bytes:
+    """Of everything that the plan promises: the files as they are, and what becomes of each."""
+    told = [
+        (
+            a.do,
+            a.unwound.now.path,
+            a.unwound.now.seq,
+            a.unwound.present,
+            a.unwound.path,
+            a.unwound.mode,
+            a.unwound.blob,
+            a.skipped,
+            [c.seq for c in a.conflicts],
+        )
+        for a in actions
+    ]
+    return hashlib.sha256(msgspec.msgpack.encode((choice, told))).digest()[:12]
+
+
+def _make_token(choice: Choice, actions: Sequence[Action]) -> str:
+    packed = msgspec.msgpack.encode((choice, _digest(choice, actions)))
+    return base64.urlsafe_b64encode(packed).decode().rstrip("=")
+
+
+# ── the decision ─────────────────────────────────────────────────────────────
+
+
+def decide(params: Params, world: World) -> Decision:
+    """Undo, redo, roll back or restore; or the plan of it."""
+    history = world.history
+    known = Batches(history)
+    seen = _foreseen(params, known, world)
+    choice, found = seen.choice, seen.found
+    if params.token is not None and choice.how != _HOW[type(params)]:
+        raise Refused("schema_invalid", f"token: it is of a plan to {choice.how}.", argument="token")
+    actions = Planning(world, params.allow_uncaptured, choice.at if choice.how == "rollback" else 0).actions(found)
+    if params.token is not None and _digest(choice, actions) != read_token(params.token)[1]:
+        raise Refused("plan_stale", "A file has changed since the plan was made; make a new plan.", "plan_again")
+    if params.token is not None:
+        require_as_planned(params, choice, known, world.who)
+    alone = [a.left_alone for a in actions]
+    staying = stayed(known, seen, alone)
+    refused = _pointless(params, choice, actions, staying, history)
+    if refused is not None and not (params.plan and refused.code in TOLD_BY_A_PLAN):
+        try:
+            raise refused
+        finally:
+            del refused  # it holds this frame: with it, all that the decision looked at would stay
+    if params.plan or params.dry_run:
+        decision = Decision(_plan_reply(choice, actions, staying, history, refused))
+    else:
+        decision = CarryingOut(world, choice, staying, left_alone(seen, alone)).decision(actions)
+    return msgspec.structs.replace(
+        decision, reply=decision.reply | _lost_json(choice, _point(params), actions, history)
+    )
+
+
+def _point(params: Params) -> str:
+    """The point that is gone back to, as the caller named it; "" for none."""
+    return params.to if isinstance(params, RollbackParams) else params.at if isinstance(params, RestoreParams) else ""
+
+
+def _lost_json(choice: Choice, point: str, actions: Sequence[Action], history: History) -> dict[str, Any]:
+    """The lost records that a rollback cannot take back, or for which files are left alone: `gaps`, and a warning.
+
+    And one where the point is a checkpoint of a time at which the journal did not see everything.
+    """
+    gaps = gaps_after(history, choice.at) if choice.how == "rollback" else ()
+    so = "what they did is not taken back"
+    if not gaps and any(action.skipped == RECORD_LOST for action in actions):
+        gaps = tuple(history.lost())
+        so = "files that they may have changed are left alone"
+    blind = blind_then(point, history)
+    warnings = [*([warning(gaps, so)] if gaps else ()), *([blind] if blind else ())]
+    return ({"gaps": gaps_json(gaps)} if gaps else {}) | ({"warnings": warnings} if warnings else {})
+
+
+def _foreseen(params: Params, known: Batches, world: World) -> Foreseen:
+    """What the app knows already, to know the files, unless something was noted since. Raises `Refused`."""
+    seen = world.implied.thought
+    if isinstance(seen, Foreseen) and (seen.params, seen.head) == (params, known.history.head()):
+        return seen
+    return foresee(params, known, world.who)
+
+
+def _pointless(
+    params: Params, choice: Choice, actions: Sequence[Action], staying: Sequence[int], history: History
+) -> Refused | None:
+    """The refusal where nothing can be done, or not everything and the caller wants all or nothing.
+
+    What could be done though every chosen batch stays is what earlier undos left to be done: nobody asks for that here.
+    """
+    doing = [a for a in actions if a.do != "none" and (not staying or {*staying} != {*choice.batches})]
+    # As it was first seen is as far back as a file goes: that is in nobody's way, but alone it is nothing to do.
+    harmless = (AS_THEN, UNSEEN) if doing else (AS_THEN,)
+    blocked = [a for a in actions if a.built_on or (a.skipped and a.skipped not in harmless)]
+    files = [file_json(a, choice, history) for a in blocked]
+    # Of a plan that is carried out, its own word counts, and the caller may still be stricter.
+    aborting = "abort" in (choice.conflicts, "skip" if isinstance(params, RestoreParams) else params.conflicts)
+    if blocked and (not doing or aborting):
+        if all(a.skipped == "uncaptured" for a in blocked):
+            files_told = lacking_sentence(blocked, history)
+            message = f"The journal does not hold the bytes that {choice.how} needs; nothing was changed: {files_told}."
+            return Refused("uncaptured", message, "log", files=files)
+        if all(a.skipped == RECORD_LOST for a in blocked):
+            gaps = tuple(history.lost())
+            message = f"{_conflict_sentence(blocked, history)[:-1]}: {named(gaps)}."
+            return Refused(RECORD_LOST, message, files=files, gaps=gaps_json(gaps))
+        if all(a.skipped == "not_there_then" for a in blocked):
+            message = f"None of these files was there at that point.{and_before_it(choice.at, history)}"
+            return Refused("not_found", message, "log", files=files)
+        if all(a.skipped == "changed_meanwhile" for a in blocked):
+            message = f"{_conflict_sentence(blocked, history)[:-1]}; try again."
+            return Refused("busy", message, "retry", retry_after_ms=RETRY_MS, files=files)
+        action = "plan" if any(a.built_on for a in blocked) else "narrow_the_choice"  # no marker helps against these
+        return Refused("conflict", _conflict_sentence(blocked, history), action, files=files)
+    if not doing and choice.how != "restore":
+        by = next((by for by in map(history.undone_by, choice.batches) if by is not None), None)
+        why = f"batch {by} has undone it already" if by is not None else "the files are like that already"
+        verb = "roll back" if choice.how == "rollback" else choice.how
+        return Refused("not_found", f"There is nothing to {verb}: {why}.", "log", batches=list(choice.batches))
+    return None
+
+
+def _conflict_sentence(blocked: Sequence[Action], history: History) -> str:
+    for action in blocked:
+        for conflict in action.built_on:
+            if action.skipped in ("protected", "changed_meanwhile"):
+                continue  # whoever built on it: that is not why
+            who = _who(conflict.seq, history)
+            return f"{action.path}: {who} built on it with {version_token(conflict.seq)}; nothing was changed."
+    first = blocked[0]
+    why = first.skipped or first.built_on[0].why
+    return f"{first.path}: {SKIPPED.get(why, why)}; nothing was changed."
+
+
+def _who(seq: int, history: History) -> str:
+    record = history.record(seq)
+    return "someone" if record is None else history.named(record.writer)
+
+
+_HOW: Final[dict[type[Params], How]] = {
+    UndoParams: "undo",
+    RedoParams: "redo",
+    RollbackParams: "rollback",
+    RestoreParams: "restore",
+}
+
+
+def _plan_reply(
+    choice: Choice, actions: Sequence[Action], staying: Sequence[int], history: History, refused: Refused | None
+) -> dict[str, Any]:
+    """What would be done to each file, and what stands in its way. `refused`: how the whole would be answered."""
+    would = "" if refused is None else f" It would be refused: {refused.message}"
+    return {
+        "ok": True,
+        "message": f"Plan: {_summary(actions)}.{would}",
+        "plan": True,
+        "dry_run": True,
+        "valid": refused is None,
+        **batches_json(choice, staying),
+        "files": [file_json(a, choice, history) for a, aside in in_order(actions) if not aside],  # as it will be done
+        "token": _make_token(choice, actions),
+    }
+
+
+def _summary(actions: Sequence[Action]) -> str:
+    doing = sum(a.do != "none" for a in actions)
+    conflicts = sum(len(a.built_on) for a in actions)
+    said = [f"{counted(doing, 'file')} to change"]
+    if conflicts:
+        said.append(counted(conflicts, "conflict"))
+    return ", ".join([*said, as_found_sentence(actions)]).removesuffix(", ")
+
+
+def _tool(params: type[P]) -> Tool[P]:
+    asks = ("path", "paths")
+    return Tool(
+        _HOW[params], params, no_paths, decide, writes=True, implies=implied_by, asks=asks, long=True, of_tree=True
+    )
+
+
+UNDO_TOOL: Final = _tool(UndoParams)
+REDO_TOOL: Final = _tool(RedoParams)
+ROLLBACK_TOOL: Final = _tool(RollbackParams)
+RESTORE_TOOL: Final = _tool(RestoreParams)
