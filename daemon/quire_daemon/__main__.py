@@ -133,7 +133,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     # Imported here: `quired --version` and a refused start need none of it. What is made meanwhile stays, and the
     # collector of cycles went through it again and again: an eighth of the time of a start.
     gc.disable()
-    from quire_daemon import examining, server, soundness
+    from quire_daemon import examining, soundness
     from quire_daemon.app import App
     from quire_daemon.clock import SystemClock
     from quire_daemon.commit.disk_reserve import Reserve
@@ -146,6 +146,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     from quire_daemon.ops import fault_injection
     from quire_daemon.ops.daemon_log import Log
     from quire_daemon.recovery import recover
+    from quire_daemon.server import socket as server
     from quire_daemon.watch.capture_policy import Withholding
     from quire_daemon.watch.ignore import Ignore
     from quire_daemon.workers import process

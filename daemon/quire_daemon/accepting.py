@@ -15,7 +15,7 @@ from quire_daemon.core.decision import Who
 from quire_daemon.ops.address_space import NEEDED, memory_left
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.presence import Presence
-from quire_daemon.server import Server
+from quire_daemon.server.socket import Server
 from quire_daemon.services import SERVICES
 from quire_daemon.services.shutdown import SHUTDOWN
 from quire_daemon.tools.admin.describe import describe_tool

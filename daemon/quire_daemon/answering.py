@@ -11,7 +11,7 @@ from quire_daemon.commit.recorder import Recorder
 from quire_daemon.core.call import Call
 from quire_daemon.core.decision import refused_reply
 from quire_daemon.leasing import Leasing
-from quire_daemon.server import Server
+from quire_daemon.server.socket import Server
 from quire_daemon.watch.hints import Blind, blind_told, touching
 from quire_journal.model.events import EditRefused
 from quire_journal.model.ids import is_escaped, percent_escaped

@@ -59,9 +59,9 @@ from quire_daemon.ops.timers import Chore, Chores
 from quire_daemon.performing import Performing
 from quire_daemon.preparing import STAGERS
 from quire_daemon.presence import Presence
-from quire_daemon.server import Server, listen
+from quire_daemon.server.file_transport_switch import Spooling
+from quire_daemon.server.socket import Server, listen
 from quire_daemon.services import SERVICES
-from quire_daemon.spooling import Spooling
 from quire_daemon.thinker import Thinker
 from quire_daemon.tools.notices import beside
 from quire_daemon.waiting import Waiting

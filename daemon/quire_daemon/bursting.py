@@ -12,8 +12,8 @@ from typing import Final
 
 from quire_daemon.clock import Clock
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.connections import CONNECTION, Bound, Connections
 from quire_daemon.core.call import Call
+from quire_daemon.server.connections import CONNECTION, Bound, Connections
 from quire_journal.model.events import BurstBegun, BurstEnded, Event
 from quire_journal.model.ids import OUTSIDE, WriterId, journal_path
 from quire_journal.views.bursts import claiming

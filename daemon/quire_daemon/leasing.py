@@ -19,9 +19,9 @@ from typing import Final
 
 from quire_daemon.clock import Clock
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.connections import CONNECTION, Bound, Connections
 from quire_daemon.core.call import Call
 from quire_daemon.core.decision import World
+from quire_daemon.server.connections import CONNECTION, Bound, Connections
 from quire_daemon.tools.leases.tool import ClaimParams, wanted_lease
 from quire_journal.model.events import Event, LeaseExpired, LeaseGranted, LeaseReleased
 from quire_journal.model.ids import OUTSIDE, WriterId

@@ -12,8 +12,8 @@ from typing import Final
 import msgspec
 
 from quire_daemon.clock import Clock
-from quire_daemon.connections import Connections
 from quire_daemon.core.decision import Present, Who
+from quire_daemon.server.connections import Connections
 from quire_daemon.watch.git.trace2 import pid_start
 from quire_journal.model.events import WriterIntroduced
 

@@ -19,7 +19,7 @@ from quire_daemon.config.live import InForce
 from quire_daemon.config.settings import Settings
 from quire_daemon.core.call import Incoming, Peer
 from quire_daemon.ops.daemon_log import Log
-from quire_daemon.server import Server, listen
+from quire_daemon.server.socket import Server, listen
 from quire_daemon.watch.ignore import Ignore
 from quire_daemon.workspace.workspace import Workspace
 from quire_journal import VERSION, WIRE

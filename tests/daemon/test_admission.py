@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from quire_daemon.admission import IDLE_S, LEAVING, MOST_CONNECTIONS, SPARE, STRANGER_S, Seen, room, to_leave
-from quire_daemon.server import Server, listen
+from quire_daemon.server.listener_gate import IDLE_S, LEAVING, MOST_CONNECTIONS, SPARE, STRANGER_S, Seen, room, to_leave
+from quire_daemon.server.socket import Server, listen
 from quire_daemon.workers import process
 from quire_journal.model.limits import reached
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from quire_daemon.backlog import GRACE_S, LOOK_S, MOST_BYTES, MOST_SENT, SLOW_S, Backlog, Link
+from quire_daemon.server.backlog import GRACE_S, LOOK_S, MOST_BYTES, MOST_SENT, SLOW_S, Backlog, Link
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing tells what is unread")
 

@@ -9,9 +9,9 @@ from clocks import SECOND, SetClock
 
 from quire_daemon.bursting import Bursting
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.connections import LOOK_S
 from quire_daemon.core.call import Call, Incoming, Peer
 from quire_daemon.core.decision import Who
+from quire_daemon.server.connections import LOOK_S
 from quire_daemon.tools.bursts import BURST_TOOL
 from quire_journal.journal import Journal
 from quire_journal.model.events import BurstBegun, BurstEnded, WriterIntroduced

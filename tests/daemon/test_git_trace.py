@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import live
 from letters import texts
-from quire_daemon.server import listen
+from quire_daemon.server.socket import listen
 from quire_daemon.watch.git.trace2 import (
     KEPT_NS,
     MOST_CONNECTIONS,

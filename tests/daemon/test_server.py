@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import zmq
 
-from quire_daemon.server import MOST_UNREAD, Server, listen
+from quire_daemon.server.socket import MOST_UNREAD, Server, listen
 from quire_journal.model.messages import Request, decode_reply, encode
 
 TRIES = 2000

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from quire_daemon import spool
-from quire_daemon.spool import PREFIX, Spool
+from quire_daemon.server import file_transport
+from quire_daemon.server.file_transport import PREFIX, Spool
 from quire_journal.model.file_transport import FOLDER, LOCK, MAX_BYTES
 
 CLIENT = "0123456789abcdef"
@@ -168,10 +168,10 @@ def test_a_request_that_is_too_large_is_a_sentence(door: Spool, folder: Path) ->
 
 
 def test_a_flood_is_taken_in_parts(door: Spool, folder: Path) -> None:
-    for number in range(spool.MOST + 3):
+    for number in range(file_transport.MOST + 3):
         (folder / f"{CLIENT}-{number}.request").write_bytes(b"")
     door.ring()
-    assert [len(door.take()) for _ in range(3)] == [spool.MOST, 3, 0]
+    assert [len(door.take()) for _ in range(3)] == [file_transport.MOST, 3, 0]
 
 
 def test_a_reply_is_whole_and_private(door: Spool, folder: Path) -> None:
@@ -215,7 +215,9 @@ def test_a_folder_that_somebody_removed_is_noticed(door: Spool, folder: Path) ->
     assert not door.stands()
 
 
-@pytest.mark.parametrize(("later_s", "stays"), [(spool.KEPT_S - 60, True), (spool.KEPT_S + 60, False)])
+@pytest.mark.parametrize(
+    ("later_s", "stays"), [(file_transport.KEPT_S - 60, True), (file_transport.KEPT_S + 60, False)]
+)
 def test_what_nobody_fetches_goes_when_its_time_is_over(tmp_path: Path, later_s: float, stays: bool) -> None:
     left = tmp_path.joinpath(*FOLDER, "left.reply")
     left.parent.mkdir(parents=True, mode=0o700)

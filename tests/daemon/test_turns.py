@@ -20,12 +20,12 @@ from msgspec.structs import replace
 import live
 from quire_daemon.app import SALVAGE_S, SAVE_S
 from quire_daemon.catching_up import CATCH_UP_S
-from quire_daemon.connections import LOOK_S
 from quire_daemon.health import SALVAGE_IS_TOLD_NS
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.performing import MANY
 from quire_daemon.preparing import SMALL_BYTES
-from quire_daemon.spool import Spool
+from quire_daemon.server.connections import LOOK_S
+from quire_daemon.server.file_transport import Spool
 from quire_daemon.waiting import MOST_CALLS, MOST_OF_ONE
 from quire_daemon.watch.observe import RETRY_S
 from quire_journal.integrity.checker import check

@@ -27,11 +27,11 @@ from typing import Any, Final
 import msgspec
 import zmq
 
-from quire_daemon import admission
-from quire_daemon.backlog import MOST_SENT, Backlog, Link
 from quire_daemon.core.call import Incoming, Peer
 from quire_daemon.ops.address_space import give_back
-from quire_daemon.spool import PREFIX, Spool
+from quire_daemon.server import listener_gate
+from quire_daemon.server.backlog import MOST_SENT, Backlog, Link
+from quire_daemon.server.file_transport import PREFIX, Spool
 from quire_journal import VERSION, WIRE
 from quire_journal.model.messages import MAX_MESSAGE, Reply, decode_request, encode
 
@@ -149,7 +149,7 @@ class Server:
         self._poller = zmq.Poller()
         self._poller.register(self._router, zmq.POLLIN)
         self._poller.register(self._bell, zmq.POLLIN)
-        self.gate = admission.gate_of(listener.fileno())
+        self.gate = listener_gate.gate_of(listener.fileno())
         if self.gate is not None:
             self._poller.register(listener.fileno(), zmq.POLLIN)
         self._shut_s = 0.0  # monotonic: until then nobody is let in; 0: somebody may be
@@ -340,11 +340,11 @@ class Server:
         except OSError:  # it has ended by itself, or there is no descriptor for this: it is tried again
             pass
 
-    def _admit(self, gate: admission.Gate) -> None:
+    def _admit(self, gate: listener_gate.Gate) -> None:
         """Let in who waits, as many as there is room for."""
         try:
-            connections, used = gate.connections(), admission.files_open()
-            room = admission.room(admission.limit_of_files(), used, len(connections))
+            connections, used = gate.connections(), listener_gate.files_open()
+            room = listener_gate.room(listener_gate.limit_of_files(), used, len(connections))
             waits = zmq.Poller()
             waits.register(self._listener.fileno(), zmq.POLLIN)
             for _ in range(min(room, ADMITTED)):
@@ -367,16 +367,16 @@ class Server:
         by_fd = {link.fd: (identity, link) for identity, link in self._backlog.links.items()}
         self._seen = {fd: self._seen.get(fd, now) for fd in connections if fd not in by_fd}
         held = self.held()
-        seen = [admission.Seen(fd, since_s, False, False, False) for fd, since_s in self._seen.items()]
+        seen = [listener_gate.Seen(fd, since_s, False, False, False) for fd, since_s in self._seen.items()]
         seen += [
-            admission.Seen(fd, link.heard_s, True, bool(link.owed) or identity in held, identity in self._unread)
+            listener_gate.Seen(fd, link.heard_s, True, bool(link.owed) or identity in held, identity in self._unread)
             for fd, (identity, link) in by_fd.items()
             if fd in connections
         ]
-        leaving = admission.to_leave(seen, now)
+        leaving = listener_gate.to_leave(seen, now)
         if now > self._told_s + TOLD_S:
             self._told_s = now
-            limit = admission.limit_of_files()
+            limit = listener_gate.limit_of_files()
             self._warn("connections_full", connections=len(connections), files=limit, left=len(leaving))
         for one in leaving:
             with contextlib.suppress(OSError):

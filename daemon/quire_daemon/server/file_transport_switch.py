@@ -7,8 +7,8 @@ from pathlib import Path
 from quire_daemon.clock import Clock
 from quire_daemon.config.live import InForce
 from quire_daemon.ops.daemon_log import Log
-from quire_daemon.server import Server
-from quire_daemon.spool import Spool
+from quire_daemon.server.file_transport import Spool
+from quire_daemon.server.socket import Server
 from quire_daemon.watch.watcher import Watcher
 from quire_journal.model.file_transport import FOLDER
 
