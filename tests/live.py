@@ -26,9 +26,9 @@ from typing import Any, Final, TypeVar
 
 import quire_client
 from quire_client.__main__ import main
-from quire_daemon import examiner
 from quire_daemon.commit.disk_reserve import Reserve
 from quire_daemon.config.settings import Retention
+from quire_daemon.integrity import check_worker
 
 T = TypeVar("T")
 
@@ -328,7 +328,7 @@ def verified(client: quire_client.Client) -> None:
         return
     ok(client.call("status", {}))  # by a daemon that serves, and has finished what one before it had not
     said = io.StringIO()
-    examiner.do(examiner.CheckTask(str(client.place.journal), in_use=True), said)
+    check_worker.do(check_worker.CheckTask(str(client.place.journal), in_use=True), said)
     lines = [line for line in map(json.loads, said.getvalue().splitlines()) if line[0] != "progress"]
     assert lines == [["end", {"findings": 0, "whole": True}]], lines
 

@@ -133,7 +133,6 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     # Imported here: `quired --version` and a refused start need none of it. What is made meanwhile stays, and the
     # collector of cycles went through it again and again: an eighth of the time of a start.
     gc.disable()
-    from quire_daemon import examining, soundness
     from quire_daemon.app import App
     from quire_daemon.clock import SystemClock
     from quire_daemon.commit.disk_reserve import Reserve
@@ -143,6 +142,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     from quire_daemon.config.live import InForce
     from quire_daemon.finishing import Finishing
     from quire_daemon.forgotten import bring_back
+    from quire_daemon.integrity import check_client, verdict
     from quire_daemon.ops import fault_injection
     from quire_daemon.ops.daemon_log import Log
     from quire_daemon.recovery import recover
@@ -179,21 +179,21 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     reserve = Reserve(place.state / "reserve", settings.retention.reserve_bytes)
     reserve.make_room()
     clock, log = SystemClock(), Log.to(place.log)
-    if crash := soundness.crash_of(place.journal):
+    if crash := verdict.crash_of(place.journal):
         log.warning("crashed", trace=crash)
-    found = soundness.prepare(
+    found = verdict.prepare(
         place.journal,
         identity.id,
         clock.now_ns(),
         lambda doing: lock.announce(Running(os.getpid(), "", "", doing)),
         # Nothing runs beside us yet, and no database is open. Only where it is known that this is enough: a system
         # library that cannot go on in a fork would be taken for a journal that kills who reads it.
-        examining.Forked if sys.platform == "linux" else examining.executed,
+        check_client.Forked if sys.platform == "linux" else check_client.executed,
     )
     if found.checked:
         log.warning("journal_checked", **found._asdict())
     try:
-        with soundness.telling_of_crashes(place.journal):
+        with verdict.telling_of_crashes(place.journal):
             store = STORES["lmdb"](place.journal, settings.journal.durability)
             if found.machine_ran:
                 store.leave_image(unproven=found.end_only)
@@ -235,16 +235,16 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
             lock.announce(Running(os.getpid(), epoch, os.fspath(socket_path)))
             app.run()
     except NewerFormat:
-        soundness.leave_as_found(place.journal, found)
+        verdict.leave_as_found(place.journal, found)
         raise
     except Damaged as error:  # at the opening: a loop that runs deals with it
         log.fault("damaged", error)
-        soundness.mistrust(place.journal)
+        verdict.mistrust(place.journal)
         if found.trusted or found.end_only:
             raise _Mistrusted(str(error)) from error
         raise
     if app.sound:
-        soundness.leave_mark(place.journal)
+        verdict.leave_mark(place.journal)
     return 0
 
 

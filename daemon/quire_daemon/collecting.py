@@ -30,7 +30,7 @@ from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.live import InForce
 from quire_daemon.config.settings import Retention, policy_of
 from quire_daemon.dropping import Dropping
-from quire_daemon.examining import copied
+from quire_daemon.integrity.check_client import copied
 from quire_daemon.marking_blobs import Chunk, Marks, Needed
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.workers.pool import Failed, Job

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from quire_daemon.clock import SystemClock
-from quire_daemon.soundness import set_aside
+from quire_daemon.integrity.verdict import set_aside
 from quire_journal.export.importer import Imported, NotAnExport, import_lines
 from quire_journal.journal import Journal, NewerFormat
 from quire_journal.model.records import Damaged

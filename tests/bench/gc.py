@@ -31,7 +31,7 @@ from log import Maker, path_of
 
 import quire_client
 from live import Live, eventually, ok
-from quire_daemon import soundness
+from quire_daemon.integrity import verdict
 from quire_journal.history.history import History
 from quire_journal.journal import Journal
 from quire_journal.storage.lmdb import LmdbStore
@@ -91,7 +91,7 @@ def take(at: Live, kept: Path) -> Begun:
                     (at.root / path).chmod(version.mode)
         begun = Begun(journal.head, store.size_bytes())
         journal.close()
-        soundness.leave_mark(place.journal)
+        verdict.leave_mark(place.journal)
     return begun
 
 

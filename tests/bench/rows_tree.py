@@ -20,7 +20,7 @@ from table import Line, Scale, bounded, compared, skipped
 from watchman import INSTALL, watching
 
 from live import Live, caught_up, eventually, ok, verified_by_daemon
-from quire_daemon import soundness
+from quire_daemon.integrity import verdict
 from quire_journal.history.history import History
 from quire_journal.history.points import rfc3339
 from quire_journal.storage.lmdb import LmdbStore
@@ -220,7 +220,7 @@ def _moved_in(at: Live, kept: Path) -> int:
         store.close()
     identity = Identity(whose, str(at.root.resolve()), rfc3339(log.BEGAN_NS))
     (at.state_dir / "workspace.json").write_text(json.dumps(identity._asdict()))
-    soundness.leave_mark(journal)  # as who closed it in good order does
+    verdict.leave_mark(journal)  # as who closed it in good order does
     return count
 
 

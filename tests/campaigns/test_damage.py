@@ -25,8 +25,8 @@ import pytest
 
 import live
 from live import Live, caught_up, eventually, ok, verified
-from quire_daemon import soundness
-from quire_daemon.examining import Forked
+from quire_daemon.integrity import verdict
+from quire_daemon.integrity.check_client import Forked
 from quire_journal.history.gaps import is_lost, version_then
 from quire_journal.history.history import History
 from quire_journal.integrity.checker import check
@@ -164,7 +164,7 @@ def test_a_damaged_journal_is_found_and_salvaged_before_it_is_served(journals: P
         redo = journals / "sound" / "db" / "redo"
         shutil.copy(redo, folder / "db")  # it has the last commit where the newest meta page is stale
         what = f"{damage}, number {folder.name}, seed {live.SEED}"
-        prepared = soundness.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, Forked)
+        prepared = verdict.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, Forked)
         assert prepared.checked, what
         if prepared.views_differ:
             from quire_journal.views import replay
@@ -178,7 +178,7 @@ def test_a_damaged_journal_is_found_and_salvaged_before_it_is_served(journals: P
         if prepared.salvaged:
             assert SENTENCE.match(prepared.salvaged), (what, prepared.salvaged)
             assert bool(lost) <= (not prepared.salvaged.startswith("Nothing")), (what, lost, prepared.salvaged)
-            aside = soundness.set_aside(folder)
+            aside = verdict.set_aside(folder)
             assert [(a / "data.mdb").read_bytes() for a in aside] == [data], what
         store = LmdbStore.open(folder)
         assert list(check(store)) == [], what
@@ -195,7 +195,7 @@ def test_a_damaged_journal_that_looks_as_its_daemon_left_it_gives_right_bytes_or
     for folder, damage, _, oracle in damaged(journals, live.length(8, 200)):
         Afterimage(folder / afterimage.NAME, folder / "db" / "data.mdb", unproven=False).close()
         what = f"{damage}, number {folder.name}, seed {live.SEED}"
-        prepared = soundness.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, Forked)
+        prepared = verdict.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, Forked)
         if not prepared.end_only:
             told["found at once"] += 1
             continue
@@ -205,7 +205,7 @@ def test_a_damaged_journal_that_looks_as_its_daemon_left_it_gives_right_bytes_or
         if status not in (0, REFUSED):  # the daemon leaves a trace of that: the next start looks at everything
             Afterimage(folder / afterimage.NAME, folder / "db" / "data.mdb", unproven=False).close()
             (folder / "crashed").write_bytes(b"Fatal Python error")
-            again = soundness.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, Forked)
+            again = verdict.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, Forked)
             assert again.salvaged or again.views_differ, what
             assert not wrong_or_lost(folder, oracle)[0], what
     print(dict(told))
@@ -271,7 +271,7 @@ def test_a_daemon_whose_journal_is_damaged_comes_back_with_what_can_be_read_and_
             client.call("write_file", {"path": f"b{n}.txt", "content": "two\n"})
         status = eventually("a salvage", lambda: (reply := client.call("status", {})).get("salvaged") and reply)
         assert "could be kept" in status["salvaged"] or "not one record" in status["salvaged"], status["salvaged"]
-        assert [p.name for p in soundness.set_aside(at.state_dir / "journal")] != []
+        assert [p.name for p in verdict.set_aside(at.state_dir / "journal")] != []
         verified(client)
         assert ok(client.call("read_file", {"path": "a.txt"}))["content"] == "19\n" * 200
         assert size > 3 * PAGE

@@ -23,7 +23,7 @@ import pytest
 import live
 from live import Live, caught_up, eventually, ok, verified
 from quire_client import NoDaemon
-from quire_daemon.soundness import leave_mark
+from quire_daemon.integrity.verdict import leave_mark
 from quire_journal.journal import Journal
 from quire_journal.storage.lmdb import LmdbStore
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import live
-from quire_daemon import soundness
-from quire_daemon.examining import Forked
-from quire_daemon.soundness import Prepared
+from quire_daemon.integrity import verdict
+from quire_daemon.integrity.check_client import Forked
+from quire_daemon.integrity.verdict import Prepared
 from quire_journal.history.history import History
 from quire_journal.integrity.checker import check
 from quire_journal.journal import Entry, Journal
@@ -49,7 +49,7 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def start(folder: Path) -> Prepared:
-    return soundness.prepare(folder, "0" * 32, NOW, lambda doing: None, Forked)
+    return verdict.prepare(folder, "0" * 32, NOW, lambda doing: None, Forked)
 
 
 def killed_at(call: int, folder: Path) -> bool:
@@ -68,7 +68,7 @@ def killed_at(call: int, folder: Path) -> bool:
 
             return step
 
-        soundness.sync_path = counted(soundness.sync_path)  # type: ignore[attr-defined]
+        verdict.sync_path = counted(verdict.sync_path)  # type: ignore[attr-defined]
         for module, name in ((os, "rename"), (shutil, "rmtree")):
             setattr(module, name, counted(getattr(module, name)))
         try:
@@ -81,9 +81,9 @@ def killed_at(call: int, folder: Path) -> bool:
 def check_salvaged(folder: Path) -> None:
     """Everything is there, and the damaged database stands beside, once."""
     assert [path.name for path in folder.glob("db*") if path.name != "db"] == [
-        path.name for path in soundness.set_aside(folder)
+        path.name for path in verdict.set_aside(folder)
     ]
-    assert len(soundness.set_aside(folder)) == 1
+    assert len(verdict.set_aside(folder)) == 1
     assert not (folder / "salvage").exists()
     store = LmdbStore.open(folder)
     try:
@@ -117,8 +117,8 @@ def test_a_salvage_that_is_killed_anywhere_is_ended_by_the_next_start(damaged: P
 def test_a_repair_that_is_killed_is_still_asked_for(damaged: Path, journals: Path) -> None:
     folder = journals / "journal"
     shutil.copytree(damaged, folder)
-    soundness.leave_mark(folder)
-    soundness.ask_for_repair(folder)
+    verdict.leave_mark(folder)
+    verdict.ask_for_repair(folder)
     assert killed_at(1, folder)
     assert (folder / "repair").exists()
     assert start(folder).salvaged

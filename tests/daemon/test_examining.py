@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from quire_daemon.examiner import CheckTask
-from quire_daemon.examining import copied, examine
+from quire_daemon.integrity.check_client import copied, examine
+from quire_daemon.integrity.check_worker import CheckTask
 from quire_journal.journal import Journal
 from quire_journal.model.records import Damaged
 from quire_journal.storage.lmdb import LmdbStore
@@ -21,9 +21,9 @@ from quire_journal.storage.stores import Durability
 # In a process of its own: the one that runs the tests has threads, and must not fork.
 PARENT = """
 import fcntl, json, os, signal, sys, time
-from quire_daemon import examiner
-from quire_daemon.examiner import CheckTask
-from quire_daemon.examining import Forked, examine
+from quire_daemon.integrity import check_worker as examiner
+from quire_daemon.integrity.check_worker import CheckTask
+from quire_daemon.integrity.check_client import Forked, examine
 
 real = examiner.run
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import rights
-from quire_daemon import soundness
-from quire_daemon.examining import Forked
-from quire_daemon.soundness import Prepared
+from quire_daemon.integrity import verdict
+from quire_daemon.integrity.check_client import Forked
+from quire_daemon.integrity.verdict import Prepared
 from quire_journal.journal import Journal
 from quire_journal.model.records import Damaged
 from quire_journal.storage.afterimage import boot_id
@@ -22,11 +22,11 @@ needs_boot_id = pytest.mark.skipif(not boot_id(), reason="the system does not sa
 def closed(folder: Path) -> None:
     """A daemon served the journal, and ended in good order."""
     Journal.open(LmdbStore.open(folder), 1, "0" * 32).close()
-    soundness.leave_mark(folder)
+    verdict.leave_mark(folder)
 
 
 def start(folder: Path) -> Prepared:
-    return soundness.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, Forked)
+    return verdict.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, Forked)
 
 
 @needs_boot_id

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from live import Live, caught_up, eventually, ok, refused, verified
-from quire_daemon.soundness import leave_mark
+from quire_daemon.integrity.verdict import leave_mark
 from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.storage.port import u64
 

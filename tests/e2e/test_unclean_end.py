@@ -12,7 +12,7 @@ import pytest
 from live import Live, caught_up, eventually, ok, verified
 from power import lose_the_last_commit
 from quire_client import NoDaemon
-from quire_daemon import soundness
+from quire_daemon.integrity import verdict
 from quire_journal.journal import Journal
 from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.views import table as views
@@ -104,7 +104,7 @@ def test_of_a_journal_of_a_newer_format_nothing_is_touched(at: Live, ended: str)
         w.put("meta", b"format", b"99")
     store.close()
     if ended == "stopped":
-        soundness.leave_mark(journal)
+        verdict.leave_mark(journal)
         (journal / "crashed").unlink()  # the killed daemon's, and empty
     before = files_of(at)
     with pytest.raises(NoDaemon, match=r"format 99.*nothing was changed"), at.connect() as client:

@@ -24,10 +24,10 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.core.call import Call
-from quire_daemon.examining import copied
+from quire_daemon.integrity.check_client import copied
+from quire_daemon.integrity.verdict import set_aside
 from quire_daemon.purger import Compiled, FindTask, Looked, MaskTask, Purger
 from quire_daemon.services.base import Host, Service
-from quire_daemon.soundness import set_aside
 from quire_daemon.tools.history.filters import known_path
 from quire_daemon.workers.throttle import Breather
 from quire_daemon.workspace.workspace import TMP

@@ -12,11 +12,11 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.core.call import Call
-from quire_daemon.examiner import CheckTask
-from quire_daemon.examining import Examined
+from quire_daemon.integrity.check_client import Examined
+from quire_daemon.integrity.check_worker import CheckTask
+from quire_daemon.integrity.verdict import ask_for_repair, only_views
 from quire_daemon.services.base import Host, Service
 from quire_daemon.services.checking import MOST_FINDINGS, check
-from quire_daemon.soundness import ask_for_repair, only_views
 from quire_journal.model.phrasing import counted
 
 

@@ -35,8 +35,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from quire_daemon.examiner import CheckTask, SalvageTask
-from quire_daemon.examining import Begin, Examined, Told, examine, executed
+from quire_daemon.integrity.check_client import Begin, Examined, Told, examine, executed
+from quire_daemon.integrity.check_worker import CheckTask, SalvageTask
 from quire_journal.journal import NewerFormat
 from quire_journal.model.records import Damaged
 from quire_journal.storage import afterimage

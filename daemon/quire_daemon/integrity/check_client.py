@@ -17,7 +17,7 @@ from typing import IO, Any, Final, Protocol
 
 import msgspec
 
-from quire_daemon.examiner import PAGES, CopyTask, Task, be_forked
+from quire_daemon.integrity.check_worker import PAGES, CopyTask, Task, be_forked
 from quire_daemon.workers.process import Piped, last_words, program
 from quire_journal.model.records import Damaged
 from quire_journal.storage.port import StoreFailed
@@ -109,7 +109,7 @@ def copied(source: str, target: str, pause: Callable[[], None]) -> None:
 
 def executed(task: Task) -> Child:
     """The program, in a process of its own from the beginning."""
-    child = Piped(program("examiner", str(os.getpid())))
+    child = Piped(program("integrity.check_worker", str(os.getpid())))
     child.stdin.write(msgspec.json.encode(task))
     child.stdin.close()
     return child

@@ -1,4 +1,4 @@
-"""The process that reads journals which may be damaged: `python -m quire_daemon.examiner PARENT`, or a daemon's fork.
+"""The process that reads journals which may be damaged: `python -m quire_daemon.integrity.check_worker PARENT`, or a daemon's fork.
 
 LMDB maps its file and believes what it reads there: a damaged one can end the process that opens it. So a journal is
 checked, and a damaged one salvaged, here; the daemon's side is `examining`. The pages are walked first, as bytes, and

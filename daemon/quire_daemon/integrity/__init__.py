@@ -1,0 +1,1 @@
+"""Integrity: whether the journal can be trusted, checked in another process."""
