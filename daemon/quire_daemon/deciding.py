@@ -27,10 +27,10 @@ from quire_daemon.core.decision import Decision, Put, World, Write
 from quire_daemon.kept_replies import answered_before, to_keep
 from quire_daemon.leasing import Leasing
 from quire_daemon.looking import Looking
+from quire_daemon.maintenance.service import Host
+from quire_daemon.maintenance.table import SERVICES
 from quire_daemon.performing import MANY, most_open, require_room
 from quire_daemon.presence import Presence
-from quire_daemon.services import SERVICES
-from quire_daemon.services.base import Host
 from quire_daemon.thinker import Thinker
 from quire_daemon.tools.leases.rules import warnings
 from quire_daemon.tools.notices import decided

@@ -19,7 +19,7 @@ from quire_daemon.commit.recorder import Recorder
 from quire_daemon.core.call import Call, NotYet
 from quire_daemon.deciding import Deciding
 from quire_daemon.finding_out import FindingOut
-from quire_daemon.services.shutdown import SHUTDOWN
+from quire_daemon.maintenance.shutdown import SHUTDOWN
 from quire_daemon.thinker import Thinker
 from quire_daemon.tools.notices import FIELD, beside
 from quire_daemon.watch.observe import RETRY_S

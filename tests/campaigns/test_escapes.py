@@ -26,7 +26,7 @@ import pytest
 import live
 from live import Live, ok, verified
 from quire_client.trees import Tree, Unwritable, export, fetch
-from quire_daemon.importing import import_into
+from quire_daemon.maintenance.import_worker import import_into
 from quire_daemon.watch.mounts import mounted_below
 from quire_journal.model.refusals import Refused
 from quire_journal.workspaces.discover import checked

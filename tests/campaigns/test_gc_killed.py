@@ -13,14 +13,14 @@ import pytest
 
 import live
 from live import Live, eventually, ok, verified
-from quire_daemon import collecting
+from quire_daemon.maintenance.gc import collector
 from quire_journal.storage import compaction
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(live.length(60, 1800))]
 
 FILES = ("a.py", "b.py")
 SETTINGS = '[retention]\nkeep_last = 3\nkeep_within = ""\ndaily = 0\nthin_outside = ""\ngrace = "0"\n'
-ALL_STEPS = (*collecting.STEPS, *compaction.STEPS)
+ALL_STEPS = (*collector.STEPS, *compaction.STEPS)
 STEPS = live.length(("gc_dropped", "compact_moved"), ALL_STEPS)
 """Each daemon takes half a second to start and to be killed: a short run dies in the middle of either."""
 

@@ -15,7 +15,7 @@ from fake_line import FakeDoor, FakeLine
 
 from quire_client import api, calling
 from quire_client.api import Choice, Client, Writing
-from quire_daemon.services import SERVICES
+from quire_daemon.maintenance.table import SERVICES
 from quire_daemon.tools.table import TOOLS
 from quire_journal.model.messages import Caller
 from quire_journal.model.refusals import CODES

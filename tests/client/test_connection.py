@@ -18,7 +18,7 @@ from quire_client.connection import Connection
 from quire_client.failures import NoDaemon, NotSent
 from quire_client.shell_words import STEPS
 from quire_client.start import Door
-from quire_daemon.services import SERVICES
+from quire_daemon.maintenance.table import SERVICES
 from quire_journal.model.messages import Caller, Request, encode
 from quire_journal.workspaces.layout import Place, make_private_folder
 from quire_journal.workspaces.lock import Running, running, take_lock

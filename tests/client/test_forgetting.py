@@ -16,7 +16,7 @@ from fake_line import FakeOpener
 from quire_client import forgetting
 from quire_client.__main__ import main
 from quire_client.commands.base import open_client
-from quire_daemon.collecting import BEGUN
+from quire_daemon.maintenance.gc.collector import BEGUN
 from quire_journal.model.refusals import Refused
 from quire_journal.workspaces.discover import find_workspace
 from quire_journal.workspaces.identity import known_journals, settle, workspace_id

@@ -11,12 +11,12 @@ import pytest
 from msgspec import msgpack
 
 from quire_daemon.clock import SystemClock
-from quire_daemon.collecting import Asked, Collecting, due, usage, warnings
 from quire_daemon.commit.disk_reserve import Reserve
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.live import InForce
 from quire_daemon.config.settings import Retention, Settings
-from quire_daemon.dropping import ALONE_S
+from quire_daemon.maintenance.gc.collector import Asked, Collecting, due, usage, warnings
+from quire_daemon.maintenance.gc.drop import ALONE_S
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.workers.pool import Failed, Job, brought, ended
 from quire_journal.journal import Journal

@@ -15,7 +15,7 @@ from quire_daemon.config.settings import Dialect, Mcp, Settings, load
 from quire_daemon.core.json_schema import flat
 from quire_daemon.dialects.manuals.summaries import MOST, ascii_text, summary
 from quire_daemon.dialects.table import DIALECTS
-from quire_daemon.services import SERVICES
+from quire_daemon.maintenance.table import SERVICES
 from quire_daemon.tools.admin.describe import NATURES, DescribeParams, answer, offered
 from quire_daemon.tools.table import TOOLS
 

@@ -8,8 +8,8 @@ import pytest
 
 from quire_daemon.clock import SystemClock
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.dropping import ALONE_S, LARGE, QUIET_S, Dropping, Portion
-from quire_daemon.marking_blobs import Chunk, Marks, Needed
+from quire_daemon.maintenance.gc.drop import ALONE_S, LARGE, QUIET_S, Dropping, Portion
+from quire_daemon.maintenance.gc.mark import Chunk, Marks, Needed
 from quire_journal.integrity.checker import check
 from quire_journal.journal import Journal
 from quire_journal.maintenance.retention import Policy

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from quire_daemon.exporting import IDLE_S, MOST, PAGE_BYTES, PAGE_S, Export, Exporting
+from quire_daemon.maintenance.export_session import IDLE_S, MOST, PAGE_BYTES, PAGE_S, Export, Exporting
 from quire_journal.export.source import Source, Stretch
 from quire_journal.storage.memory import MemoryStore
 

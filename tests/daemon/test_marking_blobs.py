@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire_daemon.marking_blobs import Chunk, Marks, Needed
+from quire_daemon.maintenance.gc.mark import Chunk, Marks, Needed
 from quire_journal.history.history import History
 from quire_journal.integrity.checker import check
 from quire_journal.journal import Entry, Journal

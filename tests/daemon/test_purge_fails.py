@@ -12,7 +12,7 @@ from memory_daemon import MemoryDaemon
 from quire_daemon.config.live import InForce
 from quire_daemon.config.settings import Settings
 from quire_daemon.core.call import Call
-from quire_daemon.services.purge import PURGE, PurgeParams
+from quire_daemon.maintenance.purge import PURGE, PurgeParams
 from quire_daemon.workers.pool import Failed, Job, brought, ended
 from quire_journal.model.events import FOLDER, OutsideWritten
 from quire_journal.model.refusals import Refused

@@ -10,7 +10,7 @@ import pytest
 
 from memory_daemon import MemoryDaemon
 from quire_daemon.core.replies.table import REPLIES, reply_schema
-from quire_daemon.services import SERVICES
+from quire_daemon.maintenance.table import SERVICES
 from quire_daemon.tools.table import TOOLS
 from quire_journal.model.events import BytesDisplaced, CaptureFailed, GitRan, OutsideModeChanged, OutsideWritten
 from quire_journal.model.ids import blob_id

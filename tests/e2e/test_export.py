@@ -18,7 +18,7 @@ from live import Live, caught_up, eventually, ok, quire
 from quire_client import connect
 from quire_client.commands.export import FORMATS as OFFERED
 from quire_daemon.core.replies.table import REPLIES
-from quire_daemon.importing import import_into
+from quire_daemon.maintenance.import_worker import import_into
 from quire_journal.export.formats import FORMATS
 from quire_journal.export.source import Source, Stretch
 from quire_journal.journal import Journal

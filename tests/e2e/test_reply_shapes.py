@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from live import Live, caught_up
-from quire_daemon.services import SERVICES
+from quire_daemon.maintenance.table import SERVICES
 from quire_daemon.tools.table import TOOLS
 from shapes import held
 

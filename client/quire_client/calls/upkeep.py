@@ -20,7 +20,7 @@ class Upkeep(Calls):
 
         Reply: `findings` (none) and `read_data`.
         Refused: `journal_damaged` (with `findings`, each a sentence).
-        Source: quire_daemon.services.verify
+        Source: quire_daemon.maintenance.verify
         """
         return self.call("verify", {"read_data": read_data}, timeout_s=timeout_s)
 
@@ -29,7 +29,7 @@ class Upkeep(Calls):
 
         Reply: `findings`, a list of sentences, `plan`, one, and `executed`.
         Refused: `busy`.
-        Source: quire_daemon.services.repair
+        Source: quire_daemon.maintenance.repair
         """
         return self.call("repair", {"execute": execute}, timeout_s=timeout_s)
 
@@ -51,7 +51,7 @@ class Upkeep(Calls):
         checkout, `remain`: where copies may be that Quire does not control.
         Refused: `not_found` (no such file in the journal), `invalid_regex`, `regex_timeout`, `schema_invalid` (nothing
         named), `busy`.
-        Source: quire_daemon.services.purge
+        Source: quire_daemon.maintenance.purge
         """
         wanted = {"path": path, "blob": blob, "matching": matching, "note": note}
         arguments = {name: value for name, value in wanted.items() if value}
@@ -74,7 +74,7 @@ class Upkeep(Calls):
 
         Reply: of the last piece: `export`, `page`, `done`, `records`, `of`.
         Refused: `schema_invalid` (no such format), `not_found` (a point).
-        Source: quire_daemon.services.export, formats in quire_journal.export.formats
+        Source: quire_daemon.maintenance.export, formats in quire_journal.export.formats
         """
         if end is None:
             self.call("since")  # answered when the watcher has told of everything
@@ -96,7 +96,7 @@ class Upkeep(Calls):
         Reply: `policy`, `kept` and `droppable` of `{blobs, bytes}`, `reasons`; with `dry_run` also `blobs`, a page, and
         `next`; else `dropped`, and where it compacts `repacked` (blobs, bytes saved), `compacted` (before and after).
         Refused: `busy` (one runs already), `schema_invalid`.
-        Source: quire_daemon.services.gc
+        Source: quire_daemon.maintenance.collect
         """
         return self.call("gc", arguments, timeout_s=timeout_s)
 
@@ -114,6 +114,6 @@ class Upkeep(Calls):
 
         Reply: `healthy`, `checks` of `{name, ok, detail}`.
         Refused: nothing of its own.
-        Source: quire_daemon.services.doctor
+        Source: quire_daemon.maintenance.doctor
         """
         return self.call("doctor")

@@ -43,7 +43,7 @@ def _opened(name: str) -> BinaryIO:
 def _imported(place: Place, file: BinaryIO, bar: Progress) -> dict[str, Any]:
     """The reply of the program that imports: the journal's files are the daemon's side."""
     folders = ["--workspace", os.fspath(place.root), "--state-dir", os.fspath(place.state)]
-    words = [sys.executable, "-m", "quire_daemon.importing", *folders]
+    words = [sys.executable, "-m", "quire_daemon.maintenance.import_worker", *folders]
     # `-m` puts the current folder first on the path: no module of a workspace must be found there.
     with subprocess.Popen(words, stdin=file, stdout=subprocess.PIPE, cwd="/") as child:
         assert child.stdout is not None

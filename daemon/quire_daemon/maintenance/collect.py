@@ -6,9 +6,9 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.collecting import Asked
 from quire_daemon.core.call import Call
-from quire_daemon.services.base import Host, Service
+from quire_daemon.maintenance.gc.collector import Asked
+from quire_daemon.maintenance.service import Host, Service
 from quire_journal.model.refusals import Refused
 
 MOST_LISTED: Final = 1000

@@ -15,8 +15,8 @@ from quire_daemon.core.call import Call
 from quire_daemon.integrity.check_client import Examined
 from quire_daemon.integrity.check_worker import CheckTask
 from quire_daemon.integrity.verdict import ask_for_repair, only_views
-from quire_daemon.services.base import Host, Service
-from quire_daemon.services.checking import MOST_FINDINGS, check
+from quire_daemon.maintenance.journal_check import MOST_FINDINGS, check
+from quire_daemon.maintenance.service import Host, Service
 from quire_journal.model.phrasing import counted
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from quire_daemon.core.call import Call
 from quire_daemon.integrity.check_client import Examined, examine
 from quire_daemon.integrity.check_worker import CheckTask
-from quire_daemon.services.base import Host
+from quire_daemon.maintenance.service import Host
 from quire_daemon.workers.pool import Cancellation
 from quire_journal.model.refusals import Refused
 

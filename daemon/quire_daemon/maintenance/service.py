@@ -14,12 +14,12 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from quire_daemon.clock import Clock
-from quire_daemon.collecting import Collecting
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.live import InForce
 from quire_daemon.core.call import Call
 from quire_daemon.core.decision import Decision, Tool, World
-from quire_daemon.exporting import Exporting
+from quire_daemon.maintenance.export_session import Exporting
+from quire_daemon.maintenance.gc.collector import Collecting
 from quire_daemon.watch.outside import Outside
 from quire_daemon.workers.pool import Failed, Job
 

@@ -1,4 +1,4 @@
-"""The process that looks for what is purged: `python -m quire_daemon.purger PARENT`.
+"""The process that looks for what is purged: `python -m quire_daemon.maintenance.purge_worker PARENT`.
 
 An expression can keep `re` busy for longer than the universe lasts, and `re` holds the interpreter's lock meanwhile: in
 the daemon it would stop every thread. So all of a purge that runs an expression runs here, and a timer of the kernel
@@ -133,7 +133,7 @@ class Purger:
         """Have `task` done, and wait for its end. Raises `Refused`, `Damaged`, `StoreFailed` or `Cancellation`."""
         try:
             if self._process is None:
-                self._process = Piped(program("purger", str(os.getpid())))
+                self._process = Piped(program("maintenance.purge_worker", str(os.getpid())))
             said = self._said(self._process, msgspec.msgpack.encode(task))
         except OSError as error:
             raise StoreFailed(f"no process can be started for it ({error})") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from quire_daemon.core.call import Call
-from quire_daemon.services.base import Host, NoArguments, Service
+from quire_daemon.maintenance.service import Host, NoArguments, Service
 from quire_journal.model.phrasing import size
 
 _INSTEAD: Final = {

@@ -16,7 +16,7 @@ from typing import ClassVar, Final
 import msgspec
 
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.marking_blobs import Chunk, Needed
+from quire_daemon.maintenance.gc.mark import Chunk, Needed
 from quire_journal.model.events import BytesGone
 from quire_journal.storage.port import Store
 

@@ -29,9 +29,9 @@ import msgspec
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.live import InForce
 from quire_daemon.config.settings import Retention, policy_of
-from quire_daemon.dropping import Dropping
 from quire_daemon.integrity.check_client import copied
-from quire_daemon.marking_blobs import Chunk, Marks, Needed
+from quire_daemon.maintenance.gc.drop import Dropping
+from quire_daemon.maintenance.gc.mark import Chunk, Marks, Needed
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.workers.pool import Failed, Job
 from quire_daemon.workers.throttle import Breather, Paced

@@ -6,7 +6,7 @@ import os
 from typing import Final
 
 from quire_daemon.core.call import Call
-from quire_daemon.services.base import Host, NoArguments, Service
+from quire_daemon.maintenance.service import Host, NoArguments, Service
 
 
 def run(call: Call, host: Host) -> None:

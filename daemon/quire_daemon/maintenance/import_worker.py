@@ -1,4 +1,4 @@
-"""`python -m quire_daemon.importing`: the journal of a workspace, made from an export on stdin.
+"""`python -m quire_daemon.maintenance.import_worker`: the journal of a workspace, made from an export on stdin.
 
 A program of its own, and not a tool of the daemon: a daemon's journal has records from its first moment on. It holds
 the daemon's lock meanwhile. The journal is made beside its place and gets its name when everything is in and every
@@ -38,7 +38,7 @@ _BESIDE: Final = "journal.import"
 
 def main(argv: list[str] | None = None) -> int:
     """Import, and print the reply. Exit status: 0 imported · 1 refused."""
-    parser = argparse.ArgumentParser(prog="quire_daemon.importing", description=__doc__)
+    parser = argparse.ArgumentParser(prog="quire_daemon.maintenance.import_worker", description=__doc__)
     parser.add_argument("--workspace", type=Path, required=True)
     parser.add_argument("--state-dir", type=Path, required=True)
     options = parser.parse_args(argv)

@@ -26,8 +26,8 @@ import msgspec
 from quire_daemon.core.call import Call
 from quire_daemon.integrity.check_client import copied
 from quire_daemon.integrity.verdict import set_aside
-from quire_daemon.purger import Compiled, FindTask, Looked, MaskTask, Purger
-from quire_daemon.services.base import Host, Service
+from quire_daemon.maintenance.purge_worker import Compiled, FindTask, Looked, MaskTask, Purger
+from quire_daemon.maintenance.service import Host, Service
 from quire_daemon.tools.history.filters import known_path
 from quire_daemon.workers.throttle import Breather
 from quire_daemon.workspace.workspace import TMP

@@ -10,8 +10,8 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.core.call import Call
-from quire_daemon.exporting import Export
-from quire_daemon.services.base import Host, Service
+from quire_daemon.maintenance.export_session import Export
+from quire_daemon.maintenance.service import Host, Service
 from quire_journal.export.formats import FORMATS
 from quire_journal.export.source import Source, Stretch
 from quire_journal.export.steps import BY

@@ -1,0 +1,1 @@
+"""Maintenance: services for the whole journal: verify, repair, purge, export, import, garbage collection."""
