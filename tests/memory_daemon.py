@@ -32,7 +32,7 @@ from quire_daemon.config.live import InForce
 from quire_daemon.config.settings import Settings
 from quire_daemon.core.call import Incoming, Peer
 from quire_daemon.core.decision import Decision, Tool, Who, World
-from quire_daemon.files_now import FilesNow
+from quire_daemon.engine.request_files import FilesNow
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.tools.notices import decided
 from quire_daemon.watch.hints import Coverage

@@ -33,38 +33,38 @@ from typing import Any
 
 import msgspec
 
-from quire_daemon.accepting import Accepting
-from quire_daemon.answering import Answering
-from quire_daemon.bursting import Bursting
-from quire_daemon.catching_up import CatchingUp
 from quire_daemon.checks.syntax import Grammars
 from quire_daemon.commit.disk_reserve import Reserve
 from quire_daemon.commit.failures import Trouble
 from quire_daemon.commit.flush_timer import Flushing
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.concluding import Concluding
 from quire_daemon.config.live import InForce
 from quire_daemon.core.call import Call, Incoming
-from quire_daemon.deciding import Deciding
-from quire_daemon.files_now import FilesNow
-from quire_daemon.finding_out import FindingOut
-from quire_daemon.health import SALVAGE_IS_TOLD_NS, Coverage, health, reasons, salvaged
-from quire_daemon.leasing import Leasing
-from quire_daemon.looking import Looking
+from quire_daemon.engine.admission import Accepting
+from quire_daemon.engine.barrier import CatchingUp
+from quire_daemon.engine.burst_expiry import Bursting
+from quire_daemon.engine.decide import Deciding
+from quire_daemon.engine.deferred import FindingOut
+from quire_daemon.engine.execute import Concluding
+from quire_daemon.engine.gather import Looking
+from quire_daemon.engine.health_report import SALVAGE_IS_TOLD_NS, Coverage, health, reasons, salvaged
+from quire_daemon.engine.lease_queue import Leasing
+from quire_daemon.engine.long_decisions import Thinker
+from quire_daemon.engine.perform import Performing
+from quire_daemon.engine.presence import Presence
+from quire_daemon.engine.queue import Waiting
+from quire_daemon.engine.request_files import FilesNow
+from quire_daemon.engine.respond import Answering
+from quire_daemon.engine.stage import STAGERS
 from quire_daemon.maintenance.export_session import Exporting
 from quire_daemon.maintenance.gc.collector import Collecting
 from quire_daemon.maintenance.table import SERVICES
 from quire_daemon.ops import systemd
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.ops.timers import Chore, Chores
-from quire_daemon.performing import Performing
-from quire_daemon.preparing import STAGERS
-from quire_daemon.presence import Presence
 from quire_daemon.server.file_transport_switch import Spooling
 from quire_daemon.server.socket import Server, listen
-from quire_daemon.thinker import Thinker
 from quire_daemon.tools.notices import beside
-from quire_daemon.waiting import Waiting
 from quire_daemon.watch.git.attribution import GitWriter
 from quire_daemon.watch.git.head import GitHead
 from quire_daemon.watch.git.trace2 import Commands

@@ -13,9 +13,9 @@ import msgspec
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.settings import Policy
 from quire_daemon.core.decision import Clear, FileNow, Write, names
-from quire_daemon.displaced import Withheld, note_theirs, nothing_is_withheld
+from quire_daemon.engine.rescued import Withheld, note_theirs, nothing_is_withheld
+from quire_daemon.engine.stage import on_disk
 from quire_daemon.ops.daemon_log import Log
-from quire_daemon.preparing import on_disk
 from quire_daemon.watch.crawl import MOST_LISTED, all_in
 from quire_daemon.workspace.workspace import HeldOpen, Image, Lost, NotRegular, TooLarge, Vanished, Workspace
 from quire_journal.history.history import History

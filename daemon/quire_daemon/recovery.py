@@ -25,10 +25,10 @@ from itertools import chain, takewhile
 from typing import Final
 
 from quire_daemon.core.decision import Clear, FileNow, Make, Move, Put, Remove, Write, names
-from quire_daemon.displaced import Withheld, meant_for, note_displaced, note_theirs
+from quire_daemon.engine.perform import IN_PART
+from quire_daemon.engine.rescued import Withheld, meant_for, note_displaced, note_theirs
 from quire_daemon.finishing import Finishing, as_read
 from quire_daemon.ops.daemon_log import Log
-from quire_daemon.performing import IN_PART
 from quire_daemon.workspace.workspace import TMP, Kept, NotRegular, Unread, Vanished, Workspace
 from quire_journal.history.history import History
 from quire_journal.model.events import (

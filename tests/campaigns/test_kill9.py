@@ -21,7 +21,7 @@ import pytest
 import live
 import quire_client
 from live import Live, caught_up, eventually, ok, replacing, verified
-from quire_daemon import performing
+from quire_daemon.engine import perform
 from quire_daemon.workspace import workspace
 from quire_journal.text.line_hash import line_id
 
@@ -185,7 +185,7 @@ OF_MANY = {"after_portion"}
 """Steps that come when many files are undone (`test_long_undo_killed.py`)."""
 
 GROUPS: dict[str, list[str]] = {}
-for _step in dict.fromkeys((*performing.STEPS, *workspace.STEPS)):
+for _step in dict.fromkeys((*perform.STEPS, *workspace.STEPS)):
     if _step not in IN_A_RACE | OF_MANY:
         GROUPS.setdefault(_step.rpartition(".")[0] or "loop", []).append(_step)
 if not live.LONG:  # the workspace's own steps are met one by one, without a daemon, in tests/crash

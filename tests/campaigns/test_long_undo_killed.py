@@ -10,7 +10,7 @@ import pytest
 
 import live
 from live import Live, caught_up, eventually, ok, verified
-from quire_daemon.performing import MANY
+from quire_daemon.engine.perform import MANY
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(live.length(60, 600))]
 

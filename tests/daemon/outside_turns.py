@@ -14,7 +14,7 @@ from in_turn import JobsInTurn
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.live import InForce
 from quire_daemon.config.settings import Settings
-from quire_daemon.files_now import FilesNow
+from quire_daemon.engine.request_files import FilesNow
 from quire_daemon.watch.hints import Batch
 from quire_daemon.watch.ignore import Ignore
 from quire_daemon.watch.mounts import Mounts

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from clocks import SECOND, SetClock
 
-from quire_daemon.bursting import Bursting
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.core.call import Call, Incoming, Peer
 from quire_daemon.core.decision import Who
+from quire_daemon.engine.burst_expiry import Bursting
 from quire_daemon.server.connections import LOOK_S
 from quire_daemon.tools.bursts import BURST_TOOL
 from quire_journal.journal import Journal

@@ -15,7 +15,7 @@ from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.live import InForce
 from quire_daemon.config.settings import Settings
 from quire_daemon.core.reconcile import Seen
-from quire_daemon.files_now import FilesNow
+from quire_daemon.engine.request_files import FilesNow
 from quire_daemon.watch.ignore import Ignore
 from quire_daemon.watch.observe import Gather
 from quire_daemon.workspace.workspace import Image, Workspace

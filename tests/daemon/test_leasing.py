@@ -13,7 +13,7 @@ from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.settings import Settings
 from quire_daemon.core.call import Call, Incoming, Peer
 from quire_daemon.core.decision import FileNow, Who, World
-from quire_daemon.leasing import Leasing
+from quire_daemon.engine.lease_queue import Leasing
 from quire_daemon.server.connections import LOOK_S
 from quire_daemon.tools.leases.rules import under_leases
 from quire_daemon.tools.table import TOOLS

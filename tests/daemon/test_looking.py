@@ -17,9 +17,9 @@ from quire_daemon.config.live import InForce
 from quire_daemon.config.settings import Settings
 from quire_daemon.core.call import Call, Incoming, Looks, NotYet, Peer
 from quire_daemon.core.decision import Decision, Implied, Who
-from quire_daemon.files_now import FilesNow
-from quire_daemon.looking import MANY, RETRY_S, SLICE_S, Looking
-from quire_daemon.thinker import Thinker
+from quire_daemon.engine.gather import MANY, RETRY_S, SLICE_S, Looking
+from quire_daemon.engine.long_decisions import Thinker
+from quire_daemon.engine.request_files import FilesNow
 from quire_daemon.tools.table import TOOLS
 from quire_daemon.watch.ignore import Ignore
 from quire_daemon.watch.observe import Gather

@@ -17,8 +17,8 @@ from checkout import do, file_now, put
 from quire_daemon.commit.inflight import Going, UnderWay
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.core.decision import Decision, Remove
-from quire_daemon.displaced import LATE_S, note_theirs, nothing_is_withheld
-from quire_daemon.performing import SPARE_FILES, Done, Overtaken, Performing, require_room
+from quire_daemon.engine.perform import SPARE_FILES, Done, Overtaken, Performing, require_room
+from quire_daemon.engine.rescued import LATE_S, note_theirs, nothing_is_withheld
 from quire_daemon.workspace.workspace import Lost, Workspace
 from quire_journal.journal import Journal
 from quire_journal.model.events import BytesDisplaced, FileDeleted, FileWritten

@@ -7,7 +7,7 @@ import os
 from test_leasing import Lines, SetClock
 
 from quire_daemon.core.decision import Who
-from quire_daemon.presence import MOST_CALLERS, MOST_FILES, MOST_LINES, Presence
+from quire_daemon.engine.presence import MOST_CALLERS, MOST_FILES, MOST_LINES, Presence
 from quire_daemon.watch.git.trace2 import pid_start
 from quire_journal.model.events import WriterIntroduced
 from quire_journal.model.ids import WriterId

@@ -16,10 +16,10 @@ from quire_daemon.config.live import InForce
 from quire_daemon.config.settings import Settings
 from quire_daemon.core.call import Call
 from quire_daemon.core.decision import Who, World
-from quire_daemon.files_now import FilesNow
+from quire_daemon.engine.perform import Done, Outcome, Overtaken, Performing
+from quire_daemon.engine.request_files import FilesNow
 from quire_daemon.finishing import Finishing
 from quire_daemon.ops.daemon_log import Log
-from quire_daemon.performing import Done, Outcome, Overtaken, Performing
 from quire_daemon.recovery import recover
 from quire_daemon.tools.edit.hashline_edit import HASHLINE_TOOL, HashlineParams
 from quire_daemon.watch.ignore import Ignore

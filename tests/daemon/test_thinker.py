@@ -11,7 +11,7 @@ from quire_daemon.clock import SystemClock
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.core.call import Call, Incoming, NotYet, Peer
 from quire_daemon.core.decision import Who
-from quire_daemon.thinker import MOST_FIBERS, SLICE_S, TRIED_S, Thinker
+from quire_daemon.engine.long_decisions import MOST_FIBERS, SLICE_S, TRIED_S, Thinker
 from quire_daemon.tools.table import TOOLS
 from quire_daemon.workers.fiber import Dropped, Fiber, Pause
 from quire_journal.history.history import History

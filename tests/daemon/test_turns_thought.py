@@ -9,8 +9,8 @@ import pytest
 from daemon_turns import Daemon, incoming, read, write
 
 from quire_daemon.commit.record_chunks import PORTION
-from quire_daemon.performing import MANY
-from quire_daemon.thinker import MOST_THOUGHTS, SLICE_S
+from quire_daemon.engine.long_decisions import MOST_THOUGHTS, SLICE_S
+from quire_daemon.engine.perform import MANY
 from quire_journal.integrity.checker import check
 from quire_journal.model.events import BatchUndone, WritesAbandoned
 from quire_journal.storage.port import StoreFailed

@@ -6,7 +6,7 @@ import pytest
 from daemon_turns import KEY, Daemon, write
 
 from quire_daemon.core.lost_races import MOST_OF_LONG, TRIES, TRIES_OF_LONG
-from quire_daemon.performing import MANY
+from quire_daemon.engine.perform import MANY
 from quire_daemon.tools.undo.apply import MOST_SHOWN
 
 

@@ -19,11 +19,9 @@ from quire_daemon.config.live import InForce
 from quire_daemon.config.settings import Settings
 from quire_daemon.core.call import Call, Incoming, NotYet, Peer
 from quire_daemon.core.decision import Decision, Put, Who
-from quire_daemon.files_now import FilesNow
-from quire_daemon.finishing import Finishing
-from quire_daemon.looking import Looking
-from quire_daemon.ops.daemon_log import Log
-from quire_daemon.performing import (
+from quire_daemon.engine.gather import Looking
+from quire_daemon.engine.long_decisions import Thinker
+from quire_daemon.engine.perform import (
     MANY,
     SLICE_S,
     Done,
@@ -34,9 +32,11 @@ from quire_daemon.performing import (
     Performing,
     Unknown,
 )
-from quire_daemon.preparing import AT_ONCE, PORTION
+from quire_daemon.engine.request_files import FilesNow
+from quire_daemon.engine.stage import AT_ONCE, PORTION
+from quire_daemon.finishing import Finishing
+from quire_daemon.ops.daemon_log import Log
 from quire_daemon.recovery import recover
-from quire_daemon.thinker import Thinker
 from quire_daemon.tools.table import TOOLS
 from quire_daemon.watch.ignore import Ignore
 from quire_daemon.watch.observe import BeingWritten, Gather

@@ -28,8 +28,8 @@ from quire_daemon.commit.inflight import Going, UnderWay
 from quire_daemon.commit.record_chunks import Portions
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.core.decision import Move, Put, Write, names
-from quire_daemon.displaced import Theirs, Withheld, nothing_is_withheld
-from quire_daemon.preparing import AT_ONCE, STAGERS, Preparing, Slices, Staging, only_syncs, to_end
+from quire_daemon.engine.rescued import Theirs, Withheld, nothing_is_withheld
+from quire_daemon.engine.stage import AT_ONCE, STAGERS, Preparing, Slices, Staging, only_syncs, to_end
 from quire_daemon.watch.outside import Outside
 from quire_daemon.workspace.workspace import HeldOpen, InDoubt, Kept, Lost, Staged, Swapped, Workspace
 from quire_journal.model.events import BytesGone, WritesSettled

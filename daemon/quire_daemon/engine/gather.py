@@ -15,8 +15,8 @@ import msgspec
 
 from quire_daemon.core.call import Call, Looks, NotYet
 from quire_daemon.core.decision import FileNow
-from quire_daemon.files_now import FilesNow
-from quire_daemon.thinker import Thinker
+from quire_daemon.engine.long_decisions import Thinker
+from quire_daemon.engine.request_files import FilesNow
 from quire_daemon.watch.observe import RETRY_S, BeingWritten, HeldOpen
 from quire_daemon.workspace.workspace import NoPath
 from quire_journal.history.history import History

@@ -12,9 +12,9 @@ import msgspec
 from quire_daemon.clock import Clock
 from quire_daemon.commit.disk_reserve import Reserve
 from quire_daemon.commit.failures import Trouble
+from quire_daemon.engine.perform import Performing
 from quire_daemon.maintenance.service import Host
 from quire_daemon.ops.daemon_log import Log
-from quire_daemon.performing import Performing
 from quire_daemon.server.socket import Server
 from quire_daemon.workers.pool import Jobs
 from quire_daemon.workspace.workspace import Protection, Workspace

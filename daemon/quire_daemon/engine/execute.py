@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, Final
 
-from quire_daemon.answering import Answering
 from quire_daemon.commit.failures import Trouble
 from quire_daemon.commit.inflight import Going
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.live import InForce
-from quire_daemon.performing import MANY, Done, Failed, InPart, Outcome, Overtaken, Performing
-from quire_daemon.waiting import Waiting
+from quire_daemon.engine.perform import MANY, Done, Failed, InPart, Outcome, Overtaken, Performing
+from quire_daemon.engine.queue import Waiting
+from quire_daemon.engine.respond import Answering
 from quire_daemon.watch.watcher import Watcher
 from quire_journal.model import limits
 from quire_journal.model.refusals import Refused

@@ -12,15 +12,15 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from typing import Final
 
-from quire_daemon.answering import Answering
 from quire_daemon.commit.failures import Trouble
 from quire_daemon.commit.inflight import Going, UnderWay
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.core.call import Call, NotYet
-from quire_daemon.deciding import Deciding
-from quire_daemon.finding_out import FindingOut
+from quire_daemon.engine.decide import Deciding
+from quire_daemon.engine.deferred import FindingOut
+from quire_daemon.engine.long_decisions import Thinker
+from quire_daemon.engine.respond import Answering
 from quire_daemon.maintenance.shutdown import SHUTDOWN
-from quire_daemon.thinker import Thinker
 from quire_daemon.tools.notices import FIELD, beside
 from quire_daemon.watch.observe import RETRY_S
 from quire_daemon.workers.regex.job import NeedsSearch

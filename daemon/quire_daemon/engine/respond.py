@@ -9,7 +9,7 @@ from quire_daemon.commit.failures import Trouble
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.core.call import Call
 from quire_daemon.core.decision import refused_reply
-from quire_daemon.leasing import Leasing
+from quire_daemon.engine.lease_queue import Leasing
 from quire_daemon.maintenance.gc.collector import Collecting
 from quire_daemon.server.socket import Server
 from quire_daemon.watch.hints import Blind, blind_told, touching

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from quire_daemon.answering import Answering
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.live import InForce
 from quire_daemon.core.call import Call
+from quire_daemon.engine.respond import Answering
 from quire_daemon.watch.observe import RETRY_S
 from quire_daemon.workers.regex.client import Searching
 from quire_daemon.workers.regex.job import Search

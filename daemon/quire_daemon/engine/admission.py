@@ -12,11 +12,11 @@ from quire_daemon.config.live import InForce
 from quire_daemon.core import call as calls
 from quire_daemon.core.call import Call, Incoming, Peer
 from quire_daemon.core.decision import Who
+from quire_daemon.engine.presence import Presence
 from quire_daemon.maintenance.shutdown import SHUTDOWN
 from quire_daemon.maintenance.table import SERVICES
 from quire_daemon.ops.address_space import NEEDED, memory_left
 from quire_daemon.ops.daemon_log import Log
-from quire_daemon.presence import Presence
 from quire_daemon.server.socket import Server
 from quire_daemon.tools.admin.describe import describe_tool
 from quire_daemon.tools.agent_hooks import NATIVE_TOOL

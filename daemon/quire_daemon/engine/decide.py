@@ -14,9 +14,6 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from quire_daemon.answering import BEHIND, Answering
-from quire_daemon.bursting import Bursting
-from quire_daemon.catching_up import CatchingUp
 from quire_daemon.checks.syntax import Grammars
 from quire_daemon.commit.failures import Trouble
 from quire_daemon.commit.inflight import Going
@@ -24,14 +21,17 @@ from quire_daemon.commit.provisional_seqs import Provisional
 from quire_daemon.commit.record_chunks import Portions
 from quire_daemon.core.call import Call, Looks, NotYet
 from quire_daemon.core.decision import Decision, Put, World, Write
-from quire_daemon.kept_replies import answered_before, to_keep
-from quire_daemon.leasing import Leasing
-from quire_daemon.looking import Looking
+from quire_daemon.engine.barrier import CatchingUp
+from quire_daemon.engine.burst_expiry import Bursting
+from quire_daemon.engine.gather import Looking
+from quire_daemon.engine.idempotency import answered_before, to_keep
+from quire_daemon.engine.lease_queue import Leasing
+from quire_daemon.engine.long_decisions import Thinker
+from quire_daemon.engine.perform import MANY, most_open, require_room
+from quire_daemon.engine.presence import Presence
+from quire_daemon.engine.respond import BEHIND, Answering
 from quire_daemon.maintenance.service import Host
 from quire_daemon.maintenance.table import SERVICES
-from quire_daemon.performing import MANY, most_open, require_room
-from quire_daemon.presence import Presence
-from quire_daemon.thinker import Thinker
 from quire_daemon.tools.leases.rules import warnings
 from quire_daemon.tools.notices import decided
 from quire_daemon.watch.observe import RETRY_S, Gather
