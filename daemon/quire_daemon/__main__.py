@@ -140,13 +140,13 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     from quire_daemon.config.errors import BadSettings
     from quire_daemon.config.files import SettingsFiles
     from quire_daemon.config.live import InForce
-    from quire_daemon.finishing import Finishing
-    from quire_daemon.forgotten import bring_back
     from quire_daemon.integrity import check_client, verdict
     from quire_daemon.ops import fault_injection
     from quire_daemon.ops.daemon_log import Log
-    from quire_daemon.recovery import recover
     from quire_daemon.server import socket as server
+    from quire_daemon.startup.power_loss import bring_back
+    from quire_daemon.startup.recovery import recover
+    from quire_daemon.startup.recovery_context import Finishing
     from quire_daemon.watch.capture_policy import Withholding
     from quire_daemon.watch.ignore import Ignore
     from quire_daemon.workers import process

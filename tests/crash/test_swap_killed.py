@@ -15,9 +15,9 @@ import pytest
 import live
 from quire_daemon.clock import SystemClock
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.finishing import Finishing
 from quire_daemon.ops.daemon_log import Log
-from quire_daemon.recovery import recover
+from quire_daemon.startup.recovery import recover
+from quire_daemon.startup.recovery_context import Finishing
 from quire_daemon.workspace.workspace import STEPS, Kept, Workspace
 from quire_journal.journal import Journal
 from quire_journal.model.events import FOLDER, LINK, FileMoved, FileWritten, OutsideDeleted, OutsideWritten

@@ -10,9 +10,9 @@ from pathlib import Path
 from clocks import SetClock
 
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.finishing import Finishing
 from quire_daemon.ops.daemon_log import Log
-from quire_daemon.recovery import recover
+from quire_daemon.startup.recovery import recover
+from quire_daemon.startup.recovery_context import Finishing
 from quire_daemon.workspace.workspace import Workspace
 from quire_journal.journal import Journal
 from quire_journal.model.events import FileDeleted, FileMoved, FileWritten, OutsideWritten

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.finishing import Finishing
-from quire_daemon.forgotten import UNWRITTEN_NS, bring_back
 from quire_daemon.ops.daemon_log import Log
-from quire_daemon.recovery import recover
+from quire_daemon.startup.power_loss import UNWRITTEN_NS, bring_back
+from quire_daemon.startup.recovery import recover
+from quire_daemon.startup.recovery_context import Finishing
 from quire_daemon.workspace.workspace import Workspace
 from quire_journal.journal import Journal
 from quire_journal.model.events import (

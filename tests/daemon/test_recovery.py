@@ -10,9 +10,9 @@ import pytest
 from recovering import BASE, LIMIT, NEW, THEIRS, Scene, written
 
 from quire_daemon.engine.perform import IN_PART
-from quire_daemon.finishing import Finishing
 from quire_daemon.ops.daemon_log import Log
-from quire_daemon.recovery import recover
+from quire_daemon.startup.recovery import recover
+from quire_daemon.startup.recovery_context import Finishing
 from quire_daemon.workspace.workspace import Workspace
 from quire_journal.model.events import (
     FOLDER,

@@ -18,9 +18,9 @@ from quire_daemon.core.call import Call
 from quire_daemon.core.decision import Who, World
 from quire_daemon.engine.perform import Done, Outcome, Overtaken, Performing
 from quire_daemon.engine.request_files import FilesNow
-from quire_daemon.finishing import Finishing
 from quire_daemon.ops.daemon_log import Log
-from quire_daemon.recovery import recover
+from quire_daemon.startup.recovery import recover
+from quire_daemon.startup.recovery_context import Finishing
 from quire_daemon.tools.edit.hashline_edit import HASHLINE_TOOL, HashlineParams
 from quire_daemon.watch.ignore import Ignore
 from quire_daemon.watch.observe import Gather

@@ -34,9 +34,9 @@ from quire_daemon.engine.perform import (
 )
 from quire_daemon.engine.request_files import FilesNow
 from quire_daemon.engine.stage import AT_ONCE, PORTION
-from quire_daemon.finishing import Finishing
 from quire_daemon.ops.daemon_log import Log
-from quire_daemon.recovery import recover
+from quire_daemon.startup.recovery import recover
+from quire_daemon.startup.recovery_context import Finishing
 from quire_daemon.tools.table import TOOLS
 from quire_daemon.watch.ignore import Ignore
 from quire_daemon.watch.observe import BeingWritten, Gather

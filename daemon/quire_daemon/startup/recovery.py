@@ -27,8 +27,8 @@ from typing import Final
 from quire_daemon.core.decision import Clear, FileNow, Make, Move, Put, Remove, Write, names
 from quire_daemon.engine.perform import IN_PART
 from quire_daemon.engine.rescued import Withheld, meant_for, note_displaced, note_theirs
-from quire_daemon.finishing import Finishing, as_read
 from quire_daemon.ops.daemon_log import Log
+from quire_daemon.startup.recovery_context import Finishing, as_read
 from quire_daemon.workspace.workspace import TMP, Kept, NotRegular, Unread, Vanished, Workspace
 from quire_journal.history.history import History
 from quire_journal.model.events import (

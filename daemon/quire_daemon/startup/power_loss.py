@@ -34,7 +34,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from quire_daemon.core.decision import FileNow, Make, Move, Put, Remove, Write, names
-from quire_daemon.finishing import Finishing
+from quire_daemon.startup.recovery_context import Finishing
 from quire_daemon.workspace.workspace import Workspace
 from quire_journal.history.history import History
 from quire_journal.model.events import (

@@ -1,0 +1,1 @@
+"""Startup: recovery of writes that the last run of the daemon did not finish."""
