@@ -32,7 +32,7 @@ ONLY_IN = {
     "lmdb": {f"quire_journal.storage.lmdb.{part}" for part in ("environments", "store", "transactions")},
     "tree_sitter": {"quire_daemon.checks.syntax_worker"},
     "watchdog": {"quire_daemon.watch.inotify"},
-    "zmq": {"quire_daemon.server.socket", "quire_client.connection"},
+    "zmq": {"quire_daemon.server.socket", "quire_client.transport.connection"},
 }
 
 CLOCK_AND_CHANCE = {"random", "secrets", "time", "uuid"}

@@ -17,7 +17,7 @@ from quire_journal import VERSION as __version__
 
 if TYPE_CHECKING:
     from quire_client.api import Client, connect
-    from quire_client.failures import NoDaemon
+    from quire_client.transport.errors import NoDaemon
     from quire_journal.workspaces.layout import WorkspaceRefused
 
 __all__ = ["Client", "NoDaemon", "WorkspaceRefused", "__version__", "connect"]
@@ -25,7 +25,7 @@ __all__ = ["Client", "NoDaemon", "WorkspaceRefused", "__version__", "connect"]
 _HOMES: Final = {
     "Client": "quire_client.api",
     "connect": "quire_client.api",
-    "NoDaemon": "quire_client.failures",
+    "NoDaemon": "quire_client.transport.errors",
     "WorkspaceRefused": "quire_journal.workspaces.layout",
 }
 

@@ -197,7 +197,7 @@ def _what_is_wrong(error: getopt.GetoptError, words: Sequence[str], known: Seque
 
 def _explain(error: Exception, json: bool) -> int:
     """The sentence and the exit status of what was raised."""
-    from quire_client.failures import NoDaemon
+    from quire_client.transport.errors import NoDaemon
     from quire_journal.workspaces.layout import NoFolder, WorkspaceRefused
 
     if isinstance(error, NoFolder):

@@ -37,7 +37,7 @@ from quire_client.calls.editing import Editing, Writing
 from quire_client.calls.going_back import Choice, GoingBack
 from quire_client.calls.leasing import Leasing
 from quire_client.calls.upkeep import Upkeep
-from quire_client.start import Door
+from quire_client.transport.autostart import Door
 from quire_journal.model.messages import Caller
 from quire_journal.workspaces.layout import place_of
 

@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol, Self
 
 import msgspec
 
-from quire_client.failures import NoDaemon, NoReply, NotSent
+from quire_client.transport.errors import NoDaemon, NoReply, NotSent
 from quire_journal import VERSION, WIRE
 from quire_journal.model.messages import MAX_MESSAGE, MOST_OP_BYTES, Caller, Reply, Request, encode
 from quire_journal.model.refusals import Refused

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from quire_client.quick import Quick, Unreachable
+from quire_client.transport.fast_client import Quick, Unreachable
 from quire_journal.model.refusals import Refused
 from quire_journal.workspaces.identity import Identity, drop_workspace_id, known_journals, read_identity
 from quire_journal.workspaces.layout import Place, state_home

@@ -21,8 +21,8 @@ from typing import Any, Final
 from quire_client.commands.base import TRIAL
 from quire_client.hooks import AGENTS, agent
 from quire_client.hooks.telling import GREETING
-from quire_client.quick import Quick, Unreachable
 from quire_client.setup.agents import Scope, WayIn, broken, ways_in
+from quire_client.transport.fast_client import Quick, Unreachable
 from quire_journal.workspaces.layout import Place
 
 SESSION: Final = "doctor"

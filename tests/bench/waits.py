@@ -33,7 +33,8 @@ from undo import names, raise_the_limit, text
 
 import quire_client
 from live import SEED, Live, caught_up, eventually, ok, verified
-from quire_client import Client, start
+from quire_client import Client
+from quire_client.transport import autostart
 
 PROMISED_MS = 20.0
 WARM_S = 3.0
@@ -249,7 +250,7 @@ SCENES: dict[str, Callable[[Live, Client, float], Iterator[Act]]] = {
 @contextmanager
 def timed_turns(at: Live) -> Iterator[Path]:
     """Daemons that are started meanwhile tell how long their turns take, in this file."""
-    told, apart = at.top / "turns", start.apart
+    told, apart = at.top / "turns", autostart.apart
     told.touch()
 
     def timed(words: list[str], log: int, errors: int) -> Any:
@@ -257,11 +258,11 @@ def timed_turns(at: Live) -> Iterator[Path]:
         script = os.fspath(Path(__file__).with_name("timed_daemon.py"))
         return apart([words[0], script, os.fspath(told), *words[3:]], log, errors)
 
-    start.apart = timed
+    autostart.apart = timed
     try:
         yield told
     finally:
-        start.apart = apart
+        autostart.apart = apart
 
 
 def within(began: float, took_s: float, spans: list[tuple[float, float]]) -> bool:

@@ -9,7 +9,7 @@ import msgspec
 
 from quire_client.api import Client
 from quire_client.commands.base import Opening
-from quire_client.failures import NoDaemon, NoReply, NotSent
+from quire_client.transport.errors import NoDaemon, NoReply, NotSent
 from quire_journal.model.messages import Caller, Reply, Request, decode_request
 from quire_journal.workspaces.layout import Place
 

@@ -13,7 +13,7 @@ from fake_line import FakeDoor, FakeLine
 
 from quire_client import calling
 from quire_client.api import Client
-from quire_client.failures import NoDaemon, NoReply, NotSent
+from quire_client.transport.errors import NoDaemon, NoReply, NotSent
 from quire_daemon.tools.table import TOOLS
 from quire_journal import VERSION
 from quire_journal.model.messages import Caller

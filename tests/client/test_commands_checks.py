@@ -13,7 +13,7 @@ import pytest
 from command_line import WRITER, Quire
 
 from quire_client.commands.up import NEXT, files_of
-from quire_client.failures import NoDaemon
+from quire_client.transport.errors import NoDaemon
 from quire_journal import VERSION
 from quire_journal.workspaces.layout import make_private_folder, place_of, trace_socket
 from quire_journal.workspaces.lock import Running, hold_lock

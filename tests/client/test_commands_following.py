@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from command_line import Quire
 
-from quire_client.failures import NoReply
+from quire_client.transport.errors import NoReply
 
 # -- watch -------------------------------------------------------------------------------------------------------
 

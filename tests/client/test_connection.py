@@ -11,13 +11,13 @@ import pytest
 import zmq
 from fake_daemon import FakeDaemon
 
-from quire_client import connection
 from quire_client.api import Client
 from quire_client.calling import UNRECORDED
-from quire_client.connection import Connection
-from quire_client.failures import NoDaemon, NotSent
 from quire_client.shell_words import STEPS
-from quire_client.start import Door
+from quire_client.transport import connection
+from quire_client.transport.autostart import Door
+from quire_client.transport.connection import Connection
+from quire_client.transport.errors import NoDaemon, NotSent
 from quire_daemon.maintenance.table import SERVICES
 from quire_journal.model.messages import Caller, Request, encode
 from quire_journal.workspaces.layout import Place, make_private_folder

@@ -24,7 +24,7 @@ from quire_client.hooks import AGENTS, agent
 from quire_client.hooks.base import Intent, Outcome
 from quire_client.hooks.codex import in_patch
 from quire_client.hooks.telling import tell
-from quire_client.quick import Unreachable
+from quire_client.transport.fast_client import Unreachable
 from quire_journal.workspaces.identity import settle
 from quire_journal.workspaces.layout import Place, place_of
 

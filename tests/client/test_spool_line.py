@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from quire_client.failures import NoDaemon, NoReply, NotSent
-from quire_client.spool import SpoolLine, way_in
+from quire_client.transport.errors import NoDaemon, NoReply, NotSent
+from quire_client.transport.file_transport import SpoolLine, way_in
 from quire_journal.model.file_transport import FOLDER, LOCK, MAX_BYTES
 from quire_journal.model.messages import Reply, encode
 from quire_journal.workspaces.layout import Place

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from quire_client import NoDaemon, WorkspaceRefused, connect, start
+from quire_client import NoDaemon, WorkspaceRefused, connect
+from quire_client.transport import autostart
 from quire_journal.workspaces.layout import Place
 from quire_journal.workspaces.lock import running
 
@@ -25,8 +26,8 @@ FAKE = Path(__file__).with_name("fake_daemon.py")
 @pytest.fixture
 def fake_program(place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     """The fake is started in place of the real daemon, with the same arguments, and ended by its pid."""
-    real = start.command
-    monkeypatch.setattr(start, "command", lambda place: [sys.executable, str(FAKE), *real(place)[3:]])
+    real = autostart.command
+    monkeypatch.setattr(autostart, "command", lambda place: [sys.executable, str(FAKE), *real(place)[3:]])
     yield place
     for pid in starts(place):
         with contextlib.suppress(ProcessLookupError):
@@ -47,7 +48,7 @@ def wait_until_free(place: Place) -> None:
 
 
 def test_the_daemon_is_started_with_exactly_these_arguments(place: Place) -> None:
-    assert start.command(place) == [
+    assert autostart.command(place) == [
         sys.executable,
         "-m",
         "quire_daemon",
@@ -112,7 +113,7 @@ time.sleep(60)
 def test_a_daemon_that_lost_its_state_folder_is_named_and_not_taken_for_systemd(
     fake_program: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(start, "LEAVING_S", 0.1)
+    monkeypatch.setattr(autostart, "LEAVING_S", 0.1)
     fake_program.socket.parent.mkdir(mode=0o700)
     words = [sys.executable, "-c", LISTENER, "quire_daemon", str(fake_program.socket)]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as stray:
@@ -161,7 +162,7 @@ def test_a_killed_daemon_is_replaced_at_the_next_call_whatever_it_left(fake_prog
 
 
 def test_a_program_that_cannot_be_run_is_a_reason(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(start, "command", lambda place: ["/nowhere/python"])
+    monkeypatch.setattr(autostart, "command", lambda place: ["/nowhere/python"])
     with pytest.raises(NoDaemon, match=r"could not be started.*/nowhere/python"):
         connect(place.root, state_dir=place.state)
 
@@ -178,6 +179,6 @@ def test_modules_in_the_current_folder_are_not_the_daemons(
     """A checkout that brings its own `msgspec.py` must not get it run."""
     (place.root / "planted.py").write_text("raise SystemExit('planted code ran')")
     monkeypatch.chdir(place.root)
-    monkeypatch.setattr(start, "command", lambda place: [sys.executable, "-m", "planted"])
+    monkeypatch.setattr(autostart, "command", lambda place: [sys.executable, "-m", "planted"])
     with pytest.raises(NoDaemon, match="No module named planted"):
         connect(place.root, state_dir=place.state)

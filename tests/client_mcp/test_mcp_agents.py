@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from quire_client.failures import NoDaemon
 from quire_client.mcp.agents import MOST_TIMES, AgentSession, AgentSessions
+from quire_client.transport.errors import NoDaemon
 
 UNKNOWN = {"ok": False, "error": "unknown", "outcome": "unknown", "message": "The daemon ended.", "op": "ab" * 16}
 BUSY = {"ok": True, "message": "Ask again.", "outcome": "unknown"}

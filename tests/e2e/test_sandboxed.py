@@ -16,8 +16,8 @@ import pytest
 
 import live
 import quire_client
-from quire_client.quick import Quick
-from quire_client.spool import SpoolLine, way_in
+from quire_client.transport.fast_client import Quick
+from quire_client.transport.file_transport import SpoolLine, way_in
 from quire_journal import VERSION
 from quire_journal.model.file_transport import FOLDER
 from quire_journal.workspaces.layout import place_of

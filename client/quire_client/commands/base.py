@@ -133,7 +133,7 @@ Opener = Callable[[Opening], "Client"]
 def open_client(wanted: Opening) -> Client:
     """A connected client. Raises NoDaemon or WorkspaceRefused."""
     from quire_client.api import Client
-    from quire_client.start import Door
+    from quire_client.transport.autostart import Door
     from quire_journal.model.messages import Caller
 
     door = Door(wanted.place, wanted.start, wanted.told)
@@ -227,7 +227,7 @@ class Invocation:
             return client.call(tool, arguments)
 
     def _quickly(self, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        from quire_client.quick import Quick, Unreachable
+        from quire_client.transport.fast_client import Quick, Unreachable
         from quire_journal import VERSION
 
         until = time.monotonic() + min(self.timeout_s(30.0) / 2, _QUICK_S)

@@ -39,7 +39,7 @@ def run(call: Invocation) -> int:
 
 def _names(call: Invocation) -> list[str]:
     """What a daemon that runs says at once; nothing where none does, or where it takes its time."""
-    from quire_client.quick import Quick, Unreachable
+    from quire_client.transport.fast_client import Quick, Unreachable
     from quire_journal.workspaces.layout import WorkspaceRefused
 
     if call.arguments[1] not in _ASKED:

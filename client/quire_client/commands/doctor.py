@@ -66,7 +66,7 @@ def _settings(place: Place) -> dict[str, Any]:
         return _check("settings", True, "no files; the defaults hold")
     import subprocess
 
-    from quire_client.start import checking_settings
+    from quire_client.transport.autostart import checking_settings
 
     asked = checking_settings(place)
     try:
@@ -78,7 +78,7 @@ def _settings(place: Place) -> dict[str, Any]:
 
 
 def _daemon_checks(call: Invocation, settings_ok: bool) -> Iterator[dict[str, Any]]:
-    from quire_client.failures import NoDaemon
+    from quire_client.transport.errors import NoDaemon
     from quire_journal.workspaces.lock import running
 
     found = running(call.place)

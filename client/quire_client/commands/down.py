@@ -8,7 +8,7 @@ from quire_client.commands.base import Command, Invocation
 def run(call: Invocation) -> int:
     """End the daemon; that none runs is no failure."""
     call.at_most(0)
-    from quire_client.failures import NoDaemon
+    from quire_client.transport.errors import NoDaemon
     from quire_journal.workspaces.lock import running
 
     try:

@@ -94,7 +94,7 @@ def _told(
     call: Invocation, speaks: Agent, intent: Intent, place: Place, paths: Sequence[str], connected: Connected
 ) -> Outcome:
     """Tell the daemon of one workspace, started if need be."""
-    from quire_client.quick import Unreachable
+    from quire_client.transport.fast_client import Unreachable
 
     caller = {
         "agent": call.options.get("agent") or speaks.name,
@@ -123,13 +123,13 @@ def _told(
 
 def _connected(place: Place, caller: Mapping[str, str], until: float) -> Any:
     """A connection to the daemon. Raises Unreachable."""
-    from quire_client.quick import NotRunning, Quick, Unreachable
+    from quire_client.transport.fast_client import NotRunning, Quick, Unreachable
 
     try:
         return Quick(place, caller, until)
     except NotRunning:
-        from quire_client.failures import NoDaemon
-        from quire_client.start import start
+        from quire_client.transport.autostart import start
+        from quire_client.transport.errors import NoDaemon
         from quire_journal.workspaces.layout import WorkspaceRefused
 
         try:

@@ -219,7 +219,7 @@ def _asked(call: Invocation, command: tuple[str, ...]) -> dict[str, Any]:
 
 def _end_running(call: Invocation) -> None:
     """The daemon that a client has started makes room: the service finds its lock taken otherwise."""
-    from quire_client.failures import NoDaemon
+    from quire_client.transport.errors import NoDaemon
     from quire_journal.workspaces.lock import running
 
     if running(call.place) is None:

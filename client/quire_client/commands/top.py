@@ -76,8 +76,8 @@ class _Looks:
 
     def look(self, *, wait: bool = False) -> Seen:
         """The replies of now. Without a daemon the reason; with `wait` that is raised (NoDaemon)."""
-        from quire_client.failures import NoDaemon
         from quire_client.picture import Seen
+        from quire_client.transport.errors import NoDaemon
 
         try:
             if self._client is None:

@@ -49,7 +49,7 @@ class _Feed:
 
     def follow(self) -> int:
         """Print what comes, over and over; returns only with a refusal that trying again does not cure."""
-        from quire_client.failures import NoDaemon
+        from quire_client.transport.errors import NoDaemon
 
         start = True
         while True:

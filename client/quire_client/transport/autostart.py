@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
-from quire_client.connection import Connection
-from quire_client.failures import NoDaemon, NoReply, NotSent
+from quire_client.transport.connection import Connection
+from quire_client.transport.errors import NoDaemon, NoReply, NotSent
 from quire_journal import VERSION
 from quire_journal.model.file_transport import FOLDER as SPOOL
 from quire_journal.model.messages import Request, encode
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import socket
     from pathlib import Path
 
-    from quire_client.spool import SpoolLine
+    from quire_client.transport.file_transport import SpoolLine
 
 Told = Callable[[str], None]
 """Called with what the daemon does before it listens, in words."""
@@ -120,7 +120,7 @@ def _by_files(place: Place) -> SpoolLine | None:
     """A line by files, where a daemon takes them and nothing better can be had. Most workspaces have no such folder."""
     if not os.path.lexists(place.root.joinpath(*SPOOL)):
         return None
-    from quire_client.spool import way_in
+    from quire_client.transport.file_transport import way_in
 
     return way_in(place)
 

@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 import zmq
 
-from quire_client.failures import NoReply, NotSent
+from quire_client.transport.errors import NoReply, NotSent
 from quire_journal.model.messages import MAX_MESSAGE, Reply, decode_reply
 from quire_journal.workspaces.layout import Place
 from quire_journal.workspaces.lock import Running, is_held, look_into, running

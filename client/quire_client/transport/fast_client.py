@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from quire_client.packing import pack, unpack
+from quire_client.transport.message_codec import pack, unpack
 from quire_journal import VERSION, WIRE
 from quire_journal.workspaces.layout import Place
 from quire_journal.workspaces.lock import running

@@ -19,7 +19,7 @@ from typing import Final
 
 import msgspec
 
-from quire_client.failures import NoDaemon, NoReply, NotSent
+from quire_client.transport.errors import NoDaemon, NoReply, NotSent
 from quire_journal.model.file_transport import (
     FOLDER,
     LOCK,
