@@ -127,8 +127,8 @@ def _help(options: dict[str, str], words: list[str], opener: Opener) -> int:
 def _load(name: str) -> Command:
     """The command called `name`. Raises Usage."""
     if name not in COMMANDS:
-        from quire_client.calls.asking import Asking
-        from quire_client.calls.editing import Editing
+        from quire_client.calls.edits import Editing
+        from quire_client.calls.queries import Asking
         from quire_journal.model.refusals import did_you_mean
 
         tools = {tool for tool in (*vars(Asking), *vars(Editing)) if not tool.startswith("_")}

@@ -1,4 +1,4 @@
-"""Typed calls of every tool. `Client.call` (`quire_client.calling`) is the generic door to all of them.
+"""Typed calls of every tool. `Client.call` (`quire_client.calls.base`) is the generic door to all of them.
 
 The methods stand in `quire_client.calls`, by what they are about.
 
@@ -31,12 +31,12 @@ from __future__ import annotations
 
 import os
 
-from quire_client.calling import TIMEOUT_S, Answer, Line, Opens
-from quire_client.calls.asking import Asking
-from quire_client.calls.editing import Editing, Writing
-from quire_client.calls.going_back import Choice, GoingBack
-from quire_client.calls.leasing import Leasing
-from quire_client.calls.upkeep import Upkeep
+from quire_client.calls.base import TIMEOUT_S, Answer, Line, Opens
+from quire_client.calls.edits import Editing, Writing
+from quire_client.calls.leases import Leasing
+from quire_client.calls.maintenance import Upkeep
+from quire_client.calls.queries import Asking
+from quire_client.calls.undo import Choice, GoingBack
 from quire_client.transport.autostart import Door
 from quire_journal.model.messages import Caller
 from quire_journal.workspaces.layout import place_of

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 from fake_line import FakeDoor, FakeLine
 
-from quire_client import calling
 from quire_client.api import Client
+from quire_client.calls import base as calls_base
 from quire_client.transport.errors import NoDaemon, NoReply, NotSent
 from quire_daemon.tools.table import TOOLS
 from quire_journal import VERSION
@@ -33,7 +33,7 @@ def test_no_daemon_is_started_to_be_ended_and_other_calls_may_start_one_meanwhil
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Threads share a client: one that called while another had the daemon ended was told that none runs."""
-    monkeypatch.setattr("quire_client.calling.running", lambda place: None if door.started else object())
+    monkeypatch.setattr("quire_client.calls.base.running", lambda place: None if door.started else object())
     door = FakeDoor(place, FakeLine({}), FakeLine({}))
     client = Client(door, Caller("alice", "s1"), 5.0)
     assert client.shutdown_daemon()["ok"]
@@ -79,7 +79,7 @@ def test_what_only_reads_is_asked_once_more_if_the_daemon_ended(place: Place) ->
 
 
 def test_only_what_changes_nothing_is_asked_once_more() -> None:
-    asked = {name: TOOLS[name] for name in calling.READING}
+    asked = {name: TOOLS[name] for name in calls_base.READING}
     assert not [name for name, tool in asked.items() if tool.writes or hasattr(tool.params, "wait_ms")]
 
 
@@ -97,7 +97,7 @@ def test_when_the_time_is_up_before_anything_was_sent_the_reason_is_raised(place
 def test_a_request_that_is_too_large_is_refused_before_it_is_sent(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calling, "MAX_MESSAGE", 1000)
+    monkeypatch.setattr(calls_base, "MAX_MESSAGE", 1000)
     line = FakeLine({})
     reply = client_of(place, line).write_file("a.txt", "x" * 1001)
     assert (reply["ok"], reply["error"], reply["limit"]) == (False, "file_too_large", 1000)

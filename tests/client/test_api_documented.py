@@ -13,8 +13,9 @@ import msgspec
 import pytest
 from fake_line import FakeDoor, FakeLine
 
-from quire_client import api, calling
+from quire_client import api
 from quire_client.api import Choice, Client, Writing
+from quire_client.calls import base as calls_base
 from quire_daemon.maintenance.table import SERVICES
 from quire_daemon.tools.table import TOOLS
 from quire_journal.model.messages import Caller
@@ -128,4 +129,4 @@ def test_a_version_is_shown_or_a_path_at_a_point(place: Place) -> None:
 
 
 def test_what_others_imported_from_here_is_still_here() -> None:
-    assert all(getattr(api, name) is getattr(calling, name) for name in ("Line", "Opens", "Answer", "TIMEOUT_S"))
+    assert all(getattr(api, name) is getattr(calls_base, name) for name in ("Line", "Opens", "Answer", "TIMEOUT_S"))

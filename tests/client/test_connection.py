@@ -12,7 +12,7 @@ import zmq
 from fake_daemon import FakeDaemon
 
 from quire_client.api import Client
-from quire_client.calling import UNRECORDED
+from quire_client.calls.base import UNRECORDED
 from quire_client.shell_words import STEPS
 from quire_client.transport import connection
 from quire_client.transport.autostart import Door

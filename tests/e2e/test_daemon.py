@@ -14,7 +14,7 @@ import pytest
 
 import live
 import quire_client
-from quire_client import calling
+from quire_client.calls import base as calls_base
 from quire_daemon.app import SWEEP_S
 
 pytestmark = pytest.mark.real
@@ -229,7 +229,7 @@ def test_a_client_of_another_wire_is_told_to_end_the_daemon_and_can(
     at = daemon()
     with at.connect("ada") as client:
         live.ok(client.call("status", {}))
-        monkeypatch.setattr(calling, "WIRE", 99)
+        monkeypatch.setattr(calls_base, "WIRE", 99)
         refused = client.call("status", {})
         assert refused["suggested_action"] == "restart_daemon"
         assert "`quire down`" in refused["message"]

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
-from quire_client.calling import waits_s
+from quire_client.calls.base import waits_s
 from quire_client.transport.errors import NoDaemon
 from quire_journal.model.refusals import Refused
 from quire_journal.workspaces.layout import WorkspaceRefused

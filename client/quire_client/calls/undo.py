@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypedDict, Unpack
 
-from quire_client.calling import Answer, Calls
+from quire_client.calls.base import Answer, Calls
 from quire_client.calls.stated import stated
 
 
