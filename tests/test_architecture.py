@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeGuard
 
 import pytest
 
-from quire_client.shell_words import step
+from quire_client.cli.wording import step
 from quire_journal.model.refusals import CODES
 
 ROOT = Path(__file__).resolve().parents[1]

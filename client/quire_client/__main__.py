@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from quire_client import render, streams
+from quire_client.cli import render, stdio
 from quire_client.commands import COMMANDS, offered
 from quire_client.commands.base import (
     COMMON,
@@ -46,17 +46,17 @@ READ_AS: Final = {"POINT": point_of, "KIND": kind_of}
 
 def main(argv: Sequence[str] | None = None, opener: Opener = open_client) -> int:
     """Run one command line (`sys.argv` if none is given) and return its exit status."""
-    streams.settle()
+    stdio.settle()
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         status = _done(words, opener)
         try:
             sys.stdout.flush()
         except BrokenPipeError:
-            streams.silence()
+            stdio.silence()
         return status
-    except streams.Unwritten as reason:
-        streams.silence()
+    except stdio.Unwritten as reason:
+        stdio.silence()
         sentence = f"The output could not be written: {reason}. It is not whole; what the command did stands."
         _fail(UNWRITTEN, "not_written", sentence, json=False)
         return DONE if "hook" in words[:1] else UNWRITTEN
@@ -67,7 +67,7 @@ def _done(words: list[str], opener: Opener) -> int:
     json = "--json" in words  # also for what goes wrong before the options are read
     try:
         return _dispatch(words, opener)
-    except streams.Unwritten:
+    except stdio.Unwritten:
         raise
     except Usage as wrong:
         return _hook_goes_on(wrong) if "hook" in words[:1] else _fail(USAGE, "usage", str(wrong), json)
@@ -77,7 +77,7 @@ def _done(words: list[str], opener: Opener) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # of a command that prints on and on
-        streams.silence()
+        stdio.silence()
         return DONE
     except Exception as error:  # noqa: BLE001  (the last fence before a person)
         return _explain(error, json)

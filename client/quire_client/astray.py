@@ -6,7 +6,7 @@ import os
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from quire_client import render
+from quire_client.cli import render
 
 if TYPE_CHECKING:
     from quire_client.api import Client

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from quire_client import render
+from quire_client.cli import render
 from quire_client.commands import COMMANDS, offered
 from quire_client.commands.base import COMMON, VERSION_OPTION, Option
 

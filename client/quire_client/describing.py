@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from quire_client import render
+from quire_client.cli import render
 
 _TYPES: Final = {"string": "text", "boolean": "true or false", "integer": "whole number", "number": "number"}
 

@@ -13,10 +13,10 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from quire_client import render
+from quire_client.cli import render
+from quire_client.cli.human_time import PARTED, POINTS
 from quire_client.commands import COMMANDS, GROUPS
 from quire_client.commands.base import COMMON, VERSION_OPTION, Command, Option
-from quire_client.moments import PARTED, POINTS
 
 WIDEST: Final = 100
 """Columns; longer lines are hard to read, whatever the terminal has room for."""

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from quire_client import render
+from quire_client.cli import render
 from quire_client.commands import claim, log, status, who
 
 HEALTH: Final = ("journal", "space", "reserve", "capture", "coverage", "protection")

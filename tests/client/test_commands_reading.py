@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from command_line import WRITER, Quire
 
+from quire_client.cli.wording import step
 from quire_client.commands.read import LOSSY
-from quire_client.shell_words import step
 
 
 def test_call_prints_the_reply_as_one_json_object(quire: Quire, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from command_line import Quire
 
+from quire_client.cli.human_time import HERE, PARTED, POINTS
 from quire_client.commands import COMMANDS
 from quire_client.commands.base import Invocation
-from quire_client.moments import HERE, PARTED, POINTS
 from quire_journal.workspaces.layout import place_of
 
 # -- points ------------------------------------------------------------------------------------------------------

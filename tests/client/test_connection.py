@@ -13,7 +13,7 @@ from fake_daemon import FakeDaemon
 
 from quire_client.api import Client
 from quire_client.calls.base import UNRECORDED
-from quire_client.shell_words import STEPS
+from quire_client.cli.wording import STEPS
 from quire_client.transport import connection
 from quire_client.transport.autostart import Door
 from quire_client.transport.connection import Connection

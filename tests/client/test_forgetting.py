@@ -13,7 +13,7 @@ import pytest
 from fake_daemon import FakeDaemon
 from fake_line import FakeOpener
 
-from quire_client import forgetting
+from quire_client import journals
 from quire_client.__main__ import main
 from quire_client.commands.base import open_client
 from quire_daemon.maintenance.gc.collector import BEGUN
@@ -142,9 +142,9 @@ def test_while_a_daemon_runs_it_is_refused_and_stop_ends_it(quire: Quire, old: P
 
 
 def test_a_daemon_that_comes_between_is_noticed(old: Place) -> None:
-    (journal,) = forgetting.journals()
+    (journal,) = journals.journals()
     with hold_lock(old.lock), pytest.raises(Refused, match="A daemon runs"):
-        forgetting.forget(journal)
+        journals.forget(journal)
     assert old.identity_file.exists()
 
 

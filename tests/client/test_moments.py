@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from quire_client.moments import NoMoment, point
+from quire_client.cli.human_time import NoMoment, point
 
 NOW = datetime(2026, 3, 29, 12, 0, tzinfo=UTC)  # at two in the morning of this day clocks there were put forward
 THERE = ZoneInfo("Europe/Zurich")

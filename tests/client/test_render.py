@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from quire_client import render
+from quire_client.cli import render
 
 
 @pytest.mark.parametrize(

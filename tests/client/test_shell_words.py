@@ -7,9 +7,9 @@ from importlib import import_module
 
 import pytest
 
+from quire_client.cli.wording import ARGUMENTS, STEPS, sentence, step
 from quire_client.commands import COMMANDS
 from quire_client.commands.base import COMMON
-from quire_client.shell_words import ARGUMENTS, STEPS, sentence, step
 from quire_journal.model.refusals import CODES
 
 OPTIONS = {

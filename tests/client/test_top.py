@@ -12,8 +12,8 @@ from fake_line import FakeOpener
 
 from quire_client import picture
 from quire_client.__main__ import main
+from quire_client.cli.render import Palette
 from quire_client.picture import Seen
-from quire_client.render import Palette
 from quire_journal.workspaces.identity import settle
 from quire_journal.workspaces.layout import place_of
 

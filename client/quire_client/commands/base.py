@@ -14,8 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from quire_client import render
-from quire_client.streams import silence
+from quire_client.cli import render
+from quire_client.cli.stdio import silence
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -207,7 +207,7 @@ class Invocation:
 
         `told` is called with what a daemon does that takes long to start, which is waited for then.
         """
-        from quire_client.progress import Progress
+        from quire_client.cli.progress import Progress
 
         opens = Opening(self.place, *self._named, self.timeout_s(30.0), start, told)
         with Progress("Waiting for the daemon", self.person_watches):
@@ -358,7 +358,7 @@ class Invocation:
         A reader who has seen enough is no reason to end otherwise than with all of it. Raises `streams.Unwritten`.
         """
         if sys.stdout.isatty() and not self.json and "no-pager" not in self.options:
-            from quire_client.paging import page
+            from quire_client.cli.pager import page
 
             page(text, self.environ)
             return
@@ -398,10 +398,10 @@ class Invocation:
 
     def complain(self, reply: Mapping[str, Any], below: Sequence[str] = ()) -> None:
         """Say a refusal: the sentence, the code, and what to do next, in the words of a command line."""
-        from quire_client import shell_words
+        from quire_client.cli import wording
 
         code = render.one_line(reply.get("error", ""))
-        message = shell_words.sentence(render.said(reply.get("message", ""))) or "The call was refused."
+        message = wording.sentence(render.said(reply.get("message", ""))) or "The call was refused."
         self.say(f"{message} [{code}]" if code else message)
         for line in below:
             self.say(line)
@@ -409,7 +409,7 @@ class Invocation:
             self.say(f"Operation: {render.one_line(reply['op'])}")
         if reply.get("suggested_action"):
             action, op = render.one_line(reply["suggested_action"]), render.one_line(reply.get("op", ""))
-            self.say(f"Next: {shell_words.step(action, op, self.name, code)}.")
+            self.say(f"Next: {wording.step(action, op, self.name, code)}.")
         waits = str(reply.get("suggested_action")).startswith("wait")
         if waits and reply.get("error") == "lease_held" and not self._named[0]:  # no agent is to be told so
             self.say("You can take it away as well: `quire release PATH --force`.")
@@ -418,7 +418,7 @@ class Invocation:
 
     def _tell_of_points(self, refused: str) -> None:
         """Which points there are on the command line only; and what to do where a path was taken for one."""
-        from quire_client.moments import HERE
+        from quire_client.cli.human_time import HERE
 
         text, point = self._parted
         if point == refused and ("." in point or "/" in point):  # the end of a file's name
@@ -479,7 +479,7 @@ def point_of(text: str) -> str:
         return text  # most are versions or names, and the import costs
     from datetime import UTC, datetime
 
-    from quire_client.moments import NoMoment, point
+    from quire_client.cli.human_time import NoMoment, point
 
     try:
         return point(text, datetime.now(UTC))

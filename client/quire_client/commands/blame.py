@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from quire_client import render
+from quire_client.cli import render
 from quire_client.commands.base import Command, Invocation, Option
 from quire_client.commands.read import line_range, say_if_there_are_none
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from quire_client import render
+from quire_client.cli import render
 from quire_client.commands.base import Command, Invocation, Option, Usage, chosen, is_number
 
 _ACTIONS = ("begin", "end", "list", "show")

@@ -6,7 +6,7 @@ import json
 import sys
 from typing import Any
 
-from quire_client import render
+from quire_client.cli import render
 from quire_client.commands.base import Command, Invocation, Missing, Usage, status_of
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from quire_client import render
+from quire_client.cli import render
 from quire_client.commands.base import DONE, Command, Invocation, Usage, chosen
 
 SHELLS: Final = ("bash", "zsh", "fish")

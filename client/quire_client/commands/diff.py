@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from quire_client import render
+from quire_client.cli import render
 from quire_client.commands.base import Command, Invocation, Option, Usage, point_of
 
 if TYPE_CHECKING:

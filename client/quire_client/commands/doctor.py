@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from quire_client import render
+from quire_client.cli import render
+from quire_client.cli.progress import Progress
 from quire_client.commands.base import DONE, REFUSED, Command, Invocation
-from quire_client.progress import Progress
 from quire_journal import VERSION
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from quire_client import render
+from quire_client.cli import render
 from quire_client.commands.base import DONE, Command, Invocation, Option
 
 if TYPE_CHECKING:

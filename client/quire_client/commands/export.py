@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from quire_client import render
+from quire_client.cli import render
+from quire_client.cli.progress import Progress
+from quire_client.cli.stdio import Output, Unwritten
 from quire_client.commands.base import DONE, Command, Invocation, Option, Usage, chosen, stretch
-from quire_client.progress import Progress
-from quire_client.streams import Output, Unwritten
 
 if TYPE_CHECKING:
     from quire_client.api import Client

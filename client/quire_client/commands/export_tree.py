@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from quire_client import render
+from quire_client.cli import render
 from quire_client.commands.base import (
     REFUSED,
     UNWRITTEN,

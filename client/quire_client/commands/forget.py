@@ -6,19 +6,19 @@ import os
 import re
 from typing import TYPE_CHECKING, Final
 
-from quire_client import render
+from quire_client.cli import render
 from quire_client.commands.base import Command, Invocation, Opening, Option, Usage
 from quire_journal.model.refusals import Refused
 
 if TYPE_CHECKING:
-    from quire_client.forgetting import KnownJournal
+    from quire_client.journals import KnownJournal
 
 _ID: Final = re.compile(r"[0-9a-f]{6,32}")
 
 
 def run(call: Invocation) -> int:
     """Find the journal, ask, end its daemon if that is wanted, and remove it."""
-    from quire_client.forgetting import forget
+    from quire_client.journals import forget
 
     call.at_most(1)
     try:
@@ -45,7 +45,7 @@ def run(call: Invocation) -> int:
 
 def _wanted(call: Invocation) -> KnownJournal:
     """The journal that is meant: by its id, by its folder, or that of the current one. Raises Refused, Usage."""
-    from quire_client.forgetting import journals
+    from quire_client.journals import journals
 
     known = list(journals(call.state_dir))
     said = call.arguments[0] if call.arguments else ""

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from quire_client.cli.progress import Progress
 from quire_client.commands.base import Command, Invocation, Usage
-from quire_client.progress import Progress
 from quire_journal.workspaces.discover import checked
 from quire_journal.workspaces.layout import Place, place_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from quire_client import render
+from quire_client.cli import render
 from quire_client.commands.base import Command, Invocation
 from quire_journal import VERSION
 
@@ -13,7 +13,7 @@ from quire_journal import VERSION
 def run(call: Invocation) -> int:
     """Tell where they are, whose, how large, and which have a daemon."""
     call.at_most(0)
-    from quire_client.forgetting import journals
+    from quire_client.journals import journals
 
     listed = [
         {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from quire_client import render
 from quire_client.astray import nowhere
+from quire_client.cli import render
 from quire_client.commands.base import Command, Invocation, Option, Usage, stretch
 from quire_client.commands.diff import patches
 

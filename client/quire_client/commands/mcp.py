@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from quire_client import render
+from quire_client.cli import render
 from quire_client.commands.base import DONE, TRIAL, Command, Invocation, Opening, Option, Usage
 
 if TYPE_CHECKING:

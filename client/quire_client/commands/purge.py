@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from quire_client import render
+from quire_client.cli import render
+from quire_client.cli.progress import Progress
 from quire_client.commands.base import Command, Invocation, Option, Usage
-from quire_client.progress import Progress
 from quire_journal.model.refusals import Refused
 
 TIMEOUT_S: Final = 3600.0

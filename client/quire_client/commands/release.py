@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from quire_client import render
+from quire_client.cli import render
 from quire_client.commands.base import Command, Invocation, Option, Usage, is_number
 
 

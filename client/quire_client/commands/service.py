@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from quire_client import render
+from quire_client.cli import render
 from quire_client.commands.base import Command, Invocation, Option, Surplus, Usage, chosen
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from quire_client import render
 from quire_client.astray import nearest
+from quire_client.cli import render
 from quire_client.commands.base import REFUSED, Command, Invocation, is_number, point_of
 from quire_client.commands.log import row
 from quire_client.commands.read import LOSSY, shown

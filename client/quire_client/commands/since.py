@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from quire_client import render
 from quire_client.astray import nowhere
+from quire_client.cli import render
 from quire_client.commands.base import Command, Invocation, Option, Usage, point_of
 from quire_client.commands.log import MOST_A_PAGE, row
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from quire_client import render
+from quire_client.cli import render
 from quire_client.commands.base import DONE, NO_DAEMON, Command, Invocation, Option, Usage, status_of
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from quire_client import render
+from quire_client.cli import render
+from quire_client.cli.progress import Progress
 from quire_client.commands.base import Command, Invocation, Option
-from quire_client.progress import Progress
 from quire_journal.workspaces.lock import running
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from quire_client import render
+from quire_client.cli import render
 from quire_client.commands.base import DONE, Command, Invocation, Option, status_of
 from quire_client.commands.log import row
 

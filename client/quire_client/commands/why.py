@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from quire_client import render
+from quire_client.cli import render
 from quire_client.commands.base import Command, Invocation, Option, is_number
 from quire_client.commands.diff import patches
 from quire_client.commands.log import undoing

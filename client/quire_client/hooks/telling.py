@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from quire_client import render
+from quire_client.cli import render
 from quire_client.hooks.base import Intent, Outcome
 
 Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]

@@ -1,0 +1,1 @@
+"""CLI: the terminal: streams, pager, progress, times and tables as people read them."""
