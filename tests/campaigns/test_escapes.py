@@ -25,7 +25,7 @@ import pytest
 
 import live
 from live import Live, ok, verified
-from quire_client.trees import Tree, Unwritable, export, fetch
+from quire_client.export.tree import Tree, Unwritable, export, fetch
 from quire_daemon.maintenance.import_worker import import_into
 from quire_daemon.watch.mounts import mounted_below
 from quire_journal.model.refusals import Refused

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from live import SEED, Live, caught_up, eventually, length, ok, verified
-from quire_client.trees import export, fetch
+from quire_client.export.tree import export, fetch
 
 STEPS = length(80, 2000)
 CHECKED = length(12, 400)

@@ -15,7 +15,7 @@ import pytest
 
 import rights
 from disks import mounted
-from quire_client.trees import Stopped, Tree, Unwritable, bytes_of, export, fetch
+from quire_client.export.tree import Stopped, Tree, Unwritable, bytes_of, export, fetch
 from quire_journal.model.ids import journal_path
 
 PART = 10

@@ -45,7 +45,7 @@ _NO_TEXT: Final = ("binary_file", "file_too_large")
 
 def _blob(client: Client, path: str, point: str) -> bytes | None:
     """The bytes of a file that is not a text, or too long for one; None where they cannot be had."""
-    from quire_client.trees import Stopped, Unwritable, bytes_of, fetch
+    from quire_client.export.tree import Stopped, Unwritable, bytes_of, fetch
     from quire_journal.model.ids import shown_path
 
     try:

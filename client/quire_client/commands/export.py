@@ -18,7 +18,7 @@ from quire_client.commands.base import DONE, Command, Invocation, Option, Usage,
 
 if TYPE_CHECKING:
     from quire_client.api import Client
-    from quire_client.parquet import Table
+    from quire_client.export.parquet import Table
 
 FORMATS: Final = ("jsonl", "events", "patches", "git", "agent-trace", "acp", "parquet")
 """The daemon has all but the last, which is made here of `events`."""
@@ -133,7 +133,7 @@ def _schema() -> int:
 def _parquet() -> type[Table]:
     """What makes a table of lines. Raises `Usage` where pyarrow is not installed."""
     try:
-        from quire_client.parquet import Table
+        from quire_client.export.parquet import Table
     except ImportError as missing:
         from shlex import quote
 

@@ -26,7 +26,7 @@ MOST_NAMED: Final = 50
 
 def run(call: Invocation) -> int:
     """Write it, and say what is not in it."""
-    from quire_client.trees import RESERVED, DiskRefuses, Stopped, Unwritable, export, fetch
+    from quire_client.export.tree import RESERVED, DiskRefuses, Stopped, Unwritable, export, fetch
     from quire_journal.model.refusals import Refused
 
     call.at_most(2)

@@ -10,12 +10,12 @@ from quire_client.cli import render
 from quire_client.commands.base import Command, Invocation, Option
 
 if TYPE_CHECKING:
-    from quire_client.trees import Tree
+    from quire_client.export.tree import Tree
 
 
 def run(call: Invocation) -> int:
     """List files, links and empty folders."""
-    from quire_client.trees import Stopped, fetch
+    from quire_client.export.tree import Stopped, fetch
 
     call.at_most(1)
     path = call.in_workspace(call.arguments[0]) if call.arguments else ""

@@ -168,7 +168,7 @@ def _lacking(client: Client, reply: Mapping[str, Any]) -> str:
         return ""
     told = [f"the bytes of {render.counted(count, 'file')} (`quire ls` marks each with the reason)"]
     if int(journal.get("versions") or 0) <= FEW_VERSIONS:
-        from quire_client.trees import Stopped, fetch
+        from quire_client.export.tree import Stopped, fetch
 
         try:
             found = fetch(client).uncaptured
