@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from quire_client.commands.base import TRIAL
-from quire_client.hooks import AGENTS, agent
-from quire_client.hooks.telling import GREETING
+from quire_client.hooks.dispatch import GREETING
+from quire_client.hooks.table import AGENTS, agent
 from quire_client.setup.agents import Scope, WayIn, broken, ways_in
 from quire_client.transport.fast_client import Quick, Unreachable
 from quire_journal.workspaces.layout import Place

@@ -20,10 +20,10 @@ from letters import texts
 from quire_client.__main__ import main
 from quire_client.commands.base import Invocation
 from quire_client.commands.hook import MOST_INPUT, answered, workspaces
-from quire_client.hooks import AGENTS, agent
 from quire_client.hooks.base import Intent, Outcome
 from quire_client.hooks.codex import in_patch
-from quire_client.hooks.telling import tell
+from quire_client.hooks.dispatch import tell
+from quire_client.hooks.table import AGENTS, agent
 from quire_client.transport.fast_client import Unreachable
 from quire_journal.workspaces.identity import settle
 from quire_journal.workspaces.layout import Place, place_of

@@ -153,7 +153,7 @@ def test_a_hook_imports_neither_zeromq_nor_msgspec_nor_the_sdk() -> None:
     """It runs twice for each tool call of each agent: what it imports is what it costs."""
     script = (
         "import sys, json, quire_client.__main__, quire_client.commands.hook, quire_client.transport.fast_client\n"
-        "from quire_client.hooks import AGENTS, agent\n"
+        "from quire_client.hooks.table import AGENTS, agent\n"
         "for name in AGENTS: agent(name)\n"
         "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))\n"
     )

@@ -15,8 +15,9 @@ import pytest
 
 from quire_client.__main__ import main
 from quire_client.commands.setup import shared_entry_point
-from quire_client.hooks import AGENTS
-from quire_client.setup import agents, jsonc, writing
+from quire_client.hooks.table import AGENTS
+from quire_client.setup import agents, jsonc
+from quire_client.setup import write as setup_write
 from quire_client.setup.agents import Scope
 from quire_journal.model.refusals import Refused
 
@@ -39,14 +40,14 @@ def contents(scope: Scope) -> dict[str, bytes]:
 
 
 def put(agent: str, scope: Scope, quire: str = QUIRE) -> list[str]:
-    changes = writing.planned(agents.files(agent, scope, quire), lambda file: file.put)
-    writing.write(changes)
+    changes = setup_write.planned(agents.files(agent, scope, quire), lambda file: file.put)
+    setup_write.write(changes)
     return [change.action for change in changes]
 
 
 def take(agent: str, scope: Scope) -> list[str]:
-    changes = writing.planned(agents.files(agent, scope, QUIRE), lambda file: file.take)
-    writing.write(changes)
+    changes = setup_write.planned(agents.files(agent, scope, QUIRE), lambda file: file.take)
+    setup_write.write(changes)
     return [change.action for change in changes]
 
 
@@ -131,7 +132,7 @@ def test_a_file_that_a_project_shares_holds_nothing_of_this_machine_where_that_c
 def test_plain_calls_are_found_again_replaced_and_removed_as_others_are(agent: str, scope: Scope) -> None:
     before = contents(scope)
     put(agent, scope)
-    writing.write(writing.planned(agents.files(agent, scope, QUIRE, "quire"), lambda file: file.put))
+    setup_write.write(setup_write.planned(agents.files(agent, scope, QUIRE, "quire"), lambda file: file.put))
     hook, server = sorted(agents.ways_in(agent, scope))
     assert hook.command == (QUIRE if agent == "claude-code" else "quire", "hook", agent)
     told = {"cursor": ("-C", str(scope.project)), "codex": ("-C", str(scope.project))}.get(agent, ())
@@ -259,21 +260,21 @@ def test_a_hook_of_ours_beside_others_in_one_matcher_goes_alone(scope: Scope) ->
 
 def test_a_file_that_changes_meanwhile_is_left_as_it_is(scope: Scope) -> None:
     write(scope, {".mcp.json": "{}", ".claude/settings.local.json": "{}"})
-    changes = writing.planned(agents.files("claude-code", scope, QUIRE), lambda file: file.put)
+    changes = setup_write.planned(agents.files("claude-code", scope, QUIRE), lambda file: file.put)
     write(scope, {".claude/settings.local.json": '{"mine": 1}'})
     before = contents(scope)
     with pytest.raises(Refused, match="meanwhile") as refused:
-        writing.write(changes)
+        setup_write.write(changes)
     assert refused.value.code == "config_changed"
     assert contents(scope) == before
 
 
 def test_a_file_that_comes_into_being_meanwhile_is_left_as_it_is(scope: Scope) -> None:
-    changes = writing.planned(agents.files("gemini", scope, QUIRE), lambda file: file.put)
+    changes = setup_write.planned(agents.files("gemini", scope, QUIRE), lambda file: file.put)
     write(scope, {".gemini/settings.json": '{"mine": 1}'})
     before = contents(scope)
     with pytest.raises(Refused, match="meanwhile"):
-        writing.write(changes)
+        setup_write.write(changes)
     assert contents(scope) == before
 
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from letters import texts
-from quire_client.setup import Malformed, block, jsonc
+from quire_client.setup import block, jsonc
+from quire_client.setup.errors import Malformed
 
 # ── JSON with comments ───────────────────────────────────────────────────────
 

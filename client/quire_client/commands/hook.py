@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.commands.base import DONE, TRIAL, Command, Invocation
-from quire_client.hooks import AGENTS, agent
 from quire_client.hooks.base import Agent, Intent, Outcome
-from quire_client.hooks.telling import Call, tell
+from quire_client.hooks.dispatch import Call, tell
+from quire_client.hooks.table import AGENTS, agent
 
 if TYPE_CHECKING:
     from quire_journal.workspaces.layout import Place

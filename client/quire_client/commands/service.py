@@ -15,7 +15,7 @@ from quire_client.commands.base import Command, Invocation, Option, Surplus, Usa
 if TYPE_CHECKING:
     from quire_client.service.units import Part, Service
     from quire_client.setup.agents import File
-    from quire_client.setup.writing import Change
+    from quire_client.setup.write import Change
 
 COMMAND_LIMIT_S: Final = 60.0
 """How long the service manager may take for one command."""
@@ -42,17 +42,17 @@ def run(call: Invocation) -> int:
 
 def install(call: Invocation) -> int:
     """Write the files, end a daemon that runs beside, and let the service manager start ours."""
-    from quire_client.setup import writing
+    from quire_client.setup import write as setup_write
     from quire_journal.workspaces.discover import checked
     from quire_journal.workspaces.layout import make_private_folder
 
     checked(call.place)
     service = _service(call)
-    changes = writing.planned(_files(service.parts, lambda part: True), lambda file: file.put)
+    changes = setup_write.planned(_files(service.parts, lambda part: True), lambda file: file.put)
     reply = _told("install", call, service, changes)
     if "dry-run" not in call.options:
         make_private_folder(call.place.state.parent)
-        writing.write(changes)
+        setup_write.write(changes)
         reply |= _commanded(call, service.start, before=lambda: _end_running(call))
         reply["message"] = f"The service {service.name} is installed."
     return call.answer(_with_message(reply), lambda reply: _show(reply, call.colours))
@@ -60,12 +60,14 @@ def install(call: Invocation) -> int:
 
 def uninstall(call: Invocation) -> int:
     """Let the service manager forget it, and remove our files. Raises `Refused` where it cannot be stopped."""
-    from quire_client.setup import writing
+    from quire_client.setup import write as setup_write
     from quire_journal.model.refusals import Refused
 
     service = _service(call)
     others = _other_instances(service)
-    changes = writing.planned(_files(service.parts, lambda part: not (part.shared and others)), lambda file: file.take)
+    changes = setup_write.planned(
+        _files(service.parts, lambda part: not (part.shared and others)), lambda file: file.take
+    )
     reply = _told("uninstall", call, service, changes)
     if not any(change.action != "unchanged" for change in changes):
         reply["commands"] = []
@@ -76,7 +78,7 @@ def uninstall(call: Invocation) -> int:
             # It may run on, and begin again at each login, and nobody could see where it comes from.
             message = f"The service {service.name} could not be stopped, and nothing was removed. {reply['reason']}."
             raise Refused("busy", message, "retry", commands=reply["commands"])
-        writing.write(changes)
+        setup_write.write(changes)
         for change in changes:  # the folder of a file that was the last one in it
             if change.action == "remove" and change.path.parent.suffix == ".d":
                 with contextlib.suppress(OSError):
@@ -89,11 +91,11 @@ def uninstall(call: Invocation) -> int:
 
 def status(call: Invocation) -> int:
     """Which files are there, what the service manager says, whether a daemon runs."""
-    from quire_client.setup import writing
+    from quire_client.setup import write as setup_write
     from quire_journal.workspaces.lock import running
 
     service = _service(call)
-    changes = writing.planned(_files(service.parts, lambda part: True), lambda file: file.put)
+    changes = setup_write.planned(_files(service.parts, lambda part: True), lambda file: file.put)
     words = {"unchanged": "installed", "create": "missing", "change": "outdated"}
     files = [{"path": str(change.path), "state": words[change.action]} for change in changes]
     states = {file["state"] for file in files}
@@ -141,8 +143,8 @@ def _files(parts: Sequence[Part], takes: Callable[[Part], bool]) -> list[File]:
 
 def _file(part: Part, takes: bool) -> File:
     from quire_client.service.units import MARK
-    from quire_client.setup import Malformed
     from quire_client.setup.agents import File
+    from quire_client.setup.errors import Malformed
 
     def put(found: str) -> str:
         if found and MARK not in found:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
 from quire_client.commands.base import Command, Invocation, Option, Usage, chosen
-from quire_client.hooks import AGENTS
+from quire_client.hooks.table import AGENTS
 
 if TYPE_CHECKING:
     from quire_client.setup.agents import File, Scope
@@ -29,7 +29,8 @@ def run(call: Invocation) -> int:
 
 def change(call: Invocation, act: Callable[[File], Callable[[str], str]], done: str) -> int:
     """Change the files of one agent by `act`; `done` says in a word or two what was done to it."""
-    from quire_client.setup import agents, writing
+    from quire_client.setup import agents
+    from quire_client.setup import write as setup_write
     from quire_journal.model.refusals import Refused
 
     agent = call.one_argument("AGENT")
@@ -38,9 +39,9 @@ def change(call: Invocation, act: Callable[[File], Callable[[str], str]], done: 
     try:
         here = entry_point()
         files = agents.files(agent, scope(call), here, shared_entry_point(here, call.environ))
-        changes = writing.planned(files, act)
+        changes = setup_write.planned(files, act)
         if not dry:
-            writing.write(changes)
+            setup_write.write(changes)
     except Refused as refused:
         return call.answer(refused.reply(), lambda reply: "")
     told = [{"path": str(c.path), "action": c.action, "diff": c.diff()} for c in changes]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quire_client.commands.base import Command, Invocation
 from quire_client.commands.setup import SCOPE_OPTIONS, change
-from quire_client.hooks import AGENTS
+from quire_client.hooks.table import AGENTS
 
 
 def run(call: Invocation) -> int:

@@ -20,7 +20,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from quire_client.mcp import offered, resources
+from quire_client.mcp import resources, tool_list
 from quire_client.mcp.agents import AgentSession, AgentSessions, Answer
 from quire_client.mcp.identity import HANDLE, Own, Who, alone, among_others, turn_of
 from quire_journal import VERSION
@@ -83,7 +83,7 @@ class Doorkeeper:
         """Ask the daemon which tools are offered now; `tools` has them then. The reply says when it cannot tell."""
         reply = await self.in_thread(partial(session.call, "describe", {"offered": True}))
         if reply.get("ok"):
-            self.tools = {entry["name"]: offered.tool(entry, with_handle=self.shared) for entry in reply["tools"]}
+            self.tools = {entry["name"]: tool_list.tool(entry, with_handle=self.shared) for entry in reply["tools"]}
         return reply
 
 
@@ -98,19 +98,19 @@ def server(sessions: AgentSessions, own: Own, *, shared: bool) -> Server[dict[st
         return types.ListToolsResult(tools=list(door.tools.values()))
 
     async def call_tool(ctx: ServerRequestContext[Any], params: types.CallToolRequestParams) -> types.CallToolResult:
-        args = offered.meant(params.arguments or {})
+        args = tool_list.meant(params.arguments or {})
         who = door.who(ctx, args.pop(HANDLE, None) if shared else None)
         session = _session(door, who)
         if params.name not in door.tools:  # what was offered once is not asked for with each call
             reply = await door.look(session)
             if not reply.get("ok"):
-                return offered.result(reply)
+                return tool_list.result(reply)
             if params.name not in door.tools:
                 raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:80]}")
         turn, tool_call = turn_of(ctx.meta or {})
         work = partial(session.call, params.name, args, turn=turn, tool_call=tool_call)
         reply = await _with_progress(door, ctx, params.name, work)
-        return offered.result({**reply, HANDLE: who.handle} if who.handle else reply)
+        return tool_list.result({**reply, HANDLE: who.handle} if who.handle else reply)
 
     async def list_resources(ctx: ServerRequestContext[Any], params: object) -> types.ListResourcesResult:
         return types.ListResourcesResult(resources=list(resources.RESOURCES))

@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from quire_client.setup import Malformed, block, jsonc
+from quire_client.setup import block, jsonc
+from quire_client.setup.errors import Malformed
 
 SERVER: Final = "quire"
 """The name of the MCP server; without a hyphen, which changes what matchers mean."""

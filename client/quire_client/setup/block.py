@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any, Final
 
-from quire_client.setup import Malformed
+from quire_client.setup.errors import Malformed
 
 BEGIN: Final = "# quire: begin (`quire unsetup` removes these lines)"
 END: Final = "# quire: end"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from quire_client.setup import Malformed
+from quire_client.setup.errors import Malformed
 
 BLANK: Final = " \t\r\n\ufeff"
 _SCALAR: Final = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")

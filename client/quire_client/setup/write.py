@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
-from quire_client.setup import Malformed
 from quire_client.setup.agents import File
+from quire_client.setup.errors import Malformed
 from quire_journal.model.refusals import Refused
 
 _MADE: Final = "user.quire.made"

@@ -1,0 +1,29 @@
+"""Hooks: what agents tell of their own tools, and what they are answered.
+
+Each agent has a module with `AGENT`, a record of pure functions: its JSON → an `Intent`, an `Outcome` → its JSON. What
+an intent asks of the daemon is in `telling`; the socket is `quire_client.transport.fast_client`'s, and `commands/hook.py` puts them
+together. A new agent is a module, a line here, its files in `setup.agents`, and vectors in `tests/vectors/hooks/`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from quire_client.hooks.base import Agent
+
+AGENTS: Final[dict[str, str]] = {
+    "claude-code": "quire_client.hooks.claude_code",
+    "codex": "quire_client.hooks.codex",
+    "cursor": "quire_client.hooks.cursor",
+    "gemini": "quire_client.hooks.gemini",
+    "opencode": "quire_client.hooks.opencode",
+}
+"""Agent → the module that speaks its language."""
+
+
+def agent(name: str) -> Agent:
+    """The agent of that name. Raises KeyError."""
+    found: Agent = import_module(AGENTS[name]).AGENT
+    return found
