@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import quire_journal
-from quire_client.commands import COMMANDS
+from quire_client.commands.table import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import live
-from quire_client.commands import COMMANDS
+from quire_client.commands.table import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from quire_client.cli import render, stdio
-from quire_client.commands import COMMANDS, offered
 from quire_client.commands.base import (
     COMMON,
     DONE,
@@ -38,6 +37,7 @@ from quire_client.commands.base import (
     open_client,
     point_of,
 )
+from quire_client.commands.table import COMMANDS, offered
 from quire_journal import VERSION
 
 READ_AS: Final = {"POINT": point_of, "KIND": kind_of}
@@ -112,16 +112,16 @@ def _dispatch(words: list[str], opener: Opener) -> int:
 
 def _help(options: dict[str, str], words: list[str], opener: Opener) -> int:
     """Explain the command in `words`, or what follows it there where the command knows better; else list them all."""
-    from quire_client import helping
+    from quire_client.commands import help
 
     call = Invocation(words[1:], options, os.environ, opener)
     command = _load(words[0]) if words else None
     if command is None:
-        return call.answer(helping.table(), lambda _: helping.overview(call.colours, helping.columns()))
+        return call.answer(help.table(), lambda _: help.overview(call.colours, help.columns()))
     if command.explain is not None and call.arguments:
         return command.explain(call)
-    told = helping.told(words[0], command)
-    return call.answer(told, lambda _: helping.of_command(words[0], command, call.colours, helping.columns()))
+    told = help.told(words[0], command)
+    return call.answer(told, lambda _: help.of_command(words[0], command, call.colours, help.columns()))
 
 
 def _load(name: str) -> Command:

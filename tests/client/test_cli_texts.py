@@ -21,9 +21,9 @@ from fake_line import FakeOpener
 from quire_client.__main__ import main
 from quire_client.cli.pager import fits, page, pager
 from quire_client.cli.render import Palette
-from quire_client.commands import COMMANDS, GROUPS, offered
-from quire_client.helping import WIDEST, of_command, overview
-from quire_client.reference import reference
+from quire_client.commands.help import WIDEST, of_command, overview
+from quire_client.commands.reference import reference
+from quire_client.commands.table import COMMANDS, GROUPS, offered
 from quire_journal.workspaces.identity import settle
 from quire_journal.workspaces.layout import place_of
 

@@ -16,8 +16,8 @@ import pytest
 from command_line import Quire
 
 import quire_client.commands
-from quire_client.commands import COMMANDS
 from quire_client.commands.base import COMMON, Command, Invocation
+from quire_client.commands.table import COMMANDS, offered
 from quire_journal import VERSION
 
 # -- help --------------------------------------------------------------------------------------------------------
@@ -45,22 +45,26 @@ def test_every_command_has_help_with_an_example(name: str, quire: Quire) -> None
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_commands_example_can_be_read_as_it_stands(name: str) -> None:
     """Its options exist. (What the words mean is up to the command.)"""
-    command: Command = import_module(f"quire_client.commands.{name.replace('-', '_')}").COMMAND
+    command: Command = offered(name)
     known = {f"--{option.name}" for option in (*COMMON, *command.options)} | {"-C"}
     assert {word for word in command.example.split() if word.startswith("-")} <= known
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_option_of_a_command_hides_a_common_one(name: str) -> None:
-    command: Command = import_module(f"quire_client.commands.{name.replace('-', '_')}").COMMAND
+    command: Command = offered(name)
     names = [option.name for option in (*COMMON, *command.options)]
     assert len(names) == len(set(names))
     assert all(option.meaning for option in command.options)
 
 
+PARTS = ("entry_points", "top_view")
+"""Modules of a room that are parts of a command."""
+
+
 def test_every_file_of_commands_is_in_the_table() -> None:
-    folder = Path(quire_client.commands.__path__[0])
-    assert {path.stem for path in folder.glob("*.py")} - {"__init__", "base"} == {
+    rooms = Path(quire_client.commands.__path__[0])
+    assert {path.stem for path in rooms.glob("*/*.py")} - {"__init__", *PARTS} == {
         name.replace("-", "_") for name in COMMANDS
     }
 
@@ -307,7 +311,7 @@ def test_a_terminal_without_unicode_still_gets_the_output(site: Path) -> None:
 def test_help_loads_neither_the_socket_nor_other_commands() -> None:
     code = "import sys; from quire_client.__main__ import main; main(['help', 'log']); print(sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    for absent in ("'zmq'", "'msgspec'", "'click'", "'rich'", "'argparse'", "'quire_client.commands.up'"):
+    for absent in ("'zmq'", "'msgspec'", "'click'", "'rich'", "'argparse'", "'quire_client.commands.everyday.up'"):
         assert absent not in loaded
 
 

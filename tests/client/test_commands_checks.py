@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from command_line import WRITER, Quire
 
-from quire_client.commands.up import NEXT, files_of
+from quire_client.commands.everyday.up import NEXT, files_of
 from quire_client.transport.errors import NoDaemon
 from quire_journal import VERSION
 from quire_journal.workspaces.layout import make_private_folder, place_of, trace_socket
@@ -22,7 +22,7 @@ from quire_journal.workspaces.lock import Running, hold_lock
 
 
 def test_up_waits_for_the_first_capture(quire: Quire, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quire_client.commands.up.PAUSE_S", 0.0)
+    monkeypatch.setattr("quire_client.commands.everyday.up.PAUSE_S", 0.0)
     left = [3, 2, 1, 0]
 
     def status(args: dict[str, Any]) -> dict[str, Any]:
@@ -41,9 +41,9 @@ def test_up_waits_for_the_first_capture(quire: Quire, site: Path, monkeypatch: p
 def test_up_says_how_far_it_is_where_no_person_watches(
     quire: Quire, site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("quire_client.commands.up.PAUSE_S", 0.0)
-    monkeypatch.setattr("quire_client.commands.up.TOLD_S", 0.0)
-    monkeypatch.setattr("quire_client.commands.up.SHORT_S", 0.0)
+    monkeypatch.setattr("quire_client.commands.everyday.up.PAUSE_S", 0.0)
+    monkeypatch.setattr("quire_client.commands.everyday.up.TOLD_S", 0.0)
+    monkeypatch.setattr("quire_client.commands.everyday.up.SHORT_S", 0.0)
     left = [1, 0]
 
     def status(args: dict[str, Any]) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def test_up_names_what_is_not_recorded_and_why(quire: Quire, site: Path) -> None
 def test_up_asks_before_it_records_a_folder_of_very_many_files(
     quire: Quire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("quire_client.commands.up.MANY_FILES", 2)
+    monkeypatch.setattr("quire_client.commands.everyday.up.MANY_FILES", 2)
     new = tmp_path / "new"
     new.mkdir()
     for name in "abc":
@@ -196,7 +196,7 @@ def test_the_bar_of_a_check_whose_daemon_ends_leaves_the_sentence_to_the_check(
         assert asked.wait(10)
         return {"ok": False, "error": "unknown", "message": "The daemon ended."}
 
-    monkeypatch.setattr("quire_client.commands.verify.PAUSE_S", 0.0)
+    monkeypatch.setattr("quire_client.commands.journal_care.verify.PAUSE_S", 0.0)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     ran = quire("verify", verify=lost, status=gone)
     assert (ran.status, ran.err) == (4, "The daemon ended. [unknown]\n")

@@ -74,7 +74,7 @@ def test_watch_goes_on_from_a_cursor_and_prints_one_json_object_a_line(quire: Qu
 def test_watch_waits_for_the_next_daemon_and_asks_it_with_the_cursor_of_the_last(
     quire: Quire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("quire_client.commands.watch.AGAIN_S", 0.0)
+    monkeypatch.setattr("quire_client.commands.history.watch.AGAIN_S", 0.0)
     answers = feed(page("c1"), page("c3", RECORD), NoReply("The daemon ended during the call."), page("c5", RECORD))
     ran = quire("watch", since=answers)
     assert [asked.get("cursor") for _, asked in ran.asked] == [None, "c1", "c3", "c3", "c5"]

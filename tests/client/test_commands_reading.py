@@ -15,7 +15,7 @@ import pytest
 from command_line import WRITER, Quire
 
 from quire_client.cli.wording import step
-from quire_client.commands.read import LOSSY
+from quire_client.commands.everyday.read import LOSSY
 
 
 def test_call_prints_the_reply_as_one_json_object(quire: Quire, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,8 @@ import pytest
 from command_line import Quire
 
 from quire_client.cli.human_time import HERE, PARTED, POINTS
-from quire_client.commands import COMMANDS
 from quire_client.commands.base import Invocation
+from quire_client.commands.table import COMMANDS
 from quire_journal.workspaces.layout import place_of
 
 # -- points ------------------------------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from quire_client.__main__ import main
-from quire_client.commands import COMMANDS
-from quire_client.completing import SHELLS, known, value
+from quire_client.commands.completion_scripts import SHELLS, known, value
+from quire_client.commands.table import COMMANDS
 
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x1f]")
 """What moves a terminal's cursor."""

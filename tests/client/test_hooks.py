@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import live
 from letters import texts
 from quire_client.__main__ import main
+from quire_client.commands.agents.hook import MOST_INPUT, answered, workspaces
 from quire_client.commands.base import Invocation
-from quire_client.commands.hook import MOST_INPUT, answered, workspaces
 from quire_client.hooks.base import Intent, Outcome
 from quire_client.hooks.codex import in_patch
 from quire_client.hooks.dispatch import tell

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from quire_client.__main__ import main
-from quire_client.commands.setup import shared_entry_point
+from quire_client.commands.agents.setup import shared_entry_point
 from quire_client.hooks.table import AGENTS
 from quire_client.setup import agents, jsonc
 from quire_client.setup import write as setup_write

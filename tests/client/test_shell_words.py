@@ -8,15 +8,11 @@ from importlib import import_module
 import pytest
 
 from quire_client.cli.wording import ARGUMENTS, STEPS, sentence, step
-from quire_client.commands import COMMANDS
 from quire_client.commands.base import COMMON
+from quire_client.commands.table import COMMANDS, offered
 from quire_journal.model.refusals import CODES
 
-OPTIONS = {
-    f"--{option.name}"
-    for name in COMMANDS
-    for option in (*COMMON, *import_module(f"quire_client.commands.{name.replace('-', '_')}").COMMAND.options)
-}
+OPTIONS = {f"--{option.name}" for name in COMMANDS for option in (*COMMON, *offered(name).options)}
 
 
 def test_every_option_and_command_that_a_refusal_names_is_there() -> None:

@@ -10,10 +10,10 @@ import pytest
 from exact import assert_exact
 from fake_line import FakeOpener
 
-from quire_client import picture
 from quire_client.__main__ import main
 from quire_client.cli.render import Palette
-from quire_client.picture import Seen
+from quire_client.commands.everyday import top_view
+from quire_client.commands.everyday.top_view import Seen
 from quire_journal.workspaces.identity import settle
 from quire_journal.workspaces.layout import place_of
 
@@ -95,7 +95,7 @@ def test_how_often_is_a_number_of_seconds(every: str, answers: dict[str, Any]) -
 @pytest.mark.parametrize("height", [1, 3, 8, 12, 24, 60])
 @pytest.mark.parametrize("width", [20, 80, 200])
 def test_the_picture_fits_the_terminal(height: int, width: int) -> None:
-    drawn = picture.lines(seen(200), height, width, PLAIN)
+    drawn = top_view.lines(seen(200), height, width, PLAIN)
     assert len(drawn) <= height
     assert max(map(len, drawn)) <= width
     assert drawn[0].startswith("/site  pid 7")
@@ -107,7 +107,7 @@ def test_few_lines_show_who_is_there_and_what_changed_and_of_the_rest_what_is_no
     now = seen(9, coverage={"state": "degraded", "reasons": ["x"]})._replace(
         who={"writers": [*WHO["writers"], *others]}, claims={}
     )
-    drawn = picture.lines(now, 10, 40, PLAIN)
+    drawn = top_view.lines(now, 10, 40, PLAIN)
     assert drawn == [
         "/site  pid 7  2026-01-31 12:00:00Z",
         "coverage    degraded: x",
@@ -119,7 +119,7 @@ def test_few_lines_show_who_is_there_and_what_changed_and_of_the_rest_what_is_no
         "  v812  alice/s1  5 changes  src/0.py",
         "  v811  alice/s1  4 changes  src/1.py",
     ]
-    assert picture.lines(now, 4, 40, PLAIN)[2:] == ["Callers", "  alice/s1    connected"]
+    assert top_view.lines(now, 4, 40, PLAIN)[2:] == ["Callers", "  alice/s1    connected"]
 
 
 @pytest.mark.parametrize(
@@ -134,29 +134,29 @@ def test_few_lines_show_who_is_there_and_what_changed_and_of_the_rest_what_is_no
 def test_a_narrow_terminal_shows_who_and_where_and_of_the_rest_what_has_room(
     path: str, width: int, files: str, events: str
 ) -> None:
-    drawn = picture.lines(seen()._replace(log={"records": [record(812, path)]}), 60, width, PLAIN)
+    drawn = top_view.lines(seen()._replace(log={"records": [record(812, path)]}), 60, width, PLAIN)
     assert drawn[drawn.index("Files") + 1] == f"  {files}"
     assert drawn[drawn.index("Events") + 1] == f"  {events}" or not events
     assert "src/app.py" in drawn[drawn.index("Leases") + 1]
 
 
 def test_the_events_have_the_room_that_others_leave() -> None:
-    drawn = picture.lines(seen(200), 40, 120, PLAIN)
+    drawn = top_view.lines(seen(200), 40, 120, PLAIN)
     assert len(drawn) == 40
     assert drawn[-1].strip().startswith("… and ")
     assert len(drawn) - drawn.index("Events") > 15
 
 
 def test_wide_characters_count_twice() -> None:
-    drawn = picture.lines(seen(workspace="/" + "中" * 50), 24, 20, PLAIN)
+    drawn = top_view.lines(seen(workspace="/" + "中" * 50), 24, 20, PLAIN)
     assert drawn[0] == "/" + "中" * 9 + "…"
 
 
 def test_what_is_not_well_is_painted() -> None:
     colours = Palette(True, {})
-    assert not [line for line in picture.lines(seen(), 0, 0, colours) if "\x1b[33m" in line]
+    assert not [line for line in top_view.lines(seen(), 0, 0, colours) if "\x1b[33m" in line]
     blind = seen(coverage={"state": "degraded", "reasons": ["the watcher is blind"]})
-    (warned,) = (line for line in picture.lines(blind, 0, 0, colours) if "\x1b[33m" in line)
+    (warned,) = (line for line in top_view.lines(blind, 0, 0, colours) if "\x1b[33m" in line)
     assert "the watcher is blind" in warned
 
 
@@ -166,7 +166,7 @@ def test_the_health_of_the_journal_is_told_and_painted_as_by_status() -> None:
     lost = "The journal was damaged; 2 records were lost."
     journal = {**STATUS["journal"], "uncaptured": 1}
     now = seen(retention=full, salvaged=lost, journal=journal)
-    drawn = [line[12:] for line in picture.lines(now, 0, 0, PLAIN)]
+    drawn = [line[12:] for line in top_view.lines(now, 0, 0, PLAIN)]
     for said in (
         lost,
         "this journal 1.0 KiB (limit 2.0 KiB)",
@@ -175,16 +175,16 @@ def test_the_health_of_the_journal_is_told_and_painted_as_by_status() -> None:
         "the bytes of 1 file are not in the journal: `quire ls` says which",
     ):
         assert drawn.count(said) == 1
-    warned = [line for line in picture.lines(now, 0, 0, Palette(True, {})) if "\x1b[33m" in line]
+    warned = [line for line in top_view.lines(now, 0, 0, Palette(True, {})) if "\x1b[33m" in line]
     assert [lost in warned[0], "the disk is full" in warned[1], len(warned)] == [True, True, 2]
 
 
 def test_a_daemon_that_is_gone_is_said() -> None:
-    drawn = picture.lines(Seen({}, {}, {}, {}, "No daemon runs for /site."), 24, 80, PLAIN)
+    drawn = top_view.lines(Seen({}, {}, {}, {}, "No daemon runs for /site."), 24, 80, PLAIN)
     assert drawn[:2] == ["No daemon runs for /site.", "! Waiting for a daemon."]
     assert "Events" in drawn
 
 
 def test_names_cannot_control_the_terminal() -> None:
     evil = Seen(STATUS, WHO, CLAIMS, {"records": [record(1, "a\x1b]0;owned\x07\n")]})
-    assert not {"\x1b", "\x07"} & set("".join(picture.lines(evil, 24, 80, PLAIN)))
+    assert not {"\x1b", "\x07"} & set("".join(top_view.lines(evil, 24, 80, PLAIN)))

@@ -16,7 +16,7 @@ import pytest
 
 from live import Live, caught_up, eventually, ok, quire
 from quire_client import connect
-from quire_client.commands.export import FORMATS as OFFERED
+from quire_client.commands.history.export import FORMATS as OFFERED
 from quire_daemon.core.replies.table import REPLIES
 from quire_daemon.maintenance.import_worker import import_into
 from quire_journal.export.formats import FORMATS

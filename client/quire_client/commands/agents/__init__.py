@@ -1,0 +1,1 @@
+"""Agents: setup, unsetup, hooks, MCP and the manual."""

@@ -1,0 +1,23 @@
+"""`quire unsetup AGENT`: take Quire out of an agent's configuration."""
+
+from __future__ import annotations
+
+from quire_client.commands.agents.setup import SCOPE_OPTIONS, change
+from quire_client.commands.base import Command, Invocation
+from quire_client.hooks.table import AGENTS
+
+
+def run(call: Invocation) -> int:
+    """Show what is to be removed, and remove it."""
+    return change(call, lambda file: file.take, "without Quire")
+
+
+COMMAND = Command(
+    arguments="AGENT",
+    about="Removes what `quire setup` put into the agent's configuration files, and nothing else, and shows what it\n"
+    f"changes. Agents: {', '.join(AGENTS)}.",
+    example="quire unsetup claude-code --dry-run",
+    run=run,
+    words=tuple(AGENTS),
+    options=SCOPE_OPTIONS,
+)

@@ -1,0 +1,1 @@
+"""Everyday: up, down, status, top, read, call."""

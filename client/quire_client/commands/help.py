@@ -1,0 +1,152 @@
+"""The texts of `quire help`, made of the table of commands and of what their modules offer, as wide as the terminal.
+
+A text is written as its author found it readable. Here its lines are joined to paragraphs and broken again: a line that
+is indented, as those of a list are, begins one of its own, and an empty line is one.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from quire_client.cli import render
+from quire_client.cli.human_time import PARTED, POINTS
+from quire_client.commands.base import COMMON, VERSION_OPTION, Command, Option
+from quire_client.commands.table import COMMANDS, GROUPS
+
+WIDEST: Final = 100
+"""Columns; longer lines are hard to read, whatever the terminal has room for."""
+
+USUAL: Final = 80
+"""Columns where no terminal says how many it has: the help goes to a file, or through a pipe to a pager."""
+
+_ITEM: Final = re.compile(r" +(?:\S+ {2,})?")
+"""What the following lines of an item stand behind: its indentation, and the word that it explains."""
+
+EXITS: Final = """\
+Exit status: 0 done, 1 refused, 2 usage, 3 not found, 4 no daemon or time-out, 5 denied by policy,
+6 lease held by another, 7 journal damaged, 70 fault, 74 the output could not be written."""
+
+
+def columns() -> int:
+    """How wide the help is: as the terminal that stdout is, within reason."""
+    return min(shutil.get_terminal_size().columns, WIDEST) if sys.stdout.isatty() else USUAL
+
+
+def overview(colours: render.Palette, width: int = USUAL) -> str:
+    """All commands, by groups."""
+    rows = render.columns((f"  {name}", summary) for name, summary in COMMANDS.items())
+    line = dict(zip(COMMANDS, rows, strict=True))
+    listed = [text for title, group in GROUPS.items() for text in ("", title, *(line[name] for name in group))]
+    told = [
+        *fitted("Quire keeps every version of every file of a workspace, who wrote it, and from which base.", width),
+        "",
+        "Usage: quire [options] COMMAND [arguments]",
+        *(colours.paint(text, "bold") if text in GROUPS else text for text in listed),
+        "",
+        "`quire help COMMAND` explains one. Options of every command:",
+        "",
+        *option_lines((*COMMON, VERSION_OPTION), width),
+        "",
+        *fitted(EXITS, width),
+    ]
+    return "\n".join(told) + "\n"
+
+
+def of_command(name: str, command: Command, colours: render.Palette, width: int = USUAL) -> str:
+    """What one command does, with an example and its options."""
+    told = [
+        f"{COMMANDS[name]}.",
+        "",
+        *fitted(usage(name, command), width),
+        "",
+        *fitted(about(command), width),
+        "",
+        *titled("Example", (f"  {line}" for line in command.example.strip().splitlines()), colours),
+        *(titled("Options", option_lines(command.options, width), colours) if command.options else ()),
+        *titled("Options of every command", option_lines(COMMON, width), colours),
+    ]
+    return "\n".join(told[:-1]) + "\n"
+
+
+def table() -> dict[str, Any]:
+    """The same as `overview`, for programs: `groups`, each with what its commands do."""
+    return {"ok": True, "message": f"{len(COMMANDS)} commands.", "groups": GROUPS}
+
+
+def told(name: str, command: Command) -> dict[str, Any]:
+    """The same as `of_command`, for programs."""
+    return {
+        "ok": True,
+        "message": f"{COMMANDS[name]}.",
+        "name": name,
+        "arguments": command.arguments,
+        "about": about(command),
+        "example": command.example,
+        "options": [option._asdict() for option in (*command.options, *COMMON)],
+    }
+
+
+def about(command: Command) -> str:
+    """What it does; and what a point is, and how it is told from a path, where it takes one."""
+    told = [command.about.strip()]
+    takes = " ".join([command.arguments, *(option.value for option in command.options)])
+    if any(word in takes for word in ("POINT", "A..B", "CURSOR")):
+        told += ["", POINTS]
+    if "@POINT" in takes:
+        told += ["", PARTED]
+    return "\n".join(told)
+
+
+def usage(name: str, command: Command) -> str:
+    """The usage line."""
+    return f"Usage: quire {name} {command.arguments}".rstrip() + " [options]"
+
+
+def titled(title: str, lines: Iterable[str], colours: render.Palette) -> Iterator[str]:
+    """`lines` between a title and an empty line."""
+    yield from (f"{colours.paint(title, 'bold')}:", "", *lines, "")
+
+
+def fitted(text: str, width: int) -> Iterator[str]:
+    """`text` in lines of at most `width` columns; a word that is longer, such as a path, stays whole."""
+    for paragraph in _paragraphs(text):
+        item = _ITEM.match(paragraph)
+        yield from _wrapped(paragraph, width, "", " " * (item.end() if item is not None else 0)) or [""]
+
+
+def _paragraphs(text: str) -> list[str]:
+    """Lines that belong together, joined. An empty line is one of its own, so that it stays."""
+    found: list[str] = []
+    joins = False
+    for line in text.splitlines():
+        indented = line.startswith(" ")
+        if joins and line and not indented:
+            found[-1] += f" {line}"
+        else:
+            found.append(line)
+        joins = bool(line) and not indented
+    return found
+
+
+def _wrapped(text: str, width: int, first: str, behind: str) -> list[str]:
+    """Its lines, the first one behind `first`, the others behind `behind`; options and words are never parted."""
+    return textwrap.wrap(
+        text, width, initial_indent=first, subsequent_indent=behind, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def option_lines(options: Sequence[Option], width: int) -> list[str]:
+    """A line for each option, or a few."""
+
+    def spelled(option: Option) -> str:
+        return f"  {f'-{option.short}, ' if option.short else '    '}--{option.name} {option.value}".rstrip()
+
+    left = max(len(spelled(option)) for option in options) + 2
+    return [
+        line for option in options for line in _wrapped(option.meaning, width, spelled(option).ljust(left), " " * left)
+    ]

@@ -1,0 +1,105 @@
+"""`quire blame`: who wrote each line of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from quire_client.cli import render
+from quire_client.commands.base import Command, Invocation, Option
+from quire_client.commands.everyday.read import line_range, say_if_there_are_none
+
+if TYPE_CHECKING:
+    from quire_client.api import Client
+
+
+def run(call: Invocation) -> int:
+    """Show version, writer, turn and time before each line."""
+    arguments: dict[str, Any] = {"path": call.in_workspace(call.one_argument("PATH")), **call.stated(("at", "writer"))}
+    arguments |= line_range(call.options.get("lines", ""))
+    with call.connect() as client:
+        reply = _whole(client, arguments)
+    if reply.get("ok"):
+        for sentence in _said_beside(reply):
+            call.say(sentence)
+        if reply.get("lineCount") and not reply.get("lines") and "writer" in call.options:
+            call.say(f"{render.one_line(call.options['writer'])} wrote none of these lines.")
+    say_if_there_are_none(call, reply)
+    return call.answer(reply, lambda reply: "\n".join(_rows(reply, call.colours)), exact=not reply.get("lines"))
+
+
+def _whole(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The reply with the lines of all its pages; a refusal if there was one."""
+    reply = page = client.call("blame", arguments)
+    lines, runs = [*reply.get("lines", ())], [*reply.get("runs", ())]
+    while page.get("ok") and page.get("truncated") and page.get("next_line"):
+        # The version pins the text: the file may change between two pages.
+        page = client.call("blame", {**arguments, "at": reply["version"], "start_line": page["next_line"]})
+        lines += page.get("lines", ())
+        runs += page.get("runs", ())
+    if page is reply or not page.get("ok"):
+        return page
+    return {
+        **reply,
+        "lines": lines,
+        "runs": runs,
+        "endLine": page.get("endLine"),
+        "truncated": False,
+        "next_line": None,
+    }
+
+
+def _said_beside(reply: Mapping[str, Any]) -> list[str]:
+    """What the lines do not tell: earlier names, and where the past ends too soon."""
+    names = [render.one_line(name) for name in reply.get("names") or ()]
+    now = render.one_line(reply.get("path", ""))
+    said = [f"Earlier names: {', '.join(name for name in names if name != now)}."] if {*names} - {now} else []
+    for gap in reply.get("gaps") or ():
+        lost, given = render.one_line(gap.get("version", "?")), render.one_line(gap.get("attributed_to", "?"))
+        why = render.one_line(gap.get("why", "")).replace("_", " ")
+        said.append(f"Of {lost} and before nothing is known ({why}): their lines stand under {given}.")
+    return said
+
+
+def _rows(reply: Mapping[str, Any], colours: render.Palette) -> list[str]:
+    """A row for each line; who wrote it in a colour for each writer."""
+    lines: Sequence[Mapping[str, Any]] = reply.get("lines") or ()
+    whose = [_whose(line) for line in lines]
+    lane = {name: number for number, name in enumerate(dict.fromkeys(whose))}
+    turns = any(line.get("turn") for line in lines)
+    heads = render.columns(_head(line, name, turns) for line, name in zip(lines, whose, strict=True))
+    width = max(map(len, heads), default=0)
+    digits = len(str(lines[-1].get("line", ""))) if lines else 0
+    return [
+        f"{colours.paint(head.ljust(width), colours.of(lane[name]))}  "
+        f"{line.get('line', ''):>{digits}}| {render.clean(line.get('text', ''), keep=chr(9))}".rstrip()
+        for head, name, line in zip(heads, whose, lines, strict=True)
+    ]
+
+
+def _head(line: Mapping[str, Any], name: str, turns: bool) -> tuple[str, ...]:
+    """Version, writer, turn where there is any, and time."""
+    turn = (render.one_line(line.get("turn") or "", 20),) if turns else ()
+    token = render.one_line(line.get("version") or f"seq:{line.get('seq', '?')}")
+    how = f" ({render.one_line(line['how'])})" if line.get("how") else ""
+    return (token, f"{name}{how}", *turn, render.moment(line.get("at", "")))
+
+
+def _whose(line: Mapping[str, Any]) -> str:
+    """Who wrote it; of what was there when the journal began nobody knows, and the time is that of the look at it."""
+    return "first seen" if line.get("evidence") == "captured" else render.writer(line.get("writer"))
+
+
+COMMAND = Command(
+    arguments="PATH",
+    about="Prints the file with the version, writer, turn and time that each line comes from, following renames. A\n"
+    "line that an undo or a restore brought back is theirs; `quire show VERSION` leads on. A line that is only\n"
+    "`first seen` was there when the journal began, whoever wrote it.",
+    example="quire blame src/app.py --at before-refactoring --lines 10:40",
+    run=run,
+    options=(
+        Option("at", "POINT", "as it was then"),
+        Option("lines", "A:B", "only these lines, from 1", "L"),
+        Option("writer", "WHO", "only the lines of WHO: an agent's name, ada/s1, user, w3, or outside"),
+    ),
+)

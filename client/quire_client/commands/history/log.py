@@ -1,0 +1,177 @@
+"""`quire log`: who changed what, as a table, or with a lane for each writer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from quire_client.cli import render
+from quire_client.commands.base import Command, Invocation, Option, Usage, stretch
+from quire_client.commands.history.diff import patches
+from quire_client.commands.path_hints import nowhere
+
+if TYPE_CHECKING:
+    from quire_client.api import Client
+
+
+LIMIT: Final = 50
+"""Records that are listed when nobody says how many."""
+
+MOST_A_PAGE: Final = 1000
+"""The most records that one call is answered with."""
+
+_TEXTS: Final = ("writer", "agent-session", "turn", "kind", "since", "until", "contains", "cursor")
+"""Options that the tool has by the same names."""
+
+
+def run(call: Invocation) -> int:
+    """List records of the journal, until there are as many as are wanted."""
+    call.at_most(1)
+    arguments: dict[str, Any] = {"path": call.in_workspace(call.arguments[0])} if call.arguments else {}
+    arguments |= call.stated(_TEXTS, ("limit", "burst"), ("patch", "stat"))
+    arguments |= call.stated({"changed-text": "text_changed"})
+    if "oldest" in call.options:
+        arguments["order"] = "oldest"
+    if "graph" in call.options and "patch" in call.options:
+        raise Usage("--graph and --patch exclude each other: a lane has no room for a patch.")
+    with call.connect() as client:
+        reply = _enough(client, arguments)
+        if call.arguments and not reply.get("records") and reply.get("ok"):
+            reply = nowhere(call, client, call.arguments[0]) or reply
+    status = call.answer(reply, lambda reply: "\n".join(_lines(reply, call)))
+    if reply.get("capturing"):
+        call.say("The first capture still goes on, so there may be more; `quire up` waits until it is over.")
+    if reply.get("next"):
+        call.say(f"There is more: --cursor {render.one_line(reply['next'])}")
+    if reply.get("ok"):
+        _tell_who_calls(call, reply)
+        _tell_of_hints(call, reply)
+        if not reply.get("records") and arguments.keys() == {"path"} and not reply.get("capturing"):
+            call.say(IGNORED)
+    return status
+
+
+IGNORED: Final = "What is ignored (.gitignore, .quireignore, settings) is journaled once a tool has read or written it."
+"""Said of what is on the disk, and of which the journal has nothing."""
+
+
+def _tell_who_calls(call: Invocation, reply: Mapping[str, Any]) -> None:
+    """`--agent` alone looks like a filter; somebody who means to say who calls names the session, too."""
+    agent = call.options.get("agent")
+    if not agent or "session" in call.options or "writer" in call.options:
+        return
+    whose = [(record.get("writer") or {}).get("agent") for record in reply.get("records") or ()]
+    if not whose or {*whose} != {agent}:
+        name = render.one_line(agent)
+        call.say(f"--agent only says who calls; --writer {name} lists what {name} did.")
+
+
+def _tell_of_hints(call: Invocation, reply: Mapping[str, Any]) -> None:
+    """An agent's own tools write past Quire: such a version is `outside`, with the agent beside it as a hint."""
+    name = call.options.get("writer", "")
+    if name not in ("", "outside", "user") and not reply.get("records"):
+        own = "what its own tools wrote is `outside`, with the call beside it: `quire burst list`"
+        call.say(f"--writer finds what {render.one_line(name)} did through Quire; {own}.")
+
+
+def _enough(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
+    """One reply with the records of as many pages as it takes: a page may hold few, or none, where they are rare."""
+    wanted = arguments.get("limit", LIMIT)
+    first = {**arguments, "limit": min(arguments["limit"], MOST_A_PAGE)} if "limit" in arguments else arguments
+    reply = page = client.call("log", first)
+    records = [*reply.get("records", ())]
+    while page.get("ok") and page.get("next") and len(records) < wanted:
+        asked = {**arguments, "cursor": page["next"], "limit": min(wanted - len(records), MOST_A_PAGE)}
+        page = client.call("log", asked)
+        records += page.get("records", ())
+    if page is reply or not page.get("ok"):
+        return page
+    many = render.counted(len(records), "record")
+    return {**page, "records": records, "message": f"{many}; `next` leads on." if page.get("next") else f"{many}."}
+
+
+def _lines(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
+    """The table; below each row what is told of the record beside it."""
+    records = reply.get("records") or ()
+    if not records:
+        yield "Nothing is recorded there."
+        return
+    table = render.columns((*row(record), _stat(record)) for record in records)
+    if "graph" in call.options:
+        yield from render.lanes([render.writer(record.get("writer")) for record in records], table, call.colours)
+        return
+    for record, line in zip(records, table, strict=True):
+        yield line
+        if "diff" in record:
+            yield from patches({"files": [record["diff"]]}, call.colours)
+            yield ""
+
+
+def _stat(record: Mapping[str, Any]) -> str:
+    """How many lines came and went; or how often the text occurred and occurs."""
+    stat, told = record.get("stat"), []
+    if isinstance(stat, Mapping):
+        told.append("binary" if stat.get("binary") else f"+{stat.get('added', '?')} -{stat.get('removed', '?')}")
+    if record.get("occurrences"):
+        told.append(" -> ".join(map(str, record["occurrences"])))
+    return "  ".join(told)
+
+
+def row(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """A record as a line of the table: when, which version, who, what, and where."""
+    path = render.one_line(record.get("path") or record.get("name") or record.get("label") or "")
+    if record.get("entry") == "folder":
+        path += "/"
+    if record.get("to"):
+        path = f"{path} -> {render.one_line(record['to'])}"
+    if record.get("command"):
+        path = f"git {render.one_line(record['command'])}" if record.get("evidence") == "trace2" else record["command"]
+        path = render.commits(render.one_line(path))
+    if record.get("how"):
+        path = f"{path}  ({undoing(record)})".lstrip()
+    if record.get("hint"):
+        path = f"{path}  [{render.hint(record['hint'])}]"
+    token = render.one_line(record.get("version") or f"seq:{record.get('seq', '?')}")
+    kind = render.one_line(record.get("kind", "")).replace("_", " ")
+    if record.get("kind") == "outside_written" and record.get("evidence") == "captured":
+        kind = "first seen"  # it was there when the journal began: when it was written, and by whom, is not known
+    if record.get("kind") == "capture_failed":
+        kind = "not captured"
+        path = f"{path}  ({render.one_line(record.get('why') or 'it failed').replace('_', ' ')})"
+    if record.get("abandoned"):
+        kind += " (abandoned)"
+    return (render.moment(record.get("at", "")), token, render.writer(record.get("writer")), kind, path)
+
+
+def undoing(record: Mapping[str, Any]) -> str:
+    """What a change takes back: `undo of 12`, `rollback of 12 and 3 more`, `restore`."""
+    how, undone = render.one_line(record["how"]), [*(record.get("undone") or ())]
+    if not undone:
+        return how
+    more = len(undone) - 1 + int(record.get("undone_more") or 0)
+    return f"{how} of {render.one_line(undone[0])}" + (f" and {more} more" if more else "")
+
+
+COMMAND = Command(
+    arguments="[PATH]",
+    about="Lists the records of the journal, of everything or of PATH: a file, a folder, or a quoted glob. Whose\n"
+    "records, --writer says. (undo of 12) names the batch that was undone: `quire show 12`.",
+    example="quire log src --writer outside --since 2d --limit 20",
+    run=run,
+    options=(
+        Option("writer", "WHO", "an agent's name, ada/s1, user, w3, or outside"),
+        Option("agent-session", "ID", "what this agent session did"),
+        Option("turn", "ID", "what was done in this turn"),
+        Option("kind", "KIND", "only records of this kind, such as 'file written'"),
+        *stretch("records after it", "records up to it"),
+        Option("burst", "N", "what belongs to this burst"),
+        Option("changed-text", "TEXT", "changes after which TEXT occurs more or less often than before", "S"),
+        Option("contains", "TEXT", "versions whose bytes contain TEXT"),
+        Option("patch", "", "with the difference to the version before", "p"),
+        Option("stat", "", "with how many lines came and went"),
+        Option("limit", "N", "at most so many; 50 if not said", "n"),
+        Option("oldest", "", "oldest first"),
+        Option("graph", "", "draw a lane for each writer"),
+        Option("cursor", "C", "go on where an earlier page ended"),
+    ),
+)

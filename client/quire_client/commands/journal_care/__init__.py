@@ -1,0 +1,1 @@
+"""Journal care: verify, gc, purge, repair, doctor, and journals as a whole."""

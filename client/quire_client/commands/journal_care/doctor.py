@@ -1,0 +1,154 @@
+"""`quire doctor`: what is wrong, if something is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from quire_client.cli import render
+from quire_client.cli.progress import Progress
+from quire_client.commands.base import DONE, REFUSED, Command, Invocation
+from quire_journal import VERSION
+
+if TYPE_CHECKING:
+    from quire_journal.workspaces.layout import Place
+
+LONGEST: Final = 600
+"""Characters of a check's detail that are shown."""
+
+CHECK_S: Final = 15.0
+"""How long the look at the settings is waited for."""
+
+
+def run(call: Invocation) -> int:
+    """Check this side, then ask the daemon for its own checks. Fails when a check does."""
+    call.at_most(0)
+    with Progress("Checking", call.person_watches):
+        checks = list(_checks(call))
+    healthy = all(check["ok"] for check in checks)
+    message = "All is well." if healthy else "Something needs a look."
+    reply = {"ok": True, "message": message, "healthy": healthy, "checks": checks}
+    call.answer(reply, lambda reply: _show(reply, call.colours))
+    return DONE if healthy else REFUSED
+
+
+def _checks(call: Invocation) -> Iterator[dict[str, Any]]:
+    from quire_journal.workspaces.discover import checked
+    from quire_journal.workspaces.layout import WorkspaceRefused, make_private_folder
+
+    yield _check("client", True, f"quire {VERSION}")
+    try:
+        place = call.place
+        yield _check("workspace", True, str(place.root))
+        checked(place)
+        yield _check("state folder", True, str(place.state))
+    except WorkspaceRefused as refused:
+        yield _check("workspace", False, str(refused))
+        return
+    try:
+        make_private_folder(place.socket.parent)
+        yield _check("runtime folder", True, str(place.socket.parent))
+    except WorkspaceRefused as refused:
+        yield _check("runtime folder", False, str(refused))
+        return
+    settings = _settings(place)
+    yield settings
+    yield from _agents(call)
+    yield from _daemon_checks(call, settings["ok"])
+
+
+def _settings(place: Place) -> dict[str, Any]:
+    """Can the settings files be used as they are now? The daemon's program says so, which starts nothing for that."""
+    from quire_journal.workspaces.layout import settings_files
+
+    if not any(os.path.lexists(path) for path in settings_files(place.root)):
+        return _check("settings", True, "no files; the defaults hold")
+    import subprocess
+
+    from quire_client.transport.autostart import checking_settings
+
+    asked = checking_settings(place)
+    try:
+        ran = subprocess.run(asked, capture_output=True, text=True, errors="replace", timeout=CHECK_S, cwd="/")
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return _check("settings", False, f"{asked[0]}: {error}")
+    said = (ran.stderr or ran.stdout).strip().rpartition("\n")[2].removeprefix("quired: ")
+    return _check("settings", not ran.returncode, said)
+
+
+def _daemon_checks(call: Invocation, settings_ok: bool) -> Iterator[dict[str, Any]]:
+    from quire_client.transport.errors import NoDaemon
+    from quire_journal.workspaces.lock import running
+
+    found = running(call.place)
+    if found is None:
+        cannot = "not running, and none can be started before the settings are put right or that file is moved away"
+        yield _check("daemon", settings_ok, "not running; the next call starts it" if settings_ok else cannot)
+        if not os.access(call.place.root, os.W_OK):  # a daemon that runs has tried it
+            yield _check("checkout", False, "can only be read: reading, log and blame work, every write is refused")
+        return
+    try:
+        with call.connect(start=False) as client:
+            status, reply = client.status(), client.doctor()
+    except NoDaemon as reason:
+        yield _check("daemon", False, str(reason))
+        return
+    if not reply.get("ok"):
+        yield _check("daemon", False, str(reply.get("message", "It did not answer.")))
+        return
+    version = (status.get("versions") or {}).get("daemon", VERSION)
+    told = f"pid {status.get('pid', '?')}, version {version}"
+    if version != VERSION:
+        told += f"; this client is {VERSION}: `quire down` ends the old daemon, the next call starts the new one"
+    yield _check("daemon", version == VERSION, told)
+    yield from reply.get("checks") or ()
+    if found.socket:
+        yield from _ways_in(call)
+
+
+def _agents(call: Invocation) -> Iterator[dict[str, Any]]:
+    """The files of agents that nobody can read; nothing where there are none."""
+    from quire_client.commands.journal_care.entry_points import unreadable
+
+    for name, ok, detail in unreadable(call.place, call.environ):
+        yield _check(name, ok, detail)
+
+
+def _ways_in(call: Invocation) -> Iterator[dict[str, Any]]:
+    """A real call through each: the daemon is there, so whoever gets no answer has another reason."""
+    from quire_client.commands.journal_care.entry_points import checks
+
+    for name, ok, detail in checks(call.place, call.environ, call.options.get("state-dir", "")):
+        yield _check(name, ok, detail)
+
+
+def _check(name: str, ok: bool, detail: str) -> dict[str, Any]:
+    return {"name": name, "ok": ok, "detail": detail}
+
+
+def _show(reply: Mapping[str, Any], colours: render.Palette) -> str:
+    checks = reply["checks"]
+    lines = render.columns(
+        (
+            "ok  " if check.get("ok") else "BAD ",
+            render.one_line(check.get("name", "")),
+            render.one_line(check["detail"], LONGEST),
+        )
+        for check in checks
+    )
+    painted = [
+        line if check.get("ok") else colours.paint(line, "red") for line, check in zip(lines, checks, strict=True)
+    ]
+    return "\n".join([*painted, str(reply["message"])])
+
+
+COMMAND = Command(
+    arguments="",
+    about="Checks the workspace, the folders for state and socket, the settings, the files of agents, the daemon's\n"
+    "version and health, and which protections of the file system are active. Where a daemon runs, a real call goes\n"
+    "through each way in: the hooks of the agents that were set up, by the commands in their own files, and MCP.\n"
+    "Starts no daemon. Ends with status 1 when a check fails.",
+    example="quire doctor",
+    run=run,
+)

@@ -1,0 +1,1 @@
+"""Set-up: the service, the shell's environment and completion."""

@@ -1,0 +1,86 @@
+"""The commands of `quire` by groups, in the order of the help: a name, which is also the module's, and what it does.
+
+A module is imported when its command is called, and offers `COMMAND` (see `base.Command`). Help, completion and
+`docs/commands.md` are made of this table and of what the modules offer: a new command is a module and a line here.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from quire_client.commands.base import Command
+
+GROUPS: Final[dict[str, dict[str, str]]] = {
+    "Everyday": {
+        "up": "Start the daemon and wait for the first capture",
+        "down": "Stop the daemon",
+        "status": "Tell how the daemon and the journal are",
+        "top": "Watch callers, files, events, leases and health",
+        "read": "Show a file, with anchors if wanted",
+        "call": "Call any tool with JSON arguments",
+    },
+    "History": {
+        "log": "List who changed what, newest first",
+        "since": "Print what was recorded after a cursor, and the next one",
+        "watch": "Print what happens as it happens",
+        "show": "Show a version",
+        "diff": "Show what changed between two points",
+        "blame": "Tell who wrote each line of a file",
+        "why": "Tell who made a file or a line what it is",
+        "cat": "Print a file as it was",
+        "ls": "List a tree as it was",
+        "export-tree": "Write a tree as it was into a new folder",
+        "export": "Write the history for other tools",
+        "import": "Make a journal of an export",
+    },
+    "Take back": {
+        "undo": "Undo what somebody did and keep what others did",
+        "redo": "Bring back what was undone",
+        "rollback": "Go back to a checkpoint and keep what others did",
+        "restore": "Bring a file back as it was",
+        "checkpoint": "Name this moment, to come back to it",
+        "burst": "Say which changes belong together",
+    },
+    "Together": {
+        "who": "Tell who is present, and on what",
+        "claim": "Say that you work on a file, or keep others away",
+        "claims": "List who works where",
+        "release": "Give leases up",
+    },
+    "Journal care": {
+        "verify": "Check the journal",
+        "gc": "Drop bytes of the past that no rule keeps",
+        "purge": "Remove a secret's bytes from the journal",
+        "repair": "Put a damaged journal right",
+        "doctor": "Check the installation, the workspace and the daemon",
+        "list": "List the journals of all your workspaces",
+        "forget": "Remove a journal",
+        "adopt": "Give a moved folder its journal back",
+    },
+    "Agents": {
+        "setup": "Put Quire into an agent's configuration",
+        "unsetup": "Take Quire out of an agent's configuration",
+        "hook": "Answer an agent's hook (what its configuration calls)",
+        "mcp": "Serve the tools to an agent that speaks MCP",
+        "manual": "Print what an agent should know before it edits",
+    },
+    "Set-up": {
+        "service": "Run the daemon as a service from login on",
+        "env": "Print what lets git say who runs it, for a shell",
+        "completion": "Complete command lines of quire in your shell",
+    },
+}
+
+COMMANDS: Final = {name: summary for group in GROUPS.values() for name, summary in group.items()}
+
+_ROOMS: Final = {name: re.sub(r"\W", "_", group.lower()) for group, names in GROUPS.items() for name in names}
+"""Command → the room of its group."""
+
+
+def offered(name: str) -> Command:
+    """What the module of that command offers."""
+    command: Command = import_module(f"quire_client.commands.{_ROOMS[name]}.{name.replace('-', '_')}").COMMAND
+    return command

@@ -1,0 +1,1 @@
+"""Take back: undo, redo, rollback, restore, checkpoint, burst."""

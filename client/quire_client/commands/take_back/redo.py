@@ -1,0 +1,23 @@
+"""`quire redo`: what was undone comes back."""
+
+from __future__ import annotations
+
+from quire_client.commands.base import Command, Invocation
+from quire_client.commands.take_back.undo import CHOICE, choice, in_the_way, show_files
+
+
+def run(call: Invocation) -> int:
+    """Redo, or plan it."""
+    with call.connect() as client:
+        reply = client.call("redo", choice(call))
+    return call.answer(reply, show_files, below=in_the_way)
+
+
+COMMAND = Command(
+    arguments="[PATH ...]",
+    about="Takes your own last undo back; or brings back, of what was undone, what the options choose, in everything\n"
+    "or in the PATHs. `--batch` names an undone batch, or an undo. What others wrote meanwhile stays.",
+    example="quire redo --plan",
+    run=run,
+    options=CHOICE,
+)

@@ -1,0 +1,36 @@
+"""`quire restore`: a file as it was, on disk again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from quire_client.commands.base import Command, Invocation, Missing, Usage
+from quire_client.commands.take_back.undo import PLANNED, executing, in_the_way, show_files
+
+
+def run(call: Invocation) -> int:
+    """Restore, or plan it."""
+    call.at_most(1)
+    arguments: dict[str, Any] = {}
+    if call.arguments:
+        path, point = call.path_at(call.arguments[0])
+        if not path or not point:
+            given = call.arguments[0]
+            like = f": try `quire restore {given}@yesterday`, or a version of `quire log {given}`" if path else ""
+            raise Usage(f"PATH@POINT names a path and a point; {given!r} does not{like}.")
+        arguments = {"path": call.in_workspace(path), "at": point}
+    elif "token" not in call.options:
+        raise Missing("PATH@POINT")
+    with call.connect() as client:
+        reply = client.call("restore", arguments | executing(call))
+    return call.answer(reply, show_files, below=in_the_way)
+
+
+COMMAND = Command(
+    arguments="PATH@POINT",
+    about="Writes a file, or the files of a folder or a quoted glob, as they were at POINT. Links and empty\n"
+    "folders come back where nothing is now. It is recorded and can be undone.",
+    example="quire restore src/app.py@before-refactoring --plan",
+    run=run,
+    options=PLANNED,
+)

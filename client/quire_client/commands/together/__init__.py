@@ -1,0 +1,1 @@
+"""Together: who is present, and leases."""

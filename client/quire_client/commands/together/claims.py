@@ -1,0 +1,40 @@
+"""`quire claims`: who works where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from quire_client.cli import render
+from quire_client.commands.base import Command, Invocation
+from quire_client.commands.together.claim import table
+
+
+def run(call: Invocation) -> int:
+    """List the leases in force."""
+    call.at_most(1)
+    arguments: dict[str, Any] = {"path": call.in_workspace(call.arguments[0])} if call.arguments else {}
+    with call.connect() as client:
+        reply = client.call("claims", arguments)
+    return call.answer(reply, _show)
+
+
+def _show(reply: Mapping[str, Any]) -> str:
+    rows = table([*(reply.get("leases") or ()), *(reply.get("waiting") or ())])
+    none = "There is no lease; `quire claim PATH` asks for one."
+    lines = [render.said(reply.get("message", "")) if rows else none, *rows]
+    for lease in reply.get("broken") or ():
+        if isinstance(lease, Mapping):
+            who, why = render.writer(lease.get("broken_by")), render.one_line(lease.get("broken_why", ""))
+            about = f"{render.one_line(lease.get('lease', ''))} on {render.one_line(lease.get('path', ''))}"
+            lines.append(f"Your lease {about} was broken by {who}{f': {why}' if why else ''}")
+    return "\n".join(lines)
+
+
+COMMAND = Command(
+    arguments="[PATH]",
+    about="Lists the leases in force, everywhere or about PATH (a file, a folder or a quoted glob), the claims that\n"
+    "wait for one, and those of yours that somebody broke.",
+    example="quire claims src",
+    run=run,
+)
