@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import astuple
 
 from quire_daemon.core.decision import FileNow, Move, Put, Remove
-from quire_daemon.workspace.workspace import Lost, Swapped, Workspace
+from quire_daemon.workspace.workspace import SwapDone, SwapLost, Workspace
 from quire_journal.text.text import Text
 
 LIMIT = 1 << 26
@@ -32,6 +32,6 @@ def put(
     return Put(seq, path, data, over.mode, over, withheld=withheld)
 
 
-def do(workspace: Workspace, write: Put | Remove | Move, pinned: bool = False) -> Swapped | Lost:
+def do(workspace: Workspace, write: Put | Remove | Move, pinned: bool = False) -> SwapDone | SwapLost:
     """Stage and perform."""
     return workspace.perform(workspace.stage(write), pinned=pinned)

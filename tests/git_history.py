@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from quire_journal.journal import Entry, Journal
+from quire_journal.journal import Journal, NewRecord
 from quire_journal.model.events import (
     LINK,
     REGULAR,
@@ -172,7 +172,7 @@ class Teller:
             if change.mode:
                 named.append((change.content, git_paths(change.path)))
         entries = [
-            Entry(event, who, at_ns, BatchId(min(self._journal.head + 1 + at, first)))
+            NewRecord(event, who, at_ns, BatchId(min(self._journal.head + 1 + at, first)))
             for at, (event, who) in enumerate(events)
         ]
         if entries:

@@ -25,17 +25,17 @@ import msgspec
 
 from quire_daemon.app import App, Ports
 from quire_daemon.checks.safety import Faults, no_grammars
-from quire_daemon.checks.syntax import Grammars
+from quire_daemon.checks.syntax import SyntaxChecker
 from quire_daemon.commit.disk_reserve import Reserve
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.config.live import InForce
+from quire_daemon.config.live import LiveSettings
 from quire_daemon.config.settings import Settings
-from quire_daemon.core.call import Incoming, Peer
+from quire_daemon.core.call import IncomingRequest, Peer
 from quire_daemon.core.decision import Decision, Tool, Who, World
-from quire_daemon.engine.request_files import FilesNow
+from quire_daemon.engine.request_files import RequestFiles
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.tools.notices import decided
-from quire_daemon.watch.hints import Coverage
+from quire_daemon.watch.hints import WatchCoverage
 from quire_daemon.watch.ignore import Ignore
 from quire_daemon.workers.regex.job import Answer, Search, run
 from quire_daemon.workspace.workspace import HOME, Protection, Signature, Workspace
@@ -170,7 +170,7 @@ class Replies:
 
 
 class SearchesAtOnce:
-    """The port of searches, in the place of `Searching`: without a process."""
+    """The port of searches, in the place of `SearchClient`: without a process."""
 
     def __init__(self) -> None:
         self.run: Callable[[Search], Answer] = run
@@ -197,7 +197,7 @@ class SearchesAtOnce:
 
 
 class NoGrammars:
-    """The port of the parsers, in the place of `Grammars`: none, so that brackets are counted."""
+    """The port of the parsers, in the place of `SyntaxChecker`: none, so that brackets are counted."""
 
     def __call__(self, path: str, before: Text, after: Text) -> Faults:
         return no_grammars(path, before, after)
@@ -234,8 +234,8 @@ class SeesAll:
     def exchanged(self, path: str, signature: Signature) -> None:
         """It comes from the daemon itself."""
 
-    def health(self) -> Coverage:
-        return Coverage(1, 1, True, False, self.blind, {}, self.blind, 0)
+    def health(self) -> WatchCoverage:
+        return WatchCoverage(1, 1, True, False, self.blind, {}, self.blind, 0)
 
 
 class SetClock:
@@ -295,7 +295,7 @@ class MemoryDaemon:
         files: Mapping[str, bytes | str] | None = None,
         settings: Settings | None = None,
         began_ns: int = BEGAN_NS,
-        grammars: Grammars | None = None,
+        grammars: SyntaxChecker | None = None,
     ) -> None:
         folder = top() / str(next(_NUMBERS))
         root, state = folder / "checkout", folder / "state"
@@ -307,7 +307,7 @@ class MemoryDaemon:
         self.journal = Journal.open(MemoryStore(), began_ns, "0" * 32)
         self.clock = SetClock(began_ns)
         self.recorder = self.clock.recorder = Recorder(self.journal, self.clock)
-        self.in_force = InForce(settings or Settings())
+        self.in_force = LiveSettings(settings or Settings())
         capture = self.settings.capture
         ignore = Ignore(root, capture.ignore, capture.secret_globs)
         self.app = App(
@@ -531,9 +531,11 @@ class MemoryDaemon:
         self._require_agreement(head)
         return {who: checked(name, bodies[_connection(who)]) for who, (name, _) in calls.items()}
 
-    def _incoming(self, who: Who, name: str, args: Mapping[str, Any]) -> Incoming:
+    def _incoming(self, who: Who, name: str, args: Mapping[str, Any]) -> IncomingRequest:
         caller = self._said.get(who.writer) or Caller(who.agent, who.agent_session)
-        return Incoming(_connection(who), PEER, Request(1, name, msgspec.Raw(msgspec.msgpack.encode(args)), caller))
+        return IncomingRequest(
+            _connection(who), PEER, Request(1, name, msgspec.Raw(msgspec.msgpack.encode(args)), caller)
+        )
 
     def _require_agreement(self, since: int) -> None:
         """What callers have written since lies there as the journal says."""
@@ -553,7 +555,7 @@ class MemoryDaemon:
 
         The tool may be one that a test made up. Raises as `decided` does.
         """
-        params, looks = msgspec.convert(args, tool.params), FilesNow(self.app.gather)
+        params, looks = msgspec.convert(args, tool.params), RequestFiles(self.app.gather)
         files = {path: looks.file(path, writing=tool.writes) for path in tool.paths(params)}
         self.recorder.commit()
         with self.history() as history:

@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
-from quire_daemon.core.replies.table import REPLIES, Refusal
+from quire_daemon.core.replies.table import REPLIES, RefusalReply
 
 
 def held(tool: str, reply: dict[str, Any]) -> Any:
     """The reply as the struct that states its shape; what does not fit raises `msgspec.ValidationError`."""
     wire = msgspec.msgpack.encode(reply)
-    return msgspec.msgpack.decode(wire, type=REPLIES[tool] if reply["ok"] else Refusal)
+    return msgspec.msgpack.decode(wire, type=REPLIES[tool] if reply["ok"] else RefusalReply)
 
 
 def checked(tool: str, reply: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import pytest
 import live
 import quire_client
 from quire_client.service import units
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.workspaces.layout import place_of
 from quire_journal.workspaces.lock import running
 
@@ -98,7 +98,7 @@ def test_an_instance_is_named_as_systemd_names_it() -> None:
 
 
 def test_a_path_that_makes_too_long_a_name_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match="makes a name of"):
+    with pytest.raises(Refusal, match="makes a name of"):
         units.systemd(place_of(tmp_path / ("ü" * 60)), "/bin/true", {}, tmp_path, on_demand=False)
 
 

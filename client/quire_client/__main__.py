@@ -26,7 +26,7 @@ from quire_client.commands.base import (
     VERSION_OPTION,
     Command,
     Invocation,
-    Missing,
+    MissingArgument,
     Opener,
     Option,
     Surplus,
@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None, opener: Opener = open_client) -> int
         except BrokenPipeError:
             stdio.silence()
         return status
-    except stdio.Unwritten as reason:
+    except stdio.OutputFailure as reason:
         stdio.silence()
         sentence = f"The output could not be written: {reason}. It is not whole; what the command did stands."
         _fail(UNWRITTEN, "not_written", sentence, json=False)
@@ -63,11 +63,11 @@ def main(argv: Sequence[str] | None = None, opener: Opener = open_client) -> int
 
 
 def _done(words: list[str], opener: Opener) -> int:
-    """Run it, with a sentence about what went wrong. Raises `Unwritten`."""
+    """Run it, with a sentence about what went wrong. Raises `OutputFailure`."""
     json = "--json" in words  # also for what goes wrong before the options are read
     try:
         return _dispatch(words, opener)
-    except stdio.Unwritten:
+    except stdio.OutputFailure:
         raise
     except Usage as wrong:
         return _hook_goes_on(wrong) if "hook" in words[:1] else _fail(USAGE, "usage", str(wrong), json)
@@ -100,7 +100,7 @@ def _dispatch(words: list[str], opener: Opener) -> int:
         return _help(options, [name, *arguments], opener)
     try:
         return command.run(Invocation(arguments, options, os.environ, opener, name))
-    except Missing as what:
+    except MissingArgument as what:
         first = command.words and command.arguments.startswith(str(what))
         among = f", where {what} is {either(command.words)}" if first else ""
         raise Usage(f"{what} is missing: `quire {name} {command.arguments}`{among}.") from None
@@ -127,11 +127,11 @@ def _help(options: dict[str, str], words: list[str], opener: Opener) -> int:
 def _load(name: str) -> Command:
     """The command called `name`. Raises Usage."""
     if name not in COMMANDS:
-        from quire_client.calls.edits import Editing
-        from quire_client.calls.queries import Asking
+        from quire_client.calls.edits import Edits
+        from quire_client.calls.queries import Queries
         from quire_journal.model.refusals import did_you_mean
 
-        tools = {tool for tool in (*vars(Asking), *vars(Editing)) if not tool.startswith("_")}
+        tools = {tool for tool in (*vars(Queries), *vars(Edits)) if not tool.startswith("_")}
         if name in tools:
             raise Usage(f"{name} is a tool: `quire call {name} JSON` calls it, `quire call {name} --help` explains it.")
         known = (*COMMANDS, *tools)

@@ -32,16 +32,16 @@ from __future__ import annotations
 import os
 
 from quire_client.calls.base import TIMEOUT_S, Answer, Line, Opens
-from quire_client.calls.edits import Editing, Writing
-from quire_client.calls.leases import Leasing
-from quire_client.calls.maintenance import Upkeep
-from quire_client.calls.queries import Asking
-from quire_client.calls.undo import Choice, GoingBack
+from quire_client.calls.edits import Edits, WriteArguments
+from quire_client.calls.leases import Leases
+from quire_client.calls.maintenance import Maintenance
+from quire_client.calls.queries import Queries
+from quire_client.calls.undo import Choice, UndoCalls
 from quire_client.transport.autostart import Door
 from quire_journal.model.messages import Caller
 from quire_journal.workspaces.layout import place_of
 
-__all__ = ["TIMEOUT_S", "Answer", "Choice", "Client", "Line", "Opens", "Writing", "connect"]
+__all__ = ["TIMEOUT_S", "Answer", "Choice", "Client", "Line", "Opens", "WriteArguments", "connect"]
 
 
 def connect(
@@ -66,7 +66,7 @@ def connect(
     return Client(Door(place, start), caller, timeout_s).open()
 
 
-class Client(Asking, Editing, GoingBack, Leasing, Upkeep):
+class Client(Queries, Edits, UndoCalls, Leases, Maintenance):
     """One caller's connection to the daemon of one workspace, with a method for each tool.
 
     Threads may share it: their calls take turns. When the daemon was restarted, the next call goes to the new one.

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from quire_client.transport.fast_client import Quick, Unreachable
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.workspaces.identity import Identity, drop_workspace_id, known_journals, read_identity
 from quire_journal.workspaces.layout import Place, state_home
-from quire_journal.workspaces.lock import Running, hold_lock, running
+from quire_journal.workspaces.lock import LockHolder, hold_lock, running
 
 ANSWER_S: Final = 1.0
 """How long a daemon may take to say its version; a list does not wait for one that hangs."""
@@ -40,7 +40,7 @@ class KnownJournal(NamedTuple):
     exists: bool  # the workspace's folder
     bytes: int  # on the disk, of the whole state folder
     changed_ns: int  # when the journal was written last; 0: never
-    daemon: Running | None
+    daemon: LockHolder | None
     version: str  # of the daemon, if one runs and answers
 
     @property
@@ -93,11 +93,11 @@ def forget(journal: KnownJournal) -> int:
     strange = [name for name in os.listdir(state) if not _OURS.fullmatch(name)]
     if strange and not at_home:
         message = f"{state} holds {sorted(strange)[0]!r}, which is not Quire's; nothing was removed."
-        raise Refused("config_unusable", message, "look_there", path=str(state))
+        raise Refusal("config_unusable", message, "look_there", path=str(state))
     with hold_lock(journal.place.start_lock) as starting, hold_lock(journal.place.lock) as lock:
         if starting is None or lock is None:
             message = f"A daemon runs for {identity.root}, or is being started; nothing was removed."
-            raise Refused("busy", message, "stop_daemon")
+            raise Refusal("busy", message, "stop_daemon")
         used, _ = measured(state)
         aside = state.with_name(f"{_ASIDE}{state.name}-{secrets.token_hex(4)}")
         try:
@@ -105,7 +105,7 @@ def forget(journal: KnownJournal) -> int:
             os.unlink(aside / "workspace.json")
         except OSError as error:
             message = f"{state} cannot be removed: {error.strerror}."
-            raise Refused("permission_denied", message, "check_permissions", path=str(state)) from error
+            raise Refusal("permission_denied", message, "check_permissions", path=str(state)) from error
         drop_workspace_id(Path(identity.root), identity.id)
     # What is left of others is cleared away as well, but not elsewhere, where a name proves nothing.
     for left in (aside, *(state.parent.glob(f"{_ASIDE}*") if at_home else ())):

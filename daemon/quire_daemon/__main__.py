@@ -16,14 +16,14 @@ from typing import Final
 from quire_journal import VERSION
 from quire_journal.journal import NewerFormat
 from quire_journal.model import limits
-from quire_journal.model.records import Damaged
-from quire_journal.model.refusals import Refused
-from quire_journal.storage.port import StoreFailed
+from quire_journal.model.records import JournalDamaged
+from quire_journal.model.refusals import Refusal
+from quire_journal.storage.port import StoreFailure
 from quire_journal.storage.stores import UnfitFolder
 from quire_journal.workspaces.discover import checked, served_already
 from quire_journal.workspaces.identity import Identity, identity_for, settle
 from quire_journal.workspaces.layout import Place, WorkspaceRefused, make_private_folder, place_of, require_own_kinds
-from quire_journal.workspaces.lock import Lock, Running, hold_lock
+from quire_journal.workspaces.lock import Lock, LockHolder, hold_lock
 
 USAGE: Final = "usage: quired --workspace WORKSPACE [--state-dir STATE_DIR] [--socket SOCKET] [--check-settings]"
 
@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.flush()
         _begin_again()
         return 2
-    except (WorkspaceRefused, Refused, UnfitFolder, NewerFormat, Damaged, StoreFailed, OSError) as error:
+    except (WorkspaceRefused, Refusal, UnfitFolder, NewerFormat, JournalDamaged, StoreFailure, OSError) as error:
         limit = limits.reached(error)
         said = error.strerror if isinstance(error, OSError) and limit else error
         print(f"quired: {said}{f': {limits.sentence(limit)}' if limit else ''}", file=sys.stderr)
@@ -139,15 +139,15 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     from quire_daemon.commit.recorder import Recorder
     from quire_daemon.config.errors import BadSettings
     from quire_daemon.config.files import SettingsFiles
-    from quire_daemon.config.live import InForce
+    from quire_daemon.config.live import LiveSettings
     from quire_daemon.integrity import check_client, verdict
     from quire_daemon.ops import fault_injection
     from quire_daemon.ops.daemon_log import Log
     from quire_daemon.server import socket as server
     from quire_daemon.startup.power_loss import bring_back
     from quire_daemon.startup.recovery import recover
-    from quire_daemon.startup.recovery_context import Finishing
-    from quire_daemon.watch.capture_policy import Withholding
+    from quire_daemon.startup.recovery_context import RecoveryContext
+    from quire_daemon.watch.capture_policy import CapturePolicy
     from quire_daemon.watch.ignore import Ignore
     from quire_daemon.workers import process
     from quire_daemon.workspace.workspace import Workspace
@@ -168,7 +168,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     except BadSettings as error:
         print(f"quired: {error}. {_WITHOUT_SETTINGS}", file=sys.stderr)
         return 2
-    in_force = InForce(settings, settings_files)
+    in_force = LiveSettings(settings, settings_files)
     most, step = settings.capture.max_bytes, fault_injection.from_environment(os.environ)
     workspace = Workspace(place.root, steps=step, owner=identity.id, most_bytes=most)
     other = workspace.own()
@@ -185,10 +185,10 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
         place.journal,
         identity.id,
         clock.now_ns(),
-        lambda doing: lock.announce(Running(os.getpid(), "", "", doing)),
+        lambda doing: lock.announce(LockHolder(os.getpid(), "", "", doing)),
         # Nothing runs beside us yet, and no database is open. Only where it is known that this is enough: a system
         # library that cannot go on in a fork would be taken for a journal that kills who reads it.
-        check_client.Forked if sys.platform == "linux" else check_client.executed,
+        check_client.ForkedWorker if sys.platform == "linux" else check_client.executed,
     )
     if found.checked:
         log.warning("journal_checked", **found._asdict())
@@ -213,8 +213,8 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
                 log.warning("checkout_read_only", reason=workspace.read_only)
             else:
                 recorder = Recorder(journal, clock)
-                withholding = Withholding(recorder, ignore, in_force)
-                start = Finishing(recorder, workspace, log, most, withholding.of_anybody)
+                withholding = CapturePolicy(recorder, ignore, in_force)
+                start = RecoveryContext(recorder, workspace, log, most, withholding.of_anybody)
                 recover(start)
                 if not found.machine_ran:
                     bring_back(start)
@@ -232,12 +232,12 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
             app = App(place.state, recorder, workspace, door, in_force, ignore, log, reserve, step)
             _collect_seldom()
             sys.setswitchinterval(SWITCH_S)
-            lock.announce(Running(os.getpid(), epoch, os.fspath(socket_path)))
+            lock.announce(LockHolder(os.getpid(), epoch, os.fspath(socket_path)))
             app.run()
     except NewerFormat:
         verdict.leave_as_found(place.journal, found)
         raise
-    except Damaged as error:  # at the opening: a loop that runs deals with it
+    except JournalDamaged as error:  # at the opening: a loop that runs deals with it
         log.fault("damaged", error)
         verdict.mistrust(place.journal)
         if found.trusted or found.end_only:

@@ -33,36 +33,36 @@ from typing import Any
 
 import msgspec
 
-from quire_daemon.checks.syntax import Grammars
+from quire_daemon.checks.syntax import SyntaxChecker
 from quire_daemon.commit.disk_reserve import Reserve
-from quire_daemon.commit.failures import Trouble
-from quire_daemon.commit.flush_timer import Flushing
+from quire_daemon.commit.failures import FailurePolicy
+from quire_daemon.commit.flush_timer import FlushTimer
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.config.live import InForce
-from quire_daemon.core.call import Call, Incoming
-from quire_daemon.engine.admission import Accepting
-from quire_daemon.engine.barrier import CatchingUp
-from quire_daemon.engine.burst_expiry import Bursting
-from quire_daemon.engine.decide import Deciding
-from quire_daemon.engine.deferred import FindingOut
-from quire_daemon.engine.execute import Concluding
-from quire_daemon.engine.gather import Looking
-from quire_daemon.engine.health_report import SALVAGE_IS_TOLD_NS, Coverage, health, reasons, salvaged
-from quire_daemon.engine.lease_queue import Leasing
-from quire_daemon.engine.long_decisions import Thinker
-from quire_daemon.engine.perform import Performing
+from quire_daemon.config.live import LiveSettings
+from quire_daemon.core.call import Call, IncomingRequest
+from quire_daemon.engine.admission import Admission
+from quire_daemon.engine.barrier import WatcherBarrier
+from quire_daemon.engine.burst_expiry import BurstExpiry
+from quire_daemon.engine.decide import Decider
+from quire_daemon.engine.deferred import DeferredSearches
+from quire_daemon.engine.execute import Execution
+from quire_daemon.engine.gather import Gatherer
+from quire_daemon.engine.health_report import SALVAGE_IS_TOLD_NS, CoverageReport, health, reasons, salvaged
+from quire_daemon.engine.lease_queue import LeaseQueue
+from quire_daemon.engine.long_decisions import LongDecisions
+from quire_daemon.engine.perform import Performer
 from quire_daemon.engine.presence import Presence
-from quire_daemon.engine.queue import Waiting
-from quire_daemon.engine.request_files import FilesNow
-from quire_daemon.engine.respond import Answering
+from quire_daemon.engine.queue import CallQueue
+from quire_daemon.engine.request_files import RequestFiles
+from quire_daemon.engine.respond import Responder
 from quire_daemon.engine.stage import STAGERS
-from quire_daemon.maintenance.export_session import Exporting
-from quire_daemon.maintenance.gc.collector import Collecting
+from quire_daemon.maintenance.export_session import ExportSessions
+from quire_daemon.maintenance.gc.collector import Collector
 from quire_daemon.maintenance.table import SERVICES
 from quire_daemon.ops import systemd
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.ops.timers import Chore, Chores
-from quire_daemon.server.file_transport_switch import Spooling
+from quire_daemon.server.file_transport_switch import SpoolSwitch
 from quire_daemon.server.socket import Server, listen
 from quire_daemon.tools.notices import beside
 from quire_daemon.watch.git.attribution import GitWriter
@@ -70,20 +70,20 @@ from quire_daemon.watch.git.head import GitHead
 from quire_daemon.watch.git.trace2 import Commands
 from quire_daemon.watch.ignore import Ignore
 from quire_daemon.watch.mounts import Mounts
-from quire_daemon.watch.observe import Gather
+from quire_daemon.watch.observe import Observer
 from quire_daemon.watch.outside import Outside
-from quire_daemon.watch.root_guard import Standing
+from quire_daemon.watch.root_guard import RootGuard
 from quire_daemon.watch.scan import RULES
 from quire_daemon.watch.watcher import Watcher
 from quire_daemon.workers.pool import Failed as JobFailed
 from quire_daemon.workers.pool import Job, Jobs
-from quire_daemon.workers.regex.client import Searching
+from quire_daemon.workers.regex.client import SearchClient
 from quire_daemon.workspace.workspace import Workspace
 from quire_journal import VERSION
 from quire_journal.model.events import WorkspaceOpened
 from quire_journal.model.evidence import SCANNED
-from quire_journal.model.records import Damaged
-from quire_journal.storage.port import StoreFailed
+from quire_journal.model.records import JournalDamaged
+from quire_journal.storage.port import StoreFailure
 from quire_journal.workspaces.layout import trace_socket
 
 HURRIED_S = 0.5  # after a request about a file, background work takes small slices for this long
@@ -98,9 +98,9 @@ IDLE_S = 1.0  # a turn at least this often: lease breaks, watchdog, coverage
 class Ports(msgspec.Struct, frozen=True):
     """What works beside the loop: processes, threads and the kernel's news of the tree."""
 
-    searching: Callable[[Server], Searching] = Searching
+    searching: Callable[[Server], SearchClient] = SearchClient
     watcher: Callable[..., Watcher] = Watcher
-    grammars: Callable[[Callable[[], float]], Grammars] = Grammars
+    grammars: Callable[[Callable[[], float]], SyntaxChecker] = SyntaxChecker
     stagers: int = STAGERS
     """Threads that wait for the checkout's disk; 0: the loop waits."""
 
@@ -114,7 +114,7 @@ class App:
         recorder: Recorder,
         workspace: Workspace,
         server: Server,
-        in_force: InForce,
+        in_force: LiveSettings,
         ignore: Ignore,
         log: Log,
         reserve: Reserve,
@@ -128,17 +128,17 @@ class App:
         self.recorder, self.clock, self.in_force, self.log = recorder, clock, in_force, log
         self.reserve, self.step, self._ignore = reserve, step, ignore
         self.progress: dict[str, dict[str, Any]] = {}
-        self.leasing = Leasing(server, recorder, clock)
-        self.bursting = Bursting(server, recorder, clock)
+        self.leasing = LeaseQueue(server, recorder, clock)
+        self.bursting = BurstExpiry(server, recorder, clock)
         self.presence = Presence(server, clock)
         server.held = lambda: {*self.leasing.connections(), *self.bursting.connections()}
         self.git = GitWriter(recorder, clock, GitHead(os.fspath(root)), Commands(os.fspath(root)))
-        self.gather = Gather(workspace, recorder, ignore, in_force, self._hint)
+        self.gather = Observer(workspace, recorder, ignore, in_force, self._hint)
         self._mounts = Mounts.below(root)
-        self.exporting = Exporting()
-        self.collecting = Collecting(self, state_dir)
-        self.trouble = Trouble(recorder, reserve, log, self.stop)
-        self.answering = Answering(
+        self.exporting = ExportSessions()
+        self.collecting = Collector(self, state_dir)
+        self.trouble = FailurePolicy(recorder, reserve, log, self.stop)
+        self.answering = Responder(
             server, recorder, self.leasing, self.collecting, self.trouble, lambda: self.outside.blind()
         )
         # Of each kind that takes long no more than its own threads: neither crawls nor callers wait for a collection.
@@ -148,7 +148,7 @@ class App:
         self.outside = Outside(self.gather, self.watcher, self.crawls.start, self._reload, self._mounts)
         self._under_way = self.gather.under_way
         withheld = self.gather.withholding.of_anybody
-        self.performing = Performing(
+        self.performing = Performer(
             workspace,
             recorder,
             self.outside,
@@ -159,19 +159,19 @@ class App:
             self.collecting,
             ports.stagers,
         )
-        self.accepting = Accepting(server, recorder, in_force, self.presence, self.trouble, log)
+        self.accepting = Admission(server, recorder, in_force, self.presence, self.trouble, log)
         self._stopping = False
-        self._standing = Standing(
+        self._standing = RootGuard(
             state_dir, workspace, self.watcher, recorder, self.trouble, log, self.stop, lambda: self._stopping
         )
         self.searching = ports.searching(server)
-        self.finding_out = FindingOut(recorder, in_force, self.searching, self.answering)
-        self.thinker = Thinker(recorder, self.clock.mono_s)
-        self.deciding = Deciding(
+        self.finding_out = DeferredSearches(recorder, in_force, self.searching, self.answering)
+        self.thinker = LongDecisions(recorder, self.clock.mono_s)
+        self.deciding = Decider(
             self,
             self.gather,
-            Looking(FilesNow(self.gather, self.outside.look_first), self.thinker),
-            CatchingUp(self.outside, self.watcher, clock),
+            Gatherer(RequestFiles(self.gather, self.outside.look_first), self.thinker),
+            WatcherBarrier(self.outside, self.watcher, clock),
             self.leasing,
             self.bursting,
             self.presence,
@@ -181,15 +181,15 @@ class App:
             self.thinker,
             ports.grammars(clock.mono_s),
         )
-        self.waiting = Waiting(
+        self.waiting = CallQueue(
             self.deciding, self._under_way, recorder, self.finding_out, self.thinker, self.answering, self.trouble
         )
-        self._concluding = Concluding(
+        self._concluding = Execution(
             self.performing, recorder, in_force, self.watcher, self.waiting, self.answering, self.trouble
         )
-        self._spooling = Spooling(root, server, self.watcher, in_force, clock, log)
-        self._coverage = Coverage(clock, log)
-        self._flushing = Flushing()
+        self._spooling = SpoolSwitch(root, server, self.watcher, in_force, clock, log)
+        self._coverage = CoverageReport(clock, log)
+        self._flushing = FlushTimer()
         self._sweeping = Chore("sweep", SWEEP_S, self._sweep)
         self._chores = Chores(self._guarded, *self._chores_of())
 
@@ -269,7 +269,7 @@ class App:
         try:
             self.settle()
             self.recorder.seen.save()
-        except (StoreFailed, Damaged) as error:
+        except (StoreFailure, JournalDamaged) as error:
             self.trouble.mistrust()
             self.log.fault("close", error)
         self.workspace.close()
@@ -298,7 +298,7 @@ class App:
             until = min(until, self.outside.next_look_s(now))
         return max(0.0, until - now)
 
-    def turn(self, incoming: Sequence[Incoming]) -> None:
+    def turn(self, incoming: Sequence[IncomingRequest]) -> None:
         """One turn: take what came, look at what changed, decide, perform, answer."""
         for one in incoming:
             call = self.accepting.accept(one)
@@ -427,7 +427,7 @@ class App:
     def answer(self, call: Call, body: dict[str, Any]) -> None:
         """Send the reply of `call`. That of a service was decided by no handler, and gets its notices here."""
         if call.tool.name in SERVICES:
-            with suppress(StoreFailed, Damaged), self.recorder.history() as history:
+            with suppress(StoreFailure, JournalDamaged), self.recorder.history() as history:
                 body = beside(body, call.who.key, history)
         self.answering.answer(call, body)
 

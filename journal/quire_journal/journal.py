@@ -12,15 +12,15 @@ from typing import Final
 import msgspec
 
 from quire_journal import FORMAT, VERSION
-from quire_journal.history.delta_base import Bases
+from quire_journal.history.delta_base import DeltaBases
 from quire_journal.migrate import HEAD_KEY, head_row, migrate
 from quire_journal.model.events import Event, FileMoved, OutsideMoved
 from quire_journal.model.ids import BatchId, Seq, WriterId
-from quire_journal.model.records import GENESIS, Damaged, Record, encode_record, read_record, record_hash, seal
+from quire_journal.model.records import GENESIS, JournalDamaged, Record, encode_record, read_record, record_hash, seal
 from quire_journal.storage.blobs import blobs, overflow
-from quire_journal.storage.blobs.blobs import Addressed, BlobCache
+from quire_journal.storage.blobs.blobs import BlobCache, HashedBytes
 from quire_journal.storage.blobs.codec import Frame
-from quire_journal.storage.port import Reading, RowChange, Store, apply_changes, u64
+from quire_journal.storage.port import ReadTransaction, RowChange, Store, apply_changes, u64
 from quire_journal.storage.stores import random_id
 from quire_journal.text.text import Text
 from quire_journal.views import replay
@@ -33,8 +33,8 @@ ENTRY_BYTES: Final = 200
 """Memory that a held version takes besides its bytes. Ten thousand small versions take 2 MB of it."""
 
 
-Bytes = bytes | Text | Frame | Addressed
-"""Bytes that events name: as they are, as a text or `Addressed` (whose address is known), or as a frame made ready."""
+Bytes = bytes | Text | Frame | HashedBytes
+"""Bytes that events name: as they are, as a text or `HashedBytes` (whose address is known), or as a frame made ready."""
 
 _MOVES: Final = (FileMoved, OutsideMoved)
 
@@ -43,7 +43,7 @@ class NewerFormat(Exception):
     """The journal was made by a later version of Quire. Nothing was changed."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class NewRecord(msgspec.Struct, frozen=True):
     """An event that is to become a record. Its seq is its place: `journal.head` + 1 + index in the call."""
 
     event: Event
@@ -68,13 +68,15 @@ class Journal:
     def open(cls, store: Store, now_ns: int, workspace_id: str | None = None) -> Journal:
         """The journal in `store`; an empty store becomes one, under `workspace_id` or a random one.
 
-        Views that are behind the log are caught up. Raises `NewerFormat` (nothing changed), `Damaged` or
-        `StoreFailed`.
+        Views that are behind the log are caught up. Raises `NewerFormat` (nothing changed), `JournalDamaged` or
+        `StoreFailure`.
         """
         with store.reading() as r:
             found = r.get("meta", b"format")
             if found is None and any(r.count(table) for table in ("meta", "records", "blobs")):
-                raise Damaged("the journal does not say its format; keep a copy of its folder before anything else")
+                raise JournalDamaged(
+                    "the journal does not say its format; keep a copy of its folder before anything else"
+                )
         if found is None:
             _create(store, now_ns, workspace_id or random_id())
         else:
@@ -107,7 +109,7 @@ class Journal:
 
     def append(
         self,
-        entries: Sequence[Entry],
+        entries: Sequence[NewRecord],
         bytes_named: Sequence[tuple[Bytes, str | None]] = (),
         at_hand: Callable[[bytes], Text | None] = lambda blob: None,
         dropped: Sequence[bytes] = (),
@@ -120,7 +122,7 @@ class Journal:
         `dropped` go: a `BytesGone` among the entries names them with their paths, and nothing that stays is made from
         them (see `blobs.drop`). `instead` are rows that stand in place of others from now on: records,
         blobs, and what views tell of them (see `purging`). Raises `ValueError` for a batch that cannot be (a caller's
-        mistake), and `StoreFailed`, `Damaged` or `OutOfOrder` when nothing of it was stored.
+        mistake), and `StoreFailure`, `JournalDamaged` or `OutOfOrder` when nothing of it was stored.
         """
         sealed: list[tuple[Record, Event | None]] = []
         encoded: list[bytes] = []
@@ -142,9 +144,9 @@ class Journal:
             if prepared:
                 blobs.put_prepared(w, prepared)
             named: dict[bytes, bytes] = {}
-            bases = Bases({one.event.to: one.event.path for one in entries if isinstance(one.event, _MOVES)})
+            bases = DeltaBases({one.event.to: one.event.path for one in entries if isinstance(one.event, _MOVES)})
 
-            def bytes_of(r: Reading, blob: bytes) -> bytes:
+            def bytes_of(r: ReadTransaction, blob: bytes) -> bytes:
                 if blob in named:
                     return named[blob]
                 text = at_hand(blob)
@@ -153,8 +155,8 @@ class Journal:
             for data, path in bytes_named:
                 if isinstance(data, Frame):
                     continue
-                plain = data.data if isinstance(data, Text | Addressed) else data
-                address = data.blob if isinstance(data, Text | Addressed) else None
+                plain = data.data if isinstance(data, Text | HashedBytes) else data
+                address = data.blob if isinstance(data, Text | HashedBytes) else None
                 named[bases.put(w, plain, path, self._cache, address, bytes_of)] = plain
             for table, key, _ in instead:
                 if table == "blobs":
@@ -168,7 +170,7 @@ class Journal:
         self._last_hash, self._last_at_ns = prev, at_ns
         return [record for record, _ in sealed]
 
-    def _require_batch(self, seq: int, entry: Entry, entries: Sequence[Entry]) -> None:
+    def _require_batch(self, seq: int, entry: NewRecord, entries: Sequence[NewRecord]) -> None:
         """A batch is named by its first record: one that is stored, this one, or one before it in this call."""
         first = entry.batch - self._head - 1
         if not 0 < entry.batch <= seq or (first >= 0 and entries[first].batch != entry.batch):
@@ -193,9 +195,9 @@ def _create(store: Store, now_ns: int, workspace_id: str) -> None:
 
 
 def require_format(found: bytes) -> int:
-    """The format that `meta` says. Raises `NewerFormat` for a later version's, `Damaged` for what no version says."""
+    """The format that `meta` says. Raises `NewerFormat` for a later version's, `JournalDamaged` for what no version says."""
     if not found.isdigit():
-        raise Damaged(f"the journal's format is {found!r}, not a number; keep a copy of its folder first")
+        raise JournalDamaged(f"the journal's format is {found!r}, not a number; keep a copy of its folder first")
     if int(found) > FORMAT:
         raise NewerFormat(
             f"this journal has format {int(found)}, and Quire {VERSION} reads up to {FORMAT}; "
@@ -204,13 +206,15 @@ def require_format(found: bytes) -> int:
     return int(found)
 
 
-def _last(r: Reading) -> tuple[Record | None, bytes]:
-    """The newest record, and its hash as stored. Raises `Damaged` when it is not one, or others are missing."""
+def _last(r: ReadTransaction) -> tuple[Record | None, bytes]:
+    """The newest record, and its hash as stored. Raises `JournalDamaged` when it is not one, or others are missing."""
     for key, stored in r.scan("records", reverse=True):
         seq = int.from_bytes(key, "big")
         record = read_record(seq, stored)
         if record.seq != seq or r.count("records") != seq:
-            raise Damaged(f"the log ends with record {record.seq} at {seq}, and holds {r.count('records')} records")
+            raise JournalDamaged(
+                f"the log ends with record {record.seq} at {seq}, and holds {r.count('records')} records"
+            )
         last_hash = record_hash(stored)
         require_head(r, seq, last_hash)
         return record, last_hash
@@ -218,14 +222,14 @@ def _last(r: Reading) -> tuple[Record | None, bytes]:
     return None, GENESIS
 
 
-def require_head(r: Reading, seq: int, last_hash: bytes) -> None:
-    """Raise `Damaged` when the journal says that its log ends otherwise."""
+def require_head(r: ReadTransaction, seq: int, last_hash: bytes) -> None:
+    """Raise `JournalDamaged` when the journal says that its log ends otherwise."""
     said = r.get("meta", HEAD_KEY)
     if said is None:
         if (r.get("meta", b"format") or b"1") != b"1":  # the first one had no such row
-            raise Damaged("nothing says where the log ends; run `quire verify`")
+            raise JournalDamaged("nothing says where the log ends; run `quire verify`")
         return
     if said != head_row(seq, last_hash):
         ends = int.from_bytes(said[:8], "big")
         what = f"with record {ends}, not with {seq}" if ends != seq else f"with another record {seq} than the one there"
-        raise Damaged(f"the log should end {what}; run `quire verify`")
+        raise JournalDamaged(f"the log should end {what}; run `quire verify`")

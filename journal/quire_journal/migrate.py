@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from quire_journal.model.records import GENESIS, Damaged, record_hash
+from quire_journal.model.records import GENESIS, JournalDamaged, record_hash
 from quire_journal.storage.blobs import index as blob_index
 from quire_journal.storage.blobs import repack
-from quire_journal.storage.port import Store, Writing, u64
+from quire_journal.storage.port import Store, WriteTransaction, u64
 from quire_journal.views import watermarks
 
-Step = Callable[[Writing], None]
+Step = Callable[[WriteTransaction], None]
 
 HEAD_KEY: Final = b"head"
 """In `meta`: where the log ends, and the hash of the record there (`head_row`)."""
@@ -28,7 +28,7 @@ def head_row(seq: int, last_hash: bytes) -> bytes:
     return u64(seq) + last_hash
 
 
-def _say_where_the_log_ends(w: Writing) -> None:
+def _say_where_the_log_ends(w: WriteTransaction) -> None:
     """Format 2: an older Quire would append and leave the row as it is, so that the log seemed to be damaged."""
     for key, stored in w.scan("records", reverse=True):
         w.put("meta", HEAD_KEY, head_row(int.from_bytes(key, "big"), record_hash(stored)))
@@ -36,11 +36,11 @@ def _say_where_the_log_ends(w: Writing) -> None:
     w.put("meta", HEAD_KEY, head_row(0, GENESIS))
 
 
-def _as_it_was(w: Writing) -> None:
+def _as_it_was(w: WriteTransaction) -> None:
     """Format 4: what is stored is read as it stands."""
 
 
-def _forget_chains(w: Writing) -> None:
+def _forget_chains(w: WriteTransaction) -> None:
     """Format 5: the row of a blob says what a chain said. Blobs are read as they stand, and the next compaction tries
     all of them again, for frames with tables are shorter."""
     w.clear("chains")
@@ -60,7 +60,7 @@ MIGRATIONS: Final[Mapping[int, Step]] = {
 def migrate(store: Store, found: int, wanted: int, steps: Mapping[int, Step] = MIGRATIONS) -> None:
     """Bring the journal in `store` from format `found` to `wanted`.
 
-    Raises `log.Damaged` for a format that no step leads on from (there never was such a one), and what the steps raise;
+    Raises `log.JournalDamaged` for a format that no step leads on from (there never was such a one), and what the steps raise;
     nothing was changed then.
     """
     if found == wanted:
@@ -68,7 +68,7 @@ def migrate(store: Store, found: int, wanted: int, steps: Mapping[int, Step] = M
     with store.writing() as w:
         for format in range(found, wanted):
             if format not in steps:
-                raise Damaged(
+                raise JournalDamaged(
                     f"the journal says that it has format {format}, which never was; keep a copy of its folder"
                 )
             steps[format](w)

@@ -32,7 +32,7 @@ from quire_daemon.watch.scan import NAMES_AT_ONCE
 from quire_journal.history.history import History
 from quire_journal.history.line_blame import blame
 from quire_journal.history.path_cache import PathNames
-from quire_journal.journal import Entry, Journal
+from quire_journal.journal import Journal, NewRecord
 from quire_journal.model.events import (
     EditRefused,
     Event,
@@ -69,7 +69,7 @@ class Maker:
         self.journal = journal
         self.files = files
         self.draw = random.Random(20261)
-        self.entries: list[Entry] = []
+        self.entries: list[NewRecord] = []
         self.blobs: list[tuple[bytes | Text, str | None]] = []
         self.texts: dict[int, list[bytes]] = {}
         self.heads: dict[int, int] = {}
@@ -79,7 +79,7 @@ class Maker:
     def note(self, event: Event, writer: int = 0) -> int:
         """One record; its seq."""
         seq = self.journal.head + 1 + len(self.entries)
-        self.entries.append(Entry(event, WriterId(writer), BEGAN_NS + seq * SECOND // 4, BatchId(seq)))
+        self.entries.append(NewRecord(event, WriterId(writer), BEGAN_NS + seq * SECOND // 4, BatchId(seq)))
         self.made += 1
         return seq
 

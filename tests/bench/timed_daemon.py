@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from quire_daemon import __main__
 from quire_daemon.app import App
-from quire_daemon.core.call import Incoming
+from quire_daemon.core.call import IncomingRequest
 
 WORTH_S = 0.001
 
@@ -23,7 +23,7 @@ def time_turns(told: int) -> None:
     """From now on each turn is timed, and told to this descriptor."""
     turn = App.turn
 
-    def timed(app: App, incoming: Sequence[Incoming]) -> None:
+    def timed(app: App, incoming: Sequence[IncomingRequest]) -> None:
         begun, used = time.monotonic(), time.process_time()
         turn(app, incoming)
         took = time.monotonic() - begun

@@ -26,19 +26,19 @@ import pytest
 import live
 from live import Live, caught_up, eventually, ok, verified
 from quire_daemon.integrity import verdict
-from quire_daemon.integrity.check_client import Forked
+from quire_daemon.integrity.check_client import ForkedWorker
 from quire_journal.history.gaps import is_lost, version_then
 from quire_journal.history.history import History
 from quire_journal.integrity.checker import check
-from quire_journal.journal import Entry, Journal
+from quire_journal.journal import Journal, NewRecord
 from quire_journal.model.events import FileWritten, WriterIntroduced
 from quire_journal.model.ids import BatchId, WriterId, blob_id
-from quire_journal.model.records import Damaged
+from quire_journal.model.records import JournalDamaged
 from quire_journal.storage import afterimage
 from quire_journal.storage.afterimage import Afterimage
 from quire_journal.storage.blobs import blobs
 from quire_journal.storage.lmdb import LmdbStore
-from quire_journal.storage.port import Reading
+from quire_journal.storage.port import ReadTransaction
 
 PAGE = 4096
 PATHS = ("a.py", "src/b.py", "src/deep/c.txt", "big.bin")
@@ -86,7 +86,7 @@ def written(folder: Path, chance: random.Random, records: int, journal: Journal 
     """A journal in `folder`, what it holds, and its file as it was halfway."""
     oracle, old = Oracle(), b""
     journal = Journal.open(LmdbStore.open(folder), 1, workspace_id="0" * 32)
-    journal.append([Entry(WriterIntroduced(1, uid=1000, agent="ann"), WriterId(0), 1, BatchId(1))])
+    journal.append([NewRecord(WriterIntroduced(1, uid=1000, agent="ann"), WriterId(0), 1, BatchId(1))])
     texts = {path: [f"line {n} of {path}\n".encode() for n in range(60)] for path in PATHS}
     while journal.head < records:
         path = chance.choice(PATHS)
@@ -96,7 +96,7 @@ def written(folder: Path, chance: random.Random, records: int, journal: Journal 
         seq = journal.head + 1
         base = max((s for p, s in oracle.version if p == path), default=0)
         event = FileWritten(path, blob_id(data), len(data), 0o644, base)
-        journal.append([Entry(event, WriterId(1), seq, BatchId(seq))], [(data, path)])
+        journal.append([NewRecord(event, WriterId(1), seq, BatchId(seq))], [(data, path)])
         oracle.version[path, seq] = data
         if seq == records // 2:
             old = (folder / "db" / "data.mdb").read_bytes()  # closes a descriptor; nobody else has it open
@@ -105,7 +105,7 @@ def written(folder: Path, chance: random.Random, records: int, journal: Journal 
 
 
 @contextmanager
-def opened(folder: Path) -> Iterator[Reading]:
+def opened(folder: Path) -> Iterator[ReadTransaction]:
     store = LmdbStore.open(folder)
     try:
         Journal.open(store, 1)
@@ -164,7 +164,7 @@ def test_a_damaged_journal_is_found_and_salvaged_before_it_is_served(journals: P
         redo = journals / "sound" / "db" / "redo"
         shutil.copy(redo, folder / "db")  # it has the last commit where the newest meta page is stale
         what = f"{damage}, number {folder.name}, seed {live.SEED}"
-        prepared = verdict.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, Forked)
+        prepared = verdict.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, ForkedWorker)
         assert prepared.checked, what
         if prepared.views_differ:
             from quire_journal.views import replay
@@ -195,7 +195,7 @@ def test_a_damaged_journal_that_looks_as_its_daemon_left_it_gives_right_bytes_or
     for folder, damage, _, oracle in damaged(journals, live.length(8, 200)):
         Afterimage(folder / afterimage.NAME, folder / "db" / "data.mdb", unproven=False).close()
         what = f"{damage}, number {folder.name}, seed {live.SEED}"
-        prepared = verdict.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, Forked)
+        prepared = verdict.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, ForkedWorker)
         if not prepared.end_only:
             told["found at once"] += 1
             continue
@@ -205,7 +205,7 @@ def test_a_damaged_journal_that_looks_as_its_daemon_left_it_gives_right_bytes_or
         if status not in (0, REFUSED):  # the daemon leaves a trace of that: the next start looks at everything
             Afterimage(folder / afterimage.NAME, folder / "db" / "data.mdb", unproven=False).close()
             (folder / "crashed").write_bytes(b"Fatal Python error")
-            again = verdict.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, Forked)
+            again = verdict.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, ForkedWorker)
             assert again.salvaged or again.views_differ, what
             assert not wrong_or_lost(folder, oracle)[0], what
     print(dict(told))
@@ -225,11 +225,11 @@ def right_or_none(folder: Path, oracle: Oracle) -> int:
                     version = history.version(path, seq)
                     if version is None or history.bytes_of(version.blob) != data:
                         status = WRONG if version is not None else REFUSED
-                except (Damaged, blobs.NotHeld):
+                except (JournalDamaged, blobs.NotHeld):
                     status = REFUSED
                 if status == WRONG:
                     return WRONG
-    except Damaged:
+    except JournalDamaged:
         return REFUSED
     return status
 

@@ -28,7 +28,7 @@ from live import Live, ok, verified
 from quire_client.export.tree import Tree, Unwritable, export, fetch
 from quire_daemon.maintenance.import_worker import import_into
 from quire_daemon.watch.mounts import mounted_below
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.workspaces.discover import checked
 from quire_journal.workspaces.layout import WorkspaceRefused, place_of
 
@@ -262,7 +262,7 @@ def test_no_import_gets_out_of_its_workspace(daemon, capsys: pytest.CaptureFixtu
             state.parent.mkdir(exist_ok=True)
             try:
                 outcomes[str(import_into(checked(place_of(root, state)), io.BytesIO(lines.getvalue()))["ok"])] += 1
-            except (Refused, WorkspaceRefused, OSError) as error:
+            except (Refusal, WorkspaceRefused, OSError) as error:
                 outcomes[type(error).__name__] += 1
             shutil.rmtree(state, ignore_errors=True)
             trash.take()

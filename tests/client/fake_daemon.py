@@ -26,7 +26,7 @@ import zmq
 from quire_journal.model.messages import Reply, Request, decode_request, encode
 from quire_journal.workspaces.identity import settle
 from quire_journal.workspaces.layout import Place, make_private_folder
-from quire_journal.workspaces.lock import Running, take_lock
+from quire_journal.workspaces.lock import LockHolder, take_lock
 
 LIFE_S = 50.0
 """It ends by itself: no test takes that long."""
@@ -53,7 +53,7 @@ class FakeDaemon:
         self._context.linger = 0
         self._router = self._context.socket(zmq.ROUTER)
         self._router.bind(f"ipc://{path}")
-        self._lock.announce(Running(os.getpid(), self.epoch, os.fspath(path)))
+        self._lock.announce(LockHolder(os.getpid(), self.epoch, os.fspath(path)))
 
     def serve(self) -> str:
         """Answer until told to stop; the tool that ended it."""

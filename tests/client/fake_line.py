@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from quire_client.api import Client
-from quire_client.commands.base import Opening
+from quire_client.commands.base import ClientOptions
 from quire_client.transport.errors import NoDaemon, NoReply, NotSent
 from quire_journal.model.messages import Caller, Reply, Request, decode_request
 from quire_journal.workspaces.layout import Place
@@ -68,10 +68,10 @@ class FakeOpener:
 
     def __init__(self, answers: Mapping[str, Answer], runs: bool = True) -> None:
         self.line = FakeLine(answers)
-        self.wanted: list[Opening] = []
+        self.wanted: list[ClientOptions] = []
         self._runs = runs
 
-    def __call__(self, wanted: Opening) -> Client:
+    def __call__(self, wanted: ClientOptions) -> Client:
         self.wanted.append(wanted)
         if not self._runs:
             raise NoDaemon(f"No daemon runs for {wanted.place.root}; start one with `quire up`.")

@@ -14,7 +14,7 @@ import pytest
 from fake_line import FakeDoor, FakeLine
 
 from quire_client import api
-from quire_client.api import Choice, Client, Writing
+from quire_client.api import Choice, Client, WriteArguments
 from quire_client.calls import base as calls_base
 from quire_daemon.maintenance.table import SERVICES
 from quire_daemon.tools.table import TOOLS
@@ -94,7 +94,7 @@ def arguments(name: str) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for parameter in inspect.signature(method).parameters.values():
         if parameter.kind is parameter.VAR_KEYWORD:
-            more = {"common": Writing, "choice": Choice}.get(parameter.name)
+            more = {"common": WriteArguments, "choice": Choice}.get(parameter.name)
             given |= {key: sample(hint) for key, hint in get_type_hints(more).items()} if more else {}
         elif parameter.name != "self":
             given[parameter.name] = sample(hints[parameter.name])

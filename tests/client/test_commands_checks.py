@@ -16,7 +16,7 @@ from quire_client.commands.everyday.up import NEXT, files_of
 from quire_client.transport.errors import NoDaemon
 from quire_journal import VERSION
 from quire_journal.workspaces.layout import make_private_folder, place_of, trace_socket
-from quire_journal.workspaces.lock import Running, hold_lock
+from quire_journal.workspaces.lock import LockHolder, hold_lock
 
 # -- each command ------------------------------------------------------------------------------------------------
 
@@ -119,7 +119,7 @@ def test_down_is_done_when_none_runs(quire: Quire) -> None:
 def test_down_says_when_a_daemon_cannot_be_reached(quire: Quire, site: Path) -> None:
     with hold_lock(place_of(site).lock) as lock:
         assert lock is not None
-        lock.announce(Running(7, "e", "/nowhere"))
+        lock.announce(LockHolder(7, "e", "/nowhere"))
         assert quire("down", runs=False).status == 4
 
 

@@ -21,7 +21,7 @@ from quire_client.transport.errors import NoDaemon, NotSent
 from quire_daemon.maintenance.table import SERVICES
 from quire_journal.model.messages import Caller, Request, encode
 from quire_journal.workspaces.layout import Place, make_private_folder
-from quire_journal.workspaces.lock import Running, running, take_lock
+from quire_journal.workspaces.lock import LockHolder, running, take_lock
 
 
 def client_of(place: Place, timeout_s: float = 5.0) -> Client:
@@ -171,7 +171,7 @@ def test_a_daemon_that_holds_the_lock_and_does_not_listen_is_named(place: Place)
     make_private_folder(place.state)
     lock = take_lock(place.lock)
     assert lock is not None
-    lock.announce(Running(os.getpid(), "e", os.fspath(place.socket)))
+    lock.announce(LockHolder(os.getpid(), "e", os.fspath(place.socket)))
     with pytest.raises(NoDaemon, match=rf"^The daemon \(pid {os.getpid()}\) runs, but its socket .* is missing"):
         client_of(place, timeout_s=0.1).call("edit")
     lock.close()

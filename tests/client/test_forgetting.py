@@ -17,7 +17,7 @@ from quire_client import journals
 from quire_client.__main__ import main
 from quire_client.commands.base import open_client
 from quire_daemon.maintenance.gc.collector import BEGUN
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.workspaces.discover import find_workspace
 from quire_journal.workspaces.identity import known_journals, settle, workspace_id
 from quire_journal.workspaces.layout import Place, place_of
@@ -143,7 +143,7 @@ def test_while_a_daemon_runs_it_is_refused_and_stop_ends_it(quire: Quire, old: P
 
 def test_a_daemon_that_comes_between_is_noticed(old: Place) -> None:
     (journal,) = journals.journals()
-    with hold_lock(old.lock), pytest.raises(Refused, match="A daemon runs"):
+    with hold_lock(old.lock), pytest.raises(Refusal, match="A daemon runs"):
         journals.forget(journal)
     assert old.identity_file.exists()
 

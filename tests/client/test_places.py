@@ -31,7 +31,7 @@ from quire_journal.workspaces.layout import (
     runtime_dir,
     state_home,
 )
-from quire_journal.workspaces.lock import Running, hold_lock, running, take_lock
+from quire_journal.workspaces.lock import LockHolder, hold_lock, running, take_lock
 
 
 def as_socket(path: Path) -> None:
@@ -299,7 +299,7 @@ def test_a_second_daemon_on_one_folder_is_refused_whatever_its_state_folder(tmp_
     place = journaled(project(tmp_path / "site"))
     with hold_lock(place.lock) as lock:
         assert lock is not None
-        lock.announce(Running(1234, "", ""))
+        lock.announce(LockHolder(1234, "", ""))
         with pytest.raises(WorkspaceRefused) as refused:
             checked(place_of(place.root, tmp_path / "state"))
     assert str(refused.value) == (
@@ -477,7 +477,7 @@ def test_a_journal_that_a_daemon_holds_is_not_moved(tmp_path: Path) -> None:
     before, after = moved(tmp_path)
     with hold_lock(before.lock) as lock:
         assert lock is not None
-        lock.announce(Running(77, "e1", "/tmp/s"))
+        lock.announce(LockHolder(77, "e1", "/tmp/s"))
         with pytest.raises(
             WorkspaceRefused, match=r"A daemon runs on the journal of .*/before; stop it first \(`kill 77`\)"
         ):
@@ -512,9 +512,9 @@ def test_who_holds_the_lock_is_who_runs(place: Place) -> None:
     assert running(place) is None
     lock = take_lock(place.lock)
     assert lock is not None
-    assert running(place) == Running(0, "", "")
-    lock.announce(Running(7, "e1", "/tmp/s"))
-    assert running(place) == Running(7, "e1", "/tmp/s")
+    assert running(place) == LockHolder(0, "", "")
+    lock.announce(LockHolder(7, "e1", "/tmp/s"))
+    assert running(place) == LockHolder(7, "e1", "/tmp/s")
     lock.close()
     assert running(place) is None
 
@@ -523,12 +523,12 @@ def test_a_lock_is_held_once_and_what_an_earlier_holder_said_is_wiped(place: Pla
     make_private_folder(place.state)
     first = take_lock(place.lock)
     assert first is not None
-    first.announce(Running(7, "e1", "/tmp/s"))
+    first.announce(LockHolder(7, "e1", "/tmp/s"))
     assert take_lock(place.lock, patience_s=0.02) is None
     first.close()
     with hold_lock(place.lock) as second:
         assert second is not None
-        assert running(place) == Running(0, "", "")
+        assert running(place) == LockHolder(0, "", "")
 
 
 def test_the_import_costs_the_standard_library_only() -> None:

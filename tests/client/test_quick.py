@@ -22,11 +22,11 @@ from hypothesis import strategies as st
 
 import live
 from letters import texts
-from quire_client.transport.fast_client import NotRunning, Quick, Unreachable
+from quire_client.transport.fast_client import DaemonAbsent, Quick, Unreachable
 from quire_client.transport.message_codec import pack, unpack
 from quire_journal.model.messages import Reply, decode_request, encode
 from quire_journal.workspaces.layout import Place
-from quire_journal.workspaces.lock import Running, hold_lock
+from quire_journal.workspaces.lock import LockHolder, hold_lock
 
 MOST = live.length(8, 20)
 VALUES = st.recursive(
@@ -89,7 +89,7 @@ def daemon(place: Place, replies: list[Any]) -> Iterator[list[Any]]:
     thread = threading.Thread(target=serve)
     with hold_lock(place.lock) as lock:
         assert lock is not None
-        lock.announce(Running(os.getpid(), "e1", str(path)))
+        lock.announce(LockHolder(os.getpid(), "e1", str(path)))
         thread.start()
         try:
             yield asked
@@ -130,7 +130,7 @@ def test_an_answer_that_never_comes_or_is_none_says_so(place: Place) -> None:
 
 
 def test_without_a_daemon_it_says_which_it_is(place: Place) -> None:
-    with pytest.raises(NotRunning, match="No daemon runs"):
+    with pytest.raises(DaemonAbsent, match="No daemon runs"):
         quick(place)
 
 
@@ -141,10 +141,10 @@ def test_something_else_behind_the_socket_is_no_daemon(place: Place) -> None:
         listener.bind(str(path))
         listener.listen()
         assert lock is not None
-        lock.announce(Running(os.getpid(), "e1", str(path)))
+        lock.announce(LockHolder(os.getpid(), "e1", str(path)))
         with pytest.raises(Unreachable, match="does not answer"):
             quick(place, 0.2)
-        lock.announce(Running(os.getpid(), "e1", str(path.with_name("missing.sock"))))
+        lock.announce(LockHolder(os.getpid(), "e1", str(path.with_name("missing.sock"))))
         with pytest.raises(Unreachable, match="is missing"):
             quick(place)
 

@@ -19,7 +19,7 @@ from quire_client.hooks.table import AGENTS
 from quire_client.setup import agents, jsonc
 from quire_client.setup import write as setup_write
 from quire_client.setup.agents import Scope
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 QUIRE = "/opt/my tools/quire"
 
@@ -230,7 +230,7 @@ def test_a_file_that_cannot_be_read_is_refused_and_nothing_is_touched(agent: str
     write(scope, {**THEIRS[agent], name: "{ this = is [ nothing"})
     before = contents(scope)
     for act in (put, take):
-        with pytest.raises(Refused, match="cannot be changed") as refused:
+        with pytest.raises(Refusal, match="cannot be changed") as refused:
             act(agent, scope)
         assert refused.value.code == "config_unusable"
         assert contents(scope) == before
@@ -238,11 +238,11 @@ def test_a_file_that_cannot_be_read_is_refused_and_nothing_is_touched(agent: str
 
 def test_a_server_of_that_name_that_is_somebody_elses_is_refused(scope: Scope) -> None:
     write(scope, {".mcp.json": '{"mcpServers": {"quire": {"command": "/usr/bin/paper"}}}'})
-    with pytest.raises(Refused, match="not from `quire setup`"):
+    with pytest.raises(Refusal, match="not from `quire setup`"):
         put("claude-code", scope)
     assert take("claude-code", scope) == ["unchanged", "unchanged"]
     write(scope, {".opencode/plugins/quire.js": "export const mine = 1\n"})
-    with pytest.raises(Refused, match="not from `quire setup`"):
+    with pytest.raises(Refusal, match="not from `quire setup`"):
         put("opencode", scope)
 
 
@@ -263,7 +263,7 @@ def test_a_file_that_changes_meanwhile_is_left_as_it_is(scope: Scope) -> None:
     changes = setup_write.planned(agents.files("claude-code", scope, QUIRE), lambda file: file.put)
     write(scope, {".claude/settings.local.json": '{"mine": 1}'})
     before = contents(scope)
-    with pytest.raises(Refused, match="meanwhile") as refused:
+    with pytest.raises(Refusal, match="meanwhile") as refused:
         setup_write.write(changes)
     assert refused.value.code == "config_changed"
     assert contents(scope) == before
@@ -273,7 +273,7 @@ def test_a_file_that_comes_into_being_meanwhile_is_left_as_it_is(scope: Scope) -
     changes = setup_write.planned(agents.files("gemini", scope, QUIRE), lambda file: file.put)
     write(scope, {".gemini/settings.json": '{"mine": 1}'})
     before = contents(scope)
-    with pytest.raises(Refused, match="meanwhile"):
+    with pytest.raises(Refusal, match="meanwhile"):
         setup_write.write(changes)
     assert contents(scope) == before
 
@@ -418,7 +418,7 @@ def test_what_is_no_file_is_not_replaced_by_one(scope: Scope) -> None:
     os.mkfifo(settings)
     for _ in ("a pipe", "a device"):
         for act in (put, take):
-            with pytest.raises(Refused, match="not a regular file"):
+            with pytest.raises(Refusal, match="not a regular file"):
                 act("claude-code", scope)
         settings.unlink()
         settings.symlink_to("/dev/null")
@@ -431,7 +431,7 @@ def test_a_write_protected_file_is_left_as_it_is(scope: Scope) -> None:
     assert scope.project is not None
     settings = scope.project / ".gemini" / "settings.json"
     settings.chmod(0o444)
-    with pytest.raises(Refused, match="write-protected"):
+    with pytest.raises(Refusal, match="write-protected"):
         put("gemini", scope)
     assert settings.read_text() == '{"theme": "x"}'
     assert take("gemini", scope) == ["unchanged"]

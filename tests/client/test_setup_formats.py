@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from letters import texts
 from quire_client.setup import block, jsonc
-from quire_client.setup.errors import Malformed
+from quire_client.setup.errors import MalformedConfig
 
 # ── JSON with comments ───────────────────────────────────────────────────────
 
@@ -84,7 +84,7 @@ def test_comments_trailing_commas_and_line_breaks_stay(text: str) -> None:
     ],
 )
 def test_what_is_no_json_is_told_with_its_line(text: str, where: str) -> None:
-    with pytest.raises(Malformed, match=where.replace("}", r"\}").replace("]", r"\]")):
+    with pytest.raises(MalformedConfig, match=where.replace("}", r"\}").replace("]", r"\]")):
         jsonc.read(text)
 
 
@@ -119,5 +119,5 @@ def test_our_table_comes_to_the_end_of_a_toml_file_once_and_goes_again(text: str
     ],
 )
 def test_a_toml_file_that_has_no_place_for_our_table_is_refused(text: str, why: str) -> None:
-    with pytest.raises(Malformed, match=why):
+    with pytest.raises(MalformedConfig, match=why):
         block.put(text, ("mcp_servers", "quire"), TABLE)

@@ -17,7 +17,7 @@ from quire_client.transport.file_transport import SpoolLine, way_in
 from quire_journal.model.file_transport import FOLDER, LOCK, MAX_BYTES
 from quire_journal.model.messages import Reply, encode
 from quire_journal.workspaces.layout import Place
-from quire_journal.workspaces.lock import Running
+from quire_journal.workspaces.lock import LockHolder
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ class Taker:
         self.folder = folder
         self.fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(self.fd, fcntl.LOCK_EX)
-        os.pwrite(self.fd, json.dumps(Running(1, epoch, "")._asdict()).encode(), 0)
+        os.pwrite(self.fd, json.dumps(LockHolder(1, epoch, "")._asdict()).encode(), 0)
 
     def requests(self) -> list[Path]:
         return list(self.folder.glob("*.request"))

@@ -13,7 +13,7 @@ from fake_line import FakeOpener
 from quire_client.__main__ import main
 from quire_client.cli.render import Palette
 from quire_client.commands.everyday import top_view
-from quire_client.commands.everyday.top_view import Seen
+from quire_client.commands.everyday.top_view import TopReplies
 from quire_journal.workspaces.identity import settle
 from quire_journal.workspaces.layout import place_of
 
@@ -41,9 +41,9 @@ def record(seq: int, path: str = "src/app.py") -> dict[str, Any]:
     return {"seq": seq, "at": AT, "kind": "file_written", "path": path, "version": f"v{seq}", "writer": ALICE}
 
 
-def seen(records: int = 3, **status: Any) -> Seen:
+def seen(records: int = 3, **status: Any) -> TopReplies:
     log = {"ok": True, "records": [record(812 - n, f"src/{n % 2}.py") for n in range(records)]}
-    return Seen({**STATUS, **status}, WHO, CLAIMS, log)
+    return TopReplies({**STATUS, **status}, WHO, CLAIMS, log)
 
 
 @pytest.fixture
@@ -180,11 +180,11 @@ def test_the_health_of_the_journal_is_told_and_painted_as_by_status() -> None:
 
 
 def test_a_daemon_that_is_gone_is_said() -> None:
-    drawn = top_view.lines(Seen({}, {}, {}, {}, "No daemon runs for /site."), 24, 80, PLAIN)
+    drawn = top_view.lines(TopReplies({}, {}, {}, {}, "No daemon runs for /site."), 24, 80, PLAIN)
     assert drawn[:2] == ["No daemon runs for /site.", "! Waiting for a daemon."]
     assert "Events" in drawn
 
 
 def test_names_cannot_control_the_terminal() -> None:
-    evil = Seen(STATUS, WHO, CLAIMS, {"records": [record(1, "a\x1b]0;owned\x07\n")]})
+    evil = TopReplies(STATUS, WHO, CLAIMS, {"records": [record(1, "a\x1b]0;owned\x07\n")]})
     assert not {"\x1b", "\x07"} & set("".join(top_view.lines(evil, 24, 80, PLAIN)))

@@ -15,7 +15,7 @@ import pytest
 
 import rights
 from disks import mounted
-from quire_client.export.tree import Stopped, Tree, Unwritable, bytes_of, export, fetch
+from quire_client.export.tree import ExportStop, Tree, Unwritable, bytes_of, export, fetch
 from quire_journal.model.ids import journal_path
 
 PART = 10
@@ -232,7 +232,7 @@ def test_a_refusal_is_passed_on() -> None:
         def call(self, tool: str, args: Mapping[str, Any] | None = None) -> dict[str, Any]:
             return {"ok": False, "error": "not_found", "message": "There is no checkpoint."}
 
-    with pytest.raises(Stopped) as stopped:
+    with pytest.raises(ExportStop) as stopped:
         fetch(Refusing(), "nowhere")
     assert stopped.value.reply["error"] == "not_found"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import uvicorn
 
-from quire_client.mcp.connections import MOST_HEAD, Connection
+from quire_client.mcp.connections import MOST_HEAD, TimedConnection
 from quire_client.mcp.gate import Gate
 from quire_client.mcp.http import HOST, listener
 
@@ -21,7 +21,7 @@ Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Connect = Callable[[], Awaitable[Ends]]
 
 
-class Hasty(Connection):
+class Hasty(TimedConnection):
     head_s = 0.2
     most = 5
 

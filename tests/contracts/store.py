@@ -19,7 +19,15 @@ from hypothesis.stateful import (
 )
 
 import live
-from quire_journal.storage.port import Compaction, OutOfOrder, Reading, Store, StoreFailed, Writing, u64
+from quire_journal.storage.port import (
+    Compaction,
+    OutOfOrder,
+    ReadTransaction,
+    Store,
+    StoreFailure,
+    WriteTransaction,
+    u64,
+)
 
 A, B, C = b"\x01", b"\x02", b"\x03"
 
@@ -133,7 +141,9 @@ class StoreContract:
             for key in reversed(keys):
                 w.put("meta", key, key)
 
-        def found(r: Reading, start: bytes = b"", stop: bytes | None = None, reverse: bool = False) -> list[bytes]:
+        def found(
+            r: ReadTransaction, start: bytes = b"", stop: bytes | None = None, reverse: bool = False
+        ) -> list[bytes]:
             return [key for key, _ in r.scan("meta", start, stop, reverse)]
 
         with store.reading() as r:
@@ -277,7 +287,7 @@ class StoreContract:
         store.close()
         store.close()
         for block in (store.reading, store.writing):
-            with pytest.raises(StoreFailed, match="closed"), block():
+            with pytest.raises(StoreFailure, match="closed"), block():
                 pass
 
     def test_a_compaction_takes_nothing_away_and_what_is_written_meanwhile_is_there(self, store: Store) -> None:
@@ -399,8 +409,8 @@ class _AgainstDict(RuleBasedStateMachine):
         self.store = self.stack.enter_context(self.open())
         self.committed: State = {"meta": {}, "records": {}}
         self.current: State = self.committed
-        self.block: AbstractContextManager[Writing] | None = None
-        self.readers: list[tuple[ExitStack, Reading, State]] = []
+        self.block: AbstractContextManager[WriteTransaction] | None = None
+        self.readers: list[tuple[ExitStack, ReadTransaction, State]] = []
         self.compaction: Compaction | None = None
         self.copied = False
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from checkout import file_now, put
 from quire_daemon.core.decision import Clear, Make, Move, Remove, Write
-from quire_daemon.workspace.workspace import Lost, Workspace
+from quire_daemon.workspace.workspace import SwapLost, Workspace
 from quire_journal.model.events import FOLDER, LINK
 
 OLD = b"old bytes\n" * 500
@@ -45,7 +45,7 @@ class Fuse:
 def write(workspace: Workspace, planned: Write) -> None:
     """Stage, perform, and hand in what came of it."""
     result = workspace.perform(workspace.stage(planned))
-    if isinstance(result, Lost):
+    if isinstance(result, SwapLost):
         workspace.discard(result.kept)
 
 

@@ -13,11 +13,11 @@ import pytest
 
 import live
 from quire_daemon.integrity import verdict
-from quire_daemon.integrity.check_client import Forked
-from quire_daemon.integrity.verdict import Prepared
+from quire_daemon.integrity.check_client import ForkedWorker
+from quire_daemon.integrity.verdict import JournalVerdict
 from quire_journal.history.history import History
 from quire_journal.integrity.checker import check
-from quire_journal.journal import Entry, Journal
+from quire_journal.journal import Journal, NewRecord
 from quire_journal.model.events import FileWritten, WriterIntroduced
 from quire_journal.model.ids import BatchId, WriterId, blob_id
 from quire_journal.storage.lmdb import LmdbStore
@@ -37,19 +37,19 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("damaged") / "journal"
     store = LmdbStore.open(folder)
     journal = Journal.open(store, 1, "0" * 32)
-    journal.append([Entry(WriterIntroduced(1, uid=1000, agent="ann"), WriterId(0), 1, BatchId(1))])
+    journal.append([NewRecord(WriterIntroduced(1, uid=1000, agent="ann"), WriterId(0), 1, BatchId(1))])
     for number in range(VERSIONS):
         seq, data = journal.head + 1, content(number)
         event = FileWritten("a", blob_id(data), len(data), 0o644)
-        journal.append([Entry(event, WriterId(1), seq, BatchId(seq))], [(data, "a")])
+        journal.append([NewRecord(event, WriterId(1), seq, BatchId(seq))], [(data, "a")])
     with store.writing() as w:
         w.put("records", u64(12), b"not a record")
     journal.close()
     return folder
 
 
-def start(folder: Path) -> Prepared:
-    return verdict.prepare(folder, "0" * 32, NOW, lambda doing: None, Forked)
+def start(folder: Path) -> JournalVerdict:
+    return verdict.prepare(folder, "0" * 32, NOW, lambda doing: None, ForkedWorker)
 
 
 def killed_at(call: int, folder: Path) -> bool:

@@ -17,8 +17,8 @@ from quire_daemon.clock import SystemClock
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.startup.recovery import recover
-from quire_daemon.startup.recovery_context import Finishing
-from quire_daemon.workspace.workspace import STEPS, Kept, Workspace
+from quire_daemon.startup.recovery_context import RecoveryContext
+from quire_daemon.workspace.workspace import STEPS, DisplacedBytes, Workspace
 from quire_journal.journal import Journal
 from quire_journal.model.events import FOLDER, LINK, FileMoved, FileWritten, OutsideDeleted, OutsideWritten
 from quire_journal.model.ids import WriterId, blob_id
@@ -52,7 +52,7 @@ class After:
     """What is there when the process is dead."""
 
     path: bytes | None
-    left: list[Kept]
+    left: list[DisplacedBytes]
 
     @property
     def everything(self) -> set[bytes]:
@@ -143,7 +143,7 @@ def recover_rename(root: Path) -> None:
     recorder.note(FileMoved("f", "a/renamed", blob_id(NEW), len(NEW), 0o644, base), WriterId(1))
     recorder.commit()
     workspace = Workspace(root)
-    recover(Finishing(recorder, workspace, Log(), 1 << 20))
+    recover(RecoveryContext(recorder, workspace, Log(), 1 << 20))
     workspace.close()
 
 
@@ -172,7 +172,7 @@ def recover_making(root: Path, path: str, entry: int, target: bytes, mode: int) 
     recorder.commit()
     for _ in range(2):
         workspace = Workspace(root)
-        recover(Finishing(recorder, workspace, Log(), 1 << 20))
+        recover(RecoveryContext(recorder, workspace, Log(), 1 << 20))
         workspace.close()
 
 

@@ -1,7 +1,7 @@
 """The swap against outside programs that save the same path: nothing of theirs is ever lost, torn or accepted half.
 
 `outsider.py` keeps account of what each of its saves found in its place. A save that no other save of its own found
-was displaced by us, and then its bytes must have come into our hands: as the base of a write, as `Kept`, or as `Late`.
+was displaced by us, and then its bytes must have come into our hands: as the base of a write, as `DisplacedBytes`, or as `LateBytes`.
 Run with QUIRE_LONG=1 for minutes instead of seconds; `-s` shows the figures.
 """
 
@@ -27,17 +27,17 @@ from checkout import LIMIT
 from quire_daemon.config.settings import Policy
 from quire_daemon.core.decision import FileNow, Put
 from quire_daemon.workspace.workspace import (
-    HeldOpen,
-    Kept,
-    Late,
-    Lost,
+    DisplacedBytes,
+    FileBusy,
+    FileVanished,
+    LateBytes,
     NotRegular,
-    Staged,
-    Swapped,
-    Vanished,
+    StagedWrite,
+    SwapDone,
+    SwapLost,
     Workspace,
 )
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.text.text import Text
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "campaigns"))
@@ -88,7 +88,7 @@ class Editor:
             self.came["late"] += 1
             self.hand_in((late,))
 
-    def hand_in(self, kept: tuple[Kept | Late, ...]) -> None:
+    def hand_in(self, kept: tuple[DisplacedBytes | LateBytes, ...]) -> None:
         for one in kept:
             self.keep(one.data)
         self.workspace.discard(kept)
@@ -98,7 +98,7 @@ class Editor:
         self.sweep()
         try:
             image = self.workspace.read(self.path, LIMIT)
-        except (HeldOpen, Vanished) as reason:
+        except (FileBusy, FileVanished) as reason:
             self.came[type(reason).__name__] += 1
             return
         if not whole(image.data):
@@ -109,17 +109,17 @@ class Editor:
         staged = self.workspace.stage(Put(number, self.path, OURS + b"%d\n" % number, 0o644, over))
         self.finish(staged)
 
-    def finish(self, staged: Staged) -> None:
+    def finish(self, staged: StagedWrite) -> None:
         for _ in range(TRIES):
             self.sweep()
             began = time.perf_counter()
             try:
                 result = self.workspace.perform(staged)
-            except HeldOpen:
+            except FileBusy:
                 self.came["held"] += 1
                 continue
-            self.came[result.why if isinstance(result, Lost) else "applied"] += 1
-            if isinstance(result, Swapped):
+            self.came[result.why if isinstance(result, SwapLost) else "applied"] += 1
+            if isinstance(result, SwapDone):
                 self.perform_s.append(time.perf_counter() - began)
             else:
                 self.came["kept"] += len(result.kept)
@@ -281,16 +281,16 @@ def among_flips(top: Path, what: str) -> Counter[str]:
 
 def met(came: Counter[str]) -> int:
     """How often one of the two names was found to be what it is not."""
-    return came["Vanished"] + came["outside_workspace"] + came["missing"] + came["NotRegular"]
+    return came["FileVanished"] + came["outside_workspace"] + came["missing"] + came["NotRegular"]
 
 
 def attempt(do: Callable[[], str]) -> str:
     """How it came out, in a word."""
     try:
         return do()
-    except Refused as refused:
+    except Refusal as refused:
         return refused.code
-    except (Vanished, NotRegular, HeldOpen) as reason:
+    except (FileVanished, NotRegular, FileBusy) as reason:
         return type(reason).__name__
 
 
@@ -305,7 +305,7 @@ def one_round(workspace: Workspace, number: int) -> str:
     new = f"d/new{number}"
     made = workspace.perform(workspace.stage(Put(number, new, b"inside", 0o644, FileNow(new, "missing"))))
     for one in (result, made):
-        if isinstance(one, Lost):
+        if isinstance(one, SwapLost):
             workspace.discard(one.kept)
             return one.why
     return "done"

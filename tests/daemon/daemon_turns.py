@@ -15,9 +15,9 @@ from quire_daemon.app import App
 from quire_daemon.clock import SystemClock
 from quire_daemon.commit.disk_reserve import Reserve
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.config.live import InForce
+from quire_daemon.config.live import LiveSettings
 from quire_daemon.config.settings import Settings
-from quire_daemon.core.call import Incoming, Peer
+from quire_daemon.core.call import IncomingRequest, Peer
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.server.socket import Server, listen
 from quire_daemon.watch.ignore import Ignore
@@ -100,7 +100,7 @@ class Daemon:
         workspace = Workspace(self.root, steps=lambda step: self.at_step(step))
         reserve = Reserve(self.state / "reserve", 0)
         self.at_step: Callable[[str], None] = lambda step: None  # done between the steps of a write
-        recorder, in_force = Recorder(journal, self.clock), InForce(Settings())
+        recorder, in_force = Recorder(journal, self.clock), LiveSettings(Settings())
         parts = recorder, workspace, self.server, in_force, ignore, log or Log(), reserve
         self.app = App(self.state, *parts, step=lambda step: self.at_step(step))
         self.app.deciding.open()
@@ -135,10 +135,10 @@ class Daemon:
         return {name: checked(calls[name][0], body) for name, body in replies.items()}
 
 
-def incoming(caller: str, tool: str, args: dict[str, Any], op: bytes = b"") -> Incoming:
+def incoming(caller: str, tool: str, args: dict[str, Any], op: bytes = b"") -> IncomingRequest:
     """What has come from this caller, on a connection of its own."""
     request = Request(1, tool, msgspec.Raw(msgspec.msgpack.encode(args)), Caller(agent=caller), op)
-    return Incoming(caller.encode(), Peer(os.getuid(), 1), request)
+    return IncomingRequest(caller.encode(), Peer(os.getuid(), 1), request)
 
 
 KEY = "key = 'AKIA" + "IOSFODNN7EXAMPLQ'\n"

@@ -12,13 +12,13 @@ import msgspec
 from in_turn import JobsInTurn
 
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.config.live import InForce
+from quire_daemon.config.live import LiveSettings
 from quire_daemon.config.settings import Settings
-from quire_daemon.engine.request_files import FilesNow
+from quire_daemon.engine.request_files import RequestFiles
 from quire_daemon.watch.hints import Batch
 from quire_daemon.watch.ignore import Ignore
 from quire_daemon.watch.mounts import Mounts
-from quire_daemon.watch.observe import Gather, Observation
+from quire_daemon.watch.observe import Observation, Observer
 from quire_daemon.watch.outside import Outside
 from quire_daemon.watch.prefetch import ReadAhead
 from quire_daemon.watch.watcher import Watcher
@@ -26,7 +26,7 @@ from quire_daemon.workspace.workspace import Look, Workspace
 from quire_journal.journal import Journal
 from quire_journal.model.events import WorkspaceScanned
 from quire_journal.storage.memory import MemoryStore
-from quire_journal.storage.port import StoreFailed
+from quire_journal.storage.port import StoreFailure
 
 BEGAN_NS = 1_700_000_000 * 10**9
 
@@ -44,7 +44,7 @@ class Hands:
         return BEGAN_NS + int(self.at_s * 1e9)
 
 
-class Choosy(Gather):
+class Choosy(Observer):
     """A gather that some paths cannot be looked at with, as when a disk cannot read them."""
 
     def __init__(self, *given: Any) -> None:
@@ -98,7 +98,7 @@ class Turns:
         self.root, self.clock, self.store = root, Hands(), store or MemoryStore()
         self.workspace = Workspace(root)
         self.recorder = Recorder(Journal.open(self.store, BEGAN_NS), self.clock)
-        ignore, self.in_force = Ignore(root), InForce(Settings())
+        ignore, self.in_force = Ignore(root), LiveSettings(Settings())
         self.gather = Choosy(self.workspace, self.recorder, ignore, self.in_force)
         self.set(scan_minutes)
         self.errors: list[Exception] = []
@@ -106,7 +106,7 @@ class Turns:
         self.jobs = JobsInTurn(self.guarded)
         self.watcher, self.mounts = Telling(root, ignore), Mounts.below(root)
         self.outside = Outside(self.gather, self.watcher, self.jobs.start, self._reload, self.mounts)
-        self.files = FilesNow(self.gather, self.outside.look_first)
+        self.files = RequestFiles(self.gather, self.outside.look_first)
 
     def _reload(self) -> None:
         if self.reloads:
@@ -159,7 +159,7 @@ class Turns:
         """The disk takes nothing from now on."""
 
         def fault() -> None:
-            raise StoreFailed("the disk is full", disk_full=True)
+            raise StoreFailure("the disk is full", disk_full=True)
 
         self.store.fault = fault
 

@@ -12,7 +12,7 @@ from clocks import SetClock
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.startup.recovery import recover
-from quire_daemon.startup.recovery_context import Finishing
+from quire_daemon.startup.recovery_context import RecoveryContext
 from quire_daemon.workspace.workspace import Workspace
 from quire_journal.journal import Journal
 from quire_journal.model.events import FileDeleted, FileMoved, FileWritten, OutsideWritten
@@ -50,7 +50,7 @@ class Scene:
         return self.root / f".quire/tmp/{self.recorder.journal.head}.dead.0{ending}"
 
     def recover(self) -> int:
-        return recover(Finishing(self.recorder, self.workspace, Log(), LIMIT, withheld))
+        return recover(RecoveryContext(self.recorder, self.workspace, Log(), LIMIT, withheld))
 
     def unsettled(self) -> list[int]:
         with self.recorder.history() as history:

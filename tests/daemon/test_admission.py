@@ -10,7 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from quire_daemon.server.listener_gate import IDLE_S, LEAVING, MOST_CONNECTIONS, SPARE, STRANGER_S, Seen, room, to_leave
+from quire_daemon.server.listener_gate import (
+    IDLE_S,
+    LEAVING,
+    MOST_CONNECTIONS,
+    SPARE,
+    STRANGER_S,
+    ConnectionState,
+    room,
+    to_leave,
+)
 from quire_daemon.server.socket import Server, listen
 from quire_daemon.workers import process
 from quire_journal.model.limits import reached
@@ -31,9 +40,9 @@ def test_connections_leave_descriptors_for_the_work(limit: int, used: int, conne
 
 
 LONG = 1000.0
-STRANGER = Seen(1, LONG - STRANGER_S - 1, asked=False, owed=False, unread=False)
-DEAF = Seen(2, LONG - STRANGER_S - 1, asked=True, owed=True, unread=True)
-IDLE = Seen(3, LONG - IDLE_S - 1, asked=True, owed=False, unread=False)
+STRANGER = ConnectionState(1, LONG - STRANGER_S - 1, asked=False, owed=False, unread=False)
+DEAF = ConnectionState(2, LONG - STRANGER_S - 1, asked=True, owed=True, unread=True)
+IDLE = ConnectionState(3, LONG - IDLE_S - 1, asked=True, owed=False, unread=False)
 IDLER = IDLE._replace(fd=4, since_s=0.0)
 
 
@@ -50,7 +59,7 @@ def test_who_never_asked_leaves_before_who_does_not_read_and_he_before_who_is_id
         IDLER._replace(owed=True),  # waits for a reply, or holds a lease
     ],
 )
-def test_who_has_just_come_or_asked_or_waits_for_his_reply_stays(stays: Seen) -> None:
+def test_who_has_just_come_or_asked_or_waits_for_his_reply_stays(stays: ConnectionState) -> None:
     assert to_leave([stays], LONG) == []
 
 

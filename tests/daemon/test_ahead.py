@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from quire_daemon.watch.prefetch import CHUNK, CHUNK_BYTES, ENOUGH, MOST_OUT, MOST_READY, Ahead, ReadAhead
+from quire_daemon.watch.prefetch import CHUNK, CHUNK_BYTES, ENOUGH, MOST_OUT, MOST_READY, Prefetcher, ReadAhead
 from quire_daemon.watch.prefetch_worker import Reader, Readers, Task, ahead, read_one
 from quire_daemon.workspace.workspace import Signature, Workspace
 from quire_journal.model.ids import blob_id
@@ -25,7 +25,7 @@ class Workers:
         self.asked: list[list[str]] = []
         self.missed: list[str] = []
         self.wanted = False  # are they kept for more?
-        self.ahead = Ahead(self, lambda work, what, failed=None: self.jobs.append(work), self.missed.append)
+        self.ahead = Prefetcher(self, lambda work, what, failed=None: self.jobs.append(work), self.missed.append)
 
     def begin(self, files: int) -> None:
         self.wanted = files > 0

@@ -18,7 +18,7 @@ from memory_daemon import MemoryDaemon
 from quire_daemon.dialects.patch.locate import plan_file
 from quire_daemon.dialects.patch.text import parse_patch
 from quire_journal.model.events import FileMoved
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.text.splice import apply, trim
 from quire_journal.text.text import Text
 
@@ -30,9 +30,9 @@ def patched(data: bytes, patch: str, known: bool = False) -> bytes:
     return apply(text, trim(text, plan.splices), plan.final_break).data
 
 
-def refused(data: bytes, patch: str, known: bool = False) -> Refused:
+def refused(data: bytes, patch: str, known: bool = False) -> Refusal:
     """Why it does not fit."""
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Refusal) as caught:
         patched(data, patch, known)
     return caught.value
 
@@ -421,7 +421,7 @@ def test_an_envelope_makes_of_one_text_the_other_or_says_that_it_is_not_clear(ol
     hunks = [line if line[0] != "@" else "@@" for line in unified(old, new).split("\n")[2:-1]]
     try:
         made = patched(old.encode(), update(*hunks))
-    except Refused as refusal:
+    except Refusal as refusal:
         made, code = b"", refusal.code
     else:
         code = ""
@@ -437,7 +437,7 @@ def test_a_hunk_lands_where_its_lines_stand_or_nowhere(wanted: list[str], text: 
     places = [i for i in range(len(before)) if before.lines[i : i + len(wanted)] == [w.encode() for w in wanted]]
     try:
         after = Text.of(patched(before.data, patch))
-    except Refused:
+    except Refusal:
         assert len(places) != 1
     else:
         (at,) = places
@@ -517,6 +517,6 @@ def test_a_header_that_every_line_is_costs_a_few_looks_at_each_however_often_it_
     stacked = f"@@ {header}\n" * 3
     (patch,) = parse_patch(f"*** Begin Patch\n*** Update File: f\n{stacked}-  x\n+  y\n*** End Patch\n")
     Counted.looks = 0
-    with pytest.raises(Refused, match="matches at lines 61, 62"):
+    with pytest.raises(Refusal, match="matches at lines 61, 62"):
         plan_file(patch, text, known=True)
     assert 0 < Counted.looks < 20 * len(lines)

@@ -8,9 +8,9 @@ import pytest
 from clocks import SECOND, SetClock
 
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.core.call import Call, Incoming, Peer
+from quire_daemon.core.call import Call, IncomingRequest, Peer
 from quire_daemon.core.decision import Who
-from quire_daemon.engine.burst_expiry import Bursting
+from quire_daemon.engine.burst_expiry import BurstExpiry
 from quire_daemon.server.connections import LOOK_S
 from quire_daemon.tools.bursts import BURST_TOOL
 from quire_journal.journal import Journal
@@ -42,15 +42,15 @@ class Scene:
         self.recorder.introduce(writer)
         self.recorder.commit()
 
-    def restarted(self) -> Bursting:
+    def restarted(self) -> BurstExpiry:
         """As another run of the daemon would begin."""
         lines: Any = self.lines
-        return Bursting(lines, self.recorder, self.clock)
+        return BurstExpiry(lines, self.recorder, self.clock)
 
     def begin(self, bind: str = "session", ttl_s: int = 600) -> int:
         """A burst of Ann's, as the loop notes it."""
         request = Request(1, "burst")
-        call = Call(Incoming(b"ann", Peer(1000, 1), request), BURST_TOOL, None, self.ann, b"", "", 0.0, 0)
+        call = Call(IncomingRequest(b"ann", Peer(1000, 1), request), BURST_TOOL, None, self.ann, b"", "", 0.0, 0)
         event = BurstBegun("", "tool_call", self.clock.ns + ttl_s * SECOND, False, bind)
         seq = self.recorder.note(event, self.ann.writer)
         self.bursting.noted(call, [event], [seq])

@@ -14,7 +14,7 @@ from letters import texts
 from quire_daemon.core.call import decode, nesting
 from quire_daemon.core.decision import Decision, Tool, World
 from quire_daemon.tools.table import TOOLS
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,40 +60,40 @@ def test_nesting_never_raises_whatever_the_bytes_are(raw: bytes) -> None:
 
 
 def test_a_million_brackets_are_refused_before_they_are_decoded() -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Refusal) as caught:
         decode(TOOL, b"\x81\xa4path" + b"\x91" * 1_000_000)
     assert caught.value.code == "schema_invalid"
     assert "deep" in caught.value.message
 
 
 def test_a_missing_argument_is_named() -> None:
-    with pytest.raises(Refused, match="`path`"):
+    with pytest.raises(Refusal, match="`path`"):
         decode(TOOL, msgspec.msgpack.encode({}))
 
 
 def test_with_a_missing_argument_all_are_named_that_there_are() -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Refusal) as caught:
         decode(TOOLS["edit"], msgspec.msgpack.encode({}))
     assert caught.value.message.startswith("edit: Object missing required field `operations`. It takes path, base, ")
 
 
 def test_an_unknown_argument_is_named() -> None:
-    with pytest.raises(Refused, match="`pth`"):
+    with pytest.raises(Refusal, match="`pth`"):
         decode(TOOL, msgspec.msgpack.encode({"path": "a", "pth": "b"}))
 
 
 def test_a_wrong_type_is_told_with_its_place() -> None:
-    with pytest.raises(Refused, match=r"Expected `str`, got `int` - at `\$\.path`"):
+    with pytest.raises(Refusal, match=r"Expected `str`, got `int` - at `\$\.path`"):
         decode(TOOL, msgspec.msgpack.encode({"path": 5}))
 
 
 def test_truncated_arguments_are_refused() -> None:
-    with pytest.raises(Refused, match="truncated"):
+    with pytest.raises(Refusal, match="truncated"):
         decode(TOOL, msgspec.msgpack.encode({"path": "abc"})[:-2])
 
 
 def test_a_value_that_is_one_of_few_is_answered_with_those_and_the_nearest() -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Refusal) as caught:
         decode(TOOLS["claim"], msgspec.msgpack.encode({"path": "a", "kind": "exclusiv"}))
     refused = caught.value
     assert refused.message == (
@@ -104,7 +104,7 @@ def test_a_value_that_is_one_of_few_is_answered_with_those_and_the_nearest() -> 
 
 
 def test_that_holds_for_what_lies_inside_of_others() -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Refusal) as caught:
         decode(TOOLS["edit"], msgspec.msgpack.encode({"path": "a", "operations": [{"op": "delete_lines"}]}))
     refused = caught.value
     assert refused.message.endswith(" delete_range. Did you mean delete_line?")
@@ -113,7 +113,7 @@ def test_that_holds_for_what_lies_inside_of_others() -> None:
 
 
 def test_an_argument_that_there_is_not_is_answered_with_those_that_there_are() -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Refusal) as caught:
         decode(TOOLS["read_file"], msgspec.msgpack.encode({"pth": "a"}))
     refused = caught.value
     assert refused.details["argument"] == "pth"
@@ -124,7 +124,7 @@ def test_an_argument_that_there_is_not_is_answered_with_those_that_there_are() -
 def test_a_field_of_another_shape_is_answered_with_the_shapes() -> None:
     """`content` of a `delete_line` was called unknown, and then offered."""
     operation = {"op": "delete_line", "hash": "abcdef", "content": "x"}
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Refusal) as caught:
         decode(TOOLS["edit"], msgspec.msgpack.encode({"path": "a", "operations": [operation]}))
     message = caught.value.message
     assert message.startswith("edit: Object contains unknown field `content` - at `$.operations[0]`. One of: {op: ")
@@ -175,18 +175,18 @@ def test_null_is_a_field_that_is_left_out_in_operations_and_edits_too() -> None:
     ],
 )
 def test_null_does_not_stand_for_what_a_call_needs_or_does_not_have(args: dict[str, Any], named: str) -> None:
-    with pytest.raises(Refused, match=named):
+    with pytest.raises(Refusal, match=named):
         decode(TOOLS["edit_replace"], msgspec.msgpack.encode(args))
 
 
 def test_null_is_no_state_of_a_file_that_a_patch_is_about() -> None:
     args = {"patch": "x", "expectedSha256ByPath": {"a": None}, "dry_run": None}
-    with pytest.raises(Refused, match="expectedSha256ByPath"):
+    with pytest.raises(Refusal, match="expectedSha256ByPath"):
         decode(TOOLS["apply_patch"], msgspec.msgpack.encode(args))
 
 
 def test_a_wrong_word_without_an_end_is_compared_with_nothing() -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Refusal) as caught:
         decode(TOOLS["claim"], msgspec.msgpack.encode({"path": "a", "kind": "e" * 1_000_000}))
     assert caught.value.message.endswith("eee…' - at `$.kind`. It is one of exclusive, intent, shared.")
     assert len(caught.value.message) < 200

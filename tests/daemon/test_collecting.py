@@ -13,23 +13,23 @@ from msgspec import msgpack
 from quire_daemon.clock import SystemClock
 from quire_daemon.commit.disk_reserve import Reserve
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.config.live import InForce
+from quire_daemon.config.live import LiveSettings
 from quire_daemon.config.settings import Retention, Settings
-from quire_daemon.maintenance.gc.collector import Asked, Collecting, due, usage, warnings
+from quire_daemon.maintenance.gc.collector import CollectionOrder, Collector, due, usage, warnings
 from quire_daemon.maintenance.gc.drop import ALONE_S
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.workers.pool import Failed, Job, brought, ended
 from quire_journal.journal import Journal
 from quire_journal.model.events import FileWritten, WriterIntroduced, WritesSettled
 from quire_journal.model.ids import WriterId, blob_id
-from quire_journal.model.records import Damaged
-from quire_journal.model.refusals import Refused
+from quire_journal.model.records import JournalDamaged
+from quire_journal.model.refusals import Refusal
 from quire_journal.storage.blobs import codec
 from quire_journal.storage.blobs import row as blob_row
-from quire_journal.storage.blobs.row import Stored
+from quire_journal.storage.blobs.row import BlobRow
 from quire_journal.storage.compaction import Tee
 from quire_journal.storage.memory import MemoryStore
-from quire_journal.storage.port import Elsewhere, StoreFailed, u64
+from quire_journal.storage.port import Elsewhere, StoreFailure, u64
 
 MIB = 1 << 20
 RETENTION = Retention(workspace_bytes=100 * MIB, store_bytes=0)
@@ -99,7 +99,7 @@ class Full:
     stopping = False
 
     def __init__(self, store: MemoryStore | None = None) -> None:
-        self.in_force = InForce(Settings())
+        self.in_force = LiveSettings(Settings())
         self.recorder = Recorder(Journal.open(store or MemoryStore(), 1), self.clock)
         self.jobs: list[str] = []
         self.steps: list[str] = []
@@ -119,18 +119,18 @@ class Full:
 
     def settle(self) -> None:
         if self.full:
-            raise StoreFailed("the disk is full", disk_full=True)
+            raise StoreFailure("the disk is full", disk_full=True)
 
 
 def test_a_collection_that_cannot_begin_does_not_keep_others_from_it(tmp_path: Path) -> None:
     """Who makes room by hand, and asks again, was told that a collection was going on until the daemon ended."""
     host = Full()
-    collecting = Collecting(host, tmp_path)
-    with pytest.raises(StoreFailed):
-        collecting.begin(Asked(), lambda body: None)
+    collecting = Collector(host, tmp_path)
+    with pytest.raises(StoreFailure):
+        collecting.begin(CollectionOrder(), lambda body: None)
     assert not collecting.going_on
     host.full = False
-    collecting.begin(Asked(), lambda body: None)
+    collecting.begin(CollectionOrder(), lambda body: None)
     assert collecting.going_on
     assert host.jobs == ["gc"]
 
@@ -140,14 +140,14 @@ def test_nothing_is_collected_while_a_purge_looks_that_would_be_refused_for_it_i
     host.full = False
     host.in_force.now = Settings(retention=Retention(workspace_bytes=1, store_bytes=0, automatic="over_quota"))
     host.progress["purge"] = {}
-    collecting = Collecting(host, tmp_path)
+    collecting = Collector(host, tmp_path)
     collecting.tidy()
     assert collecting.usage["workspace"]["bytes"] > 0
-    with pytest.raises(Refused, match="purge"):
-        collecting.begin(Asked(), lambda body: None)
+    with pytest.raises(Refusal, match="purge"):
+        collecting.begin(CollectionOrder(), lambda body: None)
     assert host.jobs == []
     host.progress.clear()
-    collecting.begin(Asked(), lambda body: None)
+    collecting.begin(CollectionOrder(), lambda body: None)
     assert host.jobs == ["gc"]
 
 
@@ -169,10 +169,10 @@ class Served(Full):
     def __init__(self, state_dir: Path, store: MemoryStore | None = None) -> None:
         super().__init__(store)
         keeping = Retention(keep_last=1, keep_within="", daily=0, thin_outside="", grace="0")
-        self.in_force = InForce(Settings(retention=keeping))
+        self.in_force = LiveSettings(Settings(retention=keeping))
         self.clock = Standing()
         self.work: list[tuple[Job, Failed]] = []
-        self.collecting = Collecting(self, state_dir)
+        self.collecting = Collector(self, state_dir)
         self.recorder.note(WriterIntroduced(1, uid=1000, agent="ann"), WriterId(1))
         for number in range(6):
             data = b"%d" % number
@@ -198,10 +198,10 @@ class Served(Full):
 def test_drops_wait_for_a_pause_of_others_and_not_at_all_where_there_is_one(tmp_path: Path) -> None:
     daemon, told = Served(tmp_path), []
     daemon.clock.now_s += ALONE_S  # since the last edit
-    daemon.collecting.begin(Asked(dry_run=True), told.append)
+    daemon.collecting.begin(CollectionOrder(dry_run=True), told.append)
     while daemon.collecting.going_on:
         daemon.turn()
-    daemon.collecting.begin(Asked(), told.append)
+    daemon.collecting.begin(CollectionOrder(), told.append)
     for _ in range(6):  # mark, note, drop, look for more, end
         daemon.turn()
     assert [body.get("dropped") for body in told] == [None, {"blobs": 5}], "others have not written for a while"
@@ -211,7 +211,7 @@ def test_drops_wait_for_a_pause_of_others_and_not_at_all_where_there_is_one(tmp_
         daemon.recorder.note_blob(data, "b")
         daemon.recorder.note(WritesSettled(daemon.recorder.next_seq - 1))
     daemon.settle()
-    daemon.collecting.begin(Asked(), told.append)
+    daemon.collecting.begin(CollectionOrder(), told.append)
     for _ in range(6):
         daemon.turn()
     assert daemon.collecting.going_on, "somebody has just written"
@@ -238,11 +238,11 @@ def test_a_collection_that_meets_damage_has_it_followed_up_like_any_other(
     daemon, told = Served(tmp_path), list[dict[str, Any]]()
     with daemon.recorder.journal.store.writing() as w:
         w.put(table, u64(key), row)
-    daemon.collecting.begin(Asked(), told.append)
+    daemon.collecting.begin(CollectionOrder(), told.append)
     while not told:
         daemon.turn()
     assert told[0]["error"] == "journal_damaged"
-    assert [type(error) for error in daemon.faults] == [Damaged]
+    assert [type(error) for error in daemon.faults] == [JournalDamaged]
 
 
 @pytest.mark.parametrize(("for_good", "followed_up"), [(True, 1), (False, 0)])
@@ -252,8 +252,8 @@ def test_a_commit_of_a_collection_that_fails_for_good_is_followed_up_like_any_ot
     """The journal was read-only, and mistrusted, only from the next commit on."""
     store = Failing()
     daemon, told = Served(tmp_path, store), list[dict[str, Any]]()
-    daemon.collecting.begin(Asked(), told.append)
-    store.fails = StoreFailed("could not sync", for_good=for_good)
+    daemon.collecting.begin(CollectionOrder(), told.append)
+    store.fails = StoreFailure("could not sync", for_good=for_good)
     while not told:
         daemon.turn()
     assert told[0]["error"] == "journal_damaged"
@@ -263,7 +263,7 @@ def test_a_commit_of_a_collection_that_fails_for_good_is_followed_up_like_any_ot
 class Failing(MemoryStore):
     """A store whose commits fail from some time on."""
 
-    fails: StoreFailed | None = None
+    fails: StoreFailure | None = None
 
     def __init__(self) -> None:
         super().__init__(self._fail)
@@ -276,12 +276,12 @@ class Failing(MemoryStore):
 def test_damage_that_drops_meet_while_they_ride_ends_the_collection_and_no_edit(tmp_path: Path) -> None:
     """Each fourth commit failed, and then every one, as long as nobody rested: of edits that stood on the disk."""
     daemon, told = Served(tmp_path), list[dict[str, Any]]()
-    daemon.collecting.begin(Asked(), told.append)
+    daemon.collecting.begin(CollectionOrder(), told.append)
     for _ in range(3):  # mark, note, look what is to go
         daemon.turn()
     with daemon.recorder.journal.store.writing() as w:
         w.delete("blobs", u64(3))
-        w.put("blobs", u64(7), blob_row.row(7, Stored(3, 1, 1, codec.SPLICED, msgpack.encode([1, 0, b""]))))
+        w.put("blobs", u64(7), blob_row.row(7, BlobRow(3, 1, 1, codec.SPLICED, msgpack.encode([1, 0, b""]))))
     for number in range(8):
         daemon.recorder.note(FileWritten("b", blob_id(b"%d" % number), 1, 0o644), WriterId(1))
         daemon.settle()
@@ -289,7 +289,7 @@ def test_damage_that_drops_meet_while_they_ride_ends_the_collection_and_no_edit(
         daemon.turn()
     assert told[0]["error"] == "journal_damaged"
     assert "blob 3" in told[0]["message"]
-    assert [type(error) for error in daemon.faults] == [Damaged]
+    assert [type(error) for error in daemon.faults] == [JournalDamaged]
 
 
 class Hurried(MemoryStore):
@@ -309,7 +309,7 @@ class Hurried(MemoryStore):
 
 def test_a_compaction_that_others_outran_is_to_be_asked_for_again_and_is_no_damage(tmp_path: Path) -> None:
     daemon, told = Served(tmp_path, Hurried()), list[dict[str, Any]]()
-    daemon.collecting.begin(Asked(compact=True), told.append)
+    daemon.collecting.begin(CollectionOrder(compact=True), told.append)
     while not told:
         daemon.turn()
     assert (told[0]["error"], told[0]["suggested_action"]) == ("busy", "retry")
@@ -322,7 +322,7 @@ def test_all_that_a_collection_waits_for_goes_by_the_clock_that_it_is_given(tmp_
     keeping = Retention(keep_last=1, keep_within="", daily=0, thin_outside="", grace="10m")
     daemon.in_force.now = Settings(retention=keeping)
     began_s = daemon.clock.now_s
-    daemon.collecting.begin(Asked(compact=True), told.append)
+    daemon.collecting.begin(CollectionOrder(compact=True), told.append)
     while not told:
         daemon.turn()
     assert told[0]["dropped"] == {"blobs": 5}
@@ -334,10 +334,10 @@ def test_a_collection_whose_drops_are_done_is_not_called_unfinished_where_only_t
 ) -> None:
     """`doctor` said that something needs a look until the next collection, though nothing was left to drop."""
     daemon, told = Served(tmp_path), list[dict[str, Any]]()
-    daemon.collecting.begin(Asked(compact=True), told.append)
+    daemon.collecting.begin(CollectionOrder(compact=True), told.append)
     while not any(event == "gc_begun" for event in daemon.steps):
         daemon.turn()
-    assert "did not come to its end" in Collecting(daemon, tmp_path).unfinished()
+    assert "did not come to its end" in Collector(daemon, tmp_path).unfinished()
     daemon.recorder.journal.store.compacting()  # a purge's
     while not told:
         daemon.turn()

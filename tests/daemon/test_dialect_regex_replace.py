@@ -11,7 +11,7 @@ from quire_daemon.config.settings import Limits, Settings, load
 from quire_daemon.dialects.base import Sight
 from quire_daemon.dialects.regex_replace import RegexParams, planning
 from quire_daemon.tools.edit.regex_replace import REGEX_TOOL
-from quire_daemon.workers.regex.job import Answer, Failed, NeedsSearch, Search, TimedOut
+from quire_daemon.workers.regex.job import Answer, NeedsSearch, Search, SearchFailure, TimedOut
 from quire_journal.model.events import EditRefused
 from quire_journal.text.text import Text
 
@@ -186,7 +186,7 @@ def test_what_a_lossy_read_shows_never_matches() -> None:
     ("answer", "code", "fields"),
     [
         (TimedOut(2000), "regex_timeout", {"limit_ms": 2000, "suggested_action": "simplify_pattern"}),
-        (Failed("out of luck"), "regex_failed", {"suggested_action": "simplify_pattern"}),
+        (SearchFailure("out of luck"), "regex_failed", {"suggested_action": "simplify_pattern"}),
     ],
 )
 def test_a_search_that_came_to_no_end_is_refused_and_journaled(

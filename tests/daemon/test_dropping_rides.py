@@ -8,8 +8,8 @@ import pytest
 
 from quire_daemon.clock import SystemClock
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.maintenance.gc.drop import ALONE_S, LARGE, QUIET_S, Dropping, Portion
-from quire_daemon.maintenance.gc.mark import Chunk, Marks, Needed
+from quire_daemon.maintenance.gc.drop import ALONE_S, LARGE, QUIET_S, DropQueue, Portion
+from quire_daemon.maintenance.gc.mark import Chunk, Marks, NewerNeeds
 from quire_journal.integrity.checker import check
 from quire_journal.journal import Journal
 from quire_journal.maintenance.retention import Policy
@@ -53,7 +53,7 @@ class Collection:
         self.batch = self.recorder.note(RetentionApplied("keep-last 1", len(listed), 0, "asked"))
         self.recorder.commit()
         self.steps: list[str] = []
-        self.dropping = Dropping(self.recorder, self.store, Needed(marks), self.batch, 0.0, self.steps.append)
+        self.dropping = DropQueue(self.recorder, self.store, NewerNeeds(marks), self.batch, 0.0, self.steps.append)
         assert self.dropping.take(
             [Chunk(tuple(listed[n : n + in_chunk]), ("a",)) for n in range(0, len(listed), in_chunk)]
         )

@@ -10,7 +10,7 @@ import pytest
 from quire_daemon.config.settings import Dialects, EditDialect, Settings
 from quire_daemon.dialects.base import Plan, Sight
 from quire_daemon.dialects.edit import EditParams, plan
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.text.line_hash import LineHashes, hash8
 from quire_journal.text.splice import apply
 from quire_journal.text.text import Text
@@ -40,7 +40,7 @@ def result(text: str, *operations: dict[str, Any], **more: Any) -> str:
 
 def refusal(text: str, *operations: dict[str, Any], **more: Any) -> dict[str, Any]:
     """The reply that refuses these operations."""
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Refusal) as caught:
         planned(text, *operations, **more)
     return caught.value.reply()
 

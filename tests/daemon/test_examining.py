@@ -13,7 +13,7 @@ import pytest
 from quire_daemon.integrity.check_client import copied, examine
 from quire_daemon.integrity.check_worker import CheckTask
 from quire_journal.journal import Journal
-from quire_journal.model.records import Damaged
+from quire_journal.model.records import JournalDamaged
 from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.storage.port import TABLES, u64
 from quire_journal.storage.stores import Durability
@@ -23,7 +23,7 @@ PARENT = """
 import fcntl, json, os, signal, sys, time
 from quire_daemon.integrity import check_worker as examiner
 from quire_daemon.integrity.check_worker import CheckTask
-from quire_daemon.integrity.check_client import Forked, examine
+from quire_daemon.integrity.check_client import ForkedWorker, examine
 
 real = examiner.run
 
@@ -39,7 +39,7 @@ def look_around(task, teller):
 lock = open(sys.argv[1] + "/lock", "w")
 for step, folder in json.loads(sys.argv[2]):
     examiner.run = {"die": die, "fail": fail, "look_around": look_around, "run": real}[step]
-    examined = examine(CheckTask(folder), begin=Forked)
+    examined = examine(CheckTask(folder), begin=ForkedWorker)
     print(json.dumps([examined.sentences, examined.end, os.getpid()]))
 """
 
@@ -161,5 +161,5 @@ def test_who_waits_no_longer_for_the_copy_of_a_compaction_ends_the_process_and_m
 def test_damage_that_the_copy_of_a_compaction_meets_is_told_as_damage(tmp_path: Path) -> None:
     (tmp_path / "db").mkdir()
     (tmp_path / "db" / "data.mdb").write_bytes(b"no database" * 1000)
-    with pytest.raises(Damaged, match="is not a database"):
+    with pytest.raises(JournalDamaged, match="is not a database"):
         copied(str(tmp_path / "db"), str(tmp_path / "copy"), lambda: None)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from quire_daemon.maintenance.export_session import IDLE_S, MOST, PAGE_BYTES, PAGE_S, Export, Exporting
+from quire_daemon.maintenance.export_session import IDLE_S, MOST, PAGE_BYTES, PAGE_S, Export, ExportSessions
 from quire_journal.export.source import Source, Stretch
 from quire_journal.storage.memory import MemoryStore
 
@@ -54,7 +54,7 @@ def test_an_export_of_nothing_is_one_empty_page() -> None:
 
 
 def test_only_its_caller_finds_an_export_and_not_after_a_long_silence() -> None:
-    exporting, one = Exporting(), export(iter([]), now_s=0.0)
+    exporting, one = ExportSessions(), export(iter([]), now_s=0.0)
     exporting.begin(one)
     assert exporting.find(one.id, b"eve", 1.0) is None
     assert exporting.find(one.id, b"ada", IDLE_S) is one
@@ -66,7 +66,7 @@ def test_only_its_caller_finds_an_export_and_not_after_a_long_silence() -> None:
 
 @pytest.mark.parametrize("busy", [False, True])
 def test_of_too_many_the_one_that_waits_longest_goes(busy: bool) -> None:
-    exporting, made = Exporting(), [export(iter([]), now_s=float(n)) for n in range(MOST + 1)]
+    exporting, made = ExportSessions(), [export(iter([]), now_s=float(n)) for n in range(MOST + 1)]
     made[0].busy = busy
     for one in made:
         exporting.begin(one)

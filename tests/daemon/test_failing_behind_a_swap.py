@@ -13,11 +13,11 @@ from daemon_turns import Daemon, incoming, read
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.startup.recovery import recover
-from quire_daemon.startup.recovery_context import Finishing
+from quire_daemon.startup.recovery_context import RecoveryContext
 from quire_daemon.workspace.workspace import Workspace
 from quire_journal.journal import Journal
 from quire_journal.storage.memory import MemoryStore
-from quire_journal.storage.port import TABLES, JournalGone, JournalUnseen, StoreFailed
+from quire_journal.storage.port import TABLES, JournalGone, JournalUnseen, StoreFailure
 
 LIMIT = 1 << 20
 PATCH = """*** Begin Patch
@@ -95,7 +95,7 @@ def started_again(at: Daemon) -> str:
         for table in TABLES:
             w.put_all(table, [*r.scan(table)])
     recorder = Recorder(Journal.open(store, at.clock.now_ns()), at.clock)
-    recover(Finishing(recorder, workspace, Log(), LIMIT))
+    recover(RecoveryContext(recorder, workspace, Log(), LIMIT))
     workspace.close()
     with recorder.history() as history:
         batch = history.op(b"op")
@@ -204,7 +204,7 @@ def test_what_was_taken_back_while_the_journal_takes_nothing_is_not_called_appli
     """Two calls of one turn: the first is taken back, which the journal cannot be told, and the second lands."""
 
     def full() -> None:
-        raise StoreFailed("the disk is full", disk_full=True)
+        raise StoreFailure("the disk is full", disk_full=True)
 
     def step(name: str) -> None:
         if name == "perform.exchanged" and daemon.store.fault is None:
@@ -228,13 +228,15 @@ def test_what_was_taken_back_while_the_journal_takes_nothing_is_not_called_appli
         (JournalGone("the journal was removed"), "not_applied"),
         (JournalGone("the journal was removed", unsure=True), "unknown"),
         (JournalUnseen("the journal could not be looked at after a commit"), "unknown"),
-        (StoreFailed("could not begin to write"), "not_applied"),
-        (StoreFailed("could not sync", for_good=True), "unknown"),
-        (StoreFailed("the disk is full, and the next start may make it", disk_full=True, for_good=True), "unknown"),
-        (StoreFailed("nothing is written since a commit failed", for_good=True, unsure=False), "not_applied"),
+        (StoreFailure("could not begin to write"), "not_applied"),
+        (StoreFailure("could not sync", for_good=True), "unknown"),
+        (StoreFailure("the disk is full, and the next start may make it", disk_full=True, for_good=True), "unknown"),
+        (StoreFailure("nothing is written since a commit failed", for_good=True, unsure=False), "not_applied"),
     ],
 )
-def test_only_what_a_start_can_never_find_is_told_as_not_made(error: StoreFailed, outcome: str, daemon: Daemon) -> None:
+def test_only_what_a_start_can_never_find_is_told_as_not_made(
+    error: StoreFailure, outcome: str, daemon: Daemon
+) -> None:
     """Whatever failed behind a commit that was made counted as a journal that is gone."""
 
     def fails() -> None:

@@ -6,11 +6,11 @@ import math
 
 import pytest
 
-from quire_daemon.commit.flush_timer import AGAIN_S, FLUSH_S, Flushing
+from quire_daemon.commit.flush_timer import AGAIN_S, FLUSH_S, FlushTimer
 
 
 def test_what_is_noted_is_flushed_after_a_while_and_once() -> None:
-    flushing = Flushing()
+    flushing = FlushTimer()
     assert not flushing.due(True, 10.0)
     assert flushing.next_look_s(True, 10.0) == pytest.approx(10.0 + FLUSH_S)
     assert not flushing.due(True, 10.0 + FLUSH_S / 2)
@@ -22,7 +22,7 @@ def test_what_is_noted_is_flushed_after_a_while_and_once() -> None:
 
 def test_the_loop_sleeps_while_the_store_takes_nothing() -> None:
     """It span, and wrote a trace into the daemon's log with each turn, on the very disk that was full."""
-    flushing, now_s, tries = Flushing(), 10.0, 0
+    flushing, now_s, tries = FlushTimer(), 10.0, 0
     while now_s < 70.0:
         tries += flushing.due(True, now_s)
         later = flushing.next_look_s(True, now_s)
@@ -32,7 +32,7 @@ def test_the_loop_sleeps_while_the_store_takes_nothing() -> None:
 
 
 def test_nothing_is_waited_for_where_there_is_nothing_or_no_log_to_take_it() -> None:
-    flushing = Flushing()
+    flushing = FlushTimer()
     assert not flushing.due(True, 10.0)
     assert not flushing.due(False, 11.0)
     assert flushing.next_look_s(False, 11.0) == math.inf

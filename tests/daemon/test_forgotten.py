@@ -15,7 +15,7 @@ from quire_daemon.commit.recorder import Recorder
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.startup.power_loss import UNWRITTEN_NS, bring_back
 from quire_daemon.startup.recovery import recover
-from quire_daemon.startup.recovery_context import Finishing
+from quire_daemon.startup.recovery_context import RecoveryContext
 from quire_daemon.workspace.workspace import Workspace
 from quire_journal.journal import Journal
 from quire_journal.model.events import (
@@ -95,10 +95,10 @@ class Scene:
         self.clock.ns = time.time_ns() - 1_000_000_000
 
     def recover(self) -> int:
-        return recover(Finishing(self.recorder, self.workspace, Log(), LIMIT))
+        return recover(RecoveryContext(self.recorder, self.workspace, Log(), LIMIT))
 
     def bring_back(self) -> int:
-        return bring_back(Finishing(self.recorder, self.workspace, Log(), LIMIT))
+        return bring_back(RecoveryContext(self.recorder, self.workspace, Log(), LIMIT))
 
 
 @pytest.fixture

@@ -12,16 +12,16 @@ from msgspec.structs import replace
 
 from quire_daemon.clock import SystemClock
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.config.live import InForce
+from quire_daemon.config.live import LiveSettings
 from quire_daemon.config.settings import Settings
-from quire_daemon.core.reconcile import Seen
-from quire_daemon.engine.request_files import FilesNow
+from quire_daemon.core.reconcile import SeenStat
+from quire_daemon.engine.request_files import RequestFiles
 from quire_daemon.watch.ignore import Ignore
-from quire_daemon.watch.observe import Gather
+from quire_daemon.watch.observe import Observer
 from quire_daemon.workspace.workspace import Image, Workspace
 from quire_journal.journal import Journal
 from quire_journal.model.ids import blob_id, journal_path, percent_escaped
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import u64
 
@@ -31,15 +31,15 @@ LINES = "".join(f"line {n}\n" for n in range(100))
 
 def test_a_file_stands_as_long_as_its_signature_is_the_one_that_was_seen_last(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
-    gather = Gather(
-        workspace, Recorder(Journal.open(MemoryStore(), 1), SystemClock()), Ignore(tmp_path), InForce(Settings())
+    gather = Observer(
+        workspace, Recorder(Journal.open(MemoryStore(), 1), SystemClock()), Ignore(tmp_path), LiveSettings(Settings())
     )
     file = tmp_path / "f"
     file.write_bytes(b"ours")
     assert not gather.stands("f")  # nobody has seen it
     s = workspace.look("f").signature
     assert s is not None
-    gather.recorder.seen.tell({"f": Seen(s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode, b"blob", 1)})
+    gather.recorder.seen.tell({"f": SeenStat(s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode, b"blob", 1)})
     assert gather.stands("f")
     other = tmp_path / "other"
     other.write_bytes(b"ours")
@@ -52,16 +52,18 @@ def test_a_file_stands_as_long_as_its_signature_is_the_one_that_was_seen_last(tm
 
 
 @pytest.fixture
-def gather(tmp_path: Path) -> Iterator[Gather]:
+def gather(tmp_path: Path) -> Iterator[Observer]:
     clock, settings, workspace = SystemClock(), Settings(), Workspace(tmp_path)
     ignore = Ignore(tmp_path, settings.capture.ignore, settings.capture.secret_globs)
-    yield Gather(workspace, Recorder(Journal.open(MemoryStore(), time.time_ns()), clock), ignore, InForce(settings))
+    yield Observer(
+        workspace, Recorder(Journal.open(MemoryStore(), time.time_ns()), clock), ignore, LiveSettings(settings)
+    )
     workspace.close()
 
 
 @pytest.fixture
-def files(gather: Gather) -> FilesNow:
-    return FilesNow(gather)
+def files(gather: Observer) -> RequestFiles:
+    return RequestFiles(gather)
 
 
 def test_a_file_that_is_read_again_is_the_text_that_is_at_hand(tmp_path: Path) -> None:
@@ -70,7 +72,7 @@ def test_a_file_that_is_read_again_is_the_text_that_is_at_hand(tmp_path: Path) -
     workspace = Workspace(tmp_path, protection=replace(probed.protection, stamps=False))
     probed.close()
     recorder = Recorder(Journal.open(MemoryStore(), 1), SystemClock())
-    files = FilesNow(Gather(workspace, recorder, Ignore(tmp_path), InForce(Settings())))
+    files = RequestFiles(Observer(workspace, recorder, Ignore(tmp_path), LiveSettings(Settings())))
     (tmp_path / "a.py").write_text(LINES)
     first = files.file("a.py", writing=True).text
     assert first is not None
@@ -99,31 +101,34 @@ def test_what_stands_is_read_and_only_what_is_changed_that_moment_unpacked(
 ) -> None:
     """To unpack a version takes going over those before it; here that cannot be done at all."""
     (tmp_path / "f").write_text(LINES)
-    store, workspace, settings = MemoryStore(), Raced(tmp_path), InForce(Settings())
+    store, workspace, settings = MemoryStore(), Raced(tmp_path), LiveSettings(Settings())
     gathers = [
-        Gather(workspace, Recorder(Journal.open(store, 1), SystemClock()), Ignore(tmp_path), settings) for _ in range(2)
+        Observer(workspace, Recorder(Journal.open(store, 1), SystemClock()), Ignore(tmp_path), settings)
+        for _ in range(2)
     ]
-    FilesNow(gathers[0]).file("f", writing=True)
+    RequestFiles(gathers[0]).file("f", writing=True)
     if damaged:
         with store.writing() as w:
             w.put("blobs", u64(1), b"nonsense")
     seen, signature = gathers[1].recorder.seen, workspace.look("f").signature
     assert signature is not None
-    seen.tell({"f": Seen.of(signature, blob_id(LINES.encode()), 1)})
+    seen.tell({"f": SeenStat.of(signature, blob_id(LINES.encode()), 1)})
     workspace.saves = saves
-    text = FilesNow(gathers[1]).file("f", writing=True).text
+    text = RequestFiles(gathers[1]).file("f", writing=True).text
     assert text is not None
     assert text.data == LINES.encode()
     workspace.close()
 
 
-def test_the_journals_own_form_of_a_name_that_is_not_utf_8_means_that_file_though_it_is_gone(files: FilesNow) -> None:
+def test_the_journals_own_form_of_a_name_that_is_not_utf_8_means_that_file_though_it_is_gone(
+    files: RequestFiles,
+) -> None:
     name = journal_path("d/\udcff x")
     assert files.file(name, writing=True).path == name
     assert files.file("d/%FF%20x", writing=True).path == name
 
 
-def test_a_name_that_looks_percent_escaped_means_the_file_that_was_really_called_so(files: FilesNow) -> None:
+def test_a_name_that_looks_percent_escaped_means_the_file_that_was_really_called_so(files: RequestFiles) -> None:
     file = files.gather.workspace.root / "%FF"
     file.write_bytes(b"x\n")
     assert files.file("%FF", writing=True).path == "%FF"
@@ -131,7 +136,7 @@ def test_a_name_that_looks_percent_escaped_means_the_file_that_was_really_called
     assert files.file("%FF", writing=True).path == "%FF"
 
 
-def test_an_absolute_path_of_the_workspace_is_asked_about_as_the_journal_knows_it(files: FilesNow) -> None:
+def test_an_absolute_path_of_the_workspace_is_asked_about_as_the_journal_knows_it(files: RequestFiles) -> None:
     root = str(files.gather.workspace.root)
     for given, asked in [
         ("a/b", "a/b"),
@@ -144,18 +149,18 @@ def test_an_absolute_path_of_the_workspace_is_asked_about_as_the_journal_knows_i
     ]:
         assert files.asked(given) == asked
     for given, code in [(f"{root}x/a", "outside_workspace"), ("/", "outside_workspace"), ("/a\0*", "schema_invalid")]:
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(Refusal) as refused:
             files.asked(given)
         assert refused.value.code == code
 
 
-def saved(files: FilesNow, text: str) -> str:
+def saved(files: RequestFiles, text: str) -> str:
     """Another program saves; why the journal does not hold what it saved, "" when it does."""
     (files.gather.workspace.root / "a.py").write_text(text)
     return files.file("a.py", writing=False).uncaptured
 
 
-def test_a_secret_is_found_in_the_first_version_and_in_what_a_later_one_changes(files: FilesNow) -> None:
+def test_a_secret_is_found_in_the_first_version_and_in_what_a_later_one_changes(files: RequestFiles) -> None:
     assert saved(files, LINES + TOKEN) == "holds_secret"
     assert saved(files, LINES) == ""
     assert saved(files, f"begin\n{LINES}") == ""
@@ -169,7 +174,7 @@ def test_a_secret_is_found_in_the_first_version_and_in_what_a_later_one_changes(
 
 @pytest.mark.parametrize("path", ["f", "d/f"])
 def test_what_is_gone_went_no_later_than_its_folder_changed_however_late_that_is_told(
-    gather: Gather, path: str
+    gather: Observer, path: str
 ) -> None:
     """On a busy machine the checkout that took a file away had ended long before, and was not named."""
     asked: list[tuple[int, bool]] = []
@@ -188,7 +193,7 @@ def test_what_is_gone_went_no_later_than_its_folder_changed_however_late_that_is
     assert asked == [(went_ns, False), (went_ns - hour_ns, False)]
 
 
-def test_a_name_in_a_folder_called_percent_leads_back_as_it_is_shown(files: FilesNow) -> None:
+def test_a_name_in_a_folder_called_percent_leads_back_as_it_is_shown(files: RequestFiles) -> None:
     """It is escaped as those are that are not UTF-8, whose mark begins as it does."""
     folder = files.gather.workspace.root / "%"
     folder.mkdir()

@@ -15,7 +15,7 @@ from quire_daemon.watch.git.head import EXPECTED_NS, GitHead, git_folder
 from quire_journal.journal import Journal
 from quire_journal.model.events import GitRan, WriterIntroduced
 from quire_journal.model.ids import WriterId
-from quire_journal.model.records import Damaged
+from quire_journal.model.records import JournalDamaged
 from quire_journal.storage.memory import MemoryStore
 
 A, B = "a" * 40, "b" * 40
@@ -118,11 +118,11 @@ def test_each_command_is_recorded_once_though_one_of_them_cannot_be(tmp_path: Pa
 
     def writer(who: WriterIntroduced) -> WriterId:
         if who.pid == 8:
-            raise Damaged("a row cannot be read")
+            raise JournalDamaged("a row cannot be read")
         return known(who)
 
     scene.recorder.writer = writer  # type: ignore[method-assign]
-    with pytest.raises(Damaged):
+    with pytest.raises(JournalDamaged):
         scene.git.look()
     scene.git.look()
     pids = {event.id: event.pid for _, event in scene.records() if isinstance(event, WriterIntroduced)}

@@ -20,7 +20,7 @@ from quire_journal.model.events import (
     FileWritten,
     ReadServed,
 )
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.text.line_hash import hash8
 
 FIVE = "one 1\ntwo 2\nthree 3\nfour 4\nfive 5\n"
@@ -520,7 +520,7 @@ def _append(params: EditParams, sight: Sight, settings: Settings) -> Plan:
     from quire_journal.text.splice import Splice
 
     if not len(sight.text):
-        raise Refused("not_found", "nothing there")
+        raise Refusal("not_found", "nothing there")
     return Plan((Splice(len(sight.text), len(sight.text), (b"end",)),), 1)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memory_daemon import MemoryDaemon
-from quire_daemon.config.settings import Capture, Settings
+from quire_daemon.config.settings import CaptureSettings, Settings
 from quire_journal.model.events import FileDeleted, FileMoved
 
 FIVE = "one 1\ntwo 2\nthree 3\nfour 4\nfive 5\n"
@@ -127,7 +127,7 @@ class TestBoth:
 
 def test_bytes_that_were_never_captured_are_removed_only_when_asked() -> None:
     daemon = MemoryDaemon({"f.txt": FIVE})
-    daemon.settings = Settings(capture=Capture(max_bytes=10))
+    daemon.settings = Settings(capture=CaptureSettings(max_bytes=10))
     assert daemon.ask("delete_file", {"path": "f.txt"})["error"] == "uncaptured"
     reply = daemon.ask("delete_file", {"path": "f.txt", "allow_uncaptured": True})
     assert reply["ok"]

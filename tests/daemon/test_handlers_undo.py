@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from undoings import START, built_on, daemon_with, only_file
 
 from memory_daemon import BEGAN_NS, MemoryDaemon, lines
-from quire_daemon.config.settings import Capture, Settings
+from quire_daemon.config.settings import CaptureSettings, Settings
 from quire_daemon.tools.undo.tool import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
-from quire_journal.journal import Entry
+from quire_journal.journal import NewRecord
 from quire_journal.model.events import BytesGone, CaptureFailed, CheckpointNamed, EditRefused
 from quire_journal.model.ids import BatchId, WriterId, blob_id
 
@@ -386,7 +386,7 @@ def test_bytes_that_were_never_captured_cannot_come_back_and_that_is_said() -> N
 def test_an_undo_does_not_overwrite_bytes_that_are_not_in_the_journal() -> None:
     daemon = daemon_with()
     daemon.write("f.txt", START.replace(b"two", b"TWO"), daemon.ann)
-    daemon.settings = Settings(capture=Capture(max_bytes=10))
+    daemon.settings = Settings(capture=CaptureSettings(max_bytes=10))
     daemon.save("f.txt", b"x" * 11)
     assert daemon.call(UNDO_TOOL, daemon.ann)["error"] == "uncaptured"
     assert daemon.call(RESTORE_TOOL, daemon.ann, path="f.txt", at="v3")["error"] == "uncaptured"
@@ -398,7 +398,7 @@ def test_a_restore_or_an_undo_to_dropped_bytes_names_the_file_what_became_of_the
     then = daemon.journal.head
     daemon.write_all({"f.txt": lines("new"), "g.txt": lines("new")}, daemon.ann)
     old = blob_id(START)
-    gone = Entry(BytesGone((old,), "dropped", ("f.txt",)), WriterId(0), BEGAN_NS, BatchId(daemon.journal.head + 1))
+    gone = NewRecord(BytesGone((old,), "dropped", ("f.txt",)), WriterId(0), BEGAN_NS, BatchId(daemon.journal.head + 1))
     daemon.journal.append([gone], dropped=[old])
 
     refused = daemon.call(RESTORE_TOOL, daemon.ann, path="f.txt", at=f"seq:{then}")

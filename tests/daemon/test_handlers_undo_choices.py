@@ -15,7 +15,7 @@ from quire_daemon.tools.bursts import BURST_TOOL
 from quire_daemon.tools.history.show import DIFF_TOOL
 from quire_daemon.tools.undo.select import MAX_BATCHES
 from quire_daemon.tools.undo.tool import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
-from quire_journal.journal import Entry
+from quire_journal.journal import NewRecord
 from quire_journal.model.events import (
     BatchUndone,
     CheckpointNamed,
@@ -150,7 +150,7 @@ def test_more_batches_than_one_call_takes_are_refused_and_never_cut_silently() -
     head = daemon.journal.head
     events = [FileWritten(f"f{n}", blob_id(b"x"), 1, 0o644) for n in range(MAX_BATCHES + 1)]
     daemon.journal.append(
-        [Entry(event, daemon.ann.writer, BEGAN_NS, BatchId(head + n)) for n, event in enumerate(events, 1)],
+        [NewRecord(event, daemon.ann.writer, BEGAN_NS, BatchId(head + n)) for n, event in enumerate(events, 1)],
         [(b"x", None)],
     )
     daemon.files.update({f"f{n}": b"x" for n in range(MAX_BATCHES + 1)})

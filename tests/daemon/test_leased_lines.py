@@ -22,7 +22,7 @@ from quire_daemon.tools.leases.tool import (
     wanted_lease,
 )
 from quire_journal.history.history import History
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.text.line_diff import diff
 from quire_journal.text.splice import Splice, apply
 from quire_journal.text.text import Text
@@ -113,7 +113,7 @@ def test_who_comes_later_is_not_served_before_who_waits_for_the_same() -> None:
         params = ClaimParams(path="f.txt", kind="exclusive", reason="first", wait_ms=1000)
         waiting = wanted_lease(params, world(daemon, history, "ben", []))
         later = world(daemon, history, "cleo", [waiting])
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(Refusal) as refused:
             decide_claim(ClaimParams(path="f.txt", kind="shared"), later)
         assert (refused.value.code, refused.value.details["lease"]) == ("lease_held", None)
         assert refused.value.details["holder"]["agent"] == "ben"

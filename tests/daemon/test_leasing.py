@@ -11,16 +11,16 @@ from clocks import SetClock
 
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.settings import Settings
-from quire_daemon.core.call import Call, Incoming, Peer
+from quire_daemon.core.call import Call, IncomingRequest, Peer
 from quire_daemon.core.decision import FileNow, Who, World
-from quire_daemon.engine.lease_queue import Leasing
+from quire_daemon.engine.lease_queue import LeaseQueue
 from quire_daemon.server.connections import LOOK_S
 from quire_daemon.tools.leases.rules import under_leases
 from quire_daemon.tools.table import TOOLS
 from quire_journal.journal import Journal
 from quire_journal.model.events import LeaseExpired, LeaseReleased, WriterIntroduced
 from quire_journal.model.messages import Request
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.views.writers import caller_key
 
@@ -43,7 +43,7 @@ class Scene:
     def __init__(self) -> None:
         self.clock, self.lines = SetClock(), Lines()
         self.recorder = Recorder(Journal.open(MemoryStore(), self.clock.ns), self.clock)
-        self.leasing = Leasing(self.lines, self.recorder, self.clock)
+        self.leasing = LeaseQueue(self.lines, self.recorder, self.clock)
         self._calls: list[Call] = []  # the loop keeps a call that waits, too
 
     def call(self, tool: str, by: str, **args: Any) -> Call:
@@ -51,7 +51,7 @@ class Scene:
         key = caller_key(1000, by, "s1")
         writer = self.recorder.writer(WriterIntroduced(0, 1000, 1, 1, by, "s1"))
         params = msgspec.convert(args, TOOLS[tool].params)
-        incoming = Incoming(by.encode(), Peer(1000, 1), Request(1, tool))
+        incoming = IncomingRequest(by.encode(), Peer(1000, 1), Request(1, tool))
         self._calls.append(Call(incoming, TOOLS[tool], params, Who(writer, key, by, "s1"), b"", "", 0.0, 0))
         return self._calls[-1]
 
@@ -69,7 +69,7 @@ class Scene:
             world = World(now, call.who, Settings(), files, history, number, 0, queue=queue)
             try:
                 decision = under_leases(call.tool, call.params, world)
-            except Refused as refused:
+            except Refusal as refused:
                 later = self.leasing.wait(call, refused, world)
                 if later is not None:
                     return later
@@ -170,7 +170,7 @@ def test_whoever_has_gone_is_granted_nothing_and_holds_nobody_up() -> None:
     assert scene.waits(next_)
     scene.lines.gone.add(b"ben")
     assert scene.reply(scene.call("release", "ann", all=True))["ok"]
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(Refusal) as refused:
         scene.decide(gone)
     assert refused.value.code == "expired"
     scene.leasing.answered(gone)
@@ -220,7 +220,7 @@ def test_a_new_run_of_the_daemon_has_none_of_the_old_connections() -> None:
     scene = Scene()
     scene.reply(scene.claim("ann", bind="connection"))
     kept = scene.reply(scene.call("claim", "ann", path="f.txt"))["lease"]
-    again = Leasing(scene.lines, scene.recorder, scene.clock)
+    again = LeaseQueue(scene.lines, scene.recorder, scene.clock)
     again.open()
     scene.recorder.commit()
     assert [one["lease"] for one in scene.reply(scene.call("claims", "ben"))["leases"]] == [kept]

@@ -11,18 +11,18 @@ import msgspec
 import pytest
 
 from checkout import put
-from quire_daemon.commit.inflight import Going
+from quire_daemon.commit.inflight import InFlightWrite
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.config.live import InForce
+from quire_daemon.config.live import LiveSettings
 from quire_daemon.config.settings import Settings
-from quire_daemon.core.call import Call, Incoming, Looks, NotYet, Peer
-from quire_daemon.core.decision import Decision, Implied, Who
-from quire_daemon.engine.gather import MANY, RETRY_S, SLICE_S, Looking
-from quire_daemon.engine.long_decisions import Thinker
-from quire_daemon.engine.request_files import FilesNow
+from quire_daemon.core.call import Call, IncomingRequest, LookProgress, Peer, RetryLater
+from quire_daemon.core.decision import Decision, ImpliedFiles, Who
+from quire_daemon.engine.gather import MANY, RETRY_S, SLICE_S, Gatherer
+from quire_daemon.engine.long_decisions import LongDecisions
+from quire_daemon.engine.request_files import RequestFiles
 from quire_daemon.tools.table import TOOLS
 from quire_daemon.watch.ignore import Ignore
-from quire_daemon.watch.observe import Gather
+from quire_daemon.watch.observe import Observer
 from quire_daemon.workspace.workspace import Workspace
 from quire_journal.history.history import History
 from quire_journal.journal import Journal
@@ -81,9 +81,9 @@ class Scene:
     def __init__(self, root: Path, workspace: Workspace) -> None:
         self.root, self.clock = root, Ticking()
         self.recorder = Recorder(Journal.open(MemoryStore(), self.clock.now_ns()), self.clock)
-        self.gather = Gather(workspace, self.recorder, Ignore(root), InForce(Settings()))
-        self.thinker = Thinker(self.recorder, lambda: 0.0)
-        self.looking = Looking(FilesNow(self.gather), self.thinker)
+        self.gather = Observer(workspace, self.recorder, Ignore(root), LiveSettings(Settings()))
+        self.thinker = LongDecisions(self.recorder, lambda: 0.0)
+        self.looking = Gatherer(RequestFiles(self.gather), self.thinker)
         self.ann = self.recorder.writer(WriterIntroduced(0, 1000, 1, 1, "ann", "s1"))
         self.recorder.introduce(self.ann)
         self.ben = self.recorder.writer(WriterIntroduced(0, 1000, 1, 1, "ben", "s2"))
@@ -108,41 +108,41 @@ class Scene:
         self.recorder.note(event, by)
         self.recorder.commit()
 
-    def implied(self, **args: Any) -> Implied:
+    def implied(self, **args: Any) -> ImpliedFiles:
         """What an undo implies as the journal is now."""
         call, implies = self.call("undo", **args), TOOLS["undo"].implies
         assert implies is not None
         with self.recorder.history() as history:
             return implies(call.params, history, call.who)
 
-    def still(self, implied: Implied) -> Implied | None:
+    def still(self, implied: ImpliedFiles) -> ImpliedFiles | None:
         assert implied.still is not None
         with self.recorder.history() as history:
             return implied.still(history, self.recorder.journal.head, False)
 
     def call(self, tool: str, **args: Any) -> Call:
         params = msgspec.convert(args, TOOLS[tool].params)
-        incoming = Incoming(b"ann", Peer(1000, 1), Request(1, tool))
+        incoming = IncomingRequest(b"ann", Peer(1000, 1), Request(1, tool))
         who = Who(WriterId(self.ann), caller_key(1000, "ann", "s1"), "ann", "s1")
         return Call(incoming, TOOLS[tool], params, who, b"", "", 0.0, 0)
 
     def undo(self) -> Call:
         return self.call("undo", last=len(FILES))
 
-    def turns(self, call: Call) -> Iterator[Looks | float]:
+    def turns(self, call: Call) -> Iterator[LookProgress | float]:
         """What each turn comes to: when to come again, or everything."""
         while True:
             self.thinker.begin_turn()
             try:
                 yield self.looking.looks(call)
                 return
-            except NotYet as later:
+            except RetryLater as later:
                 yield later.at_s
 
-    def all(self, call: Call) -> Looks:
+    def all(self, call: Call) -> LookProgress:
         """What it comes to in the end."""
         *_, last = self.turns(call)
-        assert isinstance(last, Looks)
+        assert isinstance(last, LookProgress)
         return last
 
 
@@ -173,7 +173,7 @@ def test_what_a_call_implies_is_looked_at_in_slices(scene: Scene) -> None:
     turns = list(scene.turns(call))
     assert len(turns) > 3
     seen = turns[-1]
-    assert isinstance(seen, Looks)
+    assert isinstance(seen, LookProgress)
     assert list(seen.files) == FILES
     assert all(file.version is not None and file.text is not None for file in seen.files.values())
     assert call.looks is None  # a race that is lost later begins anew
@@ -183,8 +183,8 @@ def test_a_turn_that_has_looked_for_long_leaves_the_decision_to_the_next(scene: 
     call = scene.undo()
     scene.clock.tick_s = SLICE_S / (3 * MANY)
     names = [f"new{n}" for n in range(MANY)]
-    call.looks = Looks(head=scene.recorder.journal.head, implied=Implied(names))
-    with pytest.raises(NotYet):
+    call.looks = LookProgress(head=scene.recorder.journal.head, implied=ImpliedFiles(names))
+    with pytest.raises(RetryLater):
         scene.looking.looks(call)
     assert [*call.looks.files] == names
     assert [*scene.looking.looks(call).files] == names
@@ -219,7 +219,7 @@ def test_a_change_from_outside_that_a_look_finds_is_noted_once(scene: Scene) -> 
 def test_what_is_named_is_looked_at_in_one_turn(scene: Scene) -> None:
     """However long it takes: what a reader is shown is of the moment of the answer."""
     call = scene.call("read_file", path=FILES[0])
-    assert isinstance(next(scene.turns(call)), Looks)
+    assert isinstance(next(scene.turns(call)), LookProgress)
 
 
 def test_what_is_in_a_folder_is_looked_at_for_a_tool_that_shows_it_alone(scene: Scene) -> None:
@@ -260,9 +260,9 @@ def test_a_file_that_is_held_open_does_not_lose_what_was_seen_of_the_others(scen
 def test_a_call_waits_for_another_that_writes_one_of_its_files_and_keeps_what_it_saw(scene: Scene) -> None:
     call = scene.undo()
     write = put(scene.gather.workspace, FILES[5], b"of another request\n")
-    scene.gather.under_way.decided(Going(scene.undo(), Decision({}, (), [write]), (), Seq(0)))
-    while not isinstance(call.looks, Looks) or len(call.looks.files) < 5:
-        with pytest.raises(NotYet):
+    scene.gather.under_way.decided(InFlightWrite(scene.undo(), Decision({}, (), [write]), (), Seq(0)))
+    while not isinstance(call.looks, LookProgress) or len(call.looks.files) < 5:
+        with pytest.raises(RetryLater):
             scene.looking.looks(call)
     seen = {**call.looks.files}
     scene.gather.under_way.turn_over()
@@ -277,7 +277,7 @@ WRITTEN = FileWritten("elsewhere.txt", blob_id(b"x"), 1, 0o644, 0)
 def test_what_others_do_elsewhere_meanwhile_does_not_have_all_of_it_found_out_anew(scene: Scene) -> None:
     asked = []
 
-    def implies(params: Any, history: History, who: Who) -> Implied:
+    def implies(params: Any, history: History, who: Who) -> ImpliedFiles:
         asked.append(history.head())
         found = TOOLS["undo"].implies
         assert found is not None

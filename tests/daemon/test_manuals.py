@@ -15,7 +15,7 @@ import pytest
 
 from memory_daemon import MemoryDaemon
 from quire_daemon.config.settings import Dialects, HashlineDialect, Settings
-from quire_daemon.core.arguments import Writing
+from quire_daemon.core.arguments import WriteArguments
 from quire_daemon.dialects.manuals import writing
 from quire_daemon.dialects.manuals.placeholders import filled
 from quire_daemon.dialects.table import DIALECTS
@@ -129,7 +129,7 @@ def test_the_manual_of_a_tool_that_writes_ends_with_every_argument_of_all_that_d
     assert own.startswith(f"# `{name}`: ")
     assert bool(common) == TOOLS[name].writes == (name in writing.CHANGED)
     if common:
-        arguments = {field.name for field in msgspec.structs.fields(Writing)} - {"path"}
+        arguments = {field.name for field in msgspec.structs.fields(WriteArguments)} - {"path"}
         assert {*re.findall(r"^- `([a-z_]+)`: ", told, re.MULTILINE)} == arguments
         for word in ["`reject` | `rebase`", "`strict` | `warn` | `off`", "`clean`, `suspicious`", "`op_status`"]:
             assert word in told
@@ -138,7 +138,7 @@ def test_the_manual_of_a_tool_that_writes_ends_with_every_argument_of_all_that_d
 
 def test_the_common_part_tells_every_argument_and_names_every_tool() -> None:
     told = manual("writing")
-    for field in msgspec.structs.fields(Writing):
+    for field in msgspec.structs.fields(WriteArguments):
         assert field.name == "path" or f"- `{field.name}`: " in told
     rows = [row.split(" | ")[0] for row in told.splitlines() if row.startswith("| `")]
     assert {*re.findall(r"`([a-z_]+)`", " ".join(rows))} - {"insert", "str_replace"} == {*writing.CHANGED}

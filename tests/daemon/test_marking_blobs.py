@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire_daemon.maintenance.gc.mark import Chunk, Marks, Needed
+from quire_daemon.maintenance.gc.mark import Chunk, Marks, NewerNeeds
 from quire_journal.history.history import History
 from quire_journal.integrity.checker import check
-from quire_journal.journal import Entry, Journal
+from quire_journal.journal import Journal, NewRecord
 from quire_journal.maintenance.retention import Policy
 from quire_journal.model.events import (
     BurstBegun,
@@ -51,7 +51,7 @@ class Writing:
 
     def note(self, event: Event, data: Sequence[tuple[bytes, str | None]] = (), dropped: Sequence[bytes] = ()) -> int:
         seq = self.journal.head + 1
-        self.journal.append([Entry(event, WriterId(1), NOW, BatchId(seq))], data, dropped=dropped)
+        self.journal.append([NewRecord(event, WriterId(1), NOW, BatchId(seq))], data, dropped=dropped)
         return seq
 
     def write(self, path: str, data: bytes) -> int:
@@ -81,7 +81,7 @@ class Writing:
         assert more is None
         return {(one.path, one.judged.version.seq): (one.keep, one.reason) for one in listed}
 
-    def drop(self, chunk: Chunk, needed: Needed) -> tuple[bytes, ...]:
+    def drop(self, chunk: Chunk, needed: NewerNeeds) -> tuple[bytes, ...]:
         """What the daemon does with a chunk."""
         with self.journal.store.reading() as r:
             needed.look(r)
@@ -126,7 +126,7 @@ def test_what_a_caller_was_shown_lately_is_kept_for_a_day() -> None:
     read = writing.write("a", b"shown\n")
     writing.note(ReadServed("a", read, ((0, 1),)))
     writing.journal.append(
-        [Entry(FileWritten("a", blob_id(b"x"), 1, 0o644), WriterId(0), NOW, BatchId(5))], [(b"x", "a")]
+        [NewRecord(FileWritten("a", blob_id(b"x"), 1, 0o644), WriterId(0), NOW, BatchId(5))], [(b"x", "a")]
     )
     marks = Marks(writing.journal.store, LAST, NOW + DAY // 2)
     marks.make(lambda: None)
@@ -157,7 +157,7 @@ def test_what_is_named_after_the_marks_were_made_stays_with_what_it_is_made_from
     writing.write("a", b"".join(blob_id(b"%d" % n) for n in range(30)))  # made from no other
     marks = writing.marks()
     assert marks.totals.dropped == 5
-    needed = Needed(marks)
+    needed = NewerNeeds(marks)
     writing.write("b", text("a", 3))  # the same bytes again, under another name
     for chunk in marks.chunks(lambda: None):
         writing.drop(chunk, needed)
@@ -170,7 +170,7 @@ def test_a_checkpoint_of_the_past_that_is_named_meanwhile_asks_for_new_marks() -
     first = writing.write("a", b"one\n" * 30)
     writing.write("a", b"two\n" * 30)
     marks = writing.marks()
-    needed = Needed(marks)
+    needed = NewerNeeds(marks)
     writing.note(CheckpointNamed("now", marks.head))
     with writing.journal.store.reading() as r:
         needed.look(r)
@@ -184,7 +184,7 @@ def test_what_came_while_the_marks_were_made_is_looked_at_in_slices() -> None:
     """The first look in the loop was at all of it, and everybody waited: a second after a minute of four clients."""
     writing = Writing()
     writing.write("a", text("a", 1))
-    needed = Needed(writing.marks())
+    needed = NewerNeeds(writing.marks())
     for n in range(2, 132):
         writing.write("a", text("a", n))
 
@@ -241,7 +241,7 @@ def test_wherever_a_collection_ends_everything_that_is_left_can_be_unpacked(
     for step in before:
         writing.step(*step)
     marks = writing.marks(Policy(keep_last=keep))
-    needed = Needed(marks)
+    needed = NewerNeeds(marks)
     small = [Chunk((blob,), chunk.paths) for chunk in marks.chunks(lambda: None) for blob in chunk.blobs]
     for at, chunk in enumerate(small):
         if at == len(small) - ended_after:
@@ -274,7 +274,7 @@ def test_bytes_of_writes_that_were_taken_back_go_as_displaced_ones_do() -> None:
     assert reasons["a", seq] == (True, "others that are kept are made from it")
     assert reasons["b", alone] == (False, "displaced bytes, and no rule keeps them")
     marks = it.marks()
-    needed = Needed(marks)
+    needed = NewerNeeds(marks)
     for chunk in marks.chunks(lambda: None):
         it.drop(chunk, needed)
     assert it.holds(text("a", 2))

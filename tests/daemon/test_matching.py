@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from quire_daemon.dialects.text.find import Lines, normalised, occurrences
+from quire_daemon.dialects.text.find import LineIndex, normalised, occurrences
 from quire_daemon.dialects.text.replace import Draft, replaced, replaced_at_once
 from quire_journal.text.splice import apply, trim
 from quire_journal.text.text import BOM, Text
@@ -69,7 +69,7 @@ def test_it_is_the_same_where_many_edits_are_made_at_once(case: tuple[Text, list
     splices, final_break = replaced_at_once(text, edits)
     after = apply(text, trim(text, splices), final_break)
     assert after.normalised == by_hand(text.normalised, edits)
-    touched = {n for a, b, _ in edits for n in range(Lines(text).at(a), Lines(text).at(b) + 1)}
+    touched = {n for a, b, _ in edits for n in range(LineIndex(text).at(a), LineIndex(text).at(b) + 1)}
     kept = [n for s in splices for n in range(s.start, s.stop) if n not in touched]
     assert kept == []
 
@@ -85,7 +85,7 @@ def test_lines_before_between_and_behind_the_edits_keep_their_bytes(
     case: tuple[Text, list[tuple[int, int, bytes]]],
 ) -> None:
     text, edits = case
-    lines = Lines(text)
+    lines = LineIndex(text)
     named = {n for a, b, _ in edits for n in range(lines.at(a), lines.at(b) + 1)}
     kept = [line + end for n, (line, end) in enumerate(zip(text.lines, text.breaks, strict=True)) if n not in named]
     after = done(text, edits).data
@@ -109,7 +109,7 @@ def test_an_edit_that_says_the_same_again_changes_nothing(case: tuple[Text, list
 def test_a_byte_is_found_in_its_line_and_on_the_disk(text: Text, draw: st.DataObject) -> None:
     assume(text.normalised)
     at = draw.draw(st.integers(0, len(text.normalised) - 1))
-    lines = Lines(text)
+    lines = LineIndex(text)
     line = text.normalised.count(b"\n", 0, at)
     assert (lines.at(at), lines.begin(at), lines.begin(at) <= at <= lines.end(at)) == (line, lines.starts[line], True)
     before = text.data[: lines.on_disk(at)]
@@ -197,5 +197,5 @@ def test_matches_are_counted_without_overlap() -> None:
 def test_the_lines_of_a_text_are_found_by_offset() -> None:
     text = Text.of(b"a\nbb\n\nc")
     starts = [0, 2, 5, 6]
-    lines = Lines(text)
+    lines = LineIndex(text)
     assert [lines.at(n) for n in range(8)] == [bisect_right(starts, n) - 1 for n in range(8)]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from quire_daemon.watch.due import Named
+from quire_daemon.watch.due import DueQueue
 
 
-def taken(named: Named, now: float) -> list[str]:
+def taken(named: DueQueue, now: float) -> list[str]:
     """All whose time has come."""
     found = []
     while (path := named.take(now)) is not None:
@@ -16,7 +16,7 @@ def taken(named: Named, now: float) -> list[str]:
 
 
 def test_each_is_taken_once_at_the_earliest_of_its_times_in_their_order() -> None:
-    named = Named()
+    named = DueQueue()
     named.name("later", "watched", 1.0, at=5.0)
     named.name("twice", "watched", 1.0, at=4.0)
     named.name("twice", "scanned", 2.0)
@@ -27,7 +27,7 @@ def test_each_is_taken_once_at_the_earliest_of_its_times_in_their_order() -> Non
 
 
 def test_what_it_was_named_for_first_is_remembered_until_it_has_been_looked_at() -> None:
-    named = Named()
+    named = DueQueue()
     named.name("a", "watched", 1.0)
     assert taken(named, 1.0) == ["a"]
     named.name("a", "scanned", 2.0, at=3.0)
@@ -39,7 +39,7 @@ def test_what_it_was_named_for_first_is_remembered_until_it_has_been_looked_at()
 
 
 def test_nobody_waits_for_what_was_looked_at_and_is_looked_at_again_until_it_is_named_anew() -> None:
-    named = Named()
+    named = DueQueue()
     named.name("open", "watched", 1.0, late=True)
     named.keep("ahead", "captured", 1.0)
     assert (named.is_late("open"), named.waiting) == (True, 1)

@@ -16,10 +16,10 @@ from quire_daemon.watch.hints import FEW, Batch
 from quire_daemon.watch.outside import AGAIN_S, BRIEF_S, UNFINISHED_S
 from quire_journal.model.events import OutsideDeleted, OutsideMoved, OutsideWritten
 from quire_journal.model.ids import disk_path
-from quire_journal.model.records import Damaged
-from quire_journal.model.refusals import Refused
+from quire_journal.model.records import JournalDamaged
+from quire_journal.model.refusals import Refusal
 from quire_journal.storage.memory import MemoryStore
-from quire_journal.storage.port import Reading, StoreFailed
+from quire_journal.storage.port import ReadTransaction, StoreFailure
 
 # ── a store that takes nothing ──
 
@@ -30,7 +30,7 @@ def test_what_others_write_while_the_disk_is_full_is_journaled_when_it_takes_aga
     turns.told("a", "one\n")
     turns.told("b", "bee\n")
     turns.turns()
-    assert [type(error) for error in turns.errors] == [StoreFailed]
+    assert [type(error) for error in turns.errors] == [StoreFailure]
     assert turns.texts("a") == []
     turns.turns(AGAIN_S)
     assert len(turns.errors) == 2, "it is tried once a second, not in each turn"
@@ -166,7 +166,7 @@ def test_of_a_known_file_that_is_ignored_by_now_only_its_end_is_told(turns: Turn
 
 def test_a_first_capture_that_meets_an_error_goes_on(turns: Turns) -> None:
     turns.write("a", "one\n")
-    turns.gather.fails_ahead.append(Damaged("a row cannot be read"))
+    turns.gather.fails_ahead.append(JournalDamaged("a row cannot be read"))
     turns.outside.scanning.open()
     turns.turns(AGAIN_S)
     turns.turns(AGAIN_S)
@@ -197,7 +197,7 @@ def test_what_was_seen_before_an_error_in_the_same_slice_is_journaled(turns: Tur
 def test_what_was_told_of_a_folder_that_was_closed_to_us_is_looked_at_when_it_is_open(turns: Turns) -> None:
     """It was let go, and told by the next comparison, minutes later; and the coverage was full."""
     turns.opened()
-    turns.gather.refuses["d/f"] = Refused("permission_denied", "The disk does not allow it: d/f: Permission denied.")
+    turns.gather.refuses["d/f"] = Refusal("permission_denied", "The disk does not allow it: d/f: Permission denied.")
     (turns.root / "d").mkdir()
     turns.told("d/f", "one\n")
     turns.turns()
@@ -264,13 +264,13 @@ class Counting(MemoryStore):
     names_read = 0
 
     @contextmanager
-    def reading(self) -> Iterator[Reading]:
+    def reading(self) -> Iterator[ReadTransaction]:
         with super().reading() as r:
             yield _Counted(r, self)
 
 
 class _Counted:
-    def __init__(self, r: Reading, store: Counting) -> None:
+    def __init__(self, r: ReadTransaction, store: Counting) -> None:
         self._r, self._store = r, store
 
     def __getattr__(self, name: str) -> Any:

@@ -10,7 +10,7 @@ from disks import mounted
 from quire_daemon.watch.hints import Batch
 from quire_daemon.watch.scan import FIRST_S
 from quire_journal.model.events import OutsideDeleted
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 
 def emptied(turns: Turns, disks: int) -> Turns:
@@ -86,7 +86,7 @@ def test_files_that_a_mount_hides_are_not_taken_for_deleted_and_its_own_are_not_
         assert "neither reads, writes nor records what is mounted below it" in told
         assert turns.outside.idle(), "nobody waits for a disk"
         for path in ("sub/a", "sub/own", "sub"):
-            with pytest.raises(Refused, match="another file system or mount"):
+            with pytest.raises(Refusal, match="another file system or mount"):
                 turns.files.file(path, writing=False)
     turns.write("sub/a", "A\n")
     turns.turns()
@@ -112,7 +112,7 @@ def test_a_file_at_which_another_is_mounted_is_not_read(turns: Turns, tmp_path_f
     with mounted(turns.root / "a", "--bind", other):
         turns.outside.scanning.scan("overflow")
         turns.turns()
-        with pytest.raises(Refused, match="another file system or mount"):
+        with pytest.raises(Refusal, match="another file system or mount"):
             turns.files.file("a", writing=True)
     turns.turns()
     assert turns.texts("a") == ["one\n"]

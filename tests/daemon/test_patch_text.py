@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from quire_daemon.dialects.patch.model import FilePatch, Hunk
+from quire_daemon.dialects.patch.model import FilePatch, PatchHunk
 from quire_daemon.dialects.patch.text import parse_patch
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 
 def envelope(*lines: str) -> str:
@@ -21,14 +21,14 @@ def only(patch: str) -> FilePatch:
     return file
 
 
-def marked(hunk: Hunk) -> list[str]:
+def marked(hunk: PatchHunk) -> list[str]:
     """The lines of a hunk as they are written."""
     return [line.mark + line.text.decode() for line in hunk.lines]
 
 
-def refused(patch: str) -> Refused:
+def refused(patch: str) -> Refusal:
     """Why the patch cannot be read."""
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Refusal) as caught:
         parse_patch(patch)
     assert caught.value.code == "patch_parse_error"
     return caught.value

@@ -14,24 +14,24 @@ from clocks import SetClock
 from swapping import Steps
 
 from checkout import do, file_now, put
-from quire_daemon.commit.inflight import Going, UnderWay
+from quire_daemon.commit.inflight import InFlight, InFlightWrite
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.core.decision import Decision, Remove
-from quire_daemon.engine.perform import SPARE_FILES, Done, Overtaken, Performing, require_room
+from quire_daemon.engine.perform import SPARE_FILES, Done, LostRace, Performer, require_room
 from quire_daemon.engine.rescued import LATE_S, note_theirs, nothing_is_withheld
-from quire_daemon.workspace.workspace import Lost, Workspace
+from quire_daemon.workspace.workspace import SwapLost, Workspace
 from quire_journal.journal import Journal
 from quire_journal.model.events import BytesDisplaced, FileDeleted, FileWritten
 from quire_journal.model.ids import OUTSIDE, blob_id
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.storage.memory import MemoryStore
-from quire_journal.storage.port import StoreFailed
+from quire_journal.storage.port import StoreFailure
 
 
 def test_more_writes_than_there_are_descriptors_for_are_refused() -> None:
     """Each holds what it displaces until all have landed, and connections need some, too."""
     require_room(9000, most_open=10_024)
-    with pytest.raises(Refused, match="9001 files at once, and here it can be 9000") as caught:
+    with pytest.raises(Refusal, match="9001 files at once, and here it can be 9000") as caught:
         require_room(9001, most_open=9000 + SPARE_FILES)
     assert (caught.value.code, caught.value.details["most"]) == ("schema_invalid", 9000)
 
@@ -52,7 +52,7 @@ class Unheard:
         """Nobody looks."""
 
 
-def write_late(performing: Performing, displaced: int, data: bytes = b"late") -> None:
+def write_late(performing: Performer, displaced: int, data: bytes = b"late") -> None:
     """Write into a displaced file, through a descriptor of it, until it is found."""
 
     def write() -> None:
@@ -72,7 +72,7 @@ def test_what_a_late_writer_wrote_is_put_aside_where_the_journal_must_not_have_i
     nobody: Any = None
     secret = {".env": "secret"}
     withheld = lambda path, data: secret.get(path, "")  # noqa: E731
-    performing = Performing(workspace, recorder, nobody, UnderWay(recorder), lambda step: None, withheld=withheld)
+    performing = Performer(workspace, recorder, nobody, InFlight(recorder), lambda step: None, withheld=withheld)
     (tmp_path / ".env").write_bytes(b"old\n")
     before = os.open(tmp_path / ".env", os.O_RDONLY)
     do(workspace, put(workspace, ".env", b"new\n"))
@@ -94,7 +94,7 @@ def test_a_file_of_others_that_is_too_large_for_the_journal_is_put_aside_unread(
     workspace = Workspace(tmp_path, steps=steps, most_bytes=1000)
     recorder = Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock)
     nobody: Any = None
-    performing = Performing(workspace, recorder, nobody, UnderWay(recorder), lambda step: None)
+    performing = Performer(workspace, recorder, nobody, InFlight(recorder), lambda step: None)
     (tmp_path / "f").write_bytes(b"old\n")
     before = os.open(tmp_path / "f", os.O_RDONLY)
     do(workspace, put(workspace, "f", b"new\n"))
@@ -108,7 +108,7 @@ def test_a_file_of_others_that_is_too_large_for_the_journal_is_put_aside_unread(
 
     steps.at("perform.base_held", saved_and_taken_away)
     lost = do(workspace, put(workspace, "f", b"newer\n"))
-    assert isinstance(lost, Lost)
+    assert isinstance(lost, SwapLost)
     assert [(one.data, one.large) for one in lost.kept] == [(b"", len(large) - 1)]
     note_theirs(recorder, workspace, "f", lost.kept[0], "swap", nothing_is_withheld)
     note_theirs(recorder, workspace, "f", lost.kept[0], "swap", nothing_is_withheld)  # once more, after a full disk
@@ -126,18 +126,18 @@ def test_a_file_of_others_that_is_too_large_for_the_journal_is_put_aside_unread(
 
 def test_what_a_late_writer_wrote_is_journaled_when_the_disk_takes_it_again(tmp_path: Path) -> None:
     def full() -> None:
-        raise StoreFailed("the disk is full", disk_full=True)
+        raise StoreFailure("the disk is full", disk_full=True)
 
     workspace, store, clock = Workspace(tmp_path), MemoryStore(), SetClock()
     recorder = Recorder(Journal.open(store, clock.now_ns()), clock)
     nobody: Any = None
-    performing = Performing(workspace, recorder, nobody, UnderWay(recorder), lambda step: None)
+    performing = Performer(workspace, recorder, nobody, InFlight(recorder), lambda step: None)
     (tmp_path / "f").write_bytes(b"old\n")
     before = os.open(tmp_path / "f", os.O_RDONLY)
     do(workspace, put(workspace, "f", b"new\n"))
     store.fault = full
 
-    with pytest.raises(StoreFailed):
+    with pytest.raises(StoreFailure):
         write_late(performing, before)
     performing.sweep()  # a full disk is not asked in each turn
     os.close(before)
@@ -165,7 +165,7 @@ def test_what_can_be_put_aside_nowhere_keeps_nothing_else_from_the_journal_and_i
     recorder = Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock)
     nobody: Any = None
     withheld = lambda path, data: "secret" if path == ".env" else ""  # noqa: E731
-    performing = Performing(workspace, recorder, nobody, UnderWay(recorder), lambda step: None, withheld=withheld)
+    performing = Performer(workspace, recorder, nobody, InFlight(recorder), lambda step: None, withheld=withheld)
     (tmp_path / ".quire/displaced").write_bytes(b"no folder")
     for path in (".env", "f"):
         (tmp_path / path).write_bytes(b"old\n")
@@ -196,7 +196,7 @@ def test_a_lost_race_is_told_also_where_what_came_out_can_be_put_aside_nowhere(t
     recorder = Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock)
     outside: Any = Unheard()
     withheld = lambda path, data: "secret"  # noqa: E731
-    performing = Performing(workspace, recorder, outside, UnderWay(recorder), lambda step: None, withheld=withheld)
+    performing = Performer(workspace, recorder, outside, InFlight(recorder), lambda step: None, withheld=withheld)
     env, first, second = tmp_path / ".env", tmp_path / "first", tmp_path / "second"
     for path in (env, first, second):
         path.write_bytes(path.name.encode())
@@ -204,9 +204,11 @@ def test_a_lost_race_is_told_also_where_what_came_out_can_be_put_aside_nowhere(t
     steps.at("perform.base_held", lambda: first.replace(env))
     steps.at("perform.conflict", lambda: second.replace(env))
     call: Any = SimpleNamespace(who=SimpleNamespace(writer=OUTSIDE))
-    going = Going(call, Decision({"ok": True}, (), [Remove(seq, ".env", file_now(workspace, ".env"))], ()), (seq,), seq)
+    going = InFlightWrite(
+        call, Decision({"ok": True}, (), [Remove(seq, ".env", file_now(workspace, ".env"))], ()), (seq,), seq
+    )
     (tmp_path / ".quire/displaced").write_bytes(b"no folder")
-    assert [*performing.perform([going], sync_folders=False)] == [(going, Overtaken((".env",)))]
+    assert [*performing.perform([going], sync_folders=False)] == [(going, LostRace((".env",)))]
     assert (env.read_bytes(), noted(recorder)) == (b"second", [])
     with recorder.history() as history:
         assert history.batch_state(seq) == "abandoned"
@@ -222,18 +224,18 @@ def test_what_was_written_is_done_also_where_its_folder_was_removed_before_it_wa
     workspace, clock = Workspace(tmp_path), SetClock()
     recorder = Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock)
     outside: Any = Unheard()
-    under_way = UnderWay(recorder)
+    under_way = InFlight(recorder)
 
     def step(name: str) -> None:
         if name == "after_write":
             shutil.rmtree(tmp_path / "folder")
 
-    performing = Performing(workspace, recorder, outside, under_way, step)
+    performing = Performer(workspace, recorder, outside, under_way, step)
     (tmp_path / "folder").mkdir()
     write = put(workspace, "folder/f", b"new\n", seq=recorder.next_seq)
     seq = recorder.note(FileWritten("folder/f", blob_id(b"new\n"), 4, 0o644, 0, "write_file"))
     call: Any = None
-    going = Going(call, Decision({"ok": True}, (), [write], ()), (seq,), seq)
+    going = InFlightWrite(call, Decision({"ok": True}, (), [write], ()), (seq,), seq)
     assert [*performing.perform([going], sync_folders=True)] == [(going, Done())]
     assert under_way.unsettled
     performing.close()

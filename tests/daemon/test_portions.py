@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from clocks import SetClock
 
-from quire_daemon.commit.provisional_seqs import Provisional
-from quire_daemon.commit.record_chunks import PORTION, Portions
+from quire_daemon.commit.provisional_seqs import ProvisionalSeqs
+from quire_daemon.commit.record_chunks import PORTION, RecordChunks
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.core.decision import Decision
 from quire_journal.journal import Journal
@@ -16,17 +16,17 @@ from quire_journal.storage.memory import MemoryStore
 FILES = 3 * PORTION
 
 
-def portions() -> Portions:
+def portions() -> RecordChunks:
     """Of a request that deletes so many files, in a journal that has ten records."""
     clock = SetClock()
     recorder = Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock)
     for n in range(10):
         recorder.note(FileDeleted(f"other{n}", 0, "undo"))
-    numbers = Provisional.drawn()
+    numbers = ProvisionalSeqs.drawn()
     events: list[Event] = [FileDeleted(f"f{n}", 0, "undo") for n in range(FILES)]
     files = [{"path": f"f{n}", "version": version_token(numbers.first + n)} for n in range(FILES)]
     reply = {"ok": True, "batch": numbers.first, "files": files, "message": "m"}
-    return Portions(
+    return RecordChunks(
         Decision(reply, [*events, BatchUndone((1,), "undo", (), ())]), numbers, recorder, WriterId(1), b"", None
     )
 

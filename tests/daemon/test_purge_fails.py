@@ -9,14 +9,14 @@ from typing import Any, cast
 import pytest
 
 from memory_daemon import MemoryDaemon
-from quire_daemon.config.live import InForce
+from quire_daemon.config.live import LiveSettings
 from quire_daemon.config.settings import Settings
 from quire_daemon.core.call import Call
 from quire_daemon.maintenance.purge import PURGE, PurgeParams
 from quire_daemon.workers.pool import Failed, Job, brought, ended
 from quire_journal.model.events import FOLDER, OutsideWritten
-from quire_journal.model.refusals import Refused
-from quire_journal.storage.port import StoreFailed
+from quire_journal.model.refusals import Refusal
+from quire_journal.storage.port import StoreFailure
 
 CALL = cast("Call", SimpleNamespace(params=PurgeParams(matching="secret", plan=True)))
 
@@ -24,7 +24,7 @@ CALL = cast("Call", SimpleNamespace(params=PurgeParams(matching="secret", plan=T
 class Daemon:
     """One whose jobs are done at once."""
 
-    in_force, stopping = InForce(Settings()), False
+    in_force, stopping = LiveSettings(Settings()), False
     collecting = SimpleNamespace(going_on=False)
 
     def __init__(self, state_dir: Path, daemon: MemoryDaemon | None = None) -> None:
@@ -46,7 +46,7 @@ class Daemon:
 
     def told(self, what: str, error: Exception) -> dict[str, Any]:
         self.faults.append(error)
-        return Refused("fault", what, "report").reply()
+        return Refusal("fault", what, "report").reply()
 
     def answer(self, call: Call, body: dict[str, Any]) -> None:
         self.answers.append(body)
@@ -70,7 +70,7 @@ def test_a_commit_of_a_purge_that_fails_for_good_is_followed_up_like_any_other(
 ) -> None:
     """The journal was read-only, and mistrusted, only from the next commit on."""
     daemon = Daemon(tmp_path)
-    daemon.fails = StoreFailed("could not sync", for_good=for_good)
+    daemon.fails = StoreFailure("could not sync", for_good=for_good)
     PURGE.run(CALL, cast("Any", daemon))
     assert len(daemon.faults) == faults
     assert [body["error"] for body in daemon.answers] == [code]
@@ -82,6 +82,6 @@ def test_a_folder_that_was_once_seen_empty_is_not_told_as_a_file_without_bytes(t
     daemon.note(OutsideWritten("folder", b"", 0, 0o755, "captured", entry=FOLDER))
     daemon.write("folder/secret", b"secret\n", daemon.ann)
     call = SimpleNamespace(params=PurgeParams(path="folder"))
-    with pytest.raises(Refused, match="folder is a folder, and nothing was purged; name one file in it") as refused:
+    with pytest.raises(Refusal, match="folder is a folder, and nothing was purged; name one file in it") as refused:
         PURGE.run(cast("Call", call), cast("Any", Daemon(tmp_path, daemon)))
     assert refused.value.code == "not_a_file"

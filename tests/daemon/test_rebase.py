@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from quire_daemon.tools.edit.rebase import ByCaller, ByOthers, Conflict, carried, touched
+from quire_daemon.tools.edit.rebase import ByCaller, ByOthers, RebaseConflict, carried, touched
 from quire_journal.text.line_diff import diff
 from quire_journal.text.merge3 import merge
 from quire_journal.text.splice import Splice, apply
@@ -25,7 +25,7 @@ def text_of(length: int) -> Text:
 
 def over(
     plan: Sequence[Splice], *steps: Sequence[Splice], base: Text | None = None, alone: bool = False
-) -> tuple[Splice, ...] | Conflict:
+) -> tuple[Splice, ...] | RebaseConflict:
     """The plan for that base, carried over the steps, each of which goes from the text before."""
     texts = [text_of(LENGTH) if base is None else base]
     for step in steps:
@@ -33,8 +33,8 @@ def over(
     return carried(plan, steps, texts, alone=alone)
 
 
-def without_breaks(splices: Sequence[Splice] | Conflict) -> tuple[Splice, ...]:
-    assert not isinstance(splices, Conflict), splices
+def without_breaks(splices: Sequence[Splice] | RebaseConflict) -> tuple[Splice, ...]:
+    assert not isinstance(splices, RebaseConflict), splices
     return tuple(replace(s, breaks=None) for s in splices)
 
 
@@ -57,7 +57,7 @@ def without_breaks(splices: Sequence[Splice] | Conflict) -> tuple[Splice, ...]:
 def test_lines_and_neighbours_must_be_what_they_were(theirs: Splice, moved: int | None) -> None:
     result = over([MINE], [theirs])
     if moved is None:
-        assert isinstance(result, Conflict)
+        assert isinstance(result, RebaseConflict)
         assert (result.mine, replace(result.theirs, breaks=None)) == (MINE, theirs)
     else:
         assert result == (Splice(4 + moved, 6 + moved, (b"x",)),)
@@ -79,7 +79,7 @@ def test_an_insertion_needs_both_lines_beside_its_gap(gap: int, carries: bool) -
 )
 def test_ones_own_changes_beside_do_not_matter(theirs: Splice, moved: int | None) -> None:
     result = over([MINE], [theirs], alone=True)
-    assert isinstance(result, Conflict) if moved is None else result == (Splice(4 + moved, 6 + moved, (b"x",)),)
+    assert isinstance(result, RebaseConflict) if moved is None else result == (Splice(4 + moved, 6 + moved, (b"x",)),)
 
 
 def test_each_splice_has_its_own_offset_and_every_step_counts() -> None:
@@ -87,7 +87,7 @@ def test_each_splice_has_its_own_offset_and_every_step_counts() -> None:
     steps = [[Splice(4, 5, (b"a", b"b", b"c"))], [Splice(6, 6, (b"d",))]]
     assert over(plan, *steps) == (Splice(1, 2, (b"x",)), Splice(11, 12, (b"y",)))
     conflict = over(plan, ByCaller(steps[0]), steps[1], [Splice(11, 12, (b"z",))])
-    assert isinstance(conflict, Conflict)
+    assert isinstance(conflict, RebaseConflict)
     assert (conflict.index, conflict.base) == (1, apply(text_of(LENGTH), steps[0]))
 
 
@@ -116,15 +116,15 @@ def test_lines_that_others_moved_were_not_removed() -> None:
     assert without_breaks(over([mine], ByOthers([theirs, Splice(9, 9, (b"x", b"line 5"))]))) == (Splice(4, 4),)
     both = (b"line 4", b"line 5")
     for step in ([theirs, Splice(9, 9, (b"x", *both))], [Splice(1, 2, (*both, b"x")), theirs]):
-        assert isinstance(over([mine], ByOthers(step)), Conflict)
+        assert isinstance(over([mine], ByOthers(step)), RebaseConflict)
 
 
 def test_what_others_made_already_must_stay_what_it_is() -> None:
     made = Splice(4, 6, (b"x",))
-    assert isinstance(over([made], ByOthers([made]), ByOthers([Splice(4, 5, (b"z",))])), Conflict)
-    assert isinstance(over([made], ByOthers([made]), ByOthers([Splice(5, 6, (b"z",))])), Conflict)
+    assert isinstance(over([made], ByOthers([made]), ByOthers([Splice(4, 5, (b"z",))])), RebaseConflict)
+    assert isinstance(over([made], ByOthers([made]), ByOthers([Splice(5, 6, (b"z",))])), RebaseConflict)
     changed = over([made], ByOthers([made]), ByCaller([Splice(4, 5, (b"z",))]))
-    assert isinstance(changed, Conflict)
+    assert isinstance(changed, RebaseConflict)
     assert without_breaks([changed.mine]) == (Splice(4, 5, (b"x",)),)
     elsewhere = over([made], ByOthers([made]), ByOthers([Splice(6, 7, (b"z",))]))
     assert without_breaks(elsewhere) == (Splice(4, 5, (b"x",)),)
@@ -134,12 +134,12 @@ def test_what_others_made_already_must_stay_what_it_is() -> None:
     "theirs", [Splice(4, 6, (b"x", b"y")), Splice(4, 5, (b"x",)), Splice(4, 6, (b"x",), (b"\r\n",))]
 )
 def test_nearly_the_same_change_is_in_the_way(theirs: Splice) -> None:
-    assert isinstance(over([Splice(4, 6, (b"x",), (b"\n",))], ByOthers([theirs])), Conflict)
+    assert isinstance(over([Splice(4, 6, (b"x",), (b"\n",))], ByOthers([theirs])), RebaseConflict)
 
 
 def test_ones_own_change_is_not_met_by_asking_for_it_again() -> None:
     twice = Splice(4, 4, (b"x",))
-    assert isinstance(over([twice], [twice]), Conflict)
+    assert isinstance(over([twice], [twice]), RebaseConflict)
 
 
 def test_lines_that_a_splice_brings_again_as_they_were_are_not_changed_by_it() -> None:
@@ -147,9 +147,9 @@ def test_lines_that_a_splice_brings_again_as_they_were_are_not_changed_by_it() -
     around = Splice(2, 9, tuple(b"mine" if n == 5 else b"line %d" % n for n in range(2, 9)))
     theirs = Splice(2, 3, (b"theirs", b"too"))
     result = over([around], ByOthers([theirs]))
-    assert not isinstance(result, Conflict)
+    assert not isinstance(result, RebaseConflict)
     assert apply(apply(text_of(LENGTH), [theirs]), result) == apply(text_of(LENGTH), [theirs, Splice(5, 6, (b"mine",))])
-    assert isinstance(over([around], ByOthers([Splice(4, 5, (b"n",))])), Conflict)
+    assert isinstance(over([around], ByOthers([Splice(4, 5, (b"n",))])), RebaseConflict)
 
 
 # ── lines that repeat ──
@@ -168,7 +168,7 @@ REPEATING = Text.of(b"a {\n}\n\nb {\n}\n\nc {\n}\n")
 )
 def test_what_both_made_alike_is_met_however_it_is_lined_up(mine: Splice, theirs: Splice) -> None:
     result = over([mine], ByOthers([theirs]), base=REPEATING)
-    assert not isinstance(result, Conflict)
+    assert not isinstance(result, RebaseConflict)
     now = apply(REPEATING, [theirs])
     assert apply(now, result) == now == apply(REPEATING, [mine])
 
@@ -181,7 +181,7 @@ def test_what_both_made_alike_is_met_however_it_is_lined_up(mine: Splice, theirs
     ],
 )
 def test_what_may_lie_beside_the_work_of_others_is_refused(mine: Splice, theirs: Splice) -> None:
-    assert isinstance(over([mine], ByOthers([theirs]), base=REPEATING), Conflict)
+    assert isinstance(over([mine], ByOthers([theirs]), base=REPEATING), RebaseConflict)
 
 
 def test_what_is_added_lies_as_far_down_as_it_can() -> None:
@@ -189,7 +189,7 @@ def test_what_is_added_lies_as_far_down_as_it_can() -> None:
     theirs = Splice(1, 1, (b"x",))
     for mine in (Splice(3, 3, (b"more {", b"}", b"")), Splice(1, 1, BLOCK)):
         result = over([mine], ByOthers([theirs]), base=REPEATING)
-        assert not isinstance(result, Conflict)
+        assert not isinstance(result, RebaseConflict)
         expected = b"a {\nx\n}\n\nmore {\n}\n\nb {\n}\n\nc {\n}\n"
         assert apply(apply(REPEATING, [theirs]), result).data == expected
 
@@ -198,7 +198,7 @@ def test_a_byte_order_mark_is_a_change_of_the_first_line() -> None:
     base = text_of(LENGTH)
     marked = Text.of(BOM + base.data)
     first = carried([Splice(0, 1, (b"x",))], [ByOthers()], [base, marked])
-    assert isinstance(first, Conflict)
+    assert isinstance(first, RebaseConflict)
     assert carried([MINE], [ByOthers()], [base, marked]) == (MINE,)
 
 
@@ -208,16 +208,16 @@ def test_the_break_that_others_gave_the_last_line_stays_or_the_plan_is_refused(f
     base, after = Text.of(b"a\nb\nc\nd"), Text.of(b"a\nb\nc\nd\ne\n")
     result = carried([Splice(0, 1, (b"A",))], [ByOthers(diff(base, after))], [base, after], final_break)
     if final_break is None:
-        assert not isinstance(result, Conflict)
+        assert not isinstance(result, RebaseConflict)
         assert apply(after, result).data == b"A\nb\nc\nd\ne\n"
     else:
-        assert isinstance(result, Conflict)
+        assert isinstance(result, RebaseConflict)
 
 
 def test_a_plan_for_the_last_break_alone_is_refused_where_others_changed_the_last_line() -> None:
     base, after = text_of(LENGTH), apply(text_of(LENGTH), [Splice(LENGTH - 1, LENGTH, (b"theirs",))])
     result = carried([], [ByOthers(diff(base, after))], [base, after], final_break=False)
-    assert isinstance(result, Conflict)
+    assert isinstance(result, RebaseConflict)
     assert (result.mine.start, result.mine.stop, result.theirs.lines) == (LENGTH - 1, LENGTH, (b"theirs",))
 
 
@@ -240,8 +240,8 @@ def plans(draw: st.DrawFn, length: int = LENGTH, new: str = "xyz") -> tuple[Spli
 def test_edits_that_are_carried_over_each_other_commute(one: tuple[Splice, ...], other: tuple[Splice, ...]) -> None:
     base = text_of(LENGTH)
     there, back = over(one, ByOthers(other)), over(other, ByOthers(one))
-    assert isinstance(there, Conflict) == isinstance(back, Conflict)
-    if not isinstance(there, Conflict) and not isinstance(back, Conflict):
+    assert isinstance(there, RebaseConflict) == isinstance(back, RebaseConflict)
+    if not isinstance(there, RebaseConflict) and not isinstance(back, RebaseConflict):
         assert apply(apply(base, other), there).data == apply(apply(base, one), back).data
 
 
@@ -252,7 +252,7 @@ def test_what_is_carried_lands_as_the_merge_whatever_the_last_lines_end_with(
     base = apply(text_of(LENGTH), (), ends)
     after = apply(base, step, theirs_ends)
     result = carried(plan, [ByOthers(diff(base, after))], [base, after], final_break)
-    if not isinstance(result, Conflict):
+    if not isinstance(result, RebaseConflict):
         assert apply(after, result, final_break).data == merge(base, apply(base, plan, final_break), after).text.data
 
 
@@ -266,9 +266,9 @@ def test_what_is_carried_equals_replaying_line_by_line(plan: tuple[Splice, ...],
     result = carried(plan, steps, texts)
     expected = replayed(plan, steps)
     if expected is None:
-        assert isinstance(result, Conflict)
+        assert isinstance(result, RebaseConflict)
     else:
-        assert not isinstance(result, Conflict)
+        assert not isinstance(result, RebaseConflict)
         assert list(apply(texts[-1], result).lines) == expected
 
 
@@ -303,5 +303,5 @@ def _fresh(s: Splice, content: dict[object, bytes]) -> list[object]:
 def test_what_the_caller_did_itself_may_stand_right_beside() -> None:
     mine, own = Splice(3, 4, (b"new",)), Splice(2, 3, (b"mine", b"too"))
     assert over([mine], ByCaller([own])) == (Splice(4, 5, (b"new",)),)
-    assert isinstance(over([mine], (own,)), Conflict)
-    assert isinstance(over([mine], ByCaller([Splice(3, 4, own.lines)])), Conflict)
+    assert isinstance(over([mine], (own,)), RebaseConflict)
+    assert isinstance(over([mine], ByCaller([Splice(3, 4, own.lines)])), RebaseConflict)

@@ -17,7 +17,7 @@ from quire_daemon.core.reconcile import (
     MOST_RENAMES,
     OnDisk,
     Renames,
-    Seen,
+    SeenStat,
     StatEntry,
     compare,
     difference,
@@ -226,12 +226,12 @@ def entry(path: str = "f", kind: str = "file", **changes: int) -> StatEntry:
     return msgspec.structs.replace(plain, kind=kind, **changes)
 
 
-CACHED = Seen.of(entry(), A, TAKEN)
+CACHED = SeenStat.of(entry(), A, TAKEN)
 
 
 def test_seen_survives_the_table() -> None:
     stored = msgspec.msgpack.encode(CACHED)
-    assert msgspec.msgpack.decode(stored, type=Seen) == CACHED
+    assert msgspec.msgpack.decode(stored, type=SeenStat) == CACHED
     assert msgspec.msgpack.decode(stored) == [1, 2, 3, 900 * S, 900 * S, stat.S_IFREG | 0o644, A, TAKEN]
 
 
@@ -266,7 +266,7 @@ def test_another_count_of_names_is_no_change() -> None:
 )
 def test_stamps_as_young_as_the_read_prove_nothing(mtime_ns: int, ctime_ns: int, racy: bool) -> None:
     there = entry(mtime_ns=mtime_ns, ctime_ns=ctime_ns)
-    cached = Seen.of(there, A, TAKEN)
+    cached = SeenStat.of(there, A, TAKEN)
     assert cached.racy() is racy
     assert compare({"f": cached}, [there]).changed == (["f"] if racy else [])
 

@@ -17,11 +17,11 @@ from quire_journal.history.path_cache import PathNames
 from quire_journal.history.points import to_the_second
 from quire_journal.integrity.checker import check
 from quire_journal.journal import Journal
-from quire_journal.maintenance.purge import Looking, Wanted
+from quire_journal.maintenance.purge import PurgeSurvey, PurgeTarget
 from quire_journal.model.events import BytesGone, FileWritten, OutsideWritten, ReadServed, WriterIntroduced
 from quire_journal.model.ids import WriterId, blob_id
 from quire_journal.storage.memory import MemoryStore
-from quire_journal.storage.port import TABLES, StoreFailed
+from quire_journal.storage.port import TABLES, StoreFailure
 from quire_journal.views.writers import caller_key
 
 READ = ReadServed("a.txt", 3, ((0, 10),), anchors=True)
@@ -118,10 +118,10 @@ def test_a_read_that_could_not_be_committed_is_told_by_nothing() -> None:
     recorder.note(READ, ann)
 
     def full() -> None:
-        raise StoreFailed("the disk is full", disk_full=True)
+        raise StoreFailure("the disk is full", disk_full=True)
 
     store.fault = full
-    with pytest.raises(StoreFailed):
+    with pytest.raises(StoreFailure):
         recorder.commit()
     assert not recorder.told(READ, ann)
 
@@ -132,13 +132,13 @@ def test_a_full_disk_is_told_until_the_journal_takes_something_again() -> None:
     assert recorder.takes_nothing() == ""
 
     def full() -> None:
-        raise StoreFailed("the disk is full", disk_full=True)
+        raise StoreFailure("the disk is full", disk_full=True)
 
     store.fault = full
     began = to_the_second(clock.now_ns())
     for _ in range(2):
         recorder.note(READ, ann)
-        with pytest.raises(StoreFailed):
+        with pytest.raises(StoreFailure):
             recorder.commit()
         assert f"has taken nothing since {began}, when its disk was full" in recorder.takes_nothing()
         clock.pass_s(60)
@@ -157,10 +157,10 @@ def test_a_writer_whose_introduction_could_not_be_committed_is_introduced_with_w
     recorder.introduce(ben)
 
     def full() -> None:
-        raise StoreFailed("the disk is full", disk_full=True)
+        raise StoreFailure("the disk is full", disk_full=True)
 
     store.fault = full
-    with pytest.raises(StoreFailed):
+    with pytest.raises(StoreFailure):
         recorder.commit()
     store.fault = None
     recorder.introduce(ben)
@@ -203,7 +203,7 @@ def test_a_purge_of_a_name_changes_the_log_and_the_views_or_neither_whenever_it_
     recorder, _, ann = recording(store)
     recorder.introduce(recorder.writer(WriterIntroduced(0, 1000, agent="token=x1y2z3")))
     recorder.commit()
-    looking = Looking(Wanted(matching=re.compile(rb"token=\w+")))
+    looking = PurgeSurvey(PurgeTarget(matching=re.compile(rb"token=\w+")))
     with store.reading() as r:
         looking.look(r)
         change = looking.change(r)
@@ -211,10 +211,10 @@ def test_a_purge_of_a_name_changes_the_log_and_the_views_or_neither_whenever_it_
 
     def full() -> None:
         if next(left, None) is None:
-            raise StoreFailed("the disk is full", disk_full=True)
+            raise StoreFailure("the disk is full", disk_full=True)
 
     store.fault = full
-    with suppress(StoreFailed):
+    with suppress(StoreFailure):
         recorder.purge(change, ann)
     store.fault = None
     if killed:
@@ -280,15 +280,15 @@ def test_a_purge_that_finds_the_disk_full_says_so_as_any_commit() -> None:
     store = MemoryStore()
     recorder, _, ann = recording(store)
     with store.reading() as r:
-        looking = Looking(Wanted(path="a.txt"))
+        looking = PurgeSurvey(PurgeTarget(path="a.txt"))
         looking.look(r)
         change = looking.change(r)
 
     def full() -> None:
-        raise StoreFailed("the disk is full", disk_full=True)
+        raise StoreFailure("the disk is full", disk_full=True)
 
     store.fault = full
-    with pytest.raises(StoreFailed):
+    with pytest.raises(StoreFailure):
         recorder.purge(change, ann)
     assert recorder.takes_nothing()
     store.fault = None
@@ -302,7 +302,7 @@ def test_a_disk_on_which_only_small_records_find_room_is_told_as_full_all_the_ti
     recorder, clock, ann = recording(store)
 
     def full() -> None:
-        raise StoreFailed("the disk is full", disk_full=True)
+        raise StoreFailure("the disk is full", disk_full=True)
 
     def file() -> None:
         recorder.note_blob(b"large\n", "b.txt")
@@ -310,7 +310,7 @@ def test_a_disk_on_which_only_small_records_find_room_is_told_as_full_all_the_ti
         recorder.commit()
 
     store.fault = full
-    with pytest.raises(StoreFailed):
+    with pytest.raises(StoreFailure):
         file()
     store.fault = None
     recorder.note(READ, ann)
@@ -319,7 +319,7 @@ def test_a_disk_on_which_only_small_records_find_room_is_told_as_full_all_the_ti
     file()
     assert recorder.takes_nothing() == ""
     store.fault = full
-    with pytest.raises(StoreFailed):
+    with pytest.raises(StoreFailure):
         file()  # it is removed then, and never comes again
     store.fault = None
     clock.pass_s(FULL_S + 1)

@@ -12,7 +12,7 @@ from recovering import BASE, LIMIT, NEW, THEIRS, Scene, written
 from quire_daemon.engine.perform import IN_PART
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.startup.recovery import recover
-from quire_daemon.startup.recovery_context import Finishing
+from quire_daemon.startup.recovery_context import RecoveryContext
 from quire_daemon.workspace.workspace import Workspace
 from quire_journal.model.events import (
     FOLDER,
@@ -100,7 +100,7 @@ def test_what_was_finished_is_written_down_at_once(scene: Scene) -> None:
     scene.recorder.note(FileMoved("f.txt", "to/g.txt", blob_id(NEW), len(NEW), 0o644, batch), WriterId(1), batch)
     scene.recorder.commit()
     with closing(Noting(scene.root)) as workspace:
-        assert recover(Finishing(scene.recorder, workspace, Log(), LIMIT)) == 2
+        assert recover(RecoveryContext(scene.recorder, workspace, Log(), LIMIT)) == 2
         assert sorted(workspace.lasting) == ["f.txt", "to/g.txt"]
 
 

@@ -10,20 +10,20 @@ from typing import Any, cast
 import pytest
 from clocks import SetClock
 
-from quire_daemon.commit.inflight import Going, UnderWay
+from quire_daemon.commit.inflight import InFlight, InFlightWrite
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.config.live import InForce
+from quire_daemon.config.live import LiveSettings
 from quire_daemon.config.settings import Settings
 from quire_daemon.core.call import Call
 from quire_daemon.core.decision import Who, World
-from quire_daemon.engine.perform import Done, Outcome, Overtaken, Performing
-from quire_daemon.engine.request_files import FilesNow
+from quire_daemon.engine.perform import Done, LostRace, Outcome, Performer
+from quire_daemon.engine.request_files import RequestFiles
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.startup.recovery import recover
-from quire_daemon.startup.recovery_context import Finishing
+from quire_daemon.startup.recovery_context import RecoveryContext
 from quire_daemon.tools.edit.hashline_edit import HASHLINE_TOOL, HashlineParams
 from quire_daemon.watch.ignore import Ignore
-from quire_daemon.watch.observe import Gather
+from quire_daemon.watch.observe import Observer
 from quire_daemon.watch.outside import Outside
 from quire_daemon.workspace.workspace import Workspace
 from quire_journal.integrity.checker import check
@@ -76,16 +76,16 @@ class Scene:
     workspace: Workspace
     recorder: Recorder
     looks: Looks
-    performing: Performing
+    performing: Performer
 
-    def gather(self) -> Gather:
-        return Gather(self.workspace, self.recorder, Ignore(self.root), InForce(Settings()))
+    def gather(self) -> Observer:
+        return Observer(self.workspace, self.recorder, Ignore(self.root), LiveSettings(Settings()))
 
-    def decide(self) -> Going:
+    def decide(self) -> InFlightWrite:
         """The call, decided and noted, but not performed."""
         edits = ({"target": f"2#{line_id(b'two')}", "new_content": ["2"]},)
         params = HashlineParams(path="f.txt", rename="d/g.txt", edits=edits)
-        now = FilesNow(self.gather())
+        now = RequestFiles(self.gather())
         files = {path: now.file(path, True) for path in HASHLINE_TOOL.paths(params)}
         self.recorder.commit()
         who = Who(WriterId(1), caller_key(1000, "ann", "s1"), "ann", "s1")
@@ -97,9 +97,9 @@ class Scene:
         for data in decision.blobs:
             self.recorder.note_blob(data, None)
         call = Call(cast("Any", None), HASHLINE_TOOL, params, who, b"", "", 0.0, 0)
-        return Going(call, decision, seqs, batch)
+        return InFlightWrite(call, decision, seqs, batch)
 
-    def perform(self, going: Going) -> Outcome:
+    def perform(self, going: InFlightWrite) -> Outcome:
         """What comes of it; afterwards the disk is looked at, as the loop does."""
         ((_, outcome),) = self.performing.perform([going], sync_folders=True)
         self.look()
@@ -108,7 +108,7 @@ class Scene:
     def look(self) -> None:
         """Journal what is on disk."""
         for path in ("f.txt", "d/g.txt"):
-            FilesNow(self.gather()).file(path, False)
+            RequestFiles(self.gather()).file(path, False)
         self.recorder.commit()
 
     def on_disk(self) -> dict[str, bytes]:
@@ -123,7 +123,7 @@ class Scene:
         assert heads == {path: blob_id(data) for path, data in self.on_disk().items()}
         assert list(check(self.recorder.journal.store)) == []
 
-    def state(self, going: Going) -> str:
+    def state(self, going: InFlightWrite) -> str:
         with self.recorder.history() as history:
             return history.batch_state(going.batch)
 
@@ -141,7 +141,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
     recorder.introduce(recorder.writer(WriterIntroduced(WriterId(0), uid=1000, agent="ann", agent_session="s1")))
     recorder.commit()
     looks = Looks()
-    performing = Performing(workspace, recorder, cast("Outside", looks), UnderWay(recorder), steps)
+    performing = Performer(workspace, recorder, cast("Outside", looks), InFlight(recorder), steps)
     yield Scene(tmp_path, steps, workspace, recorder, looks, performing)
     performing.close()
     workspace.close()
@@ -178,7 +178,7 @@ def test_a_target_that_somebody_makes_meanwhile_stays_and_nothing_is_renamed(
 ) -> None:
     scene.steps.at[step] = passing, saved(scene.root / "d/g.txt", THEIRS)
     going = scene.decide()
-    assert isinstance(scene.perform(going), Overtaken)
+    assert isinstance(scene.perform(going), LostRace)
     assert scene.on_disk() == {"f.txt": OLD, "d/g.txt": THEIRS}
     assert scene.state(going) == "abandoned"
     assert {"f.txt", "d/g.txt"} <= {*scene.looks.named}
@@ -194,7 +194,7 @@ def test_a_file_that_somebody_changes_meanwhile_stays_and_the_new_name_is_taken_
     """The new file has landed by then; the end of the old one is what fails."""
     scene.steps.at[step] = passing, saved(scene.root / "f.txt", THEIRS)
     going = scene.decide()
-    assert isinstance(scene.perform(going), Overtaken)
+    assert isinstance(scene.perform(going), LostRace)
     assert not scene.steps.at, "nobody has saved"
     assert scene.on_disk() == {"f.txt": THEIRS}
     assert not (scene.root / "d").exists()
@@ -210,7 +210,7 @@ def test_what_somebody_wrote_into_the_new_file_before_it_is_taken_back_stays(sce
 
     scene.steps.at["after_write"] = 1, both
     going = scene.decide()
-    assert isinstance(scene.perform(going), Overtaken)
+    assert isinstance(scene.perform(going), LostRace)
     assert scene.on_disk() == {"f.txt": THEIRS, "d/g.txt": b"theirs, too\n"}
     assert scene.state(going) == "abandoned"
     scene.agreed()
@@ -218,7 +218,7 @@ def test_what_somebody_wrote_into_the_new_file_before_it_is_taken_back_stays(sce
 
 def test_a_file_that_somebody_removes_meanwhile_is_not_brought_back(scene: Scene) -> None:
     scene.steps.at["after_write"] = 1, (scene.root / "f.txt").unlink
-    assert isinstance(scene.perform(scene.decide()), Overtaken)
+    assert isinstance(scene.perform(scene.decide()), LostRace)
     assert scene.on_disk() == {}
     scene.agreed()
     assert scene.holds(OLD)
@@ -226,7 +226,7 @@ def test_a_file_that_somebody_removes_meanwhile_is_not_brought_back(scene: Scene
 
 def test_a_call_that_was_overtaken_can_be_made_again(scene: Scene) -> None:
     scene.steps.at["after_write"] = 1, saved(scene.root / "f.txt", OLD + b"three\n")
-    assert isinstance(scene.perform(scene.decide()), Overtaken)
+    assert isinstance(scene.perform(scene.decide()), LostRace)
     assert isinstance(scene.perform(scene.decide()), Done)
     assert scene.on_disk() == {"d/g.txt": NEW + b"three\n"}
     scene.agreed()
@@ -235,7 +235,7 @@ def test_a_call_that_was_overtaken_can_be_made_again(scene: Scene) -> None:
 # ── after a crash ────────────────────────────────────────────────────────────
 
 
-def promised(scene: Scene) -> Going:
+def promised(scene: Scene) -> InFlightWrite:
     """The log has the promise; nothing else has happened."""
     going = scene.decide()
     scene.recorder.commit()
@@ -244,9 +244,9 @@ def promised(scene: Scene) -> Going:
 
 def recovered(scene: Scene) -> int:
     """How many promises were kept by the next start, which then looks at the disk; twice is the same as once."""
-    kept = recover(Finishing(scene.recorder, scene.workspace, Log(), LIMIT))
+    kept = recover(RecoveryContext(scene.recorder, scene.workspace, Log(), LIMIT))
     disk = scene.on_disk()
-    assert recover(Finishing(scene.recorder, scene.workspace, Log(), LIMIT)) == 0
+    assert recover(RecoveryContext(scene.recorder, scene.workspace, Log(), LIMIT)) == 0
     assert scene.on_disk() == disk
     scene.look()
     scene.agreed()
@@ -309,7 +309,7 @@ def test_the_old_bytes_that_somebody_put_back_under_the_old_name_stay(scene: Sce
     assert scene.on_disk() == {"f.txt": OLD, "d/g.txt": NEW}
 
 
-def taken_away(scene: Scene, going: Going, data: bytes, same_file: bool) -> None:
+def taken_away(scene: Scene, going: InFlightWrite, data: bytes, same_file: bool) -> None:
     """It died after it had moved the old name away, before it saw what that was."""
     target(scene, NEW)
     kept = scene.root / f".quire/tmp/{going.batch}.dead.0"

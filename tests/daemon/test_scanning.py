@@ -13,13 +13,15 @@ from outside_turns import Turns
 
 from quire_daemon.watch.scan import FIRST_S, MOUNTS, OVERFLOW, RULES, TRY_AGAIN_S
 from quire_journal.model.events import OutsideDeleted, OutsideWritten
-from quire_journal.model.records import Damaged
-from quire_journal.storage.port import StoreFailed
+from quire_journal.model.records import JournalDamaged
+from quire_journal.storage.port import StoreFailure
 
 # ── comparisons ──
 
 
-@pytest.mark.parametrize("error", [OSError(24, "Too many open files"), StoreFailed("the disk is full", disk_full=True)])
+@pytest.mark.parametrize(
+    "error", [OSError(24, "Too many open files"), StoreFailure("the disk is full", disk_full=True)]
+)
 def test_a_comparison_that_breaks_off_is_made_again(turns: Turns, error: Exception) -> None:
     """Also where the settings want none by themselves."""
     turns.opened()
@@ -92,12 +94,12 @@ def test_a_comparison_that_breaks_off_each_time_is_made_more_and_more_seldom(tur
 
 def test_a_journal_that_the_first_comparison_cannot_read_ends_the_daemon(turns: Turns) -> None:
     """The next start checks it; a later comparison only tells of it."""
-    turns.jobs.fails["scan"] = Damaged("a row cannot be read")
+    turns.jobs.fails["scan"] = JournalDamaged("a row cannot be read")
     turns.outside.scanning.open()
     turns.turns()
-    assert [(type(e), getattr(e, "everywhere", False)) for e in turns.errors] == [(Damaged, True)]
+    assert [(type(e), getattr(e, "everywhere", False)) for e in turns.errors] == [(JournalDamaged, True)]
     turns.turns(TRY_AGAIN_S)
-    turns.jobs.fails["scan"] = Damaged("a row cannot be read")
+    turns.jobs.fails["scan"] = JournalDamaged("a row cannot be read")
     turns.outside.scanning.scan("rules")
     turns.turns()
     assert [getattr(e, "everywhere", False) for e in turns.errors] == [True, False]

@@ -19,16 +19,16 @@ from hypothesis import strategies as st
 from searches import LONG_MS, Loop, Poll, children, endless, search
 
 from quire_daemon.dialects.text.replace import replaced
-from quire_daemon.workers.regex.client import Searching
+from quire_daemon.workers.regex.client import SearchClient
 from quire_daemon.workers.regex.job import (
     Answer,
     BadPattern,
     BadReplacement,
-    Failed,
-    Found,
+    Replacements,
+    ResultTooLarge,
     Search,
+    SearchFailure,
     TimedOut,
-    TooLarge,
     run,
 )
 from quire_journal.text.splice import apply
@@ -39,7 +39,7 @@ from quire_journal.text.text import Text
 
 def applied(text: bytes, found: Answer) -> bytes:
     """The text after the edits."""
-    assert isinstance(found, Found)
+    assert isinstance(found, Replacements)
     assert all(one[1] <= other[0] for one, other in pairwise(found.edits))
     for start, stop, new in reversed(found.edits):
         text = text[:start] + new + text[stop:]
@@ -77,7 +77,7 @@ def test_it_is_what_re_sub_makes_of_the_text(text: bytes, pattern: str, replacem
     decoded = text.decode("utf-8", "surrogateescape")
     wanted, made = re.subn(pattern, replacement, decoded, count=count, flags=re.MULTILINE)
     found = run(search(text, pattern, replacement, count))
-    assert isinstance(found, Found)
+    assert isinstance(found, Replacements)
     assert found.made == made
     lf = wanted.replace("\r\n", "\n").encode("utf-8", "surrogateescape")
     assert applied(text, found) == lf
@@ -87,13 +87,13 @@ def test_it_is_what_re_sub_makes_of_the_text(text: bytes, pattern: str, replacem
 
 def test_replacements_on_one_line_are_one_edit() -> None:
     found = run(search("a-a-a\nb\na\n", "a"))
-    assert found == Found(4, ((0, 5, b"X-X-X"), (8, 9, b"X")))
+    assert found == Replacements(4, ((0, 5, b"X-X-X"), (8, 9, b"X")))
 
 
 def test_a_match_behind_the_final_break_is_told() -> None:
-    assert run(search("a\n", "^", "# ")) == Found(2, ((0, 0, b"# "), (2, 2, b"# ")), beyond=True)
-    assert run(search("a", "$", ";")) == Found(1, ((1, 1, b";"),))
-    assert run(search("a\n", "(?m:$)", "")) == Found(2, ((1, 1, b""), (2, 2, b"")))
+    assert run(search("a\n", "^", "# ")) == Replacements(2, ((0, 0, b"# "), (2, 2, b"# ")), beyond=True)
+    assert run(search("a", "$", ";")) == Replacements(1, ((1, 1, b";"),))
+    assert run(search("a\n", "(?m:$)", "")) == Replacements(2, ((1, 1, b""), (2, 2, b"")))
 
 
 @pytest.mark.parametrize(
@@ -118,13 +118,13 @@ def test_a_replacement_that_does_not_fit_is_told_even_when_nothing_matches(text:
 
 
 def test_what_a_lossy_read_shows_never_matches_but_its_escape_does() -> None:
-    assert run(search(b"caf\xe9 \xef\xbf\xbd\n", "\ufffd")) == Found(0)
-    assert run(search(b"caf\xe9 \xef\xbf\xbd\n", r"\ufffd")) == Found(1, ((5, 8, b"X"),))
+    assert run(search(b"caf\xe9 \xef\xbf\xbd\n", "\ufffd")) == Replacements(0)
+    assert run(search(b"caf\xe9 \xef\xbf\xbd\n", r"\ufffd")) == Replacements(1, ((5, 8, b"X"),))
 
 
 def test_a_result_over_the_limit_is_not_made() -> None:
-    assert run(search("aaaa", "a", "b" * 10, most=40)) == Found(4, ((0, 4, b"b" * 40),))
-    assert run(search("aaaa", "a", "b" * 10, most=39)) == TooLarge(40)
+    assert run(search("aaaa", "a", "b" * 10, most=40)) == Replacements(4, ((0, 4, b"b" * 40),))
+    assert run(search("aaaa", "a", "b" * 10, most=39)) == ResultTooLarge(40)
 
 
 # ── who runs it ──
@@ -166,7 +166,7 @@ def real() -> Iterator[Open]:
 
     def make(**more: object) -> Loop:
         poll = Poll()
-        opened.append(Loop(Searching(poll, **more), poll))  # type: ignore[arg-type]
+        opened.append(Loop(SearchClient(poll, **more), poll))  # type: ignore[arg-type]
         return opened[-1]
 
     yield make
@@ -200,7 +200,7 @@ def test_each_answer_is_that_of_its_own_question(loop: Loop) -> None:
 def test_a_text_larger_than_any_buffer_goes_there_and_back(loop: Loop) -> None:
     text = "some words on a line\n" * 30_000
     found = loop.one(search(text, "words", "WORDS", most=len(text)))
-    assert isinstance(found, Found)
+    assert isinstance(found, Replacements)
     assert (found.made, found.edits[-1][2]) == (30_000, b"WORDS")
 
 
@@ -214,10 +214,10 @@ def test_a_process_is_started_for_the_first_search_and_stays(real: Open) -> None
     loop = real()
     assert loop.turn(most_s=0) == []
     assert not children()
-    assert loop.one(search("a", "a")) == Found(1, ((0, 1, b"X"),))
+    assert loop.one(search("a", "a")) == Replacements(1, ((0, 1, b"X"),))
     first = children()
     assert len(first) == 1
-    assert loop.one(search("b", "b")) == Found(1, ((0, 1, b"X"),))
+    assert loop.one(search("b", "b")) == Replacements(1, ((0, 1, b"X"),))
     assert children() == first
     loop.asked.close()
     assert not children()
@@ -243,7 +243,7 @@ def test_a_cancelled_search_does_not_run_on(real: Open) -> None:
     ticket = loop.asked.ask(endless(), LONG_MS)
     assert loop.turn(most_s=0) == []
     loop.asked.cancel(ticket)
-    assert loop.one(search("a", "a")) == Found(1, ((0, 1, b"X"),))
+    assert loop.one(search("a", "a")) == Replacements(1, ((0, 1, b"X"),))
     assert not children() & first
 
 
@@ -263,8 +263,8 @@ def test_a_process_that_is_killed_in_a_search_fails_that_one_alone(real: Open) -
     (pid,) = children()
     os.kill(pid, signal.SIGKILL)
     answers = loop.until(first, second)
-    assert isinstance(answers[first], Failed)
-    assert answers[second] == Found(1, ((0, 1, b"X"),))
+    assert isinstance(answers[first], SearchFailure)
+    assert answers[second] == Replacements(1, ((0, 1, b"X"),))
 
 
 def test_a_process_that_was_killed_meanwhile_is_replaced_unnoticed(real: Open) -> None:
@@ -273,12 +273,12 @@ def test_a_process_that_was_killed_meanwhile_is_replaced_unnoticed(real: Open) -
     (pid,) = children()
     os.kill(pid, signal.SIGKILL)
     loop.turn()
-    assert loop.one(search("a", "a")) == Found(1, ((0, 1, b"X"),))
+    assert loop.one(search("a", "a")) == Replacements(1, ((0, 1, b"X"),))
 
 
 def test_a_search_that_wants_all_memory_gets_an_answer_and_leaves_the_machine_alone(real: Open) -> None:
     answer = real().one(search("a" * 1_000_000, "(?s)(.*)", r"\1" * 2000, most=1 << 40))
-    assert isinstance(answer, Failed)
+    assert isinstance(answer, SearchFailure)
     assert "memory" in answer.why
 
 
@@ -298,16 +298,16 @@ def test_a_process_that_does_not_start_fails_every_search_and_hangs_none(
     loop = real(command=command, start_s=0.2)
     first, second = (loop.asked.ask(search("a", "a"), LONG_MS) for _ in range(2))
     answers = loop.until(first, second)
-    assert all(isinstance(answer, Failed) for answer in answers.values())
+    assert all(isinstance(answer, SearchFailure) for answer in answers.values())
 
 
 def test_the_process_ends_with_whoever_started_it_even_in_a_search() -> None:
     code = """if True:
         import os, sys
         from searches import LONG_MS, Loop, Poll, children, endless, search
-        from quire_daemon.workers.regex.client import Searching
+        from quire_daemon.workers.regex.client import SearchClient
         poll = Poll()
-        loop = Loop(Searching(poll), poll)
+        loop = Loop(SearchClient(poll), poll)
         loop.one(search("a", "a"))
         loop.asked.ask(endless(), LONG_MS)
         loop.turn(0)

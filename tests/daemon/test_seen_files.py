@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from quire_daemon.core.reconcile import Seen
+from quire_daemon.core.reconcile import SeenStat
 from quire_daemon.workspace.stat_cache import SeenFiles
 from quire_journal.history.path_cache import PathNames
-from quire_journal.journal import Entry, Journal
+from quire_journal.journal import Journal, NewRecord
 from quire_journal.model.events import OutsideWritten
 from quire_journal.model.ids import OUTSIDE, BatchId, blob_id
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import u32
 
 
-def seen(size: int) -> Seen:
+def seen(size: int) -> SeenStat:
     """A file of so many bytes."""
-    return Seen(1, 2, size, 3, 4, 0o100644, blob_id(b"x" * size), 5)
+    return SeenStat(1, 2, size, 3, 4, 0o100644, blob_id(b"x" * size), 5)
 
 
 def store_of(*paths: str) -> MemoryStore:
@@ -23,7 +23,7 @@ def store_of(*paths: str) -> MemoryStore:
     journal = Journal.open(store, 1)
     journal.append(
         [
-            Entry(OutsideWritten(path, blob_id(b""), 0, 0o644, "captured"), OUTSIDE, 1, BatchId(seq))
+            NewRecord(OutsideWritten(path, blob_id(b""), 0, 0o644, "captured"), OUTSIDE, 1, BatchId(seq))
             for seq, path in enumerate(paths, 1)
         ],
         [(b"", None)],
@@ -31,7 +31,7 @@ def store_of(*paths: str) -> MemoryStore:
     return store
 
 
-def everything(files: SeenFiles, store: MemoryStore) -> dict[str, Seen]:
+def everything(files: SeenFiles, store: MemoryStore) -> dict[str, SeenStat]:
     """As a scan reads it."""
     with store.reading() as r:
         return files.all()(r, PathNames())

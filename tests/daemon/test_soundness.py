@@ -9,10 +9,10 @@ import pytest
 
 import rights
 from quire_daemon.integrity import verdict
-from quire_daemon.integrity.check_client import Forked
-from quire_daemon.integrity.verdict import Prepared
+from quire_daemon.integrity.check_client import ForkedWorker
+from quire_daemon.integrity.verdict import JournalVerdict
 from quire_journal.journal import Journal
-from quire_journal.model.records import Damaged
+from quire_journal.model.records import JournalDamaged
 from quire_journal.storage.afterimage import boot_id
 from quire_journal.storage.lmdb import LmdbStore
 
@@ -25,14 +25,14 @@ def closed(folder: Path) -> None:
     verdict.leave_mark(folder)
 
 
-def start(folder: Path) -> Prepared:
-    return verdict.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, Forked)
+def start(folder: Path) -> JournalVerdict:
+    return verdict.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, ForkedWorker)
 
 
 @needs_boot_id
 def test_after_a_good_end_the_machine_has_run_on(journals: Path) -> None:
     closed(journals / "journal")
-    assert start(journals / "journal") == Prepared(trusted=True, machine_ran=True)
+    assert start(journals / "journal") == JournalVerdict(trusted=True, machine_ran=True)
 
 
 @pytest.mark.parametrize("boot", ["another", "", None])
@@ -43,7 +43,7 @@ def test_after_a_good_end_the_machine_may_have_ended_all_the_same(journals: Path
     said = json.loads(mark.read_bytes())
     del said["boot"]
     mark.write_text(json.dumps(said if boot is None else {**said, "boot": boot}))
-    assert start(journals / "journal") == Prepared(trusted=True, machine_ran=False)
+    assert start(journals / "journal") == JournalVerdict(trusted=True, machine_ran=False)
 
 
 @needs_boot_id
@@ -63,7 +63,7 @@ def test_a_journal_whose_file_is_gone_is_told_as_that_and_left_alone(journals: P
     """It was `[Errno 2] No such file or directory`."""
     closed(journals)
     (journals / "db/data.mdb").unlink()
-    with pytest.raises(Damaged, match=r"db/data\.mdb is not in .*; put it back, or move db away to begin anew"):
+    with pytest.raises(JournalDamaged, match=r"db/data\.mdb is not in .*; put it back, or move db away to begin anew"):
         start(journals)
     assert (journals / "clean").exists()
 
@@ -76,7 +76,7 @@ def test_a_journal_that_may_not_be_looked_at_is_not_told_as_gone(journals: Path)
     def say() -> None:
         try:
             start(journals)
-        except (Damaged, OSError) as error:
+        except (JournalDamaged, OSError) as error:
             print(error)
 
     try:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from memory_daemon import MemoryDaemon
 from quire_daemon.checks import safety, syntax_worker
-from quire_daemon.checks.syntax import JUDGED_BYTES, LANGUAGES, LEFT_ALONE_S, Grammars
+from quire_daemon.checks.syntax import JUDGED_BYTES, LANGUAGES, LEFT_ALONE_S, SyntaxChecker
 from quire_daemon.checks.syntax_worker import Trees
 from quire_daemon.config.settings import Safety, Settings
 from quire_journal.text.line_diff import diff
@@ -25,9 +25,9 @@ CALM = 30.0  # seconds of patience, where a test is not about patience
 
 
 @pytest.fixture(scope="module")
-def grammars() -> Iterator[Grammars]:
+def grammars() -> Iterator[SyntaxChecker]:
     """One parser process for this module."""
-    grammars = Grammars(patience_s=CALM, start_s=CALM)
+    grammars = SyntaxChecker(patience_s=CALM, start_s=CALM)
     yield grammars
     grammars.close()
 
@@ -39,7 +39,7 @@ def need(path: str) -> None:
         pytest.skip(f"{package} is not installed (extra `syntax`); there may be no wheel for this Python")
 
 
-def warnings(grammars: Grammars, path: str, before: str | bytes, after: str | bytes) -> list[dict[str, Any]]:
+def warnings(grammars: SyntaxChecker, path: str, before: str | bytes, after: str | bytes) -> list[dict[str, Any]]:
     """What is suspicious about an edit."""
     a, b = (Text.of(text.encode() if isinstance(text, str) else text) for text in (before, after))
     return safety.check(path, a, b, diff(a, b), grammars(path, a, b))
@@ -66,7 +66,9 @@ SOUND = {
 
 
 @pytest.mark.parametrize("path", SOUND)
-def test_an_edit_that_leaves_a_file_parsing_is_sound_however_its_brackets_look(grammars: Grammars, path: str) -> None:
+def test_an_edit_that_leaves_a_file_parsing_is_sound_however_its_brackets_look(
+    grammars: SyntaxChecker, path: str
+) -> None:
     need(path)
     before, line, new = SOUND[path]
     assert line in before
@@ -94,7 +96,7 @@ BREAKING = {
 
 
 @pytest.mark.parametrize("path", BREAKING)
-def test_an_edit_that_breaks_what_parsed_is_named_with_its_line(grammars: Grammars, path: str) -> None:
+def test_an_edit_that_breaks_what_parsed_is_named_with_its_line(grammars: SyntaxChecker, path: str) -> None:
     need(path)
     before, old, new, line = BREAKING[path]
     assert old in before
@@ -104,7 +106,7 @@ def test_an_edit_that_breaks_what_parsed_is_named_with_its_line(grammars: Gramma
 
 
 @pytest.mark.parametrize("path", BREAKING)
-def test_a_file_that_did_not_parse_before_is_not_held_against_the_edit(grammars: Grammars, path: str) -> None:
+def test_a_file_that_did_not_parse_before_is_not_held_against_the_edit(grammars: SyntaxChecker, path: str) -> None:
     need(path)
     before, old, new, _ = BREAKING[path]
     broken = before.replace(old, new)
@@ -117,26 +119,28 @@ def test_every_suffix_with_a_grammar_is_tried_here() -> None:
     assert tried == {*LANGUAGES.values()} == {LANGUAGES["." + path.rpartition(".")[2]] for path in BREAKING}
 
 
-def test_a_lost_bracket_is_told_as_a_bracket_too(grammars: Grammars) -> None:
+def test_a_lost_bracket_is_told_as_a_bracket_too(grammars: SyntaxChecker) -> None:
     need("a.py")
     found = warnings(grammars, "a.py", "f(1)\ng(2)\n", "f(1\ng(2)\n")
     assert [(w["type"], w["line"]) for w in found] == [("unbalanced", 1), ("syntax", 1)]
 
 
-def test_what_is_missing_is_named_where_it_is_missing(grammars: Grammars) -> None:
+def test_what_is_missing_is_named_where_it_is_missing(grammars: SyntaxChecker) -> None:
     need("a.go")
     found = warnings(grammars, "a.go", "package a\nvar b = f(1)\n", "package a\nvar b = f(1 +)\n")
     assert [(w["message"], w["line"]) for w in found] == [("`identifier` is missing at line 2: 'var b = f(1 +)'", 2)]
 
 
-def test_lines_are_counted_as_agents_see_them_whatever_ends_them(grammars: Grammars) -> None:
+def test_lines_are_counted_as_agents_see_them_whatever_ends_them(grammars: SyntaxChecker) -> None:
     need("a.py")
     found = warnings(grammars, "a.py", "a = 1\r\n\r\nb = 2\r\n", "a = 1\r\n\r\nb = = 2\r\n")
     assert [w["line"] for w in found] == [3]
 
 
 @pytest.mark.parametrize(("path", "line"), [("a.html", "{% if a < b %}"), ("a.yaml", "{{- if a }}")])
-def test_a_template_is_not_judged_by_the_grammar_of_what_it_makes(grammars: Grammars, path: str, line: str) -> None:
+def test_a_template_is_not_judged_by_the_grammar_of_what_it_makes(
+    grammars: SyntaxChecker, path: str, line: str
+) -> None:
     assert warnings(grammars, path, "a: 1\n", f"a: 1\n{line}\n") == []
 
 
@@ -322,7 +326,7 @@ def test_common_ends_are_common_do_not_overlap_and_go_no_further(a: bytes, b: by
 # ── the process ──────────────────────────────────────────────────────────────
 
 
-def test_a_file_that_crashes_the_parser_costs_one_answer_and_no_more(grammars: Grammars) -> None:
+def test_a_file_that_crashes_the_parser_costs_one_answer_and_no_more(grammars: SyntaxChecker) -> None:
     """Brackets are read instead; other files are parsed by a new process."""
     need("a.yaml")
     assert warnings(grammars, "deep.yaml", "a: {}\n", "- " * 10_000 + "\n") == []
@@ -333,7 +337,7 @@ def test_a_file_that_crashes_the_parser_costs_one_answer_and_no_more(grammars: G
 def test_a_file_that_the_parser_cannot_get_done_with_does_not_hold_the_daemon() -> None:
     """Error recovery takes a second and more for this one, and does not ask whether it may."""
     need("a.sh")
-    grammars = Grammars(patience_s=0.05, start_s=CALM)
+    grammars = SyntaxChecker(patience_s=0.05, start_s=CALM)
     try:
         assert grammars("a.sh", Text.of(b"a\n"), Text.of(b"if(x)" * 20_000))() is None
         assert grammars("a.sh", Text.of(b"a\n"), Text.of(b"b\n"))() is None, "it is left alone for a while"
@@ -350,7 +354,7 @@ def test_a_parser_that_cannot_be_started_is_done_without() -> None:
         return [sys.executable, "-c", "raise SystemExit(1)"]
 
     now_s = [1000.0]
-    grammars = Grammars(lambda: now_s[0], start_s=CALM, command=command)
+    grammars = SyntaxChecker(lambda: now_s[0], start_s=CALM, command=command)
     for later_s in (0.0, LEFT_ALONE_S + 1):
         now_s[0] += later_s
         before = len(started)
@@ -363,13 +367,13 @@ def test_a_parser_that_cannot_be_started_is_done_without() -> None:
 def test_a_parser_that_has_ended_is_started_again() -> None:
     """It ends by itself when it has nothing to do for long."""
     need("a.py")
-    grammars = Grammars(patience_s=CALM, start_s=CALM)
+    grammars = SyntaxChecker(patience_s=CALM, start_s=CALM)
     for _ in range(2):
         assert [w["type"] for w in warnings(grammars, "a.py", "a = 1\n", "a = = 1\n")] == ["syntax"]
         grammars.close()
 
 
-def test_a_file_over_the_limit_is_left_to_its_brackets(grammars: Grammars) -> None:
+def test_a_file_over_the_limit_is_left_to_its_brackets(grammars: SyntaxChecker) -> None:
     body = "x\n" * (JUDGED_BYTES // 2)
     assert [w["type"] for w in warnings(grammars, "a.py", body + "f(1)\n", body + "f((1)\n")] == ["unbalanced"]
 
@@ -378,7 +382,7 @@ def test_nothing_is_started_for_a_file_without_a_grammar() -> None:
     def command(fd: int) -> list[str]:
         raise AssertionError("started")
 
-    grammars = Grammars(command=command)
+    grammars = SyntaxChecker(command=command)
     for path in ("a.c", "Makefile", "notes.md"):
         assert grammars(path, Text.of(b"a\n"), Text.of(b"b\n"))() is None
 
@@ -386,7 +390,7 @@ def test_nothing_is_started_for_a_file_without_a_grammar() -> None:
 # ── in a call ────────────────────────────────────────────────────────────────
 
 
-def edit(grammars: Grammars, settings: Settings | None = None, **more: Any) -> tuple[MemoryDaemon, dict[str, Any]]:
+def edit(grammars: SyntaxChecker, settings: Settings | None = None, **more: Any) -> tuple[MemoryDaemon, dict[str, Any]]:
     """An edit after which f.py does not parse, and what it was answered."""
     need("f.py")
     daemon = MemoryDaemon({"f.py": "import a\n\ndef f(x):\n    return x\n"}, settings, grammars=grammars)
@@ -394,7 +398,7 @@ def edit(grammars: Grammars, settings: Settings | None = None, **more: Any) -> t
     return daemon, daemon.ask("edit", {"path": "f.py", "operations": [operation], **more})
 
 
-def test_an_edit_that_breaks_the_syntax_is_refused_and_told_how_to_go_on(grammars: Grammars) -> None:
+def test_an_edit_that_breaks_the_syntax_is_refused_and_told_how_to_go_on(grammars: SyntaxChecker) -> None:
     daemon, reply = edit(grammars)
     assert (reply["error"], [w["type"] for w in reply["safety_warnings"]]) == ("safety_check_failed", ["syntax"])
     assert "line 3: 'def f(x)'" in reply["message"]
@@ -402,7 +406,7 @@ def test_an_edit_that_breaks_the_syntax_is_refused_and_told_how_to_go_on(grammar
     assert daemon.read("f.py") == "import a\n\ndef f(x):\n    return x\n"
 
 
-def test_warn_lets_it_pass_and_says_it(grammars: Grammars) -> None:
+def test_warn_lets_it_pass_and_says_it(grammars: SyntaxChecker) -> None:
     daemon, reply = edit(grammars, safety_check="warn")
     assert (reply["ok"], reply["safety_status"]) == (True, "suspicious")
     assert [(w["type"], w["line"]) for w in reply["warnings"]] == [("syntax", 3)]
@@ -410,7 +414,7 @@ def test_warn_lets_it_pass_and_says_it(grammars: Grammars) -> None:
 
 
 @pytest.mark.parametrize(("setting", "ok"), [("reject", False), ("warn", True), ("off", True)])
-def test_the_settings_decide_over_the_call(grammars: Grammars, setting: str, ok: bool) -> None:
+def test_the_settings_decide_over_the_call(grammars: SyntaxChecker, setting: str, ok: bool) -> None:
     _, reply = edit(grammars, Settings(safety=Safety(syntax=setting)), safety_check="strict" if ok else "off")
     assert reply["ok"] is ok
     if not ok:
@@ -421,10 +425,10 @@ def test_no_parser_is_asked_where_the_settings_turn_syntax_off() -> None:
     def command(fd: int) -> list[str]:
         raise AssertionError("started")
 
-    assert edit(Grammars(command=command), Settings(safety=Safety(syntax="off")))[1]["ok"]
+    assert edit(SyntaxChecker(command=command), Settings(safety=Safety(syntax="off")))[1]["ok"]
 
 
-def test_an_answer_that_nobody_called_for_is_not_taken_for_the_next_one(grammars: Grammars) -> None:
+def test_an_answer_that_nobody_called_for_is_not_taken_for_the_next_one(grammars: SyntaxChecker) -> None:
     sound, broken = Text.of(b"a = 1\n"), Text.of(b"a = = 1\n")
     grammars("a.py", sound, broken)
     assert grammars("a.py", sound, Text.of(b"a = 2\n"))() == ()

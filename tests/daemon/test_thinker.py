@@ -9,11 +9,11 @@ import pytest
 
 from quire_daemon.clock import SystemClock
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.core.call import Call, Incoming, NotYet, Peer
+from quire_daemon.core.call import Call, IncomingRequest, Peer, RetryLater
 from quire_daemon.core.decision import Who
-from quire_daemon.engine.long_decisions import MOST_FIBERS, SLICE_S, TRIED_S, Thinker
+from quire_daemon.engine.long_decisions import MOST_FIBERS, SLICE_S, TRIED_S, LongDecisions
 from quire_daemon.tools.table import TOOLS
-from quire_daemon.workers.fiber import Dropped, Fiber, Pause
+from quire_daemon.workers.fiber import Fiber, FiberDropped, Pause
 from quire_journal.history.history import History
 from quire_journal.journal import Journal
 from quire_journal.model.events import EditRefused
@@ -39,7 +39,7 @@ class Ticking:
 class Scene:
     def __init__(self) -> None:
         self.recorder = Recorder(Journal.open(MemoryStore(), 1), SystemClock())
-        self.thinker = Thinker(self.recorder, Ticking())
+        self.thinker = LongDecisions(self.recorder, Ticking())
         self.note()
 
     def note(self) -> None:
@@ -48,7 +48,7 @@ class Scene:
         self.recorder.commit()
 
     def call(self, deadline_ns: int = 0) -> Call:
-        incoming = Incoming(b"ann", Peer(1000, 1), Request(1, "log"))
+        incoming = IncomingRequest(b"ann", Peer(1000, 1), Request(1, "log"))
         params = msgspec.convert({}, TOOLS["log"].params)
         return Call(incoming, TOOLS["log"], params, Who(WriterId(1), b"k" * 8), b"", "", 0.0, deadline_ns)
 
@@ -56,7 +56,7 @@ class Scene:
         """The answer; None while it is not there."""
         try:
             return self.thinker.think(call, "it", work)[0]
-        except NotYet:
+        except RetryLater:
             return None
 
 
@@ -80,7 +80,7 @@ def counting(steps: list[str], name: str = "it") -> Callable[[History, bool], in
 
 
 def test_what_takes_no_longer_than_a_try_is_answered_at_once(scene: Scene) -> None:
-    scene.thinker = Thinker(scene.recorder, lambda: 0.0)
+    scene.thinker = LongDecisions(scene.recorder, lambda: 0.0)
     steps: list[str] = []
     assert scene.think(scene.call(), counting(steps)) == 1
     assert len(steps) == STEPS
@@ -175,7 +175,7 @@ def test_who_needs_no_answer_any_more_leaves_nothing_behind(scene: Scene) -> Non
     scene.think(call, work)
     assert call.thought is not None
     scene.thinker.give_up(call)
-    assert [type(error) for error in ended][-1] is Dropped
+    assert [type(error) for error in ended][-1] is FiberDropped
     assert (call.thought, scene.thinker.patience_s()) == (None, None)
 
 

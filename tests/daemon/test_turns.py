@@ -29,12 +29,12 @@ from quire_daemon.server.connections import LOOK_S
 from quire_daemon.server.file_transport import Spool
 from quire_daemon.watch.observe import RETRY_S
 from quire_journal.integrity.checker import check
-from quire_journal.maintenance.purge import Looking, Wanted
+from quire_journal.maintenance.purge import PurgeSurvey, PurgeTarget
 from quire_journal.model.events import EditRefused, GitRan, JournalSalvaged
 from quire_journal.model.file_transport import FOLDER, request_file
 from quire_journal.model.ids import WriterId
 from quire_journal.model.records import encode_record, read_record
-from quire_journal.storage.port import StoreFailed, u64
+from quire_journal.storage.port import StoreFailure, u64
 from quire_journal.views.writers import caller_key
 
 
@@ -58,7 +58,7 @@ def test_an_edit_whose_records_went_with_anothers_commit_is_not_made(daemon: Dae
         nonlocal left
         if left:
             left -= 1
-            raise StoreFailed("the disk is full", disk_full=True)
+            raise StoreFailure("the disk is full", disk_full=True)
 
     (daemon.root / "b").write_text("outside\n")
     assert daemon.turn(ann=write("first"))["ann"]["ok"]
@@ -174,7 +174,7 @@ def test_a_call_that_waits_while_the_name_of_its_caller_is_purged_is_made_by_tha
     daemon.app.turn([incoming(who, *wanted)])
 
     def purge() -> None:
-        looking = Looking(Wanted(matching=re.compile(rb"token=\w+")))
+        looking = PurgeSurvey(PurgeTarget(matching=re.compile(rb"token=\w+")))
         with daemon.store.reading() as r:
             looking.look(r)
             recorder.purge(looking.change(r), WriterId(1))
@@ -215,7 +215,7 @@ def test_what_the_loop_does_now_and_then_is_done_where_the_journal_takes_nothing
     """The cache of the disk, which cannot be saved there, kept the loop from all that came after it."""
 
     def broken() -> None:
-        raise StoreFailed("the disk", disk_full=disk_full)
+        raise StoreFailure("the disk", disk_full=disk_full)
 
     for path in ("a", "b"):
         assert daemon.turn(ann=write(path))["ann"]["ok"]
@@ -298,7 +298,7 @@ def test_the_end_of_a_connection_ends_nothing_that_bears_the_number_of_what_was_
     """What a full disk took nothing of leaves its number to the next one."""
 
     def full() -> None:
-        raise StoreFailed("the disk is full", disk_full=True)
+        raise StoreFailure("the disk is full", disk_full=True)
 
     def call(who: str, tool: str, args: dict[str, Any]) -> dict[str, Any]:
         daemon.app.turn([incoming(who, tool, args)])
@@ -323,7 +323,7 @@ def test_a_lease_whose_connection_ends_while_the_disk_is_full_is_released_when_t
     """And nobody is refused a read for it meanwhile."""
 
     def full() -> None:
-        raise StoreFailed("the disk is full", disk_full=True)
+        raise StoreFailure("the disk is full", disk_full=True)
 
     (daemon.root / "b").write_text("text\n")
     assert daemon.turn(eve=read("b"))["eve"]["ok"]
@@ -378,7 +378,7 @@ def test_a_journal_that_cannot_be_used_for_a_moment_takes_edits_when_it_can_be_a
 
     def wanting() -> None:
         daemon.store.fault = None
-        raise StoreFailed("could not begin to write: Cannot allocate memory")
+        raise StoreFailure("could not begin to write: Cannot allocate memory")
 
     daemon.store.fault = wanting
     refused = daemon.turn(ann=write("a"))["ann"]
@@ -391,7 +391,7 @@ def test_of_a_write_whose_commit_could_not_be_synced_nobody_knows_before_the_nex
     """It was told as not made. What could not be synced may be there all the same, and is made then."""
 
     def unsynced() -> None:
-        raise StoreFailed("could not sync", for_good=True)
+        raise StoreFailure("could not sync", for_good=True)
 
     daemon.store.fault = unsynced
     refused = daemon.turn(ann=write("a"))["ann"]
@@ -405,7 +405,7 @@ def test_what_is_noted_for_a_journal_that_takes_no_more_does_not_pile_up(daemon:
     """As the commands of git, which go on telling of themselves."""
 
     def broken() -> None:
-        raise StoreFailed("it could not be synced", for_good=True)
+        raise StoreFailure("it could not be synced", for_good=True)
 
     daemon.store.fault = broken
     assert daemon.turn(ann=write("a"))["ann"]["error"] == "journal_damaged"
@@ -563,7 +563,7 @@ def test_a_write_that_is_in_the_log_and_was_not_made_is_not_answered_by_an_outsi
         nonlocal commits
         commits += 1
         if commits > 1:
-            raise StoreFailed("the disk is full", disk_full=True)
+            raise StoreFailure("the disk is full", disk_full=True)
 
     (daemon.root / "a").write_text("old\n")
     base = daemon.turn(ann=read("a"))["ann"]["version"]
@@ -595,7 +595,7 @@ def test_a_write_that_is_in_the_log_and_was_not_made_is_made_when_it_is_asked_fo
         nonlocal commits
         commits += 1
         if commits > 1:
-            raise StoreFailed("for want of room", disk_full)
+            raise StoreFailure("for want of room", disk_full)
 
     (daemon.root / "a").write_text("old\n")
     base = daemon.turn(ann=read("a"))["ann"]["version"]
@@ -673,7 +673,7 @@ def test_whatever_commits_fail_the_log_tells_of_what_was_applied_and_of_nothing_
 
     def sometimes_full() -> None:
         if chance.random() < 0.3:
-            raise StoreFailed("the disk is full", disk_full=True)
+            raise StoreFailure("the disk is full", disk_full=True)
 
     names, applied, versions = ["a", "b", "c"], [], dict[str, str]()
     daemon.store.fault = sometimes_full

@@ -13,7 +13,7 @@ from quire_daemon.engine.long_decisions import MOST_THOUGHTS, SLICE_S
 from quire_daemon.engine.perform import MANY
 from quire_journal.integrity.checker import check
 from quire_journal.model.events import BatchUndone, WritesAbandoned
-from quire_journal.storage.port import StoreFailed
+from quire_journal.storage.port import StoreFailure
 from shapes import checked
 
 TURNS = 5000
@@ -249,7 +249,7 @@ def test_an_undo_of_which_the_log_takes_only_a_part_is_not_made_and_the_log_says
     def full(turn: int) -> None:
         def refuse() -> None:
             if daemon.app.performing.patience_s() is not None and daemon.app.recorder.journal.head > before + PORTION:
-                raise StoreFailed("no space left", disk_full=True)
+                raise StoreFailure("no space left", disk_full=True)
 
         daemon.store.fault = refuse
 

@@ -14,7 +14,7 @@ from quire_daemon.tools.undo.project import foresee, left_alone, stayed
 from quire_daemon.tools.undo.select import Params, RedoParams, UndoParams
 from quire_daemon.tools.undo.tool import REDO_TOOL, UNDO_TOOL
 from quire_journal.history.history import History
-from quire_journal.storage.port import Reading
+from quire_journal.storage.port import ReadTransaction
 
 FILES = 20
 
@@ -22,7 +22,7 @@ FILES = 20
 class Asked:
     """A snapshot that counts the rows that are looked up in it, and the tables that are searched."""
 
-    def __init__(self, r: Reading) -> None:
+    def __init__(self, r: ReadTransaction) -> None:
         self._r, self.known, self.rows = r, r.known, 0
         self.searched: list[str] = []
 

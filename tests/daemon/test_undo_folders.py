@@ -12,7 +12,7 @@ from daemon_turns import Daemon
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.startup.recovery import recover
-from quire_daemon.startup.recovery_context import Finishing
+from quire_daemon.startup.recovery_context import RecoveryContext
 from quire_daemon.workspace.workspace import Workspace
 from quire_journal.integrity.checker import check
 from quire_journal.journal import Journal
@@ -315,7 +315,7 @@ def recovered(daemon: Daemon) -> set[str]:
     """A start after a kill; what stands by the log then."""
     workspace, store = Workspace(daemon.root), daemon.store.copy()
     recorder = Recorder(Journal.open(store, daemon.clock.now_ns()), daemon.clock)
-    recover(Finishing(recorder, workspace, Log(), 1 << 20))
+    recover(RecoveryContext(recorder, workspace, Log(), 1 << 20))
     with recorder.history() as history:
         assert not history.unsettled()
         there = {path for path, head in history.paths() if standing(head) is not None}

@@ -13,7 +13,7 @@ from daemon_turns import Daemon
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.startup.recovery import recover
-from quire_daemon.startup.recovery_context import Finishing
+from quire_daemon.startup.recovery_context import RecoveryContext
 from quire_daemon.workspace.workspace import Workspace
 from quire_journal.integrity.checker import check
 from quire_journal.journal import Journal
@@ -110,7 +110,7 @@ def test_a_link_that_was_to_go_when_the_daemon_was_killed_goes(daemon: Daemon, s
         (daemon.root / "link").symlink_to("f")
     for _ in range(2):
         workspace = Workspace(daemon.root)
-        recover(Finishing(recorder, workspace, Log(), 1 << 20))
+        recover(RecoveryContext(recorder, workspace, Log(), 1 << 20))
         workspace.close()
     assert os.path.lexists(daemon.root / "link") == (not same)
 

@@ -12,8 +12,8 @@ from swapping import Steps, in_tmp, settle
 from checkout import file_now, put
 from quire_daemon.core.decision import FileNow, Move, Put, Remove, Write
 from quire_daemon.workspace.stage import TOGETHER
-from quire_daemon.workspace.workspace import Lost, Swapped, Workspace
-from quire_journal.model.refusals import Refused
+from quire_daemon.workspace.workspace import SwapDone, SwapLost, Workspace
+from quire_journal.model.refusals import Refusal
 
 
 def test_a_batch_is_swapped_back(workspace: Workspace) -> None:
@@ -32,11 +32,11 @@ def test_a_batch_is_swapped_back(workspace: Workspace) -> None:
     ]
     staged = [workspace.stage(write) for write in writes]
     for step in staged:
-        assert isinstance(workspace.perform(step, pinned=True), Swapped)
+        assert isinstance(workspace.perform(step, pinned=True), SwapDone)
     workspace.sweep(0.0)
     workspace.sweep(100.0)
     for step in reversed(staged):
-        assert isinstance(workspace.revert(step), Swapped)
+        assert isinstance(workspace.revert(step), SwapDone)
     for name, inode in before.items():
         assert (root / name).read_bytes() == name.encode()
         assert (root / name).stat().st_ino == inode
@@ -67,7 +67,7 @@ def test_many_writes_are_staged_together(tmp_path: Path, protection: str) -> Non
     assert [name for name in named[0] if name.endswith(".new")] == []
     assert len(in_tmp(watched)) == len(names)
     for step in staged:
-        assert isinstance(watched.perform(step, pinned=True), Swapped)
+        assert isinstance(watched.perform(step, pinned=True), SwapDone)
     assert {name: (tmp_path / name).read_bytes() for name in names} == {name: b"new " + name.encode() for name in names}
     assert not (tmp_path / "gone").exists()
     watched.release(staged)
@@ -82,7 +82,7 @@ def test_of_many_writes_all_are_staged_or_none(workspace: Workspace) -> None:
         (workspace.root / f"f{n}").write_bytes(b"old")
     writes: list[Write] = [put(workspace, f"f{n}", b"new") for n in range(TOGETHER)]
     before = len(os.listdir("/proc/self/fd"))
-    with pytest.raises(Refused, match="too long"):
+    with pytest.raises(Refusal, match="too long"):
         workspace.stage_all([*writes, Put(1, "x" * 300 + "/f", b"new", 0o644, FileNow("f", "missing"))])
     assert (in_tmp(workspace), len(os.listdir("/proc/self/fd"))) == ([], before)
 
@@ -113,9 +113,9 @@ def test_what_somebody_changed_since_is_not_swapped_back(workspace: Workspace) -
     (root / "f").write_bytes(b"theirs")
     (root / "made").unlink()
     (root / "g").write_bytes(b"theirs")
-    assert workspace.revert(edited) == Lost("changed")
-    assert workspace.revert(made) == Lost("missing")
-    assert workspace.revert(removed) == Lost("exists")
+    assert workspace.revert(edited) == SwapLost("changed")
+    assert workspace.revert(made) == SwapLost("missing")
+    assert workspace.revert(removed) == SwapLost("exists")
     assert (root / "f").read_bytes() == (root / "g").read_bytes() == b"theirs"
 
 
@@ -128,5 +128,5 @@ def test_a_save_between_check_and_swap_back_wins(workspace: Workspace, steps: St
     theirs.write_bytes(b"theirs")
     steps.at("perform.exchanged", lambda: None)
     steps.at("revert.base_held", lambda: os.replace(theirs, path))
-    assert workspace.revert(staged) == Lost("changed")
+    assert workspace.revert(staged) == SwapLost("changed")
     assert path.read_bytes() == b"theirs"

@@ -14,8 +14,8 @@ from checkout import put
 from quire_daemon.workspace import syscalls
 from quire_daemon.workspace.capabilities import passes_over_removed
 from quire_daemon.workspace.inode_spread import FOLDERS, PARTS, SPREAD_FROM, Blanks
-from quire_daemon.workspace.workspace import Swapped, Workspace
-from quire_journal.model.refusals import Refused
+from quire_daemon.workspace.workspace import SwapDone, Workspace
+from quire_journal.model.refusals import Refusal
 
 pytestmark = pytest.mark.skipif(not syscalls.O_TMPFILE, reason="no files without a name here")
 
@@ -35,7 +35,7 @@ class _Disk:
 
     def _make(self, path: str) -> int:
         if self.refuses and path.endswith("/1"):
-            raise Refused("permission_denied", "It is a file.")
+            raise Refusal("permission_denied", "It is a file.")
         (self.root / path).mkdir(parents=True, exist_ok=True)
         return os.open(self.root / path, os.O_RDONLY)
 
@@ -116,7 +116,7 @@ def test_a_workspace_writes_as_before_when_they_are_made_elsewhere(tmp_path: Pat
     workspace = Workspace(tmp_path)
     names = [f"f{n}" for n in range(SPREAD_FROM + PARTS)]
     for staged in workspace.stage_all([put(workspace, name, name.encode()) for name in names]):
-        assert isinstance(workspace.perform(staged), Swapped)
+        assert isinstance(workspace.perform(staged), SwapDone)
     assert [(tmp_path / name).read_text() for name in names] == names
     fd = os.open(tmp_path, os.O_RDONLY)
     spread = passes_over_removed(fd) and _spreads(tmp_path)

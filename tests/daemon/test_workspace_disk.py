@@ -19,8 +19,8 @@ from checkout import do, file_now, put
 from disks import mounted, small_disk
 from quire_daemon.config.settings import Policy
 from quire_daemon.core.decision import FileNow, Move, Put, Remove
-from quire_daemon.workspace.workspace import Lost, Swapped, Workspace, own_folder
-from quire_journal.model.refusals import Refused
+from quire_daemon.workspace.workspace import SwapDone, SwapLost, Workspace, own_folder
+from quire_journal.model.refusals import Refusal
 from quire_journal.text.text import Text
 
 # --- the disk says no -------------------------------------------------------------------------------------------------
@@ -42,7 +42,7 @@ def as_nobody(root: Path, write: Callable[[Workspace], object]) -> str:
         try:
             write(Workspace(root))
             answer = "done"
-        except Refused as refused:
+        except Refusal as refused:
             answer = refused.code
         except BaseException as error:  # noqa: BLE001
             answer = repr(error)
@@ -93,7 +93,7 @@ def _unread(path: str) -> FileNow:
 
 def test_a_move_to_another_mount_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"a")
-    elsewhere = pytest.raises(Refused, match="src is on another file system or mount")
+    elsewhere = pytest.raises(Refusal, match="src is on another file system or mount")
     with small_disk(tmp_path / "src", 1), elsewhere as refused:
         do(Workspace(tmp_path), Move(1, "a", "src/a", file_now(Workspace(tmp_path), "a")))
     assert refused.value.code == "permission_denied"
@@ -109,7 +109,7 @@ def test_a_file_at_which_another_is_mounted_is_not_replaced_moved_or_removed(tmp
         over, new = file_now(workspace, "a"), put(workspace, "a", b"new")
         with mounted(at, "--bind", other):
             for write in (new, Remove(2, "a", over), Move(3, "a", "b", over)):
-                with pytest.raises(Refused, match="a is on another file system or mount") as refused:
+                with pytest.raises(Refusal, match="a is on another file system or mount") as refused:
                     do(workspace, write)
             assert refused.value.code == "permission_denied"
         assert in_tmp(workspace) == []
@@ -124,7 +124,7 @@ def test_a_write_whose_temporary_folder_is_removed_meanwhile_is_refused_and_to_b
     with closing(Workspace(tmp_path, steps=steps)) as workspace:
         write = put(workspace, "f", b"new")
         steps.at("stage.synced", lambda: shutil.rmtree(tmp_path / ".quire"))
-        with pytest.raises(Refused, match=r"f was not written: \.quire was removed") as refused:
+        with pytest.raises(Refusal, match=r"f was not written: \.quire was removed") as refused:
             workspace.stage(write)
     assert (refused.value.code, (tmp_path / "f").read_bytes()) == ("busy", b"old")
 
@@ -152,9 +152,9 @@ def test_a_write_whose_temporary_file_is_removed_before_it_is_swapped_is_refused
         one = Remove(1, path, file_now(workspace, path)) if write == "remove" else put(workspace, path, b"new")
         steps.at(step, lambda: shutil.rmtree(tmp_path / ".quire"))
         if write == "swap" and step == "perform.base_held":  # decided again, it is refused
-            assert do(workspace, one) == Lost("missing")
+            assert do(workspace, one) == SwapLost("missing")
         else:
-            with pytest.raises(Refused, match=r"was removed from \.quire/tmp") as refused:
+            with pytest.raises(Refusal, match=r"was removed from \.quire/tmp") as refused:
                 do(workspace, one)
             assert refused.value.code == "busy"
     assert (tmp_path / "f").read_bytes() == b"old"
@@ -165,7 +165,7 @@ def test_a_new_file_whose_folder_goes_before_it_is_there_is_decided_again(worksp
     """It was told as something unexpected."""
     write = put(workspace, "folder/new", b"new")
     steps.at("perform.folders_made", lambda: (workspace.root / "folder").rmdir())
-    assert do(workspace, write) == Lost("missing")
+    assert do(workspace, write) == SwapLost("missing")
     assert in_tmp(workspace) == []
 
 
@@ -178,7 +178,7 @@ def test_a_full_disk_is_refused(workspace: Workspace, monkeypatch: pytest.Monkey
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "pwrite", full)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Refusal) as caught:
         workspace.stage(write)
     assert caught.value.code == "disk_full"
     assert in_tmp(workspace) == []
@@ -212,7 +212,7 @@ def test_nothing_is_read_or_written_behind_a_mount(tmp_path: Path, openat2: bool
             lambda: do(workspace, Put(1, "sub/a", b"new", 0o644, FileNow("sub/a", "file", Text.of(b"old")))),
             lambda: do(workspace, Remove(1, "sub/a", FileNow("sub/a", "file", Text.of(b"old")))),
         ):
-            with pytest.raises(Refused, match="another file system or mount") as refused:
+            with pytest.raises(Refusal, match="another file system or mount") as refused:
                 act()
             assert refused.value.code == "permission_denied"
         assert (root / "sub/a").read_bytes() == b"old"
@@ -242,18 +242,18 @@ def test_every_fallback_writes_removes_and_notices(tmp_path: Path, missing: str)
     far = 2**62  # so that without leases every file is old enough
     workspace = Workspace(tmp_path, steps=steps, protection=protection, wall_ns=lambda: far)
     path, theirs = tmp_path / "f", tmp_path / "theirs"
-    assert isinstance(do(workspace, put(workspace, "f", b"one")), Swapped)
-    assert isinstance(do(workspace, put(workspace, "f", b"two")), Swapped)
+    assert isinstance(do(workspace, put(workspace, "f", b"one")), SwapDone)
+    assert isinstance(do(workspace, put(workspace, "f", b"two")), SwapDone)
     assert path.read_bytes() == b"two"
     theirs.write_bytes(b"theirs")
     steps.at("perform.base_held", lambda: os.replace(theirs, path))
-    assert isinstance(do(workspace, put(workspace, "f", b"three")), Lost)
+    assert isinstance(do(workspace, put(workspace, "f", b"three")), SwapLost)
     assert path.read_bytes() == b"theirs"
     steps.at("perform.base_held", lambda: path.write_bytes(b"in place") if missing == "lease" else None)
     result = do(workspace, put(workspace, "f", b"four"))
     assert path.read_bytes() == (b"in place" if missing == "lease" else b"four")
-    assert isinstance(result, Lost if missing == "lease" else Swapped)
-    assert isinstance(do(workspace, Remove(1, "f", file_now(workspace, "f"))), Swapped)
+    assert isinstance(result, SwapLost if missing == "lease" else SwapDone)
+    assert isinstance(do(workspace, Remove(1, "f", file_now(workspace, "f"))), SwapDone)
     settle(workspace)
     assert in_tmp(workspace) == []
     workspace.close()

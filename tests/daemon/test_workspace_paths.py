@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from quire_daemon.config.settings import Policy
 from quire_daemon.workspace.resolve import fold
-from quire_daemon.workspace.workspace import Vanished, Workspace
-from quire_journal.model.refusals import Refused
+from quire_daemon.workspace.workspace import FileVanished, Workspace
+from quire_journal.model.refusals import Refusal
 
 
 @pytest.fixture(params=["openat2", "walk"])
@@ -40,7 +40,7 @@ def place(workspace: Workspace, given: str, writing: bool = True, **policy: obje
 
 
 def refused(workspace: Workspace, given: str, writing: bool = True, **policy: object) -> str:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Refusal) as caught:
         place(workspace, given, writing, **policy)
     return caught.value.code
 
@@ -90,7 +90,7 @@ def test_the_journal_is_asked_by_another_way_to_the_workspace_about_the_same_pat
 @pytest.mark.parametrize("given", ["", "a\0b", "x" * 256, "a/" * 2048 + "a", "\ud800"])
 def test_what_is_no_path_at_all_is_a_bad_argument(workspace: Workspace, given: str) -> None:
     """The refusal names the argument."""
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Refusal) as caught:
         place(workspace, given)
     assert (caught.value.code, caught.value.details["argument"]) == ("schema_invalid", "path")
 
@@ -341,7 +341,7 @@ def test_no_read_leaves_by_a_link_that_came_after_the_place(workspace: Workspace
     path, _ = place(workspace, "d/f")
     (workspace.root / "d").rename(workspace.root / "e")
     (workspace.root / "d").symlink_to(tmp_path / "outside")
-    with pytest.raises(Vanished):
+    with pytest.raises(FileVanished):
         workspace.read(path, 100)
 
 
@@ -355,7 +355,7 @@ def test_a_repository_cannot_bring_its_own_state_folder(tmp_path: Path, kind: st
         (root / ".quire").symlink_to("../elsewhere")
     else:
         (root / ".quire").write_bytes(b"")
-    with pytest.raises(Refused):
+    with pytest.raises(Refusal):
         Workspace(root)
     assert not list((tmp_path / "elsewhere").iterdir())
 
@@ -375,7 +375,7 @@ def test_no_path_is_placed_outside(tmp_path_factory: pytest.TempPathFactory, par
     with_close = Workspace(root)
     try:
         path, _ = place(with_close, ("/" if absolute else "") + "/".join(parts) or ".", writing=False)
-    except Refused:
+    except Refusal:
         return
     finally:
         with_close.close()

@@ -20,13 +20,13 @@ from checkout import do, file_now, put
 from quire_daemon.config.settings import Policy
 from quire_daemon.core.decision import FileNow, Make, Move, Put, Remove
 from quire_daemon.workspace import quarantine
-from quire_daemon.workspace.displaced import AT_ONCE, GRACE_S, MOST, Displaced, Lingering
+from quire_daemon.workspace.displaced import AT_ONCE, GRACE_S, MOST, DisplacedFile, DisplacedFiles
 from quire_daemon.workspace.inode_spread import FOLDERS
 from quire_daemon.workspace.read import Held
-from quire_daemon.workspace.workspace import HeldOpen, Kept, Lost, Signature, Swapped, Workspace
+from quire_daemon.workspace.workspace import DisplacedBytes, FileBusy, Signature, SwapDone, SwapLost, Workspace
 from quire_journal.model.events import LINK
 from quire_journal.model.ids import blob_id
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 
 def test_nothing_is_created_over_what_exists(workspace: Workspace) -> None:
@@ -35,11 +35,11 @@ def test_nothing_is_created_over_what_exists(workspace: Workspace) -> None:
     for make in (Path.touch, Path.mkdir, lambda path: path.symlink_to("nowhere")):
         path = workspace.root / "x"
         make(path)
-        assert do(workspace, put(workspace, "x", b"new", over=missing)) == Lost("exists")
+        assert do(workspace, put(workspace, "x", b"new", over=missing)) == SwapLost("exists")
         path.rmdir() if path.is_dir() else path.unlink()
     (workspace.root / "f").write_bytes(b"")
     (workspace.root / "g").write_bytes(b"")
-    assert do(workspace, Move(1, "f", "g", file_now(workspace, "f"))) == Lost("exists")
+    assert do(workspace, Move(1, "f", "g", file_now(workspace, "f"))) == SwapLost("exists")
     assert in_tmp(workspace) == []
 
 
@@ -47,11 +47,11 @@ def test_folders_made_in_vain_are_removed(workspace: Workspace, steps: Steps) ->
     """Unless somebody uses them."""
     write = put(workspace, "a/b/c", b"new")
     steps.at("perform.folders_made", lambda: (workspace.root / "a/b/c").write_bytes(b"theirs"))
-    assert do(workspace, write) == Lost("exists")
+    assert do(workspace, write) == SwapLost("exists")
     assert (workspace.root / "a/b/c").read_bytes() == b"theirs"
     staged = workspace.stage(Move(1, "a/b/c", "d/e/f", file_now(workspace, "a/b/c")))
     steps.at("perform.folders_made", (workspace.root / "a/b/c").unlink)
-    assert workspace.perform(staged) == Lost("missing")
+    assert workspace.perform(staged) == SwapLost("missing")
     assert not (workspace.root / "d").exists()
 
 
@@ -60,7 +60,7 @@ def test_a_changed_base_is_noticed_before_anything_happens(workspace: Workspace,
     """Other bytes, other inode with the same bytes, gone, or another kind of thing."""
     path = workspace.root / "f"
 
-    def attempt(change: Callable[[], object]) -> Swapped | Lost:
+    def attempt(change: Callable[[], object]) -> SwapDone | SwapLost:
         path.write_bytes(b"old")
         over = file_now(workspace, "f")
         writes = {"put": put(workspace, "f", b"new"), "remove": Remove(1, "f", over), "move": Move(1, "f", "g", over)}
@@ -68,13 +68,13 @@ def test_a_changed_base_is_noticed_before_anything_happens(workspace: Workspace,
         change()
         return workspace.perform(staged)
 
-    assert attempt(lambda: path.write_bytes(b"odd")) == Lost("changed")
+    assert attempt(lambda: path.write_bytes(b"odd")) == SwapLost("changed")
     assert path.read_bytes() == b"odd"
     other = workspace.root / "other"
     other.write_bytes(b"old")
-    assert attempt(lambda: os.replace(other, path)) == Lost("changed")
-    assert attempt(path.unlink) == Lost("missing")
-    assert attempt(lambda: (path.unlink(), path.mkdir())) == Lost("not_a_file")
+    assert attempt(lambda: os.replace(other, path)) == SwapLost("changed")
+    assert attempt(path.unlink) == SwapLost("missing")
+    assert attempt(lambda: (path.unlink(), path.mkdir())) == SwapLost("not_a_file")
     path.rmdir()
     assert not (workspace.root / "g").exists()
     assert in_tmp(workspace) == []
@@ -85,7 +85,7 @@ def test_equal_bytes_by_another_hand_are_the_same_base(workspace: Workspace) -> 
     (workspace.root / "f").write_bytes(b"old")
     staged = workspace.stage(put(workspace, "f", b"new"))
     (workspace.root / "f").write_bytes(b"old")
-    assert isinstance(workspace.perform(staged), Swapped)
+    assert isinstance(workspace.perform(staged), SwapDone)
 
 
 def test_a_file_that_is_held_open_is_left_alone(workspace: Workspace) -> None:
@@ -96,13 +96,13 @@ def test_a_file_that_is_held_open_is_left_alone(workspace: Workspace) -> None:
     other = workspace.stage(put(workspace, "f", b"other"))
     with path.open("r+b"):
         for _ in range(3):
-            with pytest.raises(HeldOpen):
+            with pytest.raises(FileBusy):
                 workspace.perform(staged)
     with path.open("r+b") as opened, mmap.mmap(opened.fileno(), 3):
         opened.close()
-        with pytest.raises(HeldOpen):
+        with pytest.raises(FileBusy):
             workspace.perform(staged)
-    assert isinstance(workspace.perform(staged), Swapped)
+    assert isinstance(workspace.perform(staged), SwapDone)
     workspace.abandon(other)
     workspace.abandon(staged)
     settle(workspace)
@@ -118,7 +118,7 @@ def test_a_save_by_rename_between_check_and_swap_wins(workspace: Workspace, step
     theirs.write_bytes(b"theirs")
     inode = theirs.stat().st_ino
     steps.at("perform.base_held", lambda: os.replace(theirs, path))
-    assert do(workspace, put(workspace, "f", b"new")) == Lost("changed")
+    assert do(workspace, put(workspace, "f", b"new")) == SwapLost("changed")
     assert (path.read_bytes(), path.stat().st_ino) == (b"theirs", inode)
     settle(workspace)
     assert in_tmp(workspace) == []
@@ -134,7 +134,7 @@ def test_two_saves_within_one_swap_are_both_kept(workspace: Workspace, steps: St
     steps.at("perform.base_held", lambda: os.replace(first, path))
     steps.at("perform.exchanged", lambda: os.replace(second, path))
     result = do(workspace, put(workspace, "f", b"new"))
-    assert isinstance(result, Lost)
+    assert isinstance(result, SwapLost)
     assert [(kept.path, kept.data) for kept in result.kept] == [("f", b"first")]
     assert path.read_bytes() == b"second"
     assert in_tmp(workspace) == [result.kept[0].name]
@@ -152,7 +152,7 @@ def test_a_deletion_within_the_swap_stands(workspace: Workspace, steps: Steps) -
     steps.at("perform.base_held", lambda: os.replace(theirs, path))
     steps.at("perform.exchanged", path.unlink)
     result = do(workspace, put(workspace, "f", b"new"))
-    assert isinstance(result, Lost)
+    assert isinstance(result, SwapLost)
     assert (result.why, [kept.data for kept in result.kept]) == ("missing", [b"theirs"])
     assert not path.exists()
 
@@ -168,7 +168,7 @@ def test_a_folder_that_takes_the_place_of_the_file_is_put_back(workspace: Worksp
         (path / "inside").write_bytes(b"x")
 
     steps.at("perform.base_held", become_a_folder)
-    assert do(workspace, put(workspace, "f", b"new")) == Lost("changed")
+    assert do(workspace, put(workspace, "f", b"new")) == SwapLost("changed")
     assert (path / "inside").read_bytes() == b"x"
     steps.at("perform.base_held", lambda: (path / "inside").unlink())
 
@@ -187,7 +187,7 @@ def test_a_save_between_check_and_removal_wins(workspace: Workspace, steps: Step
         if third:
             steps.at("perform.conflict", lambda: os.replace(second, path))  # noqa: B023
         result = do(workspace, Remove(1, "f", over) if kind == "remove" else Move(1, "f", "g", over))
-        assert isinstance(result, Lost)
+        assert isinstance(result, SwapLost)
         assert [kept.data for kept in result.kept] == ([b"first"] if third else [])
         assert path.read_bytes() == (b"second" if third else b"first")
         assert not (workspace.root / "g").exists()
@@ -227,7 +227,7 @@ def test_a_removed_name_leaves_the_file_to_its_other_names_and_tells_what_is_wri
     path, other = workspace.root / "f", workspace.root / "g"
     path.write_bytes(b"old")
     other.hardlink_to(path)
-    assert isinstance(do(workspace, Remove(1, "f", file_now(workspace, "f"))), Swapped)
+    assert isinstance(do(workspace, Remove(1, "f", file_now(workspace, "f"))), SwapDone)
     other.write_bytes(b"more")
     other.unlink()
     workspace.sweep(0.0)
@@ -249,11 +249,11 @@ class Compared(str):
 
 def test_a_displaced_file_is_found_and_let_go_of_without_a_look_at_all_others() -> None:
     """To take back a write of thousands looked at half of them for each."""
-    lingering = Lingering(-1)
+    lingering = DisplacedFiles(-1)
     held = Held(-1, Signature(0, 0, 0, 0, 0, 0, 1), leased=False)
     for number in range(300):
-        lingering.add(Displaced("f", f"{number}.old", held, None))
-    twice = Displaced("f", "7.old", held, None)  # came out of a swap that was undone
+        lingering.add(DisplacedFile("f", f"{number}.old", held, None))
+    twice = DisplacedFile("f", "7.old", held, None)  # came out of a swap that was undone
     lingering.add(twice)
     Compared.times = 0
     for number in reversed(range(300)):
@@ -269,12 +269,12 @@ def test_a_displaced_file_is_found_and_let_go_of_without_a_look_at_all_others() 
 def test_a_displaced_file_that_cannot_be_read_keeps_no_other_from_being_looked_at(tmp_path: Path) -> None:
     """As on a disk that fails: each sweep ended at it, late writes were not found, and no lease break was answered."""
     tmp = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
-    lingering = Lingering(tmp)
+    lingering = DisplacedFiles(tmp)
     for name, flags in (("0.old", os.O_RDONLY), ("1.old", os.O_WRONLY), ("2.old", os.O_RDONLY)):
         (tmp_path / name).write_bytes(b"late\n")
         fd = os.open(tmp_path / name, flags)  # what can only be written fails when it is read
         held = Held(fd, Signature.of(os.fstat(fd)), leased=False)
-        lingering.add(Displaced(name[0], name, held, b"before\n"))
+        lingering.add(DisplacedFile(name[0], name, held, b"before\n"))
     assert lingering.sweep(0.0) == []
     with pytest.raises(OSError, match="Bad file descriptor"):
         lingering.sweep(GRACE_S + 1)
@@ -289,7 +289,7 @@ def test_a_displaced_file_that_cannot_be_read_keeps_no_other_from_being_looked_a
 def test_a_displaced_file_that_cannot_be_removed_keeps_no_daemon_from_its_end(tmp_path: Path) -> None:
     """As on a disk that was mounted anew, for reading only: the journal was not closed, and nobody got an answer."""
     tmp = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
-    lingering = Lingering(tmp)
+    lingering = DisplacedFiles(tmp)
     (tmp_path / "0.old").write_bytes(b"")
     lingering.spent += ["0.old", 300 * "x"]  # longer than a name can be
     lingering.close()
@@ -331,7 +331,7 @@ def test_a_large_file_that_is_put_aside_is_called_as_before_too_until_it_is_let_
     kept = workspace.root / workspace.move_aside("d/f", left.name)
     assert kept.samefile(left)
     assert workspace.root / workspace.move_aside("d/f", left.name) == kept
-    workspace.discard([Kept(left.name, "d/f", b"", large=5)])
+    workspace.discard([DisplacedBytes(left.name, "d/f", b"", large=5)])
     assert (left.exists(), kept.read_bytes(), len(os.listdir(aside))) == (False, b"large", 2)
 
 
@@ -354,7 +354,7 @@ def test_what_a_large_write_displaced_is_let_go_in_several_sweeps(workspace: Wor
         writes.append(put(workspace, path, b"after\n"))
     staged = workspace.stage_all(writes)
     for one in staged:
-        assert isinstance(workspace.perform(one, pinned=True), Swapped)
+        assert isinstance(workspace.perform(one, pinned=True), SwapDone)
     assert workspace.crowded()
     workspace.sweep(0.0)
     assert (workspace.lingering(), workspace.crowded()) == (MOST + AT_ONCE + 50, False)
@@ -382,7 +382,7 @@ def test_beside_a_large_write_what_another_displaced_is_watched_for_its_whole_ti
         writes.append(put(workspace, f"{number}.txt", b"after\n"))
     staged = workspace.stage_all(writes)
     for one in staged:
-        assert isinstance(workspace.perform(one, pinned=True), Swapped)
+        assert isinstance(workspace.perform(one, pinned=True), SwapDone)
     (workspace.root / "beside").write_bytes(b"before\n")
     do(workspace, put(workspace, "beside", b"after\n"))
     left = []
@@ -417,7 +417,7 @@ def test_another_file_in_place_of_the_temporary_one_stays_as_it_is(workspace: Wo
     temporary.unlink()
     temporary.hardlink_to(outside)
     (workspace.root / "f").chmod(0o640)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Refusal) as caught:
         workspace.perform(staged)
     assert caught.value.code == "busy"
     assert (workspace.root / "f").read_bytes() == b"old"
@@ -471,7 +471,7 @@ def test_a_folder_that_becomes_a_link_before_a_write_is_refused(workspace: Works
         Put(1, "d/new", b"new", 0o644, FileNow("d/new", "missing")),
         Make(1, "d/l", LINK, b"x", 0o777, FileNow("d/l", "missing")),
     ):
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(Refusal) as caught:
             workspace.perform(workspace.stage(write))
         assert caught.value.code in ("busy", "not_a_file")
     assert (os.listdir(outside), in_tmp(workspace)) == ([], [])
@@ -492,7 +492,7 @@ def test_a_process_without_descriptors_refuses_and_changes_nothing(workspace: Wo
     for act in acts:
         resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
         try:
-            with pytest.raises(Refused, match="no file descriptors are left") as caught:
+            with pytest.raises(Refusal, match="no file descriptors are left") as caught:
                 act()
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 
 from quire_daemon.workspace import syscalls
 from quire_daemon.workspace.read import RACY_NS
-from quire_daemon.workspace.workspace import HeldOpen, NotRegular, TooLarge, Vanished, Workspace
-from quire_journal.model.refusals import Refused
+from quire_daemon.workspace.workspace import FileBusy, FileVanished, NotRegular, TooLarge, Workspace
+from quire_journal.model.refusals import Refusal
 
 
 def test_a_file_is_read_to_its_end(workspace: Workspace) -> None:
@@ -79,7 +79,7 @@ def test_a_missing_file_and_a_missing_folder_are_one_answer(workspace: Workspace
     """Vanished."""
     (workspace.root / "file").write_bytes(b"")
     for path in ("none", "none/none", "file/none"):
-        with pytest.raises(Vanished):
+        with pytest.raises(FileVanished):
             workspace.read(path, 10)
 
 
@@ -88,7 +88,7 @@ def test_a_file_that_is_held_open_for_writing_is_not_taken_for_whole(workspace: 
     path = workspace.root / "f"
     path.write_bytes(b"half")
     with path.open("r+b"):
-        with pytest.raises(HeldOpen):
+        with pytest.raises(FileBusy):
             workspace.read("f", 10)
         image = workspace.read("f", 10, unfinished_ok=True)
         assert (image.data, image.finished, image.settled) == (b"half", False, False)
@@ -102,7 +102,7 @@ def test_a_file_that_is_mapped_writable_is_not_taken_for_whole(workspace: Worksp
     path.write_bytes(b"mapped")
     with path.open("r+b") as opened:
         mapped = mmap.mmap(opened.fileno(), 6)
-    with mapped, pytest.raises(HeldOpen):
+    with mapped, pytest.raises(FileBusy):
         workspace.read("f", 10)
     assert workspace.read("f", 10).finished
 
@@ -117,7 +117,7 @@ def test_a_write_lease_of_another_program_is_respected(workspace: Workspace) -> 
         fcntl.fcntl(holder.fileno(), fcntl.F_SETSIG, signal.SIGURG)  # the default would end this process
         fcntl.fcntl(holder.fileno(), fcntl.F_SETLEASE, fcntl.F_WRLCK)
         for unfinished_ok in (False, True):
-            with pytest.raises(HeldOpen):
+            with pytest.raises(FileBusy):
                 workspace.read("f", 10, unfinished_ok=unfinished_ok)
         assert not workspace.verify_unchanged("f", workspace.look("f").signature)  # type: ignore[arg-type]
     assert workspace.read("f", 10).data == b"x"
@@ -220,7 +220,7 @@ def test_without_leases_a_fresh_file_has_to_settle(tmp_path: Path) -> None:
     without = Workspace(tmp_path, protection=replace(probed.protection, lease=False), wall_ns=lambda: now)
     (tmp_path / "f").write_bytes(b"x")
     now = (tmp_path / "f").stat().st_ctime_ns + RACY_NS // 2
-    with pytest.raises(HeldOpen):
+    with pytest.raises(FileBusy):
         without.read("f", 10)
     for at in (now + RACY_NS, now - 3_600_000_000_000):
         now = at
@@ -249,7 +249,7 @@ print(max(waits))
         while not stop.is_set():
             try:
                 workspace.read("f", 1 << 20)
-            except HeldOpen:
+            except FileBusy:
                 continue
 
     reader = threading.Thread(target=read_on)
@@ -291,7 +291,7 @@ def _reads_as_nobody(root: Path) -> int:
     workspace = Workspace(root)
     try:
         workspace.read("closed/f", 10)
-    except Refused as refused:
+    except Refusal as refused:
         return 0 if refused.code == "permission_denied" else 2
     return 1
 

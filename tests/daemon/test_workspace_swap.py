@@ -18,7 +18,7 @@ from swapping import in_tmp, settle
 from checkout import do, file_now, put
 from disks import mounted
 from quire_daemon.core.decision import FileNow, Move, Remove
-from quire_daemon.workspace.workspace import Lost, Swapped, Workspace
+from quire_daemon.workspace.workspace import SwapDone, SwapLost, Workspace
 from quire_journal.text.text import Text
 
 
@@ -32,7 +32,7 @@ def test_a_new_file_is_made_with_its_folders(workspace: Workspace) -> None:
     finally:
         os.umask(before)
     path = workspace.root / "a/b/c/new.txt"
-    assert isinstance(result, Swapped)
+    assert isinstance(result, SwapDone)
     assert path.read_bytes() == b"x\r\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
     assert stat.S_IMODE((workspace.root / "a/b/c").stat().st_mode) == 0o755
@@ -46,7 +46,7 @@ def test_a_file_is_replaced_and_the_old_one_goes_after_a_while(workspace: Worksp
     """The new signature is the truth about the new bytes."""
     (workspace.root / "f").write_bytes(b"old")
     result = do(workspace, put(workspace, "f", b"new"))
-    assert isinstance(result, Swapped)
+    assert isinstance(result, SwapDone)
     assert (workspace.root / "f").read_bytes() == b"new"
     assert result.signature == workspace.look("f").signature
     assert workspace.lingering() == 1
@@ -62,10 +62,10 @@ def test_bytes_that_a_look_has_proved_are_not_read_again(workspace: Workspace) -
     if not seen.proof:
         pytest.skip("no signature proves anything on this file system")
     other = replace(seen, text=Text.of(b"odd"))
-    assert isinstance(do(workspace, put(workspace, "f", b"new", over=other)), Swapped)
+    assert isinstance(do(workspace, put(workspace, "f", b"new", over=other)), SwapDone)
     time.sleep(0.02)
     unproved = replace(file_now(workspace, "f"), text=Text.of(b"odd"), proof=())
-    assert isinstance(do(workspace, put(workspace, "f", b"newer", over=unproved)), Lost)
+    assert isinstance(do(workspace, put(workspace, "f", b"newer", over=unproved)), SwapLost)
 
 
 @pytest.mark.parametrize("staged_before", [False, True])
@@ -77,7 +77,7 @@ def test_a_proof_is_worth_nothing_when_the_file_has_changed_since(workspace: Wor
     write = put(workspace, "f", b"new")
     staged = workspace.stage(write) if staged_before else None
     path.write_bytes(b"odd")
-    assert isinstance(workspace.perform(staged or workspace.stage(write)), Lost)
+    assert isinstance(workspace.perform(staged or workspace.stage(write)), SwapLost)
     assert path.read_bytes() == b"odd"
 
 
@@ -87,7 +87,7 @@ def test_a_proof_does_not_outlast_a_touch_but_the_bytes_do(workspace: Workspace)
     time.sleep(0.02)
     write = put(workspace, "f", b"new")
     os.utime(workspace.root / "f")
-    assert isinstance(do(workspace, write), Swapped)
+    assert isinstance(do(workspace, write), SwapDone)
     assert (workspace.root / "f").read_bytes() == b"new"
 
 
@@ -99,7 +99,7 @@ def test_bytes_and_modes_arrive_as_they_are(tmp_path_factory: pytest.TempPathFac
     path.write_bytes(b"before")
     path.chmod(mode)
     try:
-        assert isinstance(do(workspace, put(workspace, "any", data)), Swapped)
+        assert isinstance(do(workspace, put(workspace, "any", data)), SwapDone)
     finally:
         workspace.close()
     assert path.read_bytes() == data
@@ -116,16 +116,16 @@ def test_owner_mode_attributes_and_acl_survive(workspace: Workspace) -> None:
         os.chown(path, 12345, 23456)
         path.chmod(0o6755)
     before = path.stat()
-    assert isinstance(do(workspace, put(workspace, "f", b"new")), Swapped)
+    assert isinstance(do(workspace, put(workspace, "f", b"new")), SwapDone)
     after = path.stat()
     assert (after.st_uid, after.st_gid, after.st_mode) == (before.st_uid, before.st_gid, before.st_mode)
     assert os.getxattr(path, "user.quire.test") == b"value"
     staged = workspace.stage(put(workspace, "f", b"newer"))
     path.chmod(0o640)
-    assert isinstance(workspace.perform(staged), Swapped)
+    assert isinstance(workspace.perform(staged), SwapDone)
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     decision = put(workspace, "f", b"newest")
-    assert isinstance(do(workspace, replace(decision, mode=0o755)), Swapped)
+    assert isinstance(do(workspace, replace(decision, mode=0o755)), SwapDone)
     assert stat.S_IMODE(path.stat().st_mode) == 0o755
 
 
@@ -171,11 +171,11 @@ def test_a_file_with_several_names_is_swapped_and_its_other_names_keep_the_old_b
     (root / "one").write_bytes(b"old")
     os.link(root / "one", root / "two")
     result = do(workspace, put(workspace, "one", b"new"))
-    assert isinstance(result, Swapped)
+    assert isinstance(result, SwapDone)
     assert result.hard_link_broken
     assert ((root / "one").read_bytes(), (root / "two").read_bytes()) == (b"new", b"old")
     again = do(workspace, put(workspace, "one", b"newer"))
-    assert isinstance(again, Swapped)
+    assert isinstance(again, SwapDone)
     assert not again.hard_link_broken
     settle(workspace)
     assert in_tmp(workspace) == []
@@ -190,7 +190,7 @@ def test_a_name_that_a_bind_mount_shows_twice_does_not_let_a_write_through_to_th
     os.link(tmp_path / "store", root / "a/f")
     with mounted(root / "b", "--bind", root / "a"), closing(Workspace(root)) as workspace:
         result = do(workspace, put(workspace, "a/f", b"new"))
-        assert isinstance(result, Swapped)
+        assert isinstance(result, SwapDone)
         assert result.hard_link_broken
     assert ((tmp_path / "store").read_bytes(), (root / "a/f").read_bytes()) == (b"old", b"new")
 
@@ -203,7 +203,7 @@ def test_a_hard_link_to_the_outside_is_not_written_through(tmp_path: Path) -> No
     os.link(tmp_path / "store", root / "f")
     workspace = Workspace(root)
     result = do(workspace, put(workspace, "f", b"mine"))
-    assert isinstance(result, Swapped)
+    assert isinstance(result, SwapDone)
     assert result.hard_link_broken
     assert (tmp_path / "store").read_bytes() == b"shared by many projects"
     (tmp_path / "store").write_bytes(b"a change that is nobody's late save")
@@ -215,8 +215,8 @@ def test_a_link_stays_when_its_target_is_edited(workspace: Workspace) -> None:
     """The swap is on the target."""
     (workspace.root / "real").write_bytes(b"old")
     (workspace.root / "link").symlink_to("real")
-    assert do(workspace, put(workspace, "link", b"new", over=FileNow("link", "file"))) == Lost("not_a_file")
-    assert isinstance(do(workspace, put(workspace, "real", b"new")), Swapped)
+    assert do(workspace, put(workspace, "link", b"new", over=FileNow("link", "file"))) == SwapLost("not_a_file")
+    assert isinstance(do(workspace, put(workspace, "real", b"new")), SwapDone)
     assert os.readlink(workspace.root / "link") == "real"
     assert (workspace.root / "link").read_bytes() == b"new"
 
@@ -225,8 +225,8 @@ def test_a_file_is_removed(workspace: Workspace) -> None:
     """And a link can be: itself, not what it points to."""
     (workspace.root / "f").write_bytes(b"old")
     (workspace.root / "link").symlink_to("f")
-    assert do(workspace, Remove(1, "link", file_now(workspace, "link"))) == Swapped(None)
-    assert do(workspace, Remove(2, "f", file_now(workspace, "f"))) == Swapped(None)
+    assert do(workspace, Remove(1, "link", file_now(workspace, "link"))) == SwapDone(None)
+    assert do(workspace, Remove(2, "f", file_now(workspace, "f"))) == SwapDone(None)
     assert workspace.look("f").kind == workspace.look("link").kind == "missing"
     settle(workspace)
     assert in_tmp(workspace) == []
@@ -237,7 +237,7 @@ def test_a_file_is_moved(workspace: Workspace) -> None:
     (workspace.root / "f").write_bytes(b"old")
     inode = (workspace.root / "f").stat().st_ino
     result = do(workspace, Move(1, "f", "a/b/g", file_now(workspace, "f")))
-    assert isinstance(result, Swapped)
+    assert isinstance(result, SwapDone)
     assert result.signature == workspace.look("a/b/g").signature
     assert (workspace.root / "a/b/g").stat().st_ino == inode
     assert workspace.look("f").kind == "missing"

@@ -13,33 +13,33 @@ from typing import Any
 import msgspec
 import pytest
 
-from quire_daemon.commit.inflight import Going
+from quire_daemon.commit.inflight import InFlightWrite
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.config.live import InForce
+from quire_daemon.config.live import LiveSettings
 from quire_daemon.config.settings import Settings
-from quire_daemon.core.call import Call, Incoming, NotYet, Peer
+from quire_daemon.core.call import Call, IncomingRequest, Peer, RetryLater
 from quire_daemon.core.decision import Decision, Put, Who
-from quire_daemon.engine.gather import Looking
-from quire_daemon.engine.long_decisions import Thinker
+from quire_daemon.engine.gather import Gatherer
+from quire_daemon.engine.long_decisions import LongDecisions
 from quire_daemon.engine.perform import (
     MANY,
     SLICE_S,
+    DiskFailure,
     Done,
-    Failed,
     InPart,
+    LostRace,
     Outcome,
-    Overtaken,
-    Performing,
+    Performer,
     Unknown,
 )
-from quire_daemon.engine.request_files import FilesNow
+from quire_daemon.engine.request_files import RequestFiles
 from quire_daemon.engine.stage import AT_ONCE, PORTION
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.startup.recovery import recover
-from quire_daemon.startup.recovery_context import Finishing
+from quire_daemon.startup.recovery_context import RecoveryContext
 from quire_daemon.tools.table import TOOLS
 from quire_daemon.watch.ignore import Ignore
-from quire_daemon.watch.observe import BeingWritten, Gather
+from quire_daemon.watch.observe import FileInFlight, Observer
 from quire_daemon.workspace.displaced import GRACE_S
 from quire_daemon.workspace.stage import TOGETHER, sync_each
 from quire_daemon.workspace.workspace import Signature, Workspace
@@ -48,7 +48,7 @@ from quire_journal.model.events import FileWritten, OutsideWritten, WriterIntrod
 from quire_journal.model.ids import WriterId, blob_id
 from quire_journal.model.messages import Request
 from quire_journal.storage.memory import MemoryStore
-from quire_journal.storage.port import StoreFailed
+from quire_journal.storage.port import StoreFailure
 from quire_journal.views.writers import caller_key
 
 FILES = [f"f{n}.txt" for n in range(MANY + AT_ONCE)]
@@ -87,13 +87,13 @@ class Scene:
     def __init__(self, root: Path, workspace: Workspace) -> None:
         self.root, self.workspace, self.clock, self.outside = root, workspace, Ticking(), Told()
         self.recorder = Recorder(Journal.open(MemoryStore(), self.clock.now_ns()), self.clock)
-        self.gather = Gather(workspace, self.recorder, Ignore(root), InForce(Settings()))
-        self.files, self.under_way = FilesNow(self.gather), self.gather.under_way
-        self.looking = Looking(self.files, Thinker(self.recorder, lambda: 0.0))
+        self.gather = Observer(workspace, self.recorder, Ignore(root), LiveSettings(Settings()))
+        self.files, self.under_way = RequestFiles(self.gather), self.gather.under_way
+        self.looking = Gatherer(self.files, LongDecisions(self.recorder, lambda: 0.0))
         self.steps: list[str] = []
         outside: Any = self.outside
         self.woken = threading.Event()
-        self.performing = Performing(
+        self.performing = Performer(
             workspace, self.recorder, outside, self.under_way, self.steps.append, self.woken.set
         )
         self.ann = self.recorder.writer(WriterIntroduced(0, 1000, 1, 1, "ann", "s1"))
@@ -105,11 +105,11 @@ class Scene:
         self.recorder.commit()
 
     def call(self, tool: str, **args: Any) -> Call:
-        incoming = Incoming(tool.encode(), Peer(1000, 1), Request(1, tool))
+        incoming = IncomingRequest(tool.encode(), Peer(1000, 1), Request(1, tool))
         who = Who(WriterId(self.ann), caller_key(1000, "ann", "s1"), "ann", "s1")
         return Call(incoming, TOOLS[tool], msgspec.convert(args, TOOLS[tool].params), who, b"op", "key", 0.0, 0)
 
-    def decide(self, names: list[str], data: bytes) -> Going:
+    def decide(self, names: list[str], data: bytes) -> InFlightWrite:
         """The decision to put `data` into all of them, noted."""
         seen = {name: self.files.file(name, writing=True) for name in names}
         batch = self.recorder.next_seq
@@ -119,22 +119,22 @@ class Scene:
         )
         self.recorder.note_blob(data, names[0])
         writes = [Put(seq, name, data, 0o644, seen[name]) for seq, name in zip(seqs, names, strict=True)]
-        return Going(self.call("undo", last=1), Decision({"ok": True}, (), writes, ()), seqs, batch)
+        return InFlightWrite(self.call("undo", last=1), Decision({"ok": True}, (), writes, ()), seqs, batch)
 
-    def begin(self) -> Going:
+    def begin(self) -> InFlightWrite:
         """It is in the log, and nothing of it on the disk."""
         self.begun = self.decide(FILES, b"after\n")
         assert [*self.performing.perform([self.begun], False)] == []
         return self.begun
 
-    def turn(self) -> list[tuple[Going, Outcome]]:
+    def turn(self) -> list[tuple[InFlightWrite, Outcome]]:
         """A turn; before it the wait that there would be between two."""
         if self.performing.patience_s():
             assert self.woken.wait(20), "the disk has synced what is waited for, and nobody says so"
         self.woken.clear()
         return [*self.performing.go_on(hurried=True)]
 
-    def turns(self) -> Iterator[list[tuple[Going, Outcome]]]:
+    def turns(self) -> Iterator[list[tuple[InFlightWrite, Outcome]]]:
         """Each turn's outcomes, until there is nothing to go on with."""
         while self.performing.patience_s() is not None:
             yield self.turn()
@@ -218,10 +218,10 @@ def test_nobody_looks_at_a_file_of_it_before_all_have_landed(scene: Scene) -> No
     scene.until_written(AT_ONCE)
     head = scene.recorder.journal.head
     for name in (FILES[0], FILES[-1]):
-        with pytest.raises(BeingWritten):
+        with pytest.raises(FileInFlight):
             scene.gather.observe(name, "watched")
         for call in (scene.call("read_file", path=name), scene.call("delete_file", path=name)):
-            with pytest.raises(NotYet):
+            with pytest.raises(RetryLater):
                 scene.looking.looks(call)
     assert scene.looking.looks(scene.call("read_file", path="beside.txt")).files["beside.txt"].text
     assert [*scene.turns()][-1][0][1] == Done()
@@ -259,7 +259,7 @@ def test_an_outside_save_in_the_middle_takes_all_of_it_back(scene: Scene) -> Non
     going = scene.begin()
     scene.until_written(AT_ONCE)
     (scene.root / FILES[-1]).write_bytes(b"saved outside\n")
-    assert [*scene.turns()][-1] == [(going, Overtaken((FILES[-1],)))]
+    assert [*scene.turns()][-1] == [(going, LostRace((FILES[-1],)))]
     assert scene.now() == {b"before\n", b"saved outside\n"}
     assert (scene.root / FILES[-1]).read_bytes() == b"saved outside\n"
     with scene.recorder.history() as history:
@@ -271,19 +271,19 @@ def test_an_outside_save_in_the_middle_takes_all_of_it_back(scene: Scene) -> Non
 def test_it_is_taken_back_in_slices_too_and_nobody_looks_at_its_files_meanwhile(scene: Scene) -> None:
     going = scene.begin()
     (scene.root / FILES[-1]).write_bytes(b"saved outside\n")
-    stand, ended = [0], list[tuple[Going, Outcome]]()
+    stand, ended = [0], list[tuple[InFlightWrite, Outcome]]()
     while not ended:
-        with pytest.raises(BeingWritten):
+        with pytest.raises(FileInFlight):
             scene.gather.observe(FILES[0], "watched")
         ended = scene.turn()
         stand.append(sum((scene.root / name).read_bytes() == b"after\n" for name in FILES))
-    assert ended == [(going, Overtaken((FILES[-1],)))]
+    assert ended == [(going, LostRace((FILES[-1],)))]
     assert max(stand) >= len(FILES) - AT_ONCE
     assert stand[-1] == 0
     assert max(abs(later - earlier) for earlier, later in pairwise(stand)) <= AT_ONCE
 
 
-def taken_back_in_part(scene: Scene) -> Going:
+def taken_back_in_part(scene: Scene) -> InFlightWrite:
     """All of it has been taken back on disk, and the log says so of a part."""
     going = scene.begin()
     (scene.root / FILES[-1]).write_bytes(b"saved outside\n")
@@ -302,9 +302,9 @@ def test_that_it_was_taken_back_is_said_in_parts_between_which_others_are_served
     assert [*scene.performing.perform([beside], False)] == [(beside, Done())]
     scene.performing.settle()
     assert scene.unsettled() == [going.batch, beside.batch]
-    with pytest.raises(BeingWritten):
+    with pytest.raises(FileInFlight):
         scene.gather.observe(FILES[0], "watched")
-    assert [*scene.turns()][-1] == [(going, Overtaken((FILES[-1],)))]
+    assert [*scene.turns()][-1] == [(going, LostRace((FILES[-1],)))]
     with scene.recorder.history() as history:
         assert history.batch_state(going.batch) == "abandoned"
 
@@ -313,7 +313,7 @@ def test_a_start_that_finds_only_a_part_of_that_said_says_the_rest(scene: Scene)
     """Else it would write the others once more, for the log promises them."""
     going = taken_back_in_part(scene)
     recorder, with_files = Recorder(Journal.open(scene.recorder.journal.store, 0), scene.clock), Workspace(scene.root)
-    assert recover(Finishing(recorder, with_files, Log(), 1 << 20)) == 0
+    assert recover(RecoveryContext(recorder, with_files, Log(), 1 << 20)) == 0
     with_files.close()
     assert scene.now() == {b"before\n", b"saved outside\n"}
     with recorder.history() as history:
@@ -324,7 +324,7 @@ def test_a_start_that_finds_only_a_part_of_that_said_says_the_rest(scene: Scene)
 
 def test_what_is_left_to_say_when_the_store_takes_no_more_is_said_later(scene: Scene) -> None:
     def full() -> None:
-        raise StoreFailed("the disk is full", disk_full=True)
+        raise StoreFailure("the disk is full", disk_full=True)
 
     store = scene.recorder.journal.store
     assert isinstance(store, MemoryStore)
@@ -369,7 +369,7 @@ def test_nothing_is_held_for_good_of_what_cannot_be_taken_back(scene: Scene, tou
     scene.until_written(AT_ONCE)
     touch(scene.root / FILES[0])
     (scene.root / FILES[-1]).write_bytes(b"saved outside\n")
-    assert [type(outcome) for _, outcome in [*scene.turns()][-1]] == [Overtaken]
+    assert [type(outcome) for _, outcome in [*scene.turns()][-1]] == [LostRace]
     scene.performing.sweep()
     scene.clock.now_s += 2 * GRACE_S
     scene.performing.sweep()
@@ -381,7 +381,7 @@ def test_what_was_taken_back_while_the_store_took_nothing_is_told_with_the_next_
     """Else the log would call writes settled that never stood, and say that somebody else had undone them."""
 
     def full() -> None:
-        raise StoreFailed("the disk is full", disk_full=True)
+        raise StoreFailure("the disk is full", disk_full=True)
 
     store = scene.recorder.journal.store
     assert isinstance(store, MemoryStore)
@@ -392,7 +392,7 @@ def test_what_was_taken_back_while_the_store_took_nothing_is_told_with_the_next_
     (_, outcome) = [*scene.turns()][-1][0]
     assert isinstance(outcome, Unknown)
     assert {*scene.outside.named} == {*FILES}
-    with pytest.raises(StoreFailed):
+    with pytest.raises(StoreFailure):
         scene.performing.settle()
     store.fault = None
     assert scene.under_way.unsettled
@@ -410,7 +410,7 @@ def test_what_the_disk_refuses_is_told_when_the_log_has_taken_it_back(scene: Sce
     (scene.root / FILES[AT_ONCE + 1]).unlink()
     (scene.root / FILES[AT_ONCE + 1]).mkdir()
     outcomes = [*scene.turns()][-1]
-    assert [type(outcome) for _, outcome in outcomes] in ([Overtaken], [Failed])
+    assert [type(outcome) for _, outcome in outcomes] in ([LostRace], [DiskFailure])
     with scene.recorder.history() as history:
         assert history.batch_state(going.batch) == "abandoned"
     assert {(scene.root / name).read_bytes() for name in FILES if (scene.root / name).is_file()} == {b"before\n"}
@@ -429,7 +429,7 @@ def test_where_one_cannot_be_written_none_is_shown_for_a_moment(scene: Scene) ->
         (_, outcome) = [*scene.turns()][-1][0]
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert isinstance(outcome, Failed)
+    assert isinstance(outcome, DiskFailure)
     assert (scene.now(), scene.outside.landed_at) == ({b"before\n"}, [])
 
 
@@ -444,7 +444,7 @@ def test_all_of_it_is_taken_back_also_when_a_temporary_file_is_gone(scene: Scene
             if puts == "a link":  # which nobody expects
                 left.symlink_to("nowhere")
     (_, outcome) = [*scene.turns()][-1][0]
-    assert isinstance(outcome, Failed)
+    assert isinstance(outcome, DiskFailure)
     assert scene.now() == {b"before\n"}
     with scene.recorder.history() as history:
         assert history.batch_state(going.batch) == "abandoned"

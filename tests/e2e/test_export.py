@@ -22,7 +22,7 @@ from quire_daemon.maintenance.import_worker import import_into
 from quire_journal.export.formats import FORMATS
 from quire_journal.export.source import Source, Stretch
 from quire_journal.journal import Journal
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.workspaces.layout import place_of
 
@@ -117,7 +117,7 @@ def test_an_import_removes_no_journal_that_was_set_aside_or_is_being_salvaged(
     (tmp_path / "new").mkdir()
     place = place_of(tmp_path / "new", tmp_path / "state")
     (place.journal / kept / "db").mkdir(parents=True)
-    with pytest.raises(Refused, match=f"{kept}") as refused:
+    with pytest.raises(Refusal, match=f"{kept}") as refused:
         import_into(place, io.BytesIO(export(site, "jsonl")))
     assert refused.value.code == "already_exists"
     assert (place.journal / kept / "db").is_dir()

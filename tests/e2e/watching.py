@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from quire_daemon.ops.daemon_log import Log
-from quire_daemon.watch.hints import Batch, Coverage
+from quire_daemon.watch.hints import Batch, WatchCoverage
 from quire_daemon.watch.ignore import Ignore
 from quire_daemon.watch.watcher import Watcher
 
@@ -57,7 +57,7 @@ class Watch:
         batch, self.told = self.told, Batch()
         return batch
 
-    def health(self) -> Coverage:
+    def health(self) -> WatchCoverage:
         return self.watcher.health()
 
 

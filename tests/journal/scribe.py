@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from msgspec import Raw
 
 from quire_journal.history.history import History
-from quire_journal.maintenance.purge import Change, Looking, Wanted
+from quire_journal.maintenance.purge import PurgeSurvey, PurgeTarget, PurgeTransaction
 from quire_journal.model.events import Event, FileWritten, OutsideWritten, WriterIntroduced
 from quire_journal.model.ids import BatchId, Seq, WriterId
 from quire_journal.model.records import GENESIS, Record, encode_record, record_hash, seal
 from quire_journal.storage.blobs import blobs
 from quire_journal.storage.memory import MemoryStore
-from quire_journal.storage.port import Reading, Store, Writing, u64
+from quire_journal.storage.port import ReadTransaction, Store, WriteTransaction, u64
 from quire_journal.views.anchors import BytesOf
 from quire_journal.views.replay import catch_up, fold_all
 from quire_journal.views.writers import caller_key
@@ -81,7 +81,7 @@ class Scribe:
         with self.store.reading() as reading:
             yield History(reading)
 
-    def _put(self, w: Writing, record: Record, event: Event | None) -> None:
+    def _put(self, w: WriteTransaction, record: Record, event: Event | None) -> None:
         stored = encode_record(record)
         w.append("records", u64(record.seq), stored)
         self.seq, self._prev = record.seq, record_hash(stored)
@@ -89,8 +89,8 @@ class Scribe:
             fold_all(w, ((record, event),), self.bytes_of)
 
 
-def to_purge(r: Reading, wanted: Wanted) -> Change:
+def to_purge(r: ReadTransaction, wanted: PurgeTarget) -> PurgeTransaction:
     """What a purge has to do, found at the first look."""
-    looking = Looking(wanted)
+    looking = PurgeSurvey(wanted)
     looking.look(r)
     return looking.change(r)

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 import live
-from quire_journal.model.records import Damaged
+from quire_journal.model.records import JournalDamaged
 from quire_journal.storage.blobs import index as blob_index
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import Store, u64
@@ -94,7 +94,7 @@ def test_where_the_key_of_the_marks_is_damaged_nothing_is_said_to_be_missing() -
         held = bytearray(w.get("addresses", blob_index.KEY) or b"")
         held[3] ^= 4
         w.put("addresses", blob_index.KEY, bytes(held))
-    with store.reading() as r, pytest.raises(Damaged, match="run `quire verify`"):
+    with store.reading() as r, pytest.raises(JournalDamaged, match="run `quire verify`"):
         blob_index.find(r, blob(1))
 
 
@@ -104,9 +104,9 @@ def test_where_the_key_of_the_marks_is_gone_nothing_is_said_to_be_missing_and_no
     with store.writing() as w:
         w.delete("addresses", blob_index.KEY)
     with store.writing() as w:
-        with pytest.raises(Damaged, match="is gone; run `quire verify`"):
+        with pytest.raises(JournalDamaged, match="is gone; run `quire verify`"):
             blob_index.find(w, blob(1))
-        with pytest.raises(Damaged, match="is gone; run `quire verify`"):
+        with pytest.raises(JournalDamaged, match="is gone; run `quire verify`"):
             blob_index.put(w, blob(50), 50)
         assert w.get("addresses", blob_index.KEY) is None
 
@@ -117,7 +117,7 @@ def test_to_a_row_that_cannot_be_read_nothing_is_added() -> None:
     with store.writing() as w:
         key, row = next((key, row) for key, row in w.scan("addresses") if key != blob_index.KEY)
         w.put("addresses", key, row[:-1])
-        with pytest.raises(Damaged, match="run `quire verify`"):
+        with pytest.raises(JournalDamaged, match="run `quire verify`"):
             blob_index.put_all(w, [(blob(n), n) for n in range(50, 3000)])
 
 
@@ -132,7 +132,7 @@ def test_a_row_that_says_wrongly_how_long_numbers_are_is_damage_for_who_reads_an
         w.put("addresses", key, bytes([width]) + row[1:])
         for n in range(1, 3000):
             if blob_index.mark(w, blob(n)).hex().encode().startswith(key):
-                with pytest.raises(Damaged, match="run `quire verify`"):
+                with pytest.raises(JournalDamaged, match="run `quire verify`"):
                     blob_index.put(w, blob(n), n)
 
 
@@ -146,7 +146,7 @@ def test_a_row_that_says_that_numbers_have_no_bytes_names_no_blob() -> None:
         row = w.get("addresses", key) or b""
         assert len(row) == 1 + 8 * 9
         w.put("addresses", key, b"\0" + row[1:])
-        with pytest.raises(Damaged, match="run `quire verify`"):
+        with pytest.raises(JournalDamaged, match="run `quire verify`"):
             blob_index.find(w, blob(1))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quire_journal.journal import Entry, Journal
+from quire_journal.journal import Journal, NewRecord
 from quire_journal.model.events import CheckpointNamed, WriterIntroduced
 from quire_journal.model.ids import BatchId, WriterId
 from quire_journal.storage import afterimage
@@ -53,14 +53,14 @@ def test_a_file_is_believed_when_it_is_as_its_daemon_left_it_on_the_same_boot(
 
 def note(journal: Journal, name: str) -> None:
     seq = journal.head + 1
-    journal.append([Entry(CheckpointNamed(name, 1), WriterId(1), seq, BatchId(seq))])
+    journal.append([NewRecord(CheckpointNamed(name, 1), WriterId(1), seq, BatchId(seq))])
 
 
 def test_the_image_follows_every_commit_and_a_change_by_others_shows(tmp_path: Path) -> None:
     store = LmdbStore.open(tmp_path)
     store.leave_image(unproven=False)
     journal = Journal.open(store, 1)
-    journal.append([Entry(WriterIntroduced(1, uid=1000, agent="ann"), WriterId(0), 1, BatchId(1))])
+    journal.append([NewRecord(WriterIntroduced(1, uid=1000, agent="ann"), WriterId(0), 1, BatchId(1))])
     data, path = tmp_path / "db" / "data.mdb", tmp_path / afterimage.NAME
     for n in range(5):
         note(journal, f"c{n}")

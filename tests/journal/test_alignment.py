@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 import live
 from quire_journal.text import alignment
-from quire_journal.text.alignment import Change, changes_between
+from quire_journal.text.alignment import AlignedChange, changes_between
 
 LINES = st.lists(st.integers(0, 3), max_size=12)
 
 
-def changes(before: str, after: str) -> list[Change]:
+def changes(before: str, after: str) -> list[AlignedChange]:
     """Of texts whose lines are these letters."""
     return changes_between([*map(ord, before)], [*map(ord, after)])
 
@@ -29,17 +29,17 @@ def changes(before: str, after: str) -> list[Change]:
     ("before", "after", "found"),
     [
         ("abc", "abc", []),
-        ("abc", "axc", [Change(1, 2, 1, 2)]),
-        ("abc", "abxc", [Change(2, 2, 2, 3)]),
-        ("abbc", "abbbc", [Change(3, 3, 3, 4)]),  # any of the three may be the new one: it is the last
-        ("abbbc", "abbc", [Change(3, 4, 3, 3)]),
-        ("a}b}c", "a}x}b}c", [Change(2, 2, 2, 4)]),  # and not `}x` before the first bracket
-        ("a}b}c", "a}c", [Change(2, 4, 2, 2)]),
-        ("ab", "ba", [Change(0, 2, 0, 2, sure=False)]),  # either of them was moved
-        ("", "ab", [Change(0, 0, 0, 2)]),
+        ("abc", "axc", [AlignedChange(1, 2, 1, 2)]),
+        ("abc", "abxc", [AlignedChange(2, 2, 2, 3)]),
+        ("abbc", "abbbc", [AlignedChange(3, 3, 3, 4)]),  # any of the three may be the new one: it is the last
+        ("abbbc", "abbc", [AlignedChange(3, 4, 3, 3)]),
+        ("a}b}c", "a}x}b}c", [AlignedChange(2, 2, 2, 4)]),  # and not `}x` before the first bracket
+        ("a}b}c", "a}c", [AlignedChange(2, 4, 2, 2)]),
+        ("ab", "ba", [AlignedChange(0, 2, 0, 2, sure=False)]),  # either of them was moved
+        ("", "ab", [AlignedChange(0, 0, 0, 2)]),
     ],
 )
-def test_a_change_is_as_far_down_as_it_can_be(before: str, after: str, found: list[Change]) -> None:
+def test_a_change_is_as_far_down_as_it_can_be(before: str, after: str, found: list[AlignedChange]) -> None:
     assert changes(before, after) == found
 
 
@@ -52,22 +52,26 @@ def test_what_lies_between_changes_is_kept(a: list[int], b: list[int], end: list
 def test_a_common_line_amid_many_that_have_no_match_may_be_left_out() -> None:
     begun, end = [1, 0, 2, 0, 3, 0, 4, 0], [5, 0, 6, 0, 7, 0]
     before, after = [*begun, 20, 0, 21, 22, *end], [*begun, *range(30, 36), 0, *range(40, 44), *end]
-    assert changes_between(before, after) == [Change(8, 12, 8, 19, sure=False)]
+    assert changes_between(before, after) == [AlignedChange(8, 12, 8, 19, sure=False)]
     alone = [*begun, 30, 0, 31, 32, *end]
-    assert changes_between(before, alone) == [Change(8, 9, 8, 9), Change(10, 12, 10, 12)]
+    assert changes_between(before, alone) == [AlignedChange(8, 9, 8, 9), AlignedChange(10, 12, 10, 12)]
 
 
 def test_a_change_moves_over_any_number_of_equal_lines() -> None:
     lines = [1, *[7] * (5 * alignment.MARGIN), 2]
     assert changes_between(lines, [*lines[:2], *lines[1:]]) == [
-        Change(len(lines) - 1, len(lines) - 1, len(lines) - 1, len(lines))
+        AlignedChange(len(lines) - 1, len(lines) - 1, len(lines) - 1, len(lines))
     ]
 
 
 def test_a_text_that_is_too_large_to_be_compared_at_once_is_cut_at_long_runs_of_lines_that_occur_once() -> None:
     before = [*range(9_000)]
     after = [-1, *before[:4_000], -2, *before[4_000:], -3]
-    found = [Change(0, 0, 0, 1), Change(4_000, 4_000, 4_001, 4_002), Change(9_000, 9_000, 9_002, 9_003)]
+    found = [
+        AlignedChange(0, 0, 0, 1),
+        AlignedChange(4_000, 4_000, 4_001, 4_002),
+        AlignedChange(9_000, 9_000, 9_002, 9_003),
+    ]
     assert changes_between(before, after) == found
 
 
@@ -113,7 +117,7 @@ def by_git(before: Sequence[int], after: Sequence[int], folder: Path) -> list[tu
     return found
 
 
-def replaced(before: Sequence[int], after: Sequence[int], found: Sequence[Change]) -> list[int]:
+def replaced(before: Sequence[int], after: Sequence[int], found: Sequence[AlignedChange]) -> list[int]:
     """`before` after the changes, with the lines that `after` has there."""
     out, at = [], 0
     for change in found:

@@ -9,9 +9,9 @@ from quire_journal.export.importer import import_lines
 from quire_journal.export.source import Source, Stretch
 from quire_journal.history.history import History
 from quire_journal.integrity.checker import check
-from quire_journal.journal import Entry, Journal
+from quire_journal.journal import Journal, NewRecord
 from quire_journal.maintenance import purge
-from quire_journal.maintenance.purge import Wanted
+from quire_journal.maintenance.purge import PurgeTarget
 from quire_journal.model.events import BytesGone, FileMoved, OutsideDeleted, OutsideWritten
 from quire_journal.model.ids import OUTSIDE, BatchId, blob_id
 from quire_journal.storage.blobs import blobs
@@ -36,7 +36,7 @@ def write(journal: Journal, *files: tuple[str, bytes]) -> None:
     first = journal.head + 1
     events = [OutsideWritten(path, blob_id(data), len(data), 0o644, "watched") for path, data in files]
     journal.append(
-        [Entry(event, OUTSIDE, 1, BatchId(first)) for event in events], [(data, path) for path, data in files]
+        [NewRecord(event, OUTSIDE, 1, BatchId(first)) for event in events], [(data, path) for path, data in files]
     )
 
 
@@ -75,7 +75,7 @@ def test_files_that_come_in_one_commit_are_made_from_each_other(journal: Journal
 def test_a_file_that_comes_back_is_made_from_what_it_was(journal: Journal) -> None:
     write(journal, ("a.py", text("a")))
     write(journal, ("b.py", text("b")))
-    journal.append([Entry(OutsideDeleted("a.py", "watched"), OUTSIDE, 1, BatchId(3))])
+    journal.append([NewRecord(OutsideDeleted("a.py", "watched"), OUTSIDE, 1, BatchId(3))])
     write(journal, ("a.py", text("a", 1)))
     assert base(journal.store, text("a", 1)) == text("a")
 
@@ -83,7 +83,7 @@ def test_a_file_that_comes_back_is_made_from_what_it_was(journal: Journal) -> No
 def test_a_new_file_is_made_from_one_of_its_name_though_that_was_moved_and_changed(journal: Journal) -> None:
     write(journal, ("a/x.py", text("x")))
     moved = FileMoved("a/x.py", "b/y.py", blob_id(text("x")), len(text("x")), 0o644, 1)
-    journal.append([Entry(moved, OUTSIDE, 1, BatchId(2))])
+    journal.append([NewRecord(moved, OUTSIDE, 1, BatchId(2))])
     write(journal, ("b/y.py", text("x", 1)))
     write(journal, ("c/x.py", text("x", 2)))
     assert base(journal.store, text("x", 2)) == text("x", 1)
@@ -101,11 +101,11 @@ def test_what_a_new_file_was_made_from_can_be_purged_and_dropped(journal: Journa
     write(journal, ("b/conf.py", text("conf", 2)))
     assert base(journal.store, text("conf", 1)) == text("conf")
     with journal.store.reading() as r:
-        looking = purge.Looking(Wanted(path="a/conf.py"))
+        looking = purge.PurgeSurvey(PurgeTarget(path="a/conf.py"))
         looking.look(r)
         change = looking.change(r)
     journal.append(
-        [Entry(event, OUTSIDE, 1, BatchId(journal.head + 1)) for event in change.events],
+        [NewRecord(event, OUTSIDE, 1, BatchId(journal.head + 1)) for event in change.events],
         dropped=change.dropped,
         instead=change.rows,
     )
@@ -116,7 +116,7 @@ def test_what_a_new_file_was_made_from_can_be_purged_and_dropped(journal: Journa
         assert [History(r).bytes_of(blob_id(text("conf", n))) for n in (1, 2)] == [text("conf", n) for n in (1, 2)]
     assert list(check(journal.store)) == []
     gone = BytesGone((blob_id(text("conf", 2)),), "dropped", ("b/conf.py",))
-    journal.append([Entry(gone, OUTSIDE, 1, BatchId(journal.head + 1))], dropped=gone.blobs)
+    journal.append([NewRecord(gone, OUTSIDE, 1, BatchId(journal.head + 1))], dropped=gone.blobs)
     write(journal, ("b/conf.py", text("conf", 3)))
     write(journal, ("c/conf.py", text("conf", 4)))
     assert base(journal.store, text("conf", 4)) == text("conf", 3)

@@ -27,7 +27,7 @@ from quire_journal.model.events import (
     WritesAbandoned,
 )
 from quire_journal.model.ids import blob_id
-from quire_journal.model.records import Damaged
+from quire_journal.model.records import JournalDamaged
 from quire_journal.storage.blobs import blobs
 from quire_journal.storage.blobs.blobs import NotHeld
 from quire_journal.text.text import BOM, Text
@@ -268,7 +268,7 @@ def test_versions_that_do_not_lead_to_the_one_asked_about_are_damage() -> None:
         history = History(reading, text_of=lambda blob: Text.of(b"other\n"))
         version = history.file("f")
         assert version is not None
-        with pytest.raises(Damaged, match="quire verify"):
+        with pytest.raises(JournalDamaged, match="quire verify"):
             blame(history, "f", version)
 
 

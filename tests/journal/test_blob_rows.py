@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 
 from quire_journal.storage.blobs import codec
 from quire_journal.storage.blobs import row as blob_row
-from quire_journal.storage.blobs.row import RUN, Stored
+from quire_journal.storage.blobs.row import RUN, BlobRow
 
 NUMBER = st.integers(1, 1 << 40)
 
 
 @st.composite
-def blobs(draw: st.DrawFn) -> tuple[int, Stored]:
+def blobs(draw: st.DrawFn) -> tuple[int, BlobRow]:
     number = draw(NUMBER)
     run = draw(st.integers(0, RUN - 1))
-    stored = Stored(
+    stored = BlobRow(
         draw(st.integers(0, number - 1)),
         run + draw(st.integers(0, 64)),
         draw(st.integers(0, codec.MAX_BYTES)),
@@ -31,7 +31,7 @@ def blobs(draw: st.DrawFn) -> tuple[int, Stored]:
 
 
 @given(blobs())
-def test_whatever_a_row_says_comes_back(one: tuple[int, Stored]) -> None:
+def test_whatever_a_row_says_comes_back(one: tuple[int, BlobRow]) -> None:
     number, stored = one
     row = blob_row.row(number, stored)
     assert blob_row.may_be(row)
@@ -51,7 +51,7 @@ def test_of_any_bytes_a_row_is_read_or_refused(row: bytes) -> None:
 
 
 def test_a_row_of_a_short_delta_takes_five_bytes_beside_the_frame() -> None:
-    assert len(blob_row.row(1000, Stored(990, 3, 12_000, codec.TABLED_BLOCK, b"frame", run=3))) == 5 + 5
+    assert len(blob_row.row(1000, BlobRow(990, 3, 12_000, codec.TABLED_BLOCK, b"frame", run=3))) == 5 + 5
 
 
 @pytest.mark.parametrize(
@@ -64,9 +64,9 @@ def test_what_is_no_row_is_told_so(row: bytes) -> None:
 
 def test_rows_of_format_4_are_read() -> None:
     row = msgspec.msgpack.encode([3, 40, 5000, codec.SPLICED, b"frame"])
-    assert blob_row.read(9, row) == Stored(3, 40, 5000, codec.SPLICED, b"frame", 0, 40 % RUN)
+    assert blob_row.read(9, row) == BlobRow(3, 40, 5000, codec.SPLICED, b"frame", 0, 40 % RUN)
     row = msgspec.msgpack.encode([0, 0, 5000, codec.PACKED, b"", 1234])
-    assert blob_row.read(9, row) == Stored(0, 0, 5000, codec.PACKED, b"", 1234)
+    assert blob_row.read(9, row) == BlobRow(0, 0, 5000, codec.PACKED, b"", 1234)
 
 
 @pytest.mark.parametrize("links", [-1, -(1 << 63), 1 << 63, (1 << 64) - 1])
@@ -79,12 +79,12 @@ def test_a_row_of_format_4_that_says_nonsense_of_its_links_can_be_written_anew(l
 @pytest.mark.parametrize(
     "stored",
     [
-        Stored(8, 1, 2, 3, b""),
-        Stored(1, 1, 2, 16, b""),
-        Stored(1, 1, 2, 3, b"", run=32),
-        Stored(1, 1, 2, 3, b"", run=2),
+        BlobRow(8, 1, 2, 3, b""),
+        BlobRow(1, 1, 2, 16, b""),
+        BlobRow(1, 1, 2, 3, b"", run=32),
+        BlobRow(1, 1, 2, 3, b"", run=2),
     ],
 )
-def test_what_cannot_be_is_not_written(stored: Stored) -> None:
+def test_what_cannot_be_is_not_written(stored: BlobRow) -> None:
     with pytest.raises(ValueError):
         blob_row.row(7, stored)

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 import live
 from quire_journal.journal import ENTRY_BYTES
 from quire_journal.model.ids import blob_id
-from quire_journal.model.records import Damaged
+from quire_journal.model.records import JournalDamaged
 from quire_journal.storage.blobs import blobs, codec, overflow
 from quire_journal.storage.blobs import row as blob_row
 from quire_journal.storage.blobs.blobs import BlobCache, NotHeld
-from quire_journal.storage.blobs.row import Stored
+from quire_journal.storage.blobs.row import BlobRow
 from quire_journal.storage.blobs.zstd import zstd
 from quire_journal.storage.memory import MemoryStore
-from quire_journal.storage.port import Reading, Store, u64
+from quire_journal.storage.port import ReadTransaction, Store, u64
 
 
 def put(store: Store, data: bytes, cache: BlobCache | None = None, *, before: bytes | None = None) -> bytes:
@@ -39,7 +39,7 @@ def in_turn(store: Store, history: Sequence[bytes]) -> list[bytes]:
     return ids[1:]
 
 
-def newest(r: Reading) -> bytes:
+def newest(r: ReadTransaction) -> bytes:
     """The address of the blob that was stored last; b"" for none."""
     number = next((int.from_bytes(key, "big") for key, _ in r.scan("blobs", reverse=True)), 0)
     return blob_id(blobs.unpack(r, number)) if number else b""
@@ -50,7 +50,7 @@ def get(store: Store, blob: bytes) -> bytes:
         return blobs.get(r, blob)
 
 
-def stored(store: Store) -> list[Stored]:
+def stored(store: Store) -> list[BlobRow]:
     """Every blob as it is stored; blob n at index n - 1."""
     with store.reading() as r:
         return [blobs.stored_at(r, int.from_bytes(key, "big")) for key, _ in r.scan("blobs")]
@@ -338,7 +338,7 @@ def test_no_flipped_bit_of_a_delta_gives_other_bytes(two: tuple[Store, bytes]) -
             assert get(store, blob) == data
             with store.reading() as r:
                 assert blobs.unpack(r, 2) == data
-        except Damaged:
+        except JournalDamaged:
             noticed += 1
     assert noticed > len(bits) - 16
 
@@ -377,7 +377,7 @@ def test_frames_with_the_first_bytes_of_every_frame_are_read_as_before() -> None
     tamper(store, 2, kind=codec.DELTA, frame=codec.pack_after(second, first))
     assert get(store, blob) == second
     tamper(store, 2, frame=b"\x29" + stored(store)[1].frame[1:])
-    with pytest.raises(Damaged):
+    with pytest.raises(JournalDamaged):
         get(store, blob)
 
 
@@ -394,7 +394,7 @@ def test_a_stretch_that_does_not_fit_its_base_is_damage(between: tuple[int, int,
     put(store, bytes(range(50)))
     blob = put(store, bytes(range(51)))
     tamper(store, 2, frame=msgspec.msgpack.encode(between), kind=codec.SPLICED)
-    with pytest.raises(Damaged, match="does not fit"):
+    with pytest.raises(JournalDamaged, match="does not fit"):
         get(store, blob)
 
 
@@ -405,7 +405,7 @@ def test_a_stretch_that_says_too_much_or_too_little_is_damage(frame: bytes) -> N
     blob = put(store, bytes(range(51)))
     assert stored(store)[1].kind == codec.STRETCH
     tamper(store, 2, frame=frame)
-    with pytest.raises(Damaged, match=r"cannot be read|does not fit"):
+    with pytest.raises(JournalDamaged, match=r"cannot be read|does not fit"):
         get(store, blob)
 
 
@@ -421,14 +421,14 @@ def test_a_delta_upon_another_base_is_noticed(two: tuple[Store, bytes]) -> None:
     store, blob = two
     other = codec.compress(versions(1, seed=9)[0])
     tamper(store, 1, frame=other.body, size=other.size)
-    with pytest.raises(Damaged):
+    with pytest.raises(JournalDamaged):
         get(store, blob)
 
 
 def test_a_base_that_became_too_short_to_be_one_is_noticed(two: tuple[Store, bytes]) -> None:
     store, blob = two
     tamper(store, 1, frame=b"short", size=5, kind=codec.PLAIN)
-    with pytest.raises(Damaged):
+    with pytest.raises(JournalDamaged):
         get(store, blob)
 
 
@@ -436,7 +436,7 @@ def test_a_base_that_became_too_short_to_be_one_is_noticed(two: tuple[Store, byt
 def test_a_base_that_does_not_come_before_its_delta_is_noticed(two: tuple[Store, bytes], base: int) -> None:
     store, blob = two
     tamper(store, 2, base=base)
-    with pytest.raises(Damaged, match="base"):
+    with pytest.raises(JournalDamaged, match="base"):
         get(store, blob)
 
 
@@ -444,7 +444,7 @@ def test_a_base_that_is_gone_is_noticed_and_not_built_upon(two: tuple[Store, byt
     store, blob = two
     with store.writing() as w:
         w.delete("blobs", u64(1))
-    with pytest.raises(Damaged, match="gone"):
+    with pytest.raises(JournalDamaged, match="gone"):
         get(store, blob)
     third = versions(3)[2]
     assert get(store, put(store, third, before=blob)) == third
@@ -455,7 +455,7 @@ def test_sound_frames_with_other_bytes_are_noticed_by_their_sha256(two: tuple[St
     store, blob = two
     other = codec.compress(b"other bytes")
     tamper(store, 2, frame=other.body, size=other.size, kind=other.kind, base=0)
-    with pytest.raises(Damaged, match="sha256"):
+    with pytest.raises(JournalDamaged, match="sha256"):
         get(store, blob)
 
 
@@ -463,17 +463,17 @@ def test_a_frame_that_would_unpack_to_more_than_it_declares_is_not_unpacked(two:
     store, blob = two
     bomb = zstd.compress(bytes(64 << 20))
     tamper(store, 2, frame=bomb, kind=codec.PACKED, base=0)
-    with pytest.raises(Damaged, match="declares"):
+    with pytest.raises(JournalDamaged, match="declares"):
         get(store, blob)
     tamper(store, 2, frame=bomb, kind=codec.PACKED, base=0, size=2 << 30)
-    with pytest.raises(Damaged, match="claims"):
+    with pytest.raises(JournalDamaged, match="claims"):
         get(store, blob)
 
 
 def test_a_kind_of_frame_from_the_future_is_not_guessed_at(two: tuple[Store, bytes]) -> None:
     store, blob = two
     tamper(store, 2, kind=15, base=0)
-    with pytest.raises(Damaged, match="kind 15"):
+    with pytest.raises(JournalDamaged, match="kind 15"):
         get(store, blob)
 
 
@@ -481,7 +481,7 @@ def test_what_is_no_blob_at_all_is_damage(two: tuple[Store, bytes]) -> None:
     store, blob = two
     with store.writing() as w:
         w.put("blobs", u64(2), b"\xc1")
-    with pytest.raises(Damaged, match="not a blob"):
+    with pytest.raises(JournalDamaged, match="not a blob"):
         get(store, blob)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from quire_journal.text.splice import Splice, apply
 from quire_journal.text.text import Text
-from quire_journal.text.transform import Blocked, carry, changes, three_way
+from quire_journal.text.transform import BlockedSplice, carry, changes, three_way
 
 NEW = (b"new",)
 
@@ -39,7 +39,7 @@ def test_lines_of_one_are_in_the_way_of_the_other() -> None:
 
 def test_two_insertions_into_one_gap_leave_a_doubt() -> None:
     carried = carry([replace(5, 5, b"x")], [replace(0, 1), replace(5, 5, b"y", b"z")])
-    assert carried.blocked == (Blocked(replace(5, 5, b"x"), 4, 6),)
+    assert carried.blocked == (BlockedSplice(replace(5, 5, b"x"), 4, 6),)
 
 
 def test_the_very_same_change_is_met_not_blocked() -> None:

@@ -14,8 +14,8 @@ from scribe import to_purge
 
 from quire_journal.integrity.checker import check
 from quire_journal.integrity.quick_check import check_end
-from quire_journal.journal import Entry, Journal
-from quire_journal.maintenance.purge import Wanted
+from quire_journal.journal import Journal, NewRecord
+from quire_journal.maintenance.purge import PurgeTarget
 from quire_journal.model.events import (
     CaptureFailed,
     CheckpointNamed,
@@ -33,10 +33,10 @@ from quire_journal.storage.blobs import blobs, codec
 from quire_journal.storage.blobs import index as blob_index
 from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.storage.memory import MemoryStore
-from quire_journal.storage.port import Store, Writing, u32, u64
+from quire_journal.storage.port import Store, WriteTransaction, u32, u64
 from quire_journal.views import watermarks
 
-Damage = Callable[[Writing], None]
+Damage = Callable[[WriteTransaction], None]
 
 
 def journaled(store: Store) -> Store:
@@ -44,7 +44,7 @@ def journaled(store: Store) -> Store:
     journal = Journal.open(store, 1, workspace_id="w")
 
     def add(event: object, writer: int = 0, data: bytes | None = None, path: str = "a.py") -> None:
-        entry = Entry(event, WriterId(writer), journal.head, BatchId(journal.head + 1))  # type: ignore[arg-type]
+        entry = NewRecord(event, WriterId(writer), journal.head, BatchId(journal.head + 1))  # type: ignore[arg-type]
         journal.append([entry], [] if data is None else [(data, path)])
 
     add(WriterIntroduced(1, uid=1000, agent="ann", agent_session="s"))
@@ -83,42 +83,42 @@ def test_an_empty_journal_is_sound() -> None:
     assert list(check(store)) == []
 
 
-def replace(w: Writing, place: int, /, **fields: object) -> None:
+def replace(w: WriteTransaction, place: int, /, **fields: object) -> None:
     record = decode_record(w.get("records", u64(place)) or b"")
     w.put("records", u64(place), msgspec.msgpack.encode(msgspec.structs.replace(record, **fields)))
 
 
-def kind(w: Writing, place: int, number: int) -> None:
+def kind(w: WriteTransaction, place: int, number: int) -> None:
     fields = msgspec.msgpack.decode(w.get("records", u64(place)) or b"")
     w.put("records", u64(place), msgspec.msgpack.encode([*fields[:4], number, *fields[5:]]))
 
 
-def change_stored(w: Writing, number: int, **fields: object) -> None:
+def change_stored(w: WriteTransaction, number: int, **fields: object) -> None:
     changed = msgspec.structs.replace(blobs.stored_at(w, number), **fields)
     # As format 4 wrote them: that one can name any base.
     w.put("blobs", u64(number), msgspec.msgpack.encode(msgspec.structs.astuple(changed)[:5]))
 
 
-def forget_address(w: Writing, number: int) -> None:
+def forget_address(w: WriteTransaction, number: int) -> None:
     blob_index.forget(w, blob_id(blobs.unpack(w, number)))
 
 
-def row_of_addresses(w: Writing) -> bytes:
+def row_of_addresses(w: WriteTransaction) -> bytes:
     return next(key for key, _ in w.scan("addresses") if key != blob_index.KEY)
 
 
-def move(w: Writing, table: str, key: bytes, to: bytes) -> None:
+def move(w: WriteTransaction, table: str, key: bytes, to: bytes) -> None:
     w.put(table, to, w.get(table, key) or b"")
     w.delete(table, key)
 
 
-def flip(w: Writing, table: str, key: bytes, at: int = -1) -> None:
+def flip(w: WriteTransaction, table: str, key: bytes, at: int = -1) -> None:
     value = bytearray(w.get(table, key) or b"")
     value[at] ^= 1
     w.put(table, key, bytes(value))
 
 
-def first(w: Writing, table: str) -> bytes:
+def first(w: WriteTransaction, table: str) -> bytes:
     return next(key for key, _ in w.scan(table))
 
 
@@ -250,7 +250,7 @@ def test_a_table_that_is_wrong_everywhere_does_not_make_a_finding_for_every_key(
     journal = Journal.open(store, 1)
     for n in range(30):
         data = b"%d" % n
-        entry = Entry(OutsideWritten("a", blob_id(data), len(data), 0o644, "watched"), OUTSIDE, n, BatchId(n + 1))
+        entry = NewRecord(OutsideWritten("a", blob_id(data), len(data), 0o644, "watched"), OUTSIDE, n, BatchId(n + 1))
         journal.append([entry], [(data, "a")])
     with store.writing() as w:
         w.clear("versions")
@@ -268,7 +268,7 @@ def test_records_that_come_while_the_check_runs_are_no_findings() -> None:
         if what not in written:
             data = what.encode()
             event = OutsideWritten("a.py", blob_id(data), len(data), 0o644, "watched")
-            journal.append([Entry(event, OUTSIDE, 1, BatchId(journal.head + 1))], [(data, "a.py")])
+            journal.append([NewRecord(event, OUTSIDE, 1, BatchId(journal.head + 1))], [(data, "a.py")])
             written.append(what)
 
     assert list(check(store, progress=write_meanwhile)) == []
@@ -305,7 +305,7 @@ def test_a_journal_in_which_a_purge_masks_records_meanwhile_is_sound() -> None:
 
     def note(*events: Event, **purged: Any) -> None:
         first = journal.head + 1
-        journal.append([Entry(event, WriterId(1), 1, BatchId(first)) for event in events], **purged)
+        journal.append([NewRecord(event, WriterId(1), 1, BatchId(first)) for event in events], **purged)
 
     note(CheckpointNamed("one", 1, "before token=x1y2z3 came"))
     purged: list[str] = []
@@ -313,7 +313,7 @@ def test_a_journal_in_which_a_purge_masks_records_meanwhile_is_sound() -> None:
     def purge_meanwhile(what: str, done: int, total: int) -> None:
         if what == "records" and not purged:
             with store.reading() as r:
-                wanted = Wanted(matching=re.compile(rb"token=\w+"))
+                wanted = PurgeTarget(matching=re.compile(rb"token=\w+"))
                 change = to_purge(r, wanted)
             purged.extend(table for table, _, _ in change.rows)
             note(*change.events, instead=change.rows)

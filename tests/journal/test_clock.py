@@ -12,7 +12,7 @@ from scribe import BLOB, SECOND
 from quire_journal.history.history import History
 from quire_journal.history.points import parse_point, rfc3339
 from quire_journal.integrity.checker import check
-from quire_journal.journal import Entry, Journal
+from quire_journal.journal import Journal, NewRecord
 from quire_journal.model.events import FileWritten
 from quire_journal.model.ids import BatchId, WriterId
 from quire_journal.storage.memory import MemoryStore
@@ -32,7 +32,7 @@ def journal_of(times_s: Sequence[float], at_once: int = 1) -> Journal:
         for n, at_s in enumerate(times_s[first : first + at_once]):
             seq = journal.head + 1 + n
             event = FileWritten(f"f{seq}", BLOB, 1, 0o644, 0)
-            entries.append(Entry(event, WriterId(0), int(at_s * SECOND), BatchId(seq)))
+            entries.append(NewRecord(event, WriterId(0), int(at_s * SECOND), BatchId(seq)))
         journal.append(entries)
     return journal
 

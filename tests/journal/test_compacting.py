@@ -14,7 +14,7 @@ import pytest
 
 from quire_journal.storage.compaction import STEPS, Tee
 from quire_journal.storage.lmdb import LmdbStore
-from quire_journal.storage.port import Compaction, StoreFailed, u64
+from quire_journal.storage.port import Compaction, StoreFailure, u64
 from quire_journal.storage.stores import Durability
 
 SECRET: Final = b"-----BEGIN SECRET KEY-----"
@@ -149,13 +149,13 @@ def test_a_compaction_that_has_no_room_says_how_much_is_missing_and_leaves_nothi
 ) -> None:
     store = LmdbStore.open(tmp_path)
     monkeypatch.setattr("quire_journal.storage.disk.free_bytes", lambda folder: 9 << 20)
-    with pytest.raises(StoreFailed, match=r"9 MiB are free.*free 8 MiB more") as failed:
+    with pytest.raises(StoreFailure, match=r"9 MiB are free.*free 8 MiB more") as failed:
         store.compacting()
     assert failed.value.disk_full
     monkeypatch.undo()
     compaction = store.compacting()
     monkeypatch.setattr("quire_journal.storage.disk.free_bytes", lambda folder: 0)
-    with pytest.raises(StoreFailed):
+    with pytest.raises(StoreFailure):
         compaction.copy()  # somebody else filled the disk meanwhile
     compaction.cancel()
     store.close()
@@ -167,7 +167,7 @@ def test_more_changes_than_can_be_held_end_the_compaction_and_nothing_else() -> 
     tee.add([("meta", b"key", b"x" * 100)])
     assert tee.take() == [("meta", b"key", b"x" * 100)]
     tee.add([("meta", b"key", b"x" * 2000)])
-    with pytest.raises(StoreFailed, match="more was written"):
+    with pytest.raises(StoreFailure, match="more was written"):
         tee.take()
 
 
@@ -204,7 +204,7 @@ def test_a_closed_store_ends_a_compaction_that_is_going_on(tmp_path: Path) -> No
     store = LmdbStore.open(tmp_path)
     compaction: Compaction = store.compacting()
     store.close()
-    with pytest.raises(StoreFailed, match="closed"):
+    with pytest.raises(StoreFailure, match="closed"):
         compaction.copy()
     compaction.cancel()
     assert [path.name for path in tmp_path.iterdir()] == ["db"]
@@ -275,11 +275,11 @@ def test_a_compaction_of_a_store_that_takes_nothing_more_leaves_no_copy_open(
     store = LmdbStore.open(tmp_path)
 
     def broken(store: LmdbStore) -> None:
-        raise StoreFailed("nothing is written since a commit failed")
+        raise StoreFailure("nothing is written since a commit failed")
 
     monkeypatch.setattr(LmdbStore, "_require_whole", broken)
     before = len(os.listdir("/proc/self/fd"))
-    with pytest.raises(StoreFailed):
+    with pytest.raises(StoreFailure):
         store.compacting()
     assert len(os.listdir("/proc/self/fd")) == before
     assert [path.name for path in tmp_path.iterdir()] == ["db"]

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from quire_journal.history.history import History
 from quire_journal.history.line_blame import blame
-from quire_journal.history.missing_bytes import Missing, missing
+from quire_journal.history.missing_bytes import MissingBytes, missing
 from quire_journal.integrity.checker import check
-from quire_journal.journal import Entry, Journal
+from quire_journal.journal import Journal, NewRecord
 from quire_journal.model.events import (
     BytesGone,
     Event,
@@ -52,7 +52,7 @@ class Writing:
     ) -> int:
         """The events as one batch, or as part of another; the seq of the first."""
         first = self.journal.head + 1
-        entries = [Entry(event, WriterId(1), NOW, BatchId(batch or first)) for event in events]
+        entries = [NewRecord(event, WriterId(1), NOW, BatchId(batch or first)) for event in events]
         self.journal.append(entries, data, dropped=dropped)
         return first
 
@@ -90,7 +90,7 @@ def test_a_version_whose_bytes_were_dropped_says_when_and_by_which_policy() -> N
         assert version is not None
         with pytest.raises(NotHeld):
             history.text_of(version.blob)
-        assert missing(history, version) == Missing("dropped", "dropped by retention on 2026-11-20 (keep-last 1)")
+        assert missing(history, version) == MissingBytes("dropped", "dropped by retention on 2026-11-20 (keep-last 1)")
         head = history.file("a")
         assert head is not None
         assert blame(history, "a", head).gap is not None

@@ -13,7 +13,7 @@ import pytest
 from scribe import Scribe
 
 from quire_journal.export.formats import FORMATS
-from quire_journal.export.importer import Imported, NotAnExport, import_lines
+from quire_journal.export.importer import ImportResult, NotAnExport, import_lines
 from quire_journal.export.jsonl_schema import EventLine, decode_line, schema, stored_record
 from quire_journal.export.source import Source, Stretch
 from quire_journal.integrity.checker import check
@@ -71,7 +71,7 @@ def objects(data: bytes) -> list[dict[str, Any]]:
     return [json.loads(line) for line in data.splitlines()]
 
 
-def imported(data: bytes) -> tuple[MemoryStore, Imported]:
+def imported(data: bytes) -> tuple[MemoryStore, ImportResult]:
     """A journal made of the export."""
     store = MemoryStore()
     return store, import_lines(data.splitlines(keepends=True), store)
@@ -87,7 +87,7 @@ def log_of(store: Store) -> list[tuple[bytes, bytes]]:
 
 def test_an_import_of_an_export_has_the_same_records_views_and_bytes(scribe: Scribe) -> None:
     again, counts = imported(exported(scribe.store, "jsonl"))
-    assert counts == Imported(events=7, blobs=3, missing=0)
+    assert counts == ImportResult(events=7, blobs=3, missing=0)
     assert log_of(again) == log_of(scribe.store)
     with scribe.store.reading() as ours, again.reading() as theirs:
         assert replay.dump(theirs) == replay.dump(ours)

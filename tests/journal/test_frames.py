@@ -12,10 +12,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from quire_journal.model.records import Damaged
+from quire_journal.model.records import JournalDamaged
 from quire_journal.storage.blobs import codec
 from quire_journal.storage.blobs.entropy import TABLES
-from quire_journal.storage.blobs.row import Stored
+from quire_journal.storage.blobs.row import BlobRow
 from quire_journal.storage.blobs.zstd import zstd
 
 sys.path.append(str(Path(__file__).parents[1] / "bench"))  # last: a row of the benchmark is called `mcp`
@@ -51,10 +51,10 @@ def test_a_keyframe_is_made_only_where_it_is_in_doubt_how_long_a_frame_is_beside
     assert len(made) == 2
 
 
-def delta(data: bytes, base: bytes) -> Stored:
+def delta(data: bytes, base: bytes) -> BlobRow:
     made = codec.delta(data, base, codec.Whole(data))
     assert made is not None
-    return Stored(1, 1, len(data), *made)
+    return BlobRow(1, 1, len(data), *made)
 
 
 @given(
@@ -70,7 +70,7 @@ def test_a_delta_of_any_bytes_gives_them_back(base: bytes, edits: list[tuple[flo
     if made is None:
         assert len(data) < 30, "so few bytes take no more than what tells them from others"
         return
-    assert codec.unframe(2, Stored(1, 1, len(data), *made), base) == data
+    assert codec.unframe(2, BlobRow(1, 1, len(data), *made), base) == data
 
 
 @pytest.mark.parametrize("lines", [4, 30, 600, 1400])
@@ -80,7 +80,7 @@ def test_the_head_of_a_frame_is_made_again_from_the_size(lines: int) -> None:
     frame = codec.pack_with_tables(data, base)
     made = codec.delta(data, base, lambda: (codec.PLAIN, bytes(1 << 20)))
     assert made is not None
-    stored = Stored(1, 1, len(data), *made)
+    stored = BlobRow(1, 1, len(data), *made)
     if stored.kind == codec.TABLED_BLOCK:
         assert frame.endswith(stored.frame)
         assert len(frame) - len(stored.frame) == 4 + 1 + (1 if len(data) < 256 else 2) + 3
@@ -92,7 +92,7 @@ def test_of_what_does_not_shrink_the_block_keeps_its_head() -> None:
     made = codec.delta(data, base, lambda: (codec.PLAIN, bytes(1 << 20)))
     assert made is not None
     assert made[0] == codec.TABLED
-    assert codec.unframe(2, Stored(1, 1, 3000, *made), base) == data
+    assert codec.unframe(2, BlobRow(1, 1, 3000, *made), base) == data
 
 
 def test_tables_make_deltas_shorter_by_a_sixteenth_and_more() -> None:
@@ -129,8 +129,8 @@ def test_a_damaged_frame_or_base_gives_the_same_bytes_or_is_noticed(seed: int, d
     ]
     for frame, size, against in cases:
         try:
-            got = codec.unframe(2, Stored(1, 1, size, stored.kind, frame), against)
-        except Damaged:
+            got = codec.unframe(2, BlobRow(1, 1, size, stored.kind, frame), against)
+        except JournalDamaged:
             continue
         assert got == data
 
@@ -139,11 +139,11 @@ def test_a_frame_with_tables_is_not_unpacked_to_more_than_one_may_have() -> None
     base = text(1)
     for kind in codec.WITH_TABLES:
         for size in (1 << 17, 1 << 29, codec.MAX_BYTES):
-            with pytest.raises(Damaged, match="cannot be one of"):
-                codec.unframe(2, Stored(1, 1, size, kind, delta(changed(base, 2), base).frame), base)
+            with pytest.raises(JournalDamaged, match="cannot be one of"):
+                codec.unframe(2, BlobRow(1, 1, size, kind, delta(changed(base, 2), base).frame), base)
     bomb = codec.pack_with_tables(bytes(1 << 24), base)
-    with pytest.raises(Damaged):
-        codec.unframe(2, Stored(1, 1, 4000, codec.TABLED, bomb[9:]), base)
+    with pytest.raises(JournalDamaged):
+        codec.unframe(2, BlobRow(1, 1, 4000, codec.TABLED, bomb[9:]), base)
 
 
 def test_the_tables_are_a_dictionary_and_say_what_is_said_of_them() -> None:
@@ -177,6 +177,6 @@ def test_who_proves_the_bytes_gets_the_same_ones_as_who_looks_at_the_checksum(li
     assert codec.unframe(2, stored, base) == codec.unframe(2, stored, base, proven=True) == data
     for at in range(0, len(stored.frame), 7):
         flipped = stored.frame[:at] + bytes([stored.frame[at] ^ 16]) + stored.frame[at + 1 :]
-        with suppress(Damaged):
+        with suppress(JournalDamaged):
             other = codec.unframe(2, msgspec.structs.replace(stored, frame=flipped), base, proven=True)
             assert len(other) == len(data)

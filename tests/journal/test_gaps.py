@@ -20,7 +20,7 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.line_ranges import ranges_of
 from quire_journal.views.files import Version, standing
-from quire_journal.views.lost_bytes import Stretch
+from quire_journal.views.lost_bytes import LostStretch
 
 PATHS = ("a", "b", "c")
 
@@ -115,14 +115,14 @@ def test_a_point_before_the_first_lost_record_or_behind_the_salvage_is_as_sure_a
             True,
             False,
         ]
-        assert gaps_at(history, 4) == (Stretch(3, 4, 7),)
+        assert gaps_at(history, 4) == (LostStretch(3, 4, 7),)
 
 
 def test_the_next_version_proves_that_no_lost_record_came_between() -> None:
     said = events([("write", "a", "a"), ("write", "b", "b"), ("write", "a", "a")])
     with scribe_of(said, frozenset({2})).history() as history:
         assert gaps_of(history, "a", 2) == ()
-        assert gaps_of(history, "b", 2) == (Stretch(2, 2, 4),)
+        assert gaps_of(history, "b", 2) == (LostStretch(2, 2, 4),)
 
 
 def test_what_is_found_after_a_salvage_may_be_what_a_lost_record_made_and_what_a_tool_replaces_is_not() -> None:
@@ -133,11 +133,11 @@ def test_what_is_found_after_a_salvage_may_be_what_a_lost_record_made_and_what_a
         found, written = history.version("a", 5), history.version("b", 6)
         assert found is not None
         assert written is not None
-        assert gaps_before(history, found, history.version("a", 1)) == (Stretch(3, 3, 4),)
+        assert gaps_before(history, found, history.version("a", 1)) == (LostStretch(3, 3, 4),)
         assert gaps_before(history, written, history.version("b", 2)) == ()
 
 
 def test_stretches_are_named_and_many_of_them_counted() -> None:
-    assert named([Stretch(3, 3, 9)]) == "record 3"
-    assert named([Stretch(3, 5, 9), Stretch(7, 7, 9)]) == "records 3 to 5 and 7"
-    assert named([Stretch(n, n, 99) for n in range(1, 15, 2)]).endswith("7, 9 and 2 more stretches")
+    assert named([LostStretch(3, 3, 9)]) == "record 3"
+    assert named([LostStretch(3, 5, 9), LostStretch(7, 7, 9)]) == "records 3 to 5 and 7"
+    assert named([LostStretch(n, n, 99) for n in range(1, 15, 2)]).endswith("7, 9 and 2 more stretches")

@@ -16,7 +16,7 @@ from quire_journal.model.events import (
     WritesAbandoned,
 )
 from quire_journal.model.ids import blob_id
-from quire_journal.model.records import Damaged
+from quire_journal.model.records import JournalDamaged
 from quire_journal.storage.blobs import blobs
 from quire_journal.storage.blobs.blobs import NotHeld
 from quire_journal.storage.port import u64
@@ -207,7 +207,7 @@ def test_records_are_read_in_ranges_and_a_damaged_one_is_named() -> None:
         assert [record.seq for record in history.records(reverse=True)] == [3, 2, 1]
     with scribe.store.writing() as w:
         w.put("records", u64(2), b"nonsense")
-    with scribe.store.reading() as reading, pytest.raises(Damaged, match="record 2"):
+    with scribe.store.reading() as reading, pytest.raises(JournalDamaged, match="record 2"):
         History(reading).record(2)
 
 

@@ -21,7 +21,7 @@ from quire_journal.export.importer import NotAnExport, import_lines
 from quire_journal.export.jsonl_schema import BlobLine, EndLine, EventLine, decode_line, stored_record, written
 from quire_journal.export.source import Source, Stretch
 from quire_journal.integrity.checker import check
-from quire_journal.maintenance.purge import Wanted
+from quire_journal.maintenance.purge import PurgeTarget
 from quire_journal.model.events import (
     BY_KIND,
     BatchUndone,
@@ -34,7 +34,7 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.records import GENESIS, Record, decode_record, encode_record, link, record_hash
 from quire_journal.storage.memory import MemoryStore
-from quire_journal.storage.port import StoreFailed
+from quire_journal.storage.port import StoreFailure
 
 T = TypeVar("T")
 
@@ -183,9 +183,9 @@ def test_a_version_without_bytes_is_named_by_its_record() -> None:
 
 def test_a_store_that_takes_nothing_is_no_fault_of_the_export() -> None:
     def fault() -> None:
-        raise StoreFailed("the disk is full", disk_full=True)
+        raise StoreFailure("the disk is full", disk_full=True)
 
-    with pytest.raises(StoreFailed):
+    with pytest.raises(StoreFailure):
         import_lines(sound(), MemoryStore(fault))
 
 
@@ -238,7 +238,7 @@ def test_an_export_that_ends_before_the_purge_that_masked_one_of_its_records_is_
     scribe.note(CheckpointNamed("one", 1, "token=x1y2z3"), writer=1)
     end = scribe.note(CheckpointNamed("two", 1), writer=1)
     with scribe.store.reading() as r:
-        wanted = Wanted(matching=re.compile(rb"token=\w+"))
+        wanted = PurgeTarget(matching=re.compile(rb"token=\w+"))
         change = to_purge(r, wanted)
     with scribe.store.writing() as w:
         for row in change.rows:

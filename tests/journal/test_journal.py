@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 from quire_journal import FORMAT
 from quire_journal.history.history import History
 from quire_journal.integrity.checker import check
-from quire_journal.journal import Entry, Journal, NewerFormat
+from quire_journal.journal import Journal, NewerFormat, NewRecord
 from quire_journal.migrate import HEAD_KEY, head_row
 from quire_journal.model.events import Event, FileMoved, FileWritten, OutsideWritten, WorkspaceOpened, WritesSettled
 from quire_journal.model.ids import OUTSIDE, BatchId, WriterId, blob_id
-from quire_journal.model.records import GENESIS, Damaged, Record, decode_record, encode_record, link, record_hash
+from quire_journal.model.records import GENESIS, JournalDamaged, Record, decode_record, encode_record, link, record_hash
 from quire_journal.storage.blobs import blobs, codec
 from quire_journal.storage.blobs import index as blob_index
 from quire_journal.storage.blobs.blobs import NotHeld
 from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.storage.memory import MemoryStore
-from quire_journal.storage.port import TABLES, OutOfOrder, Store, StoreFailed, u64
+from quire_journal.storage.port import TABLES, OutOfOrder, Store, StoreFailure, u64
 from quire_journal.text.text import Text
 from quire_journal.views import replay, watermarks
 
@@ -38,12 +38,12 @@ def outside(path: str, data: bytes) -> OutsideWritten:
 def note(journal: Journal, *events: Event, at_ns: int = NOW, op: bytes = b"") -> list[Record]:
     """The events as one batch, without bytes."""
     batch = BatchId(journal.head + 1)
-    return journal.append([Entry(event, OUTSIDE, at_ns, batch, op) for event in events])
+    return journal.append([NewRecord(event, OUTSIDE, at_ns, batch, op) for event in events])
 
 
 def keep(journal: Journal, path: str, data: bytes) -> Record:
     """A version of `path`, with its bytes."""
-    entry = Entry(outside(path, data), OUTSIDE, NOW, BatchId(journal.head + 1))
+    entry = NewRecord(outside(path, data), OUTSIDE, NOW, BatchId(journal.head + 1))
     return journal.append([entry], [(data, path)])[0]
 
 
@@ -97,7 +97,7 @@ def test_record_times_never_go_back_even_when_the_clock_does(journal: Journal) -
 
 @pytest.mark.parametrize("batches", [[0], [2], [-1], [1, 3], [1, 3, 3], [1, 1, 2]])
 def test_a_batch_that_no_record_begins_is_a_mistake_and_stores_nothing(journal: Journal, batches: list[int]) -> None:
-    entries = [Entry(WritesSettled(0), OUTSIDE, NOW, BatchId(batch)) for batch in batches]
+    entries = [NewRecord(WritesSettled(0), OUTSIDE, NOW, BatchId(batch)) for batch in batches]
     before = everything(journal.store)
     with pytest.raises(ValueError, match="batch"):
         journal.append(entries, [(b"bytes", "a")])
@@ -106,9 +106,9 @@ def test_a_batch_that_no_record_begins_is_a_mistake_and_stores_nothing(journal: 
 
 
 def test_several_batches_go_into_one_commit_and_a_record_may_join_an_earlier_batch(journal: Journal) -> None:
-    entries = [Entry(WritesSettled(n), WriterId(0), NOW, BatchId(batch)) for n, batch in enumerate([1, 1, 3, 4, 4])]
+    entries = [NewRecord(WritesSettled(n), WriterId(0), NOW, BatchId(batch)) for n, batch in enumerate([1, 1, 3, 4, 4])]
     assert [record.batch for record in journal.append(entries)] == [1, 1, 3, 4, 4]
-    assert journal.append([Entry(WritesSettled(9), OUTSIDE, NOW, BatchId(3))])[0].batch == 3
+    assert journal.append([NewRecord(WritesSettled(9), OUTSIDE, NOW, BatchId(3))])[0].batch == 3
 
 
 def test_bytes_records_and_views_are_there_together(journal: Journal) -> None:
@@ -124,7 +124,7 @@ def test_bytes_records_and_views_are_there_together(journal: Journal) -> None:
 
 def test_bytes_may_be_made_ready_outside_of_the_commit(journal: Journal) -> None:
     data = b"line\n" * 1000
-    entry = Entry(outside("a", data), OUTSIDE, NOW, BatchId(1))
+    entry = NewRecord(outside("a", data), OUTSIDE, NOW, BatchId(1))
     journal.append([entry], [(codec.compress(data), "a")])
     with journal.store.reading() as r:
         assert blobs.get(r, blob_id(data)) == data
@@ -139,7 +139,7 @@ def test_a_version_is_made_from_the_text_that_its_caller_has_and_nothing_is_unpa
         return old if blob == old.blob else None
 
     for text in (old, new):
-        entry = Entry(outside("f", text.data), OUTSIDE, NOW, BatchId(journal.head + 1))
+        entry = NewRecord(outside("f", text.data), OUTSIDE, NOW, BatchId(journal.head + 1))
         journal.append([entry], [(text, "f")], at_hand)
     assert asked == [old.blob]
     with journal.store.reading() as r:
@@ -150,7 +150,7 @@ def test_the_second_version_of_a_file_is_made_from_the_first_though_that_was_mad
     journal: Journal,
 ) -> None:
     first = b"".join(b"line %d\n" % n for n in range(200))
-    entry = Entry(outside("a", first), OUTSIDE, NOW, BatchId(1))
+    entry = NewRecord(outside("a", first), OUTSIDE, NOW, BatchId(1))
     journal.append([entry], [(codec.compress(first), "a")])
     keep(journal, "a", first + b"one more\n")
     with journal.store.reading() as r:
@@ -159,10 +159,10 @@ def test_the_second_version_of_a_file_is_made_from_the_first_though_that_was_mad
 
 def test_a_file_that_is_moved_and_changed_at_once_is_made_from_what_it_was(journal: Journal) -> None:
     data = b"".join(b"line %d\n" % n for n in range(200))
-    journal.append([Entry(outside("a", data), OUTSIDE, NOW, BatchId(1))], [(codec.compress(data), "a")])
+    journal.append([NewRecord(outside("a", data), OUTSIDE, NOW, BatchId(1))], [(codec.compress(data), "a")])
     changed = data.replace(b"line 7\n", b"line seven\n")
     moved = FileMoved("a", "b", blob_id(changed), len(changed), 0o644, 1)
-    journal.append([Entry(moved, OUTSIDE, NOW, BatchId(2))], [(changed, "b")])
+    journal.append([NewRecord(moved, OUTSIDE, NOW, BatchId(2))], [(changed, "b")])
     with journal.store.reading() as r:
         assert blobs.stored_at(r, 2).base == 1
         assert History(r).bytes_of(blob_id(changed)) == changed
@@ -187,10 +187,10 @@ def test_a_commit_that_fails_changes_nothing_in_the_store_and_nothing_in_memory(
     before, head, last = everything(store), journal.head, journal.last_hash
 
     def full() -> None:
-        raise StoreFailed("the disk is full", disk_full=True)
+        raise StoreFailure("the disk is full", disk_full=True)
 
     store.fault = full
-    with pytest.raises(StoreFailed):
+    with pytest.raises(StoreFailure):
         keep(journal, "a", b"lost")
     assert (everything(store), journal.head, journal.last_hash) == (before, head, last)
     store.fault = None
@@ -218,7 +218,7 @@ def test_a_store_that_holds_something_and_says_no_format_is_damage() -> None:
     store = MemoryStore()
     with store.writing() as w:
         w.append("records", u64(1), b"?")
-    with pytest.raises(Damaged, match="format"):
+    with pytest.raises(JournalDamaged, match="format"):
         Journal.open(store, NOW)
 
 
@@ -236,7 +236,7 @@ def garble_the_last(store: Store) -> None:
 def test_a_log_whose_end_or_length_is_wrong_is_damage(journal: Journal, damage: Callable[[Store], None]) -> None:
     note(journal, WritesSettled(0), WritesSettled(0), WritesSettled(0))
     damage(journal.store)
-    with pytest.raises(Damaged):
+    with pytest.raises(JournalDamaged):
         Journal.open(journal.store, NOW)
 
 
@@ -286,7 +286,7 @@ def test_on_a_full_disk_the_journal_says_so_goes_on_reading_and_writes_again_whe
     journal = Journal.open(LmdbStore.open(small_disk), NOW)
     keep(journal, "a", b"first")
     lost = os.urandom(6 << 20)
-    with pytest.raises(StoreFailed) as failed:
+    with pytest.raises(StoreFailure) as failed:
         keep(journal, "a", lost)
     assert failed.value.disk_full
     with journal.store.reading() as r:

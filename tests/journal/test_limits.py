@@ -7,7 +7,7 @@ import errno
 import pytest
 
 from quire_journal.model.limits import Limit, NoProcess, reached, refusal
-from quire_journal.storage.port import StoreFailed
+from quire_journal.storage.port import StoreFailure
 
 FULL = OSError(errno.EMFILE, "Too many open files")
 
@@ -33,7 +33,7 @@ def test_an_error_tells_of_the_limit_that_it_met(error: Exception, limit: Limit)
 
 
 def test_a_limit_is_known_by_an_error_that_was_made_of_it() -> None:
-    failed = StoreFailed("no process can be started for it")
+    failed = StoreFailure("no process can be started for it")
     failed.__cause__ = FULL
     assert reached(failed) == "descriptors"
 

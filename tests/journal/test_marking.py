@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire_journal.text.conflict_markers import Disputed, Marked, disputed, mark, place_after
+from quire_journal.text.conflict_markers import Dispute, MarkedDispute, disputed, mark, place_after
 from quire_journal.text.splice import Along, Splice
 from quire_journal.text.text import Text
 from quire_journal.text.transform import changes, three_way
@@ -24,7 +24,7 @@ def marks(base: Text, mine: Text, theirs: Text) -> Text:
     for place in places:
         if place is not None:
             start, stop = place_after(since, place.start, place.stop)
-            marked.append(Marked(Disputed(start, stop, place.lines, place.breaks), "mine", "theirs"))
+            marked.append(MarkedDispute(Dispute(start, stop, place.lines, place.breaks), "mine", "theirs"))
     return mark(merged, marked)
 
 
@@ -75,12 +75,15 @@ def test_markers_take_the_break_of_the_lines_around() -> None:
 
 
 def test_an_empty_text_can_be_marked() -> None:
-    place = Marked(Disputed(0, 0, (b"x",), (b"\n",)), "mine", "theirs")
+    place = MarkedDispute(Dispute(0, 0, (b"x",), (b"\n",)), "mine", "theirs")
     assert mark(Text.of(b""), [place]).lines == [b"<<<<<<< mine", b"x", b"=======", b">>>>>>> theirs"]
 
 
 def test_places_that_overlap_become_one() -> None:
-    places = [Marked(Disputed(0, 2, (b"x",), (b"\n",)), "m", "t"), Marked(Disputed(1, 3, (b"y",), (b"\n",)), "m", "t")]
+    places = [
+        MarkedDispute(Dispute(0, 2, (b"x",), (b"\n",)), "m", "t"),
+        MarkedDispute(Dispute(1, 3, (b"y",), (b"\n",)), "m", "t"),
+    ]
     assert mark(text("a", "b", "c"), places) == text("<<<<<<< m", "x", "y", "=======", "a", "b", "c", ">>>>>>> t")
 
 

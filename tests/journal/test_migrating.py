@@ -19,16 +19,16 @@ from quire_journal.export.importer import import_lines
 from quire_journal.export.source import Source, Stretch
 from quire_journal.history.history import History
 from quire_journal.integrity.checker import check
-from quire_journal.journal import Entry, Journal
+from quire_journal.journal import Journal, NewRecord
 from quire_journal.migrate import HEAD_KEY, MIGRATIONS, head_row, migrate
 from quire_journal.model.events import FileWritten
 from quire_journal.model.ids import BatchId, WriterId, blob_id
-from quire_journal.model.records import Damaged, decode_record
+from quire_journal.model.records import JournalDamaged, decode_record
 from quire_journal.storage.blobs import blobs, codec, repack
 from quire_journal.storage.blobs import index as blob_index
 from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.storage.memory import MemoryStore
-from quire_journal.storage.port import Writing, u64
+from quire_journal.storage.port import WriteTransaction, u64
 
 
 def test_there_is_a_step_and_an_example_for_every_older_format() -> None:
@@ -65,7 +65,7 @@ def test_a_journal_of_an_older_format_goes_on_with_records_and_bytes_of_this_one
         before = History(r).bytes_of(head.blob)
     new = before + b"one line more\n"
     event = FileWritten(PATH, blob_id(new), len(new), 0o644, head.seq)
-    journal.append([Entry(event, WriterId(1), 2, BatchId(6))], [(new, PATH), (before, PATH)])
+    journal.append([NewRecord(event, WriterId(1), 2, BatchId(6))], [(new, PATH), (before, PATH)])
     with store.reading() as r:
         now = {key: len(decode_record(stored).prev) for key, stored in r.scan("records")}
         assert now == {**old, u64(6): 16}
@@ -124,11 +124,11 @@ def test_blobs_of_format_4_are_made_shorter_by_the_next_compaction_also_those_th
             last = data
         w.put("meta", repack.KEY, u64(14))
     journal = Journal.open(store, 1)
-    tried = repack.Repacking(store).next()
+    tried = repack.RepackRun(store).next()
     assert tried is not None
     assert {one.number for one in tried.made} >= {*range(6, 15)}
     with journal.store.writing() as w:
-        repack.Repacking(store).write(w, tried)
+        repack.RepackRun(store).write(w, tried)
     with store.reading() as r:
         assert blobs.get(r, blob_id(last)) == last
         assert {blobs.stored_at(r, number).kind for number in range(6, 15)} == {codec.TABLED_BLOCK}
@@ -136,19 +136,19 @@ def test_blobs_of_format_4_are_made_shorter_by_the_next_compaction_also_those_th
 
 
 def test_a_step_that_fails_leaves_the_journal_as_it_was() -> None:
-    def half(w: Writing) -> None:
+    def half(w: WriteTransaction) -> None:
         w.clear("records")
-        raise Damaged("in the middle")
+        raise JournalDamaged("in the middle")
 
     store = old_journal(MemoryStore(), 1)
     with store.reading() as r:
         before = {table: list(r.scan(table)) for table in ("meta", "records", "blobs")}
-    with pytest.raises(Damaged, match="in the middle"):
+    with pytest.raises(JournalDamaged, match="in the middle"):
         migrate(store, 1, 3, {1: MIGRATIONS[1], 2: half})
     with store.reading() as r:
         assert {table: list(r.scan(table)) for table in before} == before
 
 
 def test_a_format_that_never_was_is_damage() -> None:
-    with pytest.raises(Damaged, match="format 0"):
+    with pytest.raises(JournalDamaged, match="format 0"):
         migrate(old_journal(MemoryStore(), 1), 0, FORMAT)

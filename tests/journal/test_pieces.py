@@ -10,15 +10,15 @@ import pytest
 from scribe import to_purge
 
 from quire_journal.integrity.checker import check
-from quire_journal.journal import Entry, Journal
+from quire_journal.journal import Journal, NewRecord
 from quire_journal.maintenance import purge
 from quire_journal.model.events import OutsideWritten
 from quire_journal.model.ids import OUTSIDE, BatchId, blob_id
-from quire_journal.model.records import Damaged
+from quire_journal.model.records import JournalDamaged
 from quire_journal.storage.blobs import blobs, codec, overflow
 from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.storage.memory import MemoryStore
-from quire_journal.storage.port import Store, Writing, u64
+from quire_journal.storage.port import Store, WriteTransaction, u64
 
 SIZES = (0, 1, 399, 999, 1000, 1001, 4079, 4080, 4081, 4480, 8175, 8176, 8177, 100_000)
 
@@ -29,7 +29,7 @@ def noise(size: int) -> bytes:
 
 
 def keep(journal: Journal, path: str, data: bytes) -> None:
-    entry = Entry(
+    entry = NewRecord(
         OutsideWritten(path, blob_id(data), len(data), 0o644, "watched"), OUTSIDE, 1, BatchId(journal.head + 1)
     )
     journal.append([entry], [(data, path)])
@@ -73,7 +73,9 @@ def test_a_dropped_blob_leaves_no_piece_and_says_what_all_of_it_took() -> None:
         (lambda w: w.put("pieces", u64(77) + b"\x00", b"more"), "blob 77 stands there, which it does not have"),
     ],
 )
-def test_a_piece_that_lacks_was_changed_or_is_nobodys_is_found(damage: Callable[[Writing], object], told: str) -> None:
+def test_a_piece_that_lacks_was_changed_or_is_nobodys_is_found(
+    damage: Callable[[WriteTransaction], object], told: str
+) -> None:
     store = MemoryStore()
     journal = Journal.open(store, 1)
     keep(journal, "a", noise(9000))
@@ -84,7 +86,7 @@ def test_a_piece_that_lacks_was_changed_or_is_nobodys_is_found(damage: Callable[
     assert told in " ".join(str(finding) for finding in check(store))
     with store.reading() as r:
         if "sha256" in told or "9000 bytes" in told:
-            with pytest.raises(Damaged):
+            with pytest.raises(JournalDamaged):
                 blobs.get(r, blob_id(noise(9000)))
 
 
@@ -96,10 +98,10 @@ def test_what_is_made_anew_in_a_purge_leaves_no_piece_of_what_it_was_before(tmp_
     keep(journal, "a", secret + more)
     with store.reading() as r:
         assert blobs.stored_at(r, 2).base == 1
-        wanted = purge.Wanted(blob=blob_id(secret))
+        wanted = purge.PurgeTarget(blob=blob_id(secret))
         change = to_purge(r, wanted)
     before = all_pieces(store)
-    entries = [Entry(event, OUTSIDE, 1, BatchId(journal.head + 1)) for event in change.events]
+    entries = [NewRecord(event, OUTSIDE, 1, BatchId(journal.head + 1)) for event in change.events]
     journal.append(entries, dropped=change.dropped, instead=change.rows)
     with store.reading() as r:
         assert blobs.get(r, blob_id(secret + more)) == secret + more

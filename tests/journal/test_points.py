@@ -11,7 +11,7 @@ from scribe import SECOND, Scribe
 
 from quire_journal.history.points import MAX_NAME, is_name, parse_point, parse_rfc3339, rfc3339, time_of
 from quire_journal.model.events import CheckpointNamed
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 YEAR_9999_NS = 253_402_300_799 * SECOND
 
@@ -61,7 +61,7 @@ def test_each_form_of_a_point_leads_to_its_record(point: str, seq: int) -> None:
     ],
 )
 def test_what_leads_nowhere_is_refused_with_the_forms_that_do(point: str, code: str) -> None:
-    with scribe_with_records().history() as history, pytest.raises(Refused) as refused:
+    with scribe_with_records().history() as history, pytest.raises(Refusal) as refused:
         parse_point(point, history, "at")
     assert refused.value.code == code
 
@@ -69,7 +69,7 @@ def test_what_leads_nowhere_is_refused_with_the_forms_that_do(point: str, code: 
 def test_a_refusal_names_the_argument_and_what_was_given_for_it() -> None:
     with scribe_with_records().history() as history:
         for point, code in (("c3.18bf", "schema_invalid"), ("a..b", "schema_invalid"), ("seq:99", "not_found")):
-            with pytest.raises(Refused) as refused:
+            with pytest.raises(Refusal) as refused:
                 parse_point(point, history, "since")
             details = refused.value.reply()
             named = details.get("argument"), details["point"]
@@ -83,7 +83,7 @@ def test_the_time_of_a_record_is_told_and_of_one_that_is_not_there_none() -> Non
 
 
 def test_a_name_that_was_typed_wrong_is_told_with_the_nearest() -> None:
-    with scribe_with_records().history() as history, pytest.raises(Refused) as refused:
+    with scribe_with_records().history() as history, pytest.raises(Refusal) as refused:
         parse_point("hree", history, "at")
     assert refused.value.message.endswith("Did you mean here?")
 
@@ -93,12 +93,12 @@ def test_a_checkpoint_that_is_called_so_since_an_earlier_version_is_still_a_poin
     scribe.note(CheckpointNamed("today", 3), writer=1)
     with scribe.history() as history:
         assert parse_point("today", history, "at") == 3
-        with pytest.raises(Refused, match="'yesterday' is not a point"):
+        with pytest.raises(Refusal, match="'yesterday' is not a point"):
             parse_point("yesterday", history, "at")
 
 
 def test_a_cursor_is_told_as_one_with_the_point_that_it_stands_for() -> None:
-    with scribe_with_records().history() as history, pytest.raises(Refused) as refused:
+    with scribe_with_records().history() as history, pytest.raises(Refusal) as refused:
         parse_point("c4.18ea1deadc1ec410", history, "at")
     assert (refused.value.code, refused.value.message.endswith("as a point it is seq:4.")) == ("schema_invalid", True)
 

@@ -18,10 +18,10 @@ from quire_journal.export.source import Source, Stretch
 from quire_journal.history.history import History
 from quire_journal.integrity.checker import Finding, check
 from quire_journal.integrity.quick_check import check_end
-from quire_journal.journal import Entry, Journal
+from quire_journal.journal import Journal, NewRecord
 from quire_journal.maintenance import purge
 from quire_journal.maintenance.multi_search import AnyOf
-from quire_journal.maintenance.purge import Change, Looking, Texts, Wanted
+from quire_journal.maintenance.purge import PurgeSurvey, PurgeTarget, PurgeTransaction, Texts
 from quire_journal.model.events import (
     BatchUndone,
     BurstBegun,
@@ -40,7 +40,7 @@ from quire_journal.model.events import (
     WritesAbandoned,
 )
 from quire_journal.model.ids import BatchId, WriterId, blob_id
-from quire_journal.model.records import Damaged, decode_record
+from quire_journal.model.records import JournalDamaged, decode_record
 from quire_journal.storage.blobs import blobs
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import TABLES, Store, u64
@@ -52,13 +52,13 @@ from quire_journal.views.writers import caller_of
 KEY = b"-----BEGIN KEY-----\nabc\nMIIEvQIBADANBgkq\n-----END KEY-----\n"
 
 
-def told(scribe: Scribe, wanted: Wanted) -> dict[int, str]:
+def told(scribe: Scribe, wanted: PurgeTarget) -> dict[int, str]:
     """What the records that a purge replaces say afterwards, in one string each."""
     rows = [decode_record(row) for table, _, row in looked(scribe.store, wanted).rows if table == "records" and row]
     return {record.seq: repr(record.event()) for record in rows}
 
 
-def looked(store: Store, wanted: Wanted) -> Change:
+def looked(store: Store, wanted: PurgeTarget) -> PurgeTransaction:
     with store.reading() as r:
         return to_purge(r, wanted)
 
@@ -69,7 +69,7 @@ def test_lines_of_a_file_that_goes_are_masked_wherever_they_stand() -> None:
     kept = scribe.note(ReplyKept("k", b"x" * 32, b"... MIIEvQIBADANBgkq ..."), writer=1)
     refused = scribe.note(EditRefused("edit", "a.py", "stale", "there is MIIEvQIBADANBgkq now, and abc"), writer=1)
     scribe.note(EditRefused("edit", "a.py", "stale", "there is something else"), writer=1)
-    said = told(scribe, Wanted(path="key.pem"))
+    said = told(scribe, PurgeTarget(path="key.pem"))
     assert set(said) == {kept, refused}
     assert "there is [purged] now, and abc" in said[refused]
     assert "MIIE" not in said[kept]
@@ -83,7 +83,7 @@ def test_words_of_quires_own_stay_though_a_line_of_what_goes_is_one_of_them() ->
     scribe.outside("b.py", b"b\n")
     scribe.note(CaptureFailed("large", "too_large", 1 << 40))
     refused = scribe.note(EditRefused("write_file", "a.py", "overlapping_edits", "write_file is told"), writer=1)
-    said = told(scribe, Wanted(path="notes"))
+    said = told(scribe, PurgeTarget(path="notes"))
     assert set(said) == {refused}
     assert "'write_file', path='a.py', code='overlapping_edits', why='[purged] is told'" in said[refused]
 
@@ -92,7 +92,7 @@ def test_the_key_of_a_kept_reply_is_masked_too() -> None:
     """The caller chose it, out of whatever it had."""
     scribe = Scribe().introduce()
     kept = scribe.note(ReplyKept("deploy token=x1y2z3", b"x" * 32, b"done"), writer=1)
-    wanted = Wanted(matching=re.compile(rb"token=\w+"))
+    wanted = PurgeTarget(matching=re.compile(rb"token=\w+"))
     assert "'deploy [purged]'" in told(scribe, wanted)[kept]
     replies = [row for table, _, row in looked(scribe.store, wanted).rows if table == "replies"]
     assert replies[0] is None or replies[1] is None, "the row stands under another key then"
@@ -104,9 +104,9 @@ def test_what_matches_over_several_lines_goes_as_a_whole_and_its_lines_alone() -
     scribe.write("key.pem", b"# mine\n" + KEY)
     whole = scribe.note(EditRefused("edit", "a.py", "stale", f"see {KEY.decode()}"), writer=1)
     line = scribe.note(EditRefused("edit", "a.py", "stale", "see MIIEvQIBADANBgkq, abc"), writer=1)
-    wanted = Wanted(matching=re.compile(rb"-----BEGIN(?:.|\n)*END KEY-----"))
+    wanted = PurgeTarget(matching=re.compile(rb"-----BEGIN(?:.|\n)*END KEY-----"))
     with scribe.store.reading() as r:
-        assert list(Looking(wanted).look(r).blobs) == [blob_id(b"# mine\n" + KEY)]
+        assert list(PurgeSurvey(wanted).look(r).blobs) == [blob_id(b"# mine\n" + KEY)]
     said = told(scribe, wanted)
     assert "'see [purged]\\n'" in said[whole]
     assert "see [purged], abc" in said[line]
@@ -125,24 +125,24 @@ def test_rows_of_views_that_told_of_it_change_with_the_records_and_no_view_is_fo
 
     def note(*events: Event, bytes_named: bytes = b"") -> None:
         first = journal.head + 1
-        entries = [Entry(event, WriterId(1), first, BatchId(first)) for event in events]
+        entries = [NewRecord(event, WriterId(1), first, BatchId(first)) for event in events]
         journal.append(entries, [(bytes_named, "a")] if bytes_named else [])
 
     note(WriterIntroduced(1, uid=1000, agent="ann", agent_session="s1"))
     note(FileWritten("a", blob_id(b"token=x1y2z3\n"), 13, 0o644, 0), bytes_named=b"token=x1y2z3\n")
     note(ReplyKept("k1", b"x" * 32, b"a holds token=x1y2z3"), ReplyKept("k2", b"x" * 32, b"nothing of it"))
     note(CheckpointNamed("one", 2, "before token=x1y2z3 came"), CheckpointNamed("two", 2, "other"))
-    wanted = Wanted(matching=re.compile(rb"token=\w+"))
+    wanted = PurgeTarget(matching=re.compile(rb"token=\w+"))
     change = looked(store, wanted)
     assert {table for table, _, _ in change.rows} == {"records", "replies", "checkpoints"}
-    entries = [Entry(event, WriterId(1), 9, BatchId(journal.head + 1)) for event in change.events]
+    entries = [NewRecord(event, WriterId(1), 9, BatchId(journal.head + 1)) for event in change.events]
     journal.append(entries, dropped=change.dropped, instead=change.rows)
     assert [str(finding) for finding in check(store)] == []
     with store.reading() as r:
         assert not any(b"x1y2z3" in row for table in TABLES for _, row in r.scan(table))
 
 
-NAMED: Final = Wanted(matching=re.compile(rb"token=\w+"))
+NAMED: Final = PurgeTarget(matching=re.compile(rb"token=\w+"))
 
 
 def lived(journal: Journal, rounds: range) -> None:
@@ -166,13 +166,13 @@ def lived(journal: Journal, rounds: range) -> None:
             (CheckpointNamed(f"one {n}", first, "before token=x1y2z3"), bob),
             (BatchUndone((first + 4,)), ann),
         ]
-        entries = [Entry(e, WriterId(w), first + n, BatchId(first + at)) for at, (e, w) in enumerate(events)]
+        entries = [NewRecord(e, WriterId(w), first + n, BatchId(first + at)) for at, (e, w) in enumerate(events)]
         journal.append(entries, [(data, "a"), (data, "b")])
 
 
-def purged(journal: Journal, change: Change) -> None:
+def purged(journal: Journal, change: PurgeTransaction) -> None:
     batch = BatchId(journal.head + 1)
-    entries = [Entry(event, WriterId(1), journal.head + 1, batch) for event in change.events]
+    entries = [NewRecord(event, WriterId(1), journal.head + 1, batch) for event in change.events]
     journal.append(entries, dropped=change.dropped, instead=change.rows)
 
 
@@ -205,7 +205,7 @@ def test_of_two_purges_of_a_record_the_last_one_vouches_for_it() -> None:
     journal = Journal.open(store, 1)
     lived(journal, range(2))
     purged(journal, looked(store, NAMED))
-    purged(journal, looked(store, Wanted(matching=re.compile(rb"is there"))))
+    purged(journal, looked(store, PurgeTarget(matching=re.compile(rb"is there"))))
     assert list(check(store)) == []
     changed_by_the_disk(store, 10, b"[purged] ", b"[purged]_")
     assert [finding.seq for finding in check(store) if finding.table == "records"] == [10]
@@ -216,7 +216,7 @@ def test_a_purge_by_an_older_quire_vouches_for_nothing_and_nothing_is_held_again
     journal = Journal.open(store, 1)
     lived(journal, range(2))
     purged(journal, looked(store, NAMED))
-    change = looked(store, Wanted(matching=re.compile(rb"is there")))
+    change = looked(store, PurgeTarget(matching=re.compile(rb"is there")))
     change.events = [msgspec.structs.replace(e, standing=()) for e in change.events if isinstance(e, Purged)]
     purged(journal, change)
     assert list(check(store)) == []
@@ -256,7 +256,7 @@ def test_who_has_another_name_afterwards_has_it_in_every_view_at_once() -> None:
         assert History(r).shown(caller, "b") is None
         assert History(r).shown(caller_of(r, 1), "b") is not None
         assert [writer.agent for n in (1, 2) if (writer := History(r).writer(n))] == ["[purged]", "bob"]
-    journal.append([Entry(ReadServed("a", 3, ((0, 1),)), WriterId(1), 99, BatchId(journal.head + 1))])
+    journal.append([NewRecord(ReadServed("a", 3, ((0, 1),)), WriterId(1), 99, BatchId(journal.head + 1))])
     assert [str(finding) for finding in check(store)] == []
 
 
@@ -265,14 +265,14 @@ def test_several_looks_find_what_one_at_the_end_does(cuts: list[int], bytes_too:
     """What came meanwhile is all that a later look goes through, unless it brings more of what is to go."""
     store = MemoryStore()
     journal = Journal.open(store, 1)
-    several, at = Looking(NAMED), 0
+    several, at = PurgeSurvey(NAMED), 0
     for more in cuts:
         lived(journal, range(at, at + more))
         at += more
         if bytes_too and more % 2:
             data = f"token=x1y2z3 {at}\nand a line of it\n".encode()
             event = FileWritten("c", blob_id(data), len(data), 0o644, 0)
-            journal.append([Entry(event, WriterId(0), 1, BatchId(journal.head + 1))], [(data, "c")])
+            journal.append([NewRecord(event, WriterId(0), 1, BatchId(journal.head + 1))], [(data, "c")])
         with store.reading() as r:
             several.look(r)
             change = several.change(r)
@@ -290,7 +290,7 @@ def test_a_file_that_was_moved_with_edits_does_not_depend_on_what_is_purged() ->
     journal = Journal.open(store, 1)
 
     def note(event: Event, data: bytes, path: str) -> None:
-        journal.append([Entry(event, WriterId(1), 1, BatchId(journal.head + 1))], [(data, path)])
+        journal.append([NewRecord(event, WriterId(1), 1, BatchId(journal.head + 1))], [(data, path)])
 
     rest = b"".join(b"line %d of it\n" % n for n in range(100))
     for before, path, data in (("", "a", b"token=x1y2z3\n" + rest), ("a", "b", b"nothing\n" + rest)):
@@ -309,11 +309,11 @@ def test_a_file_whose_write_was_taken_back_leaves_the_index_with_the_bytes_of_th
 
     def note(*events: Event, data: bytes) -> None:
         batch = BatchId(journal.head + 1)
-        journal.append([Entry(event, WriterId(1), 1, batch) for event in events], [(data, "a")])
+        journal.append([NewRecord(event, WriterId(1), 1, batch) for event in events], [(data, "a")])
 
     lines = [b"line %d\n" % n for n in range(9)]
     first, second, lost = b"".join(lines), b"".join([*lines[:5], b"new\n", *lines[5:]]), b"token=x1y2z3\n"
-    journal.append([Entry(WriterIntroduced(1, agent="ann"), WriterId(0), 1, BatchId(1))])
+    journal.append([NewRecord(WriterIntroduced(1, agent="ann"), WriterId(0), 1, BatchId(1))])
     note(OutsideWritten("a", blob_id(first), len(first), 0o644, "watched"), data=first)
     note(ReadServed("a", 2, ((0, 9),), anchors=True), data=first)
     note(OutsideWritten("a", blob_id(second), len(second), 0o644, "watched"), data=second)
@@ -334,13 +334,13 @@ def test_what_was_found_counts_no_more_when_bytes_have_come_though_no_record_tel
     scribe.hold(b"token=a1b2c3\n")
     with scribe.store.reading() as r:
         assert purge.stand(r) != stood
-        assert len(Looking(NAMED).look(r).blobs) == 2
+        assert len(PurgeSurvey(NAMED).look(r).blobs) == 2
 
 
 def test_bytes_that_a_collection_drops_between_two_looks_are_not_told_as_purged() -> None:
     scribe = Scribe().introduce()
     scribe.write("a", b"token=x1y2z3\n")
-    looking = Looking(NAMED)
+    looking = PurgeSurvey(NAMED)
     with scribe.store.reading() as r:
         assert len(looking.look(r).blobs) == 1
     with scribe.store.writing() as w:
@@ -355,7 +355,7 @@ def test_an_expression_that_matches_our_own_words_leaves_a_sound_journal(words: 
     store = MemoryStore()
     journal = Journal.open(store, 1)
     lived(journal, range(2))
-    purged(journal, looked(store, Wanted(matching=re.compile(words))))
+    purged(journal, looked(store, PurgeTarget(matching=re.compile(words))))
     assert [str(finding) for finding in check(store)] == []
 
 
@@ -390,8 +390,8 @@ def test_a_purge_that_meets_a_row_that_is_no_blob_tells_of_damage() -> None:
     scribe.write("a.py", b"nothing of that kind\n" * 5)
     with scribe.store.writing() as w:
         w.put("blobs", u64(2), b"nonsense")
-    with pytest.raises(Damaged, match="blob 2 is not a blob"):
-        looked(scribe.store, Wanted(path="key.pem"))
+    with pytest.raises(JournalDamaged, match="blob 2 is not a blob"):
+        looked(scribe.store, PurgeTarget(path="key.pem"))
 
 
 def test_a_purge_by_an_expression_that_meets_bytes_that_are_not_what_they_were_tells_of_damage() -> None:
@@ -402,5 +402,5 @@ def test_a_purge_by_an_expression_that_meets_bytes_that_are_not_what_they_were_t
         row = w.get("blobs", u64(1)) or b""
         w.put("blobs", u64(1), row.replace(b"token", b"tokem"))
         assert w.get("blobs", u64(1)) != row
-    with pytest.raises(Damaged, match="blob 1 does not have the bytes that it had"):
-        looked(scribe.store, Wanted(matching=re.compile(rb"token=\w+")))
+    with pytest.raises(JournalDamaged, match="blob 1 does not have the bytes that it had"):
+        looked(scribe.store, PurgeTarget(matching=re.compile(rb"token=\w+")))

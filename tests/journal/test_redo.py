@@ -14,8 +14,8 @@ from disks import fill
 from power import PAGE, Rows, commit, lose_the_last_commit, rows
 from quire_journal.storage.disk import in_memory
 from quire_journal.storage.lmdb import LmdbStore, redo_log
-from quire_journal.storage.lmdb.redo_log import SLOT_BYTES, Entry, Redo
-from quire_journal.storage.port import StoreFailed
+from quire_journal.storage.lmdb.redo_log import SLOT_BYTES, Redo, RedoEntry
+from quire_journal.storage.port import StoreFailure
 from quire_journal.storage.stores import Durability
 
 
@@ -111,7 +111,7 @@ def test_what_a_full_disk_refused_is_not_made_by_the_next_start(small_disk: Path
     store = LmdbStore.open(small_disk)
     put(store, b"head", b"before")
     fill(small_disk / "ballast")
-    with pytest.raises(StoreFailed) as failed, store.writing() as w:
+    with pytest.raises(StoreFailure) as failed, store.writing() as w:
         w.put("meta", b"head", b"y" * (SLOT_BYTES // 2))
     assert failed.value.disk_full
     held = rows(store)
@@ -215,7 +215,7 @@ def test_what_a_newer_version_wrote_last_is_left_to_it(tmp_path: Path) -> None:
     assert entry is not None
     entry.result()
     held = (tmp_path / "db" / "redo").read_bytes()
-    with pytest.raises(StoreFailed, match="newer Quire"):
+    with pytest.raises(StoreFailure, match="newer Quire"):
         LmdbStore.open(tmp_path)
     assert (tmp_path / "db" / "redo").read_bytes() == held
     file.close()
@@ -250,7 +250,7 @@ def test_what_is_no_entry_is_none(tmp_path: Path) -> None:
     entry.result()
     file.close()
     whole = path.read_bytes()
-    assert redo_log.entries(path) == [Entry(8, b"head", (("meta", b"key", None),))]
+    assert redo_log.entries(path) == [RedoEntry(8, b"head", (("meta", b"key", None),))]
     for at in range(len(whole.rstrip(b"\0"))):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
         assert redo_log.entries(path) == [], f"byte {at} is another"
@@ -304,5 +304,5 @@ def test_a_file_that_cannot_be_read_is_not_taken_for_one_that_is_not_there(tmp_p
     LmdbStore.open(tmp_path).close()
     (tmp_path / "db" / redo_log.NAME).unlink(missing_ok=True)
     (tmp_path / "db" / redo_log.NAME).symlink_to(redo_log.NAME)
-    with pytest.raises(StoreFailed, match="could not read what the last commits changed"):
+    with pytest.raises(StoreFailure, match="could not read what the last commits changed"):
         LmdbStore.open(tmp_path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quire_journal.model.refusals import CODES, Refused
+from quire_journal.model.refusals import CODES, Refusal
 
 
 def test_every_code_has_its_next_step() -> None:
@@ -10,7 +10,7 @@ def test_every_code_has_its_next_step() -> None:
 
 
 def test_a_refusal_that_names_no_next_step_suggests_that_of_its_code() -> None:
-    reply = Refused("permission_denied", ".git/config is protected.", path=".git/config").reply()
+    reply = Refusal("permission_denied", ".git/config is protected.", path=".git/config").reply()
 
     assert reply == {
         "ok": False,
@@ -22,4 +22,4 @@ def test_a_refusal_that_names_no_next_step_suggests_that_of_its_code() -> None:
 
 
 def test_a_refusal_suggests_the_next_step_that_it_names() -> None:
-    assert Refused("not_found", "There is no lease.", "claims").reply()["suggested_action"] == "claims"
+    assert Refusal("not_found", "There is no lease.", "claims").reply()["suggested_action"] == "claims"

@@ -11,8 +11,8 @@ import pytest
 
 from quire_journal.model.ids import blob_id
 from quire_journal.storage.blobs import blobs, codec
-from quire_journal.storage.blobs.repack import AT_ONCE, Repacking
-from quire_journal.storage.blobs.row import Stored
+from quire_journal.storage.blobs.repack import AT_ONCE, RepackRun
+from quire_journal.storage.blobs.row import BlobRow
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import Store, u64
 
@@ -48,13 +48,13 @@ def add(store: Store, history: list[bytes]) -> None:
             last = blobs.put(w, data, before=partial(bytes, last if number % 4 else b""))
 
 
-def rows(store: Store) -> list[Stored]:
+def rows(store: Store) -> list[BlobRow]:
     with store.reading() as r:
         return [blobs.stored_at(r, int.from_bytes(key, "big")) for key, _ in r.scan("blobs")]
 
 
-def repacked(store: Store, pause: Callable[[], None] = lambda: None) -> Repacking:
-    repacking = Repacking(store)
+def repacked(store: Store, pause: Callable[[], None] = lambda: None) -> RepackRun:
+    repacking = RepackRun(store)
     while (tried := repacking.next(pause)) is not None:
         with store.writing() as w:
             repacking.write(w, tried)
@@ -101,7 +101,7 @@ def test_a_blob_is_tried_once_in_its_life() -> None:
 def test_what_is_written_by_an_end_is_not_tried_again() -> None:
     history = texts(AT_ONCE + 8)
     store, tried = filled(history), list[int]()
-    first = Repacking(store)
+    first = RepackRun(store)
     some = first.next()
     assert some is not None
     with store.writing() as w:
@@ -122,7 +122,7 @@ def test_it_can_be_ended_between_two_blobs_and_has_changed_nothing_then() -> Non
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        Repacking(store).next(end)
+        RepackRun(store).next(end)
     assert rows(store) == before
 
 
@@ -132,7 +132,7 @@ def test_of_long_blobs_fewer_are_tried_at_once() -> None:
     store, tried = MemoryStore(), list[int]()
     for data in long:
         add(store, [data])
-    repacking = Repacking(store)
+    repacking = RepackRun(store)
     assert repacking.next(lambda: tried.append(1)) is not None
     assert len(tried) == 2
     while repacking.next(lambda: tried.append(1)) is not None:
@@ -156,14 +156,14 @@ def test_a_blob_that_went_or_was_made_anew_meanwhile_stays_as_it_is_then() -> No
     store = filled([first])
     add(store, [second])
     add(store, [third])
-    repacking = Repacking(store)
+    repacking = RepackRun(store)
     tried = repacking.next()
     assert tried is not None
     assert [one.number for one in tried.made] == [1, 2, 3]
     frame = codec.compress(second)
     with store.writing() as w:
         blobs.drop(w, blob_id(third))
-        row, _ = blobs.rows_of(2, Stored(0, 0, frame.size, frame.kind, frame.body))
+        row, _ = blobs.rows_of(2, BlobRow(0, 0, frame.size, frame.kind, frame.body))
         w.put("blobs", u64(2), row)
         repacking.write(w, tried)
         assert (repacking.blobs, w.get("blobs", u64(2))) == (1, row)

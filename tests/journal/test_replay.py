@@ -39,8 +39,8 @@ from quire_journal.model.events import (
     WritesSettled,
 )
 from quire_journal.model.ids import blob_id
-from quire_journal.model.records import Damaged, decode_record
-from quire_journal.storage.port import OutOfOrder, Reading, Writing, u64
+from quire_journal.model.records import JournalDamaged, decode_record
+from quire_journal.storage.port import OutOfOrder, ReadTransaction, WriteTransaction, u64
 from quire_journal.storage.stores import STORES
 from quire_journal.views import watermarks
 from quire_journal.views.bulk_load import WORTH, Newcomers
@@ -122,7 +122,7 @@ def views_of(scribe: Scribe) -> dict[str, list[tuple[bytes, bytes]]]:
         return dump(r)
 
 
-def mark(w: Writing, view: str, version: int, seq: int) -> None:
+def mark(w: WriteTransaction, view: str, version: int, seq: int) -> None:
     """Say that a view stands there."""
     watermarks.write(w, {**watermarks.read(w), view: (version, seq)})
 
@@ -398,7 +398,7 @@ def test_a_record_that_cannot_be_read_stops_the_replay_and_is_named() -> None:
     scribe = Scribe(folding=False).introduce()
     with scribe.store.writing() as w:
         w.put("records", u64(2), b"\xc1")
-    with pytest.raises(Damaged, match="record 2"):
+    with pytest.raises(JournalDamaged, match="record 2"):
         catch_up(scribe.store)
 
 
@@ -408,7 +408,7 @@ def test_bytes_come_from_where_the_caller_of_the_fold_says() -> None:
     scribe.note(ReadServed("a", one, ((0, 2),), anchors=True), writer=ANN)
     asked: list[bytes] = []
 
-    def bytes_of(r: Reading, blob: bytes) -> bytes:
+    def bytes_of(r: ReadTransaction, blob: bytes) -> bytes:
         asked.append(blob)
         return {blob_id(b"x\ny\n"): b"x\ny\n", blob_id(b"x\n"): b"x\n"}[blob]
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import fields, replace
 
-from quire_journal.maintenance.retention import Judged, Pins, Policy, duration_ns, judge
+from quire_journal.maintenance.retention import Pins, Policy, RetentionVerdict, duration_ns, judge
 from quire_journal.views.files import Version
 
 SECOND = 10**9
@@ -28,12 +28,12 @@ def gone(seq: int, ago_ns: int = 0) -> Version:
     return version(seq, ago_ns, gone=True, blob=b"")
 
 
-def told(judged: Sequence[Judged]) -> dict[int, str]:
+def told(judged: Sequence[RetentionVerdict]) -> dict[int, str]:
     """Seq → `+reason` or `-reason`."""
     return {one.version.seq: ("+" if one.keep else "-") + one.reason for one in judged}
 
 
-def kept(judged: Sequence[Judged]) -> set[int]:
+def kept(judged: Sequence[RetentionVerdict]) -> set[int]:
     return {one.version.seq for one in judged if one.keep}
 
 

@@ -19,8 +19,8 @@ from quire_journal.integrity.checker import check
 from quire_journal.integrity.lmdb_pages import Pages
 from quire_journal.integrity.quick_check import check_end
 from quire_journal.integrity.salvager import salvage, sentence
-from quire_journal.journal import Entry, Journal, NewerFormat
-from quire_journal.maintenance.purge import Looking, Wanted
+from quire_journal.journal import Journal, NewerFormat, NewRecord
+from quire_journal.maintenance.purge import PurgeSurvey, PurgeTarget
 from quire_journal.migrate import HEAD_KEY
 from quire_journal.model.events import (
     BurstBegun,
@@ -37,7 +37,7 @@ from quire_journal.model.ids import BatchId, WriterId, blob_id
 from quire_journal.model.records import decode_record, encode_event, encode_record, record_hash
 from quire_journal.storage.blobs import codec
 from quire_journal.storage.blobs import row as blob_row
-from quire_journal.storage.blobs.row import Stored
+from quire_journal.storage.blobs.row import BlobRow
 from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import u64
@@ -54,11 +54,11 @@ def content(n: int) -> bytes:
 def folder(tmp_path: Path) -> Path:
     """A journal of an introduction (record 1) and ten versions (records 2 to 11), closed."""
     journal = Journal.open(LmdbStore.open(tmp_path), 1, workspace_id="w")
-    journal.append([Entry(WriterIntroduced(1, uid=1000, agent="ann"), WriterId(0), 1, BatchId(1))])
+    journal.append([NewRecord(WriterIntroduced(1, uid=1000, agent="ann"), WriterId(0), 1, BatchId(1))])
     for n in range(10):
         data = content(n)
         event = FileWritten("a.py", blob_id(data), len(data), 0o644, 0)
-        journal.append([Entry(event, WriterId(1), n, BatchId(journal.head + 1))], [(data, "a.py")])
+        journal.append([NewRecord(event, WriterId(1), n, BatchId(journal.head + 1))], [(data, "a.py")])
     journal.close()
     return tmp_path
 
@@ -174,7 +174,7 @@ def test_a_file_that_is_older_than_what_was_changed_last_is_not_said_to_be_whole
     journal = Journal.open(LmdbStore.open(folder), 1)
     for n in range(4):
         event = EditRefused("edit", "a.py", "x", f"no {n}")
-        journal.append([Entry(event, WriterId(1), 100, BatchId(journal.head + 1))])
+        journal.append([NewRecord(event, WriterId(1), 100, BatchId(journal.head + 1))])
     journal.close()
     data.write_bytes(old)
     _, salvage_of_it = salvaged(folder)
@@ -210,11 +210,11 @@ def test_what_is_made_of_a_blob_that_stands_there_a_second_time_is_lost_and_said
     frame = codec.compress(content(0))
     journal = Journal.open(LmdbStore.open(folder), 1)
     event = FileWritten("z", blob_id(whole), len(whole), 0o644, 0)
-    journal.append([Entry(event, WriterId(1), 100, BatchId(12))])
+    journal.append([NewRecord(event, WriterId(1), 100, BatchId(12))])
     body = msgspec.msgpack.encode([len(content(0)), 0, b"more\n"])
     with journal.store.writing() as w:
-        w.put("blobs", u64(11), blob_row.row(11, Stored(0, 0, frame.size, frame.kind, frame.body)))
-        w.put("blobs", u64(12), blob_row.row(12, Stored(11, 1, len(whole), codec.SPLICED, body)))
+        w.put("blobs", u64(11), blob_row.row(11, BlobRow(0, 0, frame.size, frame.kind, frame.body)))
+        w.put("blobs", u64(12), blob_row.row(12, BlobRow(11, 1, len(whole), codec.SPLICED, body)))
     journal.close()
     store, _ = salvaged(folder)
     with store.reading() as r:
@@ -282,7 +282,7 @@ def test_a_long_frame_is_put_together_again_and_one_that_lacks_a_piece_is_lost(f
     journal = Journal.open(LmdbStore.open(folder), 1)
     for n, data in enumerate(noise):
         event = FileWritten(f"noise{n}", blob_id(data), len(data), 0o644, 0)
-        journal.append([Entry(event, WriterId(1), n, BatchId(journal.head + 1))], [(data, f"noise{n}")])
+        journal.append([NewRecord(event, WriterId(1), n, BatchId(journal.head + 1))], [(data, f"noise{n}")])
     journal.close()
     store, event = salvaged(folder)
     assert (event.lost, event.blobs) == ((), 0)
@@ -307,12 +307,12 @@ def test_records_that_a_purge_replaced_are_proved_by_the_log_where_no_view_tells
 
     def note(*events: Event, **purged: Any) -> None:
         first = journal.head + 1
-        journal.append([Entry(event, WriterId(0), 1, BatchId(first)) for event in events], **purged)
+        journal.append([NewRecord(event, WriterId(0), 1, BatchId(first)) for event in events], **purged)
 
     note(WriterIntroduced(1, uid=1000, agent="token=x1y2z3"))
     note(CheckpointNamed("one", 1))
     with store.reading() as r:
-        looking = Looking(Wanted(matching=re.compile(rb"token=\w+")))
+        looking = PurgeSurvey(PurgeTarget(matching=re.compile(rb"token=\w+")))
         looking.look(r)
         change = looking.change(r)
     note(*change.events, instead=change.rows)
@@ -335,23 +335,23 @@ def test_a_record_that_is_lost_behind_one_that_a_purge_replaced_is_chained_to_wh
     with journal.store.reading() as r:
         was = r.get("records", u64(5)) or b""
     event = EditRefused("edit", "a.py", "x", "no")
-    journal.append([Entry(event, WriterId(1), 100, BatchId(12))])
+    journal.append([NewRecord(event, WriterId(1), 100, BatchId(12))])
     masked = encode_record(msgspec.structs.replace(decode_record(was), body=encode_event(event), kind=event.kind))
     purge = Purged("matching", (), 0, ((5, record_hash(was)),))
-    journal.append([Entry(purge, WriterId(1), 100, BatchId(13))], instead=[("records", u64(5), masked)])
+    journal.append([NewRecord(purge, WriterId(1), 100, BatchId(13))], instead=[("records", u64(5), masked)])
     journal.close()
     change_record(folder, 6, b"a.py", b"b.py")
     _, salvage_of_it = salvaged(folder)
     assert salvage_of_it.lost == ((6, 6),)
 
 
-def purge(journal: Journal, wanted: Wanted) -> None:
+def purge(journal: Journal, wanted: PurgeTarget) -> None:
     """As the daemon does, but for the compaction."""
     with journal.store.reading() as r:
-        looking = Looking(wanted)
+        looking = PurgeSurvey(wanted)
         looking.look(r)
         change = looking.change(r)
-    entries = [Entry(event, WriterId(1), 100, BatchId(journal.head + 1)) for event in change.events]
+    entries = [NewRecord(event, WriterId(1), 100, BatchId(journal.head + 1)) for event in change.events]
     journal.append(entries, dropped=change.dropped, instead=change.rows)
 
 
@@ -359,7 +359,7 @@ def test_bytes_that_were_purged_do_not_come_back_from_the_pages_on_which_they_st
     """The records go on naming them; until the journal is compacted, the file has them on pages that are free."""
     secret = content(9)
     journal = Journal.open(LmdbStore.open(folder), 1)
-    purge(journal, Wanted(blob=blob_id(secret)))
+    purge(journal, PurgeTarget(blob=blob_id(secret)))
     journal.close()
     store, event = salvaged(folder)
     assert (event.lost, event.blobs) == ((), 0)
@@ -375,8 +375,8 @@ def without_token(folder: Path) -> Journal:
     """A journal that goes on with a record that tells a secret (12), and has it purged; not compacted."""
     journal = Journal.open(LmdbStore.open(folder), 1)
     told = EditRefused("edit", "a.py", "stale", "there is token=x1y2z3 now")
-    journal.append([Entry(told, WriterId(1), 100, BatchId(journal.head + 1))])
-    purge(journal, Wanted(matching=re.compile(rb"token=\w+")))
+    journal.append([NewRecord(told, WriterId(1), 100, BatchId(journal.head + 1))])
+    purge(journal, PurgeTarget(matching=re.compile(rb"token=\w+")))
     return journal
 
 
@@ -397,7 +397,7 @@ def test_what_a_second_purge_took_does_not_come_back_where_its_record_is_lost(fo
     """The first one vouches for the record as it was before the second, which a free page has."""
     without_token(folder).close()  # 12, by 13
     journal = Journal.open(LmdbStore.open(folder), 1)
-    purge(journal, Wanted(matching=re.compile(rb"there is")))
+    purge(journal, PurgeTarget(matching=re.compile(rb"there is")))
     last = journal.head
     journal.close()
     data = folder / "db" / "data.mdb"
@@ -414,9 +414,9 @@ def test_one_that_stands_for_another_is_not_believed_about_the_record_before(fol
     journal = Journal.open(LmdbStore.open(folder), 1)
     for text in ("there is alpha now", "there is beta now"):
         told = EditRefused("edit", "a.py", "stale", text)
-        journal.append([Entry(told, WriterId(1), 100, BatchId(journal.head + 1))])  # 12 and 13
+        journal.append([NewRecord(told, WriterId(1), 100, BatchId(journal.head + 1))])  # 12 and 13
     for wanted in (b"alpha", b"beta"):
-        purge(journal, Wanted(matching=re.compile(wanted)))
+        purge(journal, PurgeTarget(matching=re.compile(wanted)))
     last = journal.head
     journal.close()
     change_record(folder, last, b"matching", b"watching")
@@ -430,7 +430,7 @@ def test_two_that_follow_each_other_and_a_purge_had_replaced_can_be_lost(folder:
     """What the purge says of the first counts no more, though the chain does not tell that."""
     journal = Journal.open(LmdbStore.open(folder), 1)
     told = EditRefused("edit", "a.py", "stale", "there is token=x1y2z3 now")
-    journal.append([Entry(told, WriterId(1), 100, BatchId(12))])
+    journal.append([NewRecord(told, WriterId(1), 100, BatchId(12))])
     journal.close()
     without_token(folder).close()  # 12 and 13
     for seq in (12, 13):
@@ -452,8 +452,8 @@ def test_bytes_that_were_purged_stay_so_though_the_record_that_says_it_is_lost(f
     """A view tells it, too: they came back from a page that was free."""
     secret = content(9)
     journal = Journal.open(LmdbStore.open(folder), 1)
-    purge(journal, Wanted(blob=blob_id(secret)))
-    journal.append([Entry(EditRefused("edit", "a.py", "x", "no"), WriterId(1), 100, BatchId(14))])
+    purge(journal, PurgeTarget(blob=blob_id(secret)))
+    journal.append([NewRecord(EditRefused("edit", "a.py", "x", "no"), WriterId(1), 100, BatchId(14))])
     journal.close()
     record = stored(folder, "records", u64(13))
     damage(folder, record, record.replace(b"purged", b"burned"))
@@ -470,7 +470,7 @@ def test_a_row_without_a_value_at_the_very_end_of_the_file_is_read_as_one(folder
     """A page is filled from its end, and keys are all that some tables have: such a file could not be salvaged."""
     journal = Journal.open(LmdbStore.open(folder), 1)
     begun = BurstBegun("format", "git", 10**18)
-    journal.append([Entry(begun, WriterId(1), 100, BatchId(12))])  # that it is open a row tells by its key alone
+    journal.append([NewRecord(begun, WriterId(1), 100, BatchId(12))])  # that it is open a row tells by its key alone
     journal.close()
     data = folder / "db" / "data.mdb"
     with Pages(data) as source:
@@ -513,7 +513,7 @@ def grown(folder: Path) -> None:
     for n in range(3):
         data = content(n)
         event = FileWritten(PATH, blob_id(data), len(data), 0o644, journal.head)
-        journal.append([Entry(event, WriterId(1), n, BatchId(journal.head + 1))], [(data, PATH)])
+        journal.append([NewRecord(event, WriterId(1), n, BatchId(journal.head + 1))], [(data, PATH)])
     journal.close()
 
 

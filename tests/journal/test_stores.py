@@ -19,12 +19,12 @@ import pytest
 
 import live
 from disks import fill
-from quire_journal.model.records import Damaged
+from quire_journal.model.records import JournalDamaged
 from quire_journal.storage.disk import file_system, require_fit
 from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.storage.lmdb.environment import MAX_READERS, failure
 from quire_journal.storage.memory import MemoryStore
-from quire_journal.storage.port import TABLES, JournalGone, Store, StoreFailed, u64
+from quire_journal.storage.port import TABLES, JournalGone, Store, StoreFailure, u64
 from quire_journal.storage.stores import STORES, Durability, UnfitFolder
 
 pytest.register_assert_rewrite("contracts.store")
@@ -42,10 +42,10 @@ class TestMemory(StoreContract):
 
     def test_a_fault_at_the_end_of_a_transaction_leaves_no_trace(self) -> None:
         def fault() -> None:
-            raise StoreFailed("the disk is full", disk_full=True)
+            raise StoreFailure("the disk is full", disk_full=True)
 
         store = MemoryStore(fault)
-        with pytest.raises(StoreFailed), store.writing() as w:
+        with pytest.raises(StoreFailure), store.writing() as w:
             w.put("meta", KEY, b"lost")
         store.fault = None
         with store.reading() as r:
@@ -183,7 +183,7 @@ def test_a_block_that_is_over_gives_its_place_back_though_somebody_holds_on_to_w
 
 def test_two_at_once_in_one_process_are_refused(tmp_path: Path) -> None:
     store = LmdbStore.open(tmp_path)
-    with pytest.raises(StoreFailed):
+    with pytest.raises(StoreFailure):
         LmdbStore.open(tmp_path)
     with store.writing() as w:
         w.put("meta", KEY, b"goes on")
@@ -194,20 +194,20 @@ def test_two_at_once_in_one_process_are_refused(tmp_path: Path) -> None:
 def test_a_file_that_was_cut_off_is_damage_and_does_not_kill_the_process(tmp_path: Path, left: int) -> None:
     written(tmp_path)
     os.truncate(tmp_path / "db" / "data.mdb", left)
-    with pytest.raises(Damaged, match=r"data\.mdb"):
+    with pytest.raises(JournalDamaged, match=r"data\.mdb"):
         LmdbStore.open(tmp_path)
 
 
 def test_a_file_that_is_something_else_is_damage(tmp_path: Path) -> None:
     written(tmp_path)
     (tmp_path / "db" / "data.mdb").write_bytes(b"not a database. " * 4096)
-    with pytest.raises(Damaged):
+    with pytest.raises(JournalDamaged):
         LmdbStore.open(tmp_path)
 
 
 def test_a_transaction_that_lmdb_gave_up_is_damage(tmp_path: Path) -> None:
     failed = failure(tmp_path, "could not read versions", lmdb.BadTxnError("MDB_BAD_TXN: must abort"))
-    assert isinstance(failed, Damaged)
+    assert isinstance(failed, JournalDamaged)
     assert failed.everywhere
 
 
@@ -290,7 +290,7 @@ def test_a_journal_of_which_nobody_can_tell_whether_it_is_at_its_path_is_not_tak
     store = LmdbStore.open(tmp_path / "one")
     (tmp_path / "one").rename(tmp_path / "elsewhere")
     (tmp_path / "one").symlink_to(tmp_path / "one")  # to look at what is in there fails, and not for want of a file
-    with pytest.raises(StoreFailed, match="could not look at") as caught, store.writing() as w:
+    with pytest.raises(StoreFailure, match="could not look at") as caught, store.writing() as w:
         w.put("meta", b"key", b"refused")
     assert (caught.value.for_good, caught.value.unsure) == (False, False)
     (tmp_path / "one").unlink()
@@ -392,7 +392,7 @@ def test_after_a_commit_that_failed_for_no_full_disk_nothing_is_written_any_more
     script = """
 import resource, signal, sys
 from pathlib import Path
-from quire_journal.storage.port import StoreFailed
+from quire_journal.storage.port import StoreFailure
 from quire_journal.storage.lmdb import LmdbStore
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 store = LmdbStore.open(Path(sys.argv[1]))
@@ -403,7 +403,7 @@ def write(size):
     try:
         with store.writing() as w:
             w.put("meta", b"key", b"x" * size)
-    except StoreFailed as error:
+    except StoreFailure as error:
         return str(error), error.disk_full
 print(write(4 << 20))
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
@@ -426,7 +426,7 @@ def test_on_a_full_disk_a_commit_fails_cleanly_and_reads_and_later_commits_go_on
     ballast = small_disk / "ballast"
     ballast.write_bytes(b"x" * (2 << 20))
     for _ in range(2):
-        with pytest.raises(StoreFailed) as failed, store.writing() as w:
+        with pytest.raises(StoreFailure) as failed, store.writing() as w:
             w.put("meta", KEY, b"y" * (3 << 20))
         assert failed.value.disk_full
         with store.reading() as r:
@@ -445,7 +445,7 @@ def test_a_quota_that_is_used_up_is_a_full_disk(tmp_path: Path) -> None:
     """The journal was read-only from then on, until somebody ended its daemon."""
     for number, full in ((errno.EDQUOT, True), (errno.EIO, False)):
         failed = failure(tmp_path, "could not commit", lmdb.Error(f"mdb_txn_commit: {os.strerror(number)}"))
-        assert isinstance(failed, StoreFailed)
+        assert isinstance(failed, StoreFailure)
         assert failed.disk_full is full
 
 
@@ -455,14 +455,14 @@ def test_a_fault_of_a_disk_that_is_nearly_full_is_told_from_a_full_one(small_dis
     free = os.statvfs(small_disk)
     (small_disk / "ballast").write_bytes(b"x" * (free.f_bavail * free.f_frsize - left))
     failed = failure(small_disk, "could not commit", lmdb.Error(f"mdb_txn_commit: {os.strerror(errno.EIO)}"))
-    assert isinstance(failed, StoreFailed)
+    assert isinstance(failed, StoreFailure)
     assert failed.disk_full is full
     assert os.listdir(small_disk) == ["ballast"]
 
 
 def test_a_store_that_cannot_even_be_made_says_that_the_disk_is_full(small_disk: Path) -> None:
     fill(small_disk / "ballast")
-    with pytest.raises(StoreFailed) as failed:
+    with pytest.raises(StoreFailure) as failed:
         LmdbStore.open(small_disk)
     assert failed.value.disk_full
     (small_disk / "ballast").unlink()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from quire_journal.history.weave import Line, Made, Standing, Weave, ended
+from quire_journal.history.weave import BatchesInForce, Made, Weave, WovenLine, ended
 
 
 class Woven:
@@ -12,7 +12,7 @@ class Woven:
 
     def __init__(self, text: str, undid: Mapping[int, Sequence[int]] | None = None) -> None:
         self.undid = undid or {}
-        self.weave = Weave(body(text), 0, Standing(self.undoers))
+        self.weave = Weave(body(text), 0, BatchesInForce(self.undoers))
         self.batch = 0
 
     def undoers(self, batch: int) -> list[int]:
@@ -33,7 +33,7 @@ class Woven:
     def authors(self) -> list[int]:
         return [0 if line is None else line.born for line in map(self.weave.line, range(self.weave.size))]
 
-    def line(self, word: str) -> Line:
+    def line(self, word: str) -> WovenLine:
         """The one that is there, else the last that went."""
         for number in range(self.weave.size):
             line = self.weave.line(number)
@@ -42,7 +42,7 @@ class Woven:
         return self.weave.gone(word.encode() + b"\n")[-1]
 
     def stands(self, word: str, *without: int) -> bool:
-        return self.line(word).stands(Standing(self.undoers, without).in_force)
+        return self.line(word).stands(BatchesInForce(self.undoers, without).in_force)
 
 
 def body(text: str) -> bytes:
@@ -160,10 +160,10 @@ def test_lines_that_an_undo_brings_back_are_looked_for_where_they_stood() -> Non
 
 def test_a_batch_is_in_force_when_what_undid_it_is_not() -> None:
     undid: dict[int, list[int]] = {2: [1], 3: [2], 4: [3]}
-    standing = Standing(lambda batch: [by for by, undone in undid.items() if batch in undone])
+    standing = BatchesInForce(lambda batch: [by for by, undone in undid.items() if batch in undone])
     assert [standing.in_force(batch) for batch in (1, 2, 3, 4)] == [False, True, False, True]
     assert [standing.upto(upto)(1) for upto in (1, 2, 3, 4)] == [True, False, True, False]
-    without = Standing(lambda batch: [by for by, undone in undid.items() if batch in undone], {4})
+    without = BatchesInForce(lambda batch: [by for by, undone in undid.items() if batch in undone], {4})
     assert [without.in_force(batch) for batch in (1, 2, 3, 4)] == [True, False, True, False]
 
 

@@ -19,7 +19,7 @@ import msgspec
 from quire_client.transport.errors import NoDaemon, NoReply, NotSent
 from quire_journal import VERSION, WIRE
 from quire_journal.model.messages import MAX_MESSAGE, MOST_OP_BYTES, Caller, Reply, Request, encode
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.workspaces.layout import Place, WorkspaceRefused
 from quire_journal.workspaces.lock import running
 
@@ -225,4 +225,4 @@ def _unknown(tool: str, op: bytes, reason: str) -> Answer:
 
 def _too_large(size: int) -> Answer:
     message = f"The call is {size} bytes long; {MAX_MESSAGE} are allowed. Nothing was sent."
-    return Refused("file_too_large", message, "split_the_call", sizeBytes=size, limit=MAX_MESSAGE).reply()
+    return Refusal("file_too_large", message, "split_the_call", sizeBytes=size, limit=MAX_MESSAGE).reply()

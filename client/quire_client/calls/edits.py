@@ -9,7 +9,7 @@ from quire_client.calls.base import Answer, Calls
 from quire_client.calls.stated import stated
 
 
-class Writing(TypedDict, total=False):
+class WriteArguments(TypedDict, total=False):
     """Arguments of every writing tool."""
 
     base: str
@@ -20,11 +20,11 @@ class Writing(TypedDict, total=False):
     allow_uncaptured: bool
 
 
-class Editing(Calls):
+class Edits(Calls):
     """Calls that write files."""
 
     def write_file(
-        self, path: str, content: str, *, expected_sha256: str | None = None, **common: Unpack[Writing]
+        self, path: str, content: str, *, expected_sha256: str | None = None, **common: Unpack[WriteArguments]
     ) -> Answer:
         """Write the whole file. One that exists needs a gate: `base`, or `expected_sha256` of the bytes to be replaced.
 
@@ -34,7 +34,7 @@ class Editing(Calls):
         """
         return self.call("write_file", stated(path=path, content=content, expectedSha256=expected_sha256, **common))
 
-    def edit(self, path: str, operations: Sequence[Mapping[str, Any]], **common: Unpack[Writing]) -> Answer:
+    def edit(self, path: str, operations: Sequence[Mapping[str, Any]], **common: Unpack[WriteArguments]) -> Answer:
         """Edit lines that anchors name (`read_file(hashes=True)`); all operations or none.
 
         An operation is `{op, hash, content?, …}`: `replace_line`, `replace_range`, `insert_after`, `insert_before`,
@@ -54,7 +54,7 @@ class Editing(Calls):
         *,
         delete: bool | None = None,
         rename: str | None = None,
-        **common: Unpack[Writing],
+        **common: Unpack[WriteArguments],
     ) -> Answer:
         """Edit by `LINE#ID`, as `read_file(format="hashline")` shows them; may `delete` or `rename` the file.
 
@@ -65,7 +65,7 @@ class Editing(Calls):
         return self.call("hashline_edit", stated(path=path, edits=list(edits), delete=delete, rename=rename, **common))
 
     def edit_file(
-        self, path: str, expected_sha256: str, edits: Sequence[Mapping[str, Any]], **common: Unpack[Writing]
+        self, path: str, expected_sha256: str, edits: Sequence[Mapping[str, Any]], **common: Unpack[WriteArguments]
     ) -> Answer:
         """Replace exact texts of the bytes whose sha256 is given; `edits` of `{oldText, newText, …}`.
 
@@ -77,7 +77,7 @@ class Editing(Calls):
         return self.call("edit_file", stated(path=path, expectedSha256=expected_sha256, edits=list(edits), **common))
 
     def apply_patch(
-        self, patch: str, expected_sha256_by_path: Mapping[str, str] | None = None, **common: Unpack[Writing]
+        self, patch: str, expected_sha256_by_path: Mapping[str, str] | None = None, **common: Unpack[WriteArguments]
     ) -> Answer:
         """Apply a patch (the `*** Begin Patch` envelope, or a unified diff) to several files; all or none.
 
@@ -87,7 +87,7 @@ class Editing(Calls):
         """
         return self.call("apply_patch", stated(patch=patch, expectedSha256ByPath=expected_sha256_by_path, **common))
 
-    def delete_file(self, path: str, **common: Unpack[Writing]) -> Answer:
+    def delete_file(self, path: str, **common: Unpack[WriteArguments]) -> Answer:
         """Delete a file; the journal keeps its bytes.
 
         Reply: as of every edit (above), with `deleted`.
@@ -96,7 +96,7 @@ class Editing(Calls):
         """
         return self.call("delete_file", stated(path=path, **common))
 
-    def move_file(self, path: str, to: str, **common: Unpack[Writing]) -> Answer:
+    def move_file(self, path: str, to: str, **common: Unpack[WriteArguments]) -> Answer:
         """Move a file, never over another; its history goes along.
 
         Reply: as of every edit (above), with `moved_from`.

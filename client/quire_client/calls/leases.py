@@ -6,7 +6,7 @@ from quire_client.calls.base import Answer, Calls
 from quire_client.calls.stated import stated
 
 
-class Leasing(Calls):
+class Leases(Calls):
     """Calls that claim files, and give them free."""
 
     def claim(

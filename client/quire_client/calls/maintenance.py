@@ -10,7 +10,7 @@ from quire_client.calls.base import Answer, Calls
 from quire_client.calls.stated import stated
 
 
-class Upkeep(Calls):
+class Maintenance(Calls):
     """Calls about the journal, not about a file of it."""
 
     def verify(self, read_data: str = "all", timeout_s: float | None = None) -> Answer:

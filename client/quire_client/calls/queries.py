@@ -8,7 +8,7 @@ from quire_client.calls.base import Answer, Calls
 from quire_client.calls.stated import stated
 
 
-class Asking(Calls):
+class Queries(Calls):
     """Calls that change no file."""
 
     def read_file(

@@ -25,7 +25,7 @@ class Choice(TypedDict, total=False):
     token: str
 
 
-class GoingBack(Calls):
+class UndoCalls(Calls):
     """Calls that take changes back, and those that name moments and what belongs together."""
 
     def undo(self, *, start: str | None = None, end: str | None = None, **choice: Unpack[Choice]) -> Answer:

@@ -3,7 +3,7 @@
 - What is closed at the start is opened on `/dev/null`: nobody wants it. Left closed, the number would go to the next
   file or socket that is opened, and what somebody prints would be written into that.
 - Output whose reader has gone ends quietly, with the status that the command has without it.
-- Output that cannot be written is `Unwritten`, whoever prints: it is told apart from a file's fault by where it arises.
+- Output that cannot be written is `OutputFailure`, whoever prints: it is told apart from a file's fault by where it arises.
 - Standard error is the last way to say something. Where it takes nothing, nothing can be said, and the command goes on.
 """
 
@@ -21,7 +21,7 @@ _OUT: Final = 1
 _ERR: Final = 2
 
 
-class Unwritten(Exception):
+class OutputFailure(Exception):
     """The output took less than it was given; the text is the reason, such as `No space left on device`."""
 
 
@@ -72,7 +72,7 @@ def _watched(stream: TextIO, fd: int, kind: type[io.FileIO]) -> TextIO:
 
 
 class Output(io.FileIO):
-    """A file that is a command's output. A reader that is gone stays a `BrokenPipeError`, all else is `Unwritten`."""
+    """A file that is a command's output. A reader that is gone stays a `BrokenPipeError`, all else is `OutputFailure`."""
 
     def write(self, data: ReadableBuffer, /) -> int:
         try:
@@ -80,7 +80,7 @@ class Output(io.FileIO):
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise Unwritten(error.strerror or str(error)) from error
+            raise OutputFailure(error.strerror or str(error)) from error
 
 
 class _Speech(io.FileIO):

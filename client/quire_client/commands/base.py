@@ -59,7 +59,7 @@ class Usage(Exception):
     """The command line is wrong; the text is a sentence that says where."""
 
 
-class Missing(Usage):
+class MissingArgument(Usage):
     """What the command is called with is not there; the text is its name."""
 
 
@@ -116,7 +116,7 @@ VERSION_OPTION: Final = Option("version", "", "show the version")
 """Of `quire` itself."""
 
 
-class Opening(NamedTuple):
+class ClientOptions(NamedTuple):
     """What a client is opened with."""
 
     place: Place
@@ -127,10 +127,10 @@ class Opening(NamedTuple):
     told: Callable[[str], None] | None = None  # waits for a daemon that is starting, and is told what it does
 
 
-Opener = Callable[[Opening], "Client"]
+Opener = Callable[[ClientOptions], "Client"]
 
 
-def open_client(wanted: Opening) -> Client:
+def open_client(wanted: ClientOptions) -> Client:
     """A connected client. Raises NoDaemon or WorkspaceRefused."""
     from quire_client.api import Client
     from quire_client.transport.autostart import Door
@@ -209,7 +209,7 @@ class Invocation:
         """
         from quire_client.cli.progress import Progress
 
-        opens = Opening(self.place, *self._named, self.timeout_s(30.0), start, told)
+        opens = ClientOptions(self.place, *self._named, self.timeout_s(30.0), start, told)
         with Progress("Waiting for the daemon", self.person_watches):
             self._client = self.opener(opens)
         return self._client
@@ -276,7 +276,7 @@ class Invocation:
         """The only argument. Raises Surplus when there is another, Missing when there is none."""
         self.at_most(1)
         if not self.arguments:
-            raise Missing(name)
+            raise MissingArgument(name)
         return self.arguments[0]
 
     def at_most(self, number: int) -> None:
@@ -355,7 +355,7 @@ class Invocation:
     def put(self, text: str) -> None:
         """Write `text` on stdout; to a person whose terminal is too small for it, page by page.
 
-        A reader who has seen enough is no reason to end otherwise than with all of it. Raises `streams.Unwritten`.
+        A reader who has seen enough is no reason to end otherwise than with all of it. Raises `streams.OutputFailure`.
         """
         if sys.stdout.isatty() and not self.json and "no-pager" not in self.options:
             from quire_client.cli.pager import page

@@ -41,7 +41,7 @@ class Asks(Protocol):
     def call(self, tool: str, args: Mapping[str, Any] | None = None) -> dict[str, Any]: ...
 
 
-class Stopped(Exception):
+class ExportStop(Exception):
     """A tool refused, or the daemon went: the reply says why."""
 
     def __init__(self, reply: dict[str, Any]) -> None:
@@ -125,7 +125,7 @@ def _whole(client: Asks, one: dict[str, Any]) -> bytes | None:
 
 def _ok(reply: dict[str, Any]) -> dict[str, Any]:
     if not reply.get("ok"):
-        raise Stopped(reply)
+        raise ExportStop(reply)
     return reply
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 
 from quire_client.calls.base import waits_s
 from quire_client.transport.errors import NoDaemon
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.workspaces.layout import WorkspaceRefused
 
 Answer = dict[str, Any]
@@ -82,7 +82,7 @@ class AgentSession:
         except (NoDaemon, WorkspaceRefused) as reason:
             return _unreached(reason)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:  # no message can carry it
-            return Refused("schema_invalid", f"{tool}: {error}", "fix_arguments").reply()
+            return Refusal("schema_invalid", f"{tool}: {error}", "fix_arguments").reply()
         finally:
             self._give_back(client)
 
@@ -177,7 +177,7 @@ def _performed(client: SessionClient, tool: str, args: Mapping[str, Any], caller
     if outcome == "not_applied":
         lived = client.epoch == sent_to  # then the deadline of the call is over, and it will not be performed
         why = f"the daemon did not come to it in {limit:g} s" if lived else "each daemon ended that it was sent to"
-        return Refused("busy", f"{tool}: {why}; nothing was changed.", "retry", retry_after_ms=1000).reply()
+        return Refusal("busy", f"{tool}: {why}; nothing was changed.", "retry", retry_after_ms=1000).reply()
     if done:
         return _applied(client, tool, args, outcome, batch)
     return reply

@@ -15,7 +15,7 @@ MOST_HEAD: int = 16 << 10
 """Bytes of a head, with its headers."""
 
 
-class Connection(H11Protocol):
+class TimedConnection(H11Protocol):
     """A connection that asks within `head_s`, or is ended."""
 
     head_s: ClassVar[float] = 10.0
@@ -30,7 +30,7 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._await_head()
-        others = cast("set[Connection]", self.connections)
+        others = cast("set[TimedConnection]", self.connections)
         if len(others) > self.most:
             asking = (one for one in others if one._head is not None)
             min(asking, key=lambda one: one._head.when() if one._head else 0.0).end()

@@ -16,7 +16,7 @@ import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 
 from quire_client.mcp.agents import AgentSessions
-from quire_client.mcp.connections import MOST_HEAD, Connection
+from quire_client.mcp.connections import MOST_HEAD, TimedConnection
 from quire_client.mcp.gate import NAMES, Gate
 from quire_client.mcp.identity import Own
 from quire_client.mcp.server import server
@@ -57,7 +57,7 @@ async def serve(
     )
     config = uvicorn.Config(
         Gate(application, port, token, MOST_MESSAGE),
-        http=Connection,
+        http=TimedConnection,
         h11_max_incomplete_event_size=MOST_HEAD,
         log_level="warning",
         access_log=False,

@@ -49,14 +49,14 @@ class NoSuchResource(Exception):
     """There is nothing at that URI; the text says why."""
 
 
-class Wanted(NamedTuple):
+class ResourceQuery(NamedTuple):
     """What a URI asks for: the tool that knows it, and with which arguments."""
 
     tool: str
     args: dict[str, Any]
 
 
-def wanted(uri: str) -> Wanted:
+def wanted(uri: str) -> ResourceQuery:
     """What `uri` asks for. Raises NoSuchResource."""
     try:
         parts = urlsplit(uri)
@@ -69,15 +69,15 @@ def wanted(uri: str) -> Wanted:
     path = unquote(parts.path.lstrip("/"))
     match parts.netloc:
         case "file" if path and query.keys() <= {"at"}:
-            return Wanted("read_file", {"path": path, **query})
+            return ResourceQuery("read_file", {"path": path, **query})
         case "log" if not path:
             limit = query.get("limit", "")
             number = limit.isascii() and limit.isdigit() and len(limit) <= 18
-            return Wanted("log", query | ({"limit": int(limit)} if number else {}))
+            return ResourceQuery("log", query | ({"limit": int(limit)} if number else {}))
         case "manual" if not query:
-            return Wanted("manual", {"dialect": path} if path else {})
+            return ResourceQuery("manual", {"dialect": path} if path else {})
         case "status" if not path and not query:
-            return Wanted("status", {})
+            return ResourceQuery("status", {})
     raise NoSuchResource(f"There is no resource {uri[:200]!r}; there are file/PATH?at=, log, manual/TOOL and status.")
 
 

@@ -54,7 +54,7 @@ GRACE_S: Final = 1.5
 """How long requests that are being answered when stdin ends may still take; clients kill after two seconds."""
 
 
-class Unanswered:
+class PendingRequests:
     """The requests that were read and not answered yet, with their sizes in bytes."""
 
     def __init__(self, most: int, most_bytes: int) -> None:
@@ -93,7 +93,7 @@ class Unanswered:
 @asynccontextmanager
 async def messages(stdin: BinaryIO, stdout: BinaryIO, most: int = MOST_MESSAGE) -> AsyncIterator[Streams]:
     """The two streams that the SDK serves from; they end with stdin, and what was asked before it is answered first."""
-    asked = Unanswered(MOST_UNANSWERED, most)
+    asked = PendingRequests(MOST_UNANSWERED, most)
     received, incoming = anyio.create_memory_object_stream[Incoming](0)
     outgoing, sent = anyio.create_memory_object_stream[SessionMessage](0)
     complaints = outgoing.clone()

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.workspaces.layout import Place, state_home
 
 MARK: Final = "Written by `quire service install`"
@@ -28,7 +28,7 @@ _HERE: Final = Path(__file__).parent
 _LONGEST_NAME: Final = 255  # bytes of a file's name
 
 
-class Part(NamedTuple):
+class UnitFile(NamedTuple):
     """A file of the service, as it has to be."""
 
     path: Path
@@ -40,7 +40,7 @@ class Service(NamedTuple):
     """The service of one workspace: its files, and what the service manager is told."""
 
     name: str  # as the manager knows it
-    parts: tuple[Part, ...]
+    parts: tuple[UnitFile, ...]
     start: tuple[tuple[str, ...], ...]  # commands, after the files are there
     stop: tuple[tuple[str, ...], ...]  # commands, before the files go
     reload: tuple[tuple[str, ...], ...]  # commands, after they are gone
@@ -56,10 +56,10 @@ def systemd(place: Place, quired: str, environ: Mapping[str, str], home: Path, o
     units = _config_home(environ, home) / "systemd" / "user"
     template = (_HERE / "quired@.service").read_text("utf-8").replace("@QUIRED@", _quoted(quired))
     parts = (
-        Part(units / "quired@.service", template, shared=True),
-        Part(units / "quired@.socket", (_HERE / "quired@.socket").read_text("utf-8"), shared=True),
-        Part(units / f"{service}.d" / "quire.conf", _where(place, quired, environ)),
-        Part(units / f"{socket}.d" / "quire.conf", _listening(place)),
+        UnitFile(units / "quired@.service", template, shared=True),
+        UnitFile(units / "quired@.socket", (_HERE / "quired@.socket").read_text("utf-8"), shared=True),
+        UnitFile(units / f"{service}.d" / "quire.conf", _where(place, quired, environ)),
+        UnitFile(units / f"{socket}.d" / "quire.conf", _listening(place)),
     )
     # The socket, always: after `quire down` or an update the next call starts the daemon here again, not beside it.
     enabled = (socket,) if on_demand else (socket, service)
@@ -81,7 +81,7 @@ def launchd(place: Place, quired: str, environ: Mapping[str, str], home: Path) -
     domain = f"gui/{os.getuid()}"
     return Service(
         label,
-        (Part(path, _plist(label, place, quired, environ)),),
+        (UnitFile(path, _plist(label, place, quired, environ)),),
         start=(("launchctl", "bootstrap", domain, str(path)),),
         stop=(("launchctl", "bootout", f"{domain}/{label}"),),
         reload=(),
@@ -168,9 +168,9 @@ def _config_home(environ: Mapping[str, str], home: Path) -> Path:
     return Path(chosen) if os.path.isabs(chosen) else home / ".config"
 
 
-def _unfit(place: Place, why: str) -> Refused:
+def _unfit(place: Place, why: str) -> Refusal:
     message = f"{place.root} cannot be a service: {why}. Without one the daemon is started when it is needed."
-    return Refused("config_unusable", message, "start_daemon", path=os.fspath(place.root))
+    return Refusal("config_unusable", message, "start_daemon", path=os.fspath(place.root))
 
 
 def spelled(command: tuple[str, ...]) -> str:

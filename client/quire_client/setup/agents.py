@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from quire_client.setup import block, jsonc
-from quire_client.setup.errors import Malformed
+from quire_client.setup.errors import MalformedConfig
 
 SERVER: Final = "quire"
 """The name of the MCP server; without a hyphen, which changes what matchers mean."""
@@ -154,7 +154,7 @@ def _put(text: str, entries: _Entries, agent: str) -> str:
         text = jsonc.append(text, path, item)
     for path, value in entries.members.items():
         if block.at(jsonc.read(text), path) is not None:
-            raise Malformed(f"{'.'.join(path)} stands there already, and is not from `quire setup`")
+            raise MalformedConfig(f"{'.'.join(path)} stands there already, and is not from `quire setup`")
         text = jsonc.put(text, path, value)
     return text
 
@@ -415,7 +415,7 @@ def _plugin_file(path: Path, quire: str, tied: bool) -> File:
 
     def require_ours(text: str) -> None:
         if text.strip() and not text.startswith(_MARKED):
-            raise Malformed("it is not from `quire setup`")
+            raise MalformedConfig("it is not from `quire setup`")
 
     def put(text: str) -> str:
         require_ours(text)

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any, Final
 
-from quire_client.setup.errors import Malformed
+from quire_client.setup.errors import MalformedConfig
 
 BEGIN: Final = "# quire: begin (`quire unsetup` removes these lines)"
 END: Final = "# quire: end"
@@ -22,14 +22,14 @@ def put(text: str, path: tuple[str, ...], table: Mapping[str, str | list[str]]) 
     rest = take(text)
     before = read(rest)
     if at(before, path) is not None:
-        raise Malformed(f"[{'.'.join(path)}] stands there already, and is not from `quire setup`")
+        raise MalformedConfig(f"[{'.'.join(path)}] stands there already, and is not from `quire setup`")
     lines = [BEGIN, f"[{'.'.join(path)}]", *(f"{key} = {_dumped(value)}" for key, value in table.items()), END]
     eol = "\r\n" if "\r\n" in rest else "\n"
     gap = "" if not rest else eol if rest.endswith("\n") else eol * 2
     new = rest + gap + eol.join(lines) + eol
     after = read(new)
     if at(after, path) != dict(table) or not _same_but(before, after, path):
-        raise Malformed(f"[{'.'.join(path)}] cannot stand at the end of it")
+        raise MalformedConfig(f"[{'.'.join(path)}] cannot stand at the end of it")
     return new
 
 
@@ -46,7 +46,7 @@ def read(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise Malformed(str(error)) from None
+        raise MalformedConfig(str(error)) from None
 
 
 def at(value: Any, path: tuple[str, ...]) -> Any:

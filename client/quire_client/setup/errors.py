@@ -5,5 +5,5 @@ What is to stand where is a table (`agents`); how a file is changed without touc
 """
 
 
-class Malformed(ValueError):
+class MalformedConfig(ValueError):
     """A file cannot be read, or holds something in our place; a sentence without the file's name."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from quire_client.setup.errors import Malformed
+from quire_client.setup.errors import MalformedConfig
 
 BLANK: Final = " \t\r\n\ufeff"
 _SCALAR: Final = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
@@ -26,11 +26,11 @@ class Node(NamedTuple):
     value: Any
     start: int
     end: int
-    parts: tuple[Part, ...] = ()  # members of an object, items of a list
+    parts: tuple[Member, ...] = ()  # members of an object, items of a list
     last_comma: int = -1  # where a comma stands behind the last part; -1: there is none
 
 
-class Part(NamedTuple):
+class Member(NamedTuple):
     """A member of an object, or an item of a list (whose key is its place)."""
 
     key: str | int
@@ -51,7 +51,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
     if not missing:
         return text[: node.start] + _dumped(value, text, len(path)) + text[node.end :]
     if not isinstance(node.value, dict):
-        raise Malformed(f"{'.'.join(path[: len(path) - len(missing)])} is not an object")
+        raise MalformedConfig(f"{'.'.join(path[: len(path) - len(missing)])} is not an object")
     for key in reversed(missing[1:]):
         value = {key: value}
     depth = len(path) - len(missing) + 1
@@ -64,7 +64,7 @@ def append(text: str, path: Sequence[str], item: Any) -> str:
     if missing:
         return put(text, path, [item])
     if not isinstance(node.value, list):
-        raise Malformed(f"{'.'.join(path)} is not a list")
+        raise MalformedConfig(f"{'.'.join(path)} is not a list")
     depth = len(path) + 1
     return _insert(text, node, _dumped(item, text, depth), depth)
 
@@ -120,13 +120,13 @@ def _value(text: str, at: int, depth: int) -> Node:
 def _container(text: str, start: int, depth: int) -> Node:
     is_object = text[start] == "{"
     closing = "}" if is_object else "]"
-    parts: list[Part] = []
+    parts: list[Member] = []
     comma = -1
     at = _skip(text, start + 1)
     while text[at : at + 1] != closing:
         if parts and comma < 0:
             raise _malformed(text, at, f"a comma or {closing} is missing")
-        part = _member(text, at, depth) if is_object else Part(len(parts), at, _value(text, at, depth + 1), -1)
+        part = _member(text, at, depth) if is_object else Member(len(parts), at, _value(text, at, depth + 1), -1)
         at = _skip(text, part.node.end)
         comma = at if text[at : at + 1] == "," else -1
         parts.append(part._replace(comma=comma))
@@ -140,14 +140,14 @@ def _container(text: str, start: int, depth: int) -> Node:
     return Node(value, start, at + 1, tuple(parts), comma)
 
 
-def _member(text: str, at: int, depth: int) -> Part:
+def _member(text: str, at: int, depth: int) -> Member:
     key = _value(text, at, depth + 1)
     if not isinstance(key.value, str):
         raise _malformed(text, at, "a key is missing")
     colon = _skip(text, key.end)
     if text[colon : colon + 1] != ":":
         raise _malformed(text, colon, "a colon is missing")
-    return Part(key.value, at, _value(text, _skip(text, colon + 1), depth + 1), -1)
+    return Member(key.value, at, _value(text, _skip(text, colon + 1), depth + 1), -1)
 
 
 def _skip(text: str, at: int) -> int:
@@ -161,8 +161,8 @@ def _skip(text: str, at: int) -> int:
     return at
 
 
-def _malformed(text: str, at: int, what: str) -> Malformed:
-    return Malformed(f"line {text.count(chr(10), 0, at) + 1}: {what}")
+def _malformed(text: str, at: int, what: str) -> MalformedConfig:
+    return MalformedConfig(f"line {text.count(chr(10), 0, at) + 1}: {what}")
 
 
 def _follow(node: Node, path: Sequence[str | int]) -> tuple[Node, list[Any]]:

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from quire_client.setup.agents import File
-from quire_client.setup.errors import Malformed
-from quire_journal.model.refusals import Refused
+from quire_client.setup.errors import MalformedConfig
+from quire_journal.model.refusals import Refusal
 
 _MADE: Final = "user.quire.made"
 """The mark (an extended attribute) of folders that were made here, so that they go when nothing is left in them."""
@@ -58,7 +58,7 @@ def _planned(path: Path, act: Callable[[str], str]) -> Change:
         after = act(text)
     except UnicodeDecodeError:
         raise _unreadable(path, "it is not UTF-8") from None
-    except Malformed as error:
+    except MalformedConfig as error:
         raise _unreadable(path, str(error)) from None
     if after == text:
         return Change(path, before, before)
@@ -78,9 +78,9 @@ def _read(path: Path) -> bytes | None:
         raise _unreadable(path, (error.strerror or str(error)).lower()) from None
 
 
-def _unreadable(path: Path, why: str) -> Refused:
+def _unreadable(path: Path, why: str) -> Refusal:
     message = f"{path} cannot be changed: {why}. It was left as it is, and so was everything else."
-    return Refused("config_unusable", message, "repair_file", path=str(path))
+    return Refusal("config_unusable", message, "repair_file", path=str(path))
 
 
 def write(changes: Sequence[Change]) -> None:
@@ -121,7 +121,7 @@ def _write(change: Change) -> None:
         raise _moved_on(change.path) from None
     except OSError as error:
         message = f"{change.path} could not be written: {error.strerror or error}."
-        raise Refused("permission_denied", message, "check_permissions", path=str(change.path)) from error
+        raise Refusal("permission_denied", message, "check_permissions", path=str(change.path)) from error
 
 
 def _beside(temporary: Path) -> BinaryIO:
@@ -173,6 +173,6 @@ def _require_unchanged(change: Change) -> None:
         raise _moved_on(change.path)
 
 
-def _moved_on(path: Path) -> Refused:
+def _moved_on(path: Path) -> Refusal:
     message = f"Another program changed {path} meanwhile; it was left as that program wrote it. Try again."
-    return Refused("config_changed", message, "retry", path=str(path))
+    return Refusal("config_changed", message, "retry", path=str(path))

@@ -22,7 +22,7 @@ from quire_journal.model.file_transport import FOLDER as SPOOL
 from quire_journal.model.messages import Request, encode
 from quire_journal.workspaces.discover import checked
 from quire_journal.workspaces.layout import Place, make_private_folder, open_own
-from quire_journal.workspaces.lock import Running, hold_lock, running
+from quire_journal.workspaces.lock import LockHolder, hold_lock, running
 
 if TYPE_CHECKING:
     import socket
@@ -206,7 +206,7 @@ def _daemon_behind(caller: socket.socket) -> int:
     return pid if b"quire_daemon" in words[1:] or any(word.endswith(b"/quired") for word in words[:2]) else 0
 
 
-def _longer(found: Running, told: Told | None, until: float) -> float:
+def _longer(found: LockHolder, told: Told | None, until: float) -> float:
     """Until when to wait for a daemon that says what it does: longer, if whoever waits is told of it."""
     if told is None:
         return until

@@ -19,7 +19,7 @@ import zmq
 from quire_client.transport.errors import NoReply, NotSent
 from quire_journal.model.messages import MAX_MESSAGE, Reply, decode_reply
 from quire_journal.workspaces.layout import Place
-from quire_journal.workspaces.lock import Running, is_held, look_into, running
+from quire_journal.workspaces.lock import LockHolder, is_held, look_into, running
 
 SLICE_S: Final = 0.2
 """How often a waiting call looks whether the daemon still lives. Mostly the end of its socket tells first."""
@@ -37,7 +37,7 @@ _POLLIN: Final = int(zmq.POLLIN)  # as a number: zmq's enums take longer than wh
 class Connection:
     """A connection to the run of the daemon that `found` describes. One thread at a time."""
 
-    def __init__(self, place: Place, found: Running) -> None:
+    def __init__(self, place: Place, found: LockHolder) -> None:
         self.epoch = found.epoch
         self._place = place
         self._pid = os.getpid()

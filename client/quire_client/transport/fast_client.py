@@ -32,7 +32,7 @@ class Unreachable(Exception):
     """The daemon was not asked, or did not answer; the text is a sentence with the reason."""
 
 
-class NotRunning(Unreachable):
+class DaemonAbsent(Unreachable):
     """No daemon runs there."""
 
 
@@ -42,7 +42,7 @@ class Quick:
     def __init__(self, place: Place, caller: Mapping[str, str], until: float) -> None:
         found = running(place)
         if found is None or not found.socket:
-            raise NotRunning(f"No daemon runs for {place.root}.")
+            raise DaemonAbsent(f"No daemon runs for {place.root}.")
         _check_owner(Path(found.socket))
         self._caller = {name: value for name, value in caller.items() if value}
         self._until = until

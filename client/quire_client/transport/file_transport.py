@@ -30,7 +30,7 @@ from quire_journal.model.file_transport import (
     unfinished_file,
 )
 from quire_journal.model.messages import Reply, decode_reply
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.workspaces.layout import Place
 from quire_journal.workspaces.lock import running
 
@@ -86,7 +86,7 @@ class SpoolLine:
         """
         if len(frame) > MAX_BYTES:
             message = f"The call has {len(frame)} bytes; as a file it may have {MAX_BYTES}. Nothing was sent."
-            refused = Refused("file_too_large", message, "split_the_call", sizeBytes=len(frame), limit=MAX_BYTES)
+            refused = Refusal("file_too_large", message, "split_the_call", sizeBytes=len(frame), limit=MAX_BYTES)
             return Reply(request_id, refused.reply(), self.epoch)
         name = request_file(self._client, request_id)
         self._leave(name, frame)

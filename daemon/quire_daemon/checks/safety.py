@@ -125,7 +125,7 @@ def no_faults() -> None:
 
 
 def no_grammars(path: str, before: Text, after: Text) -> Faults:
-    """`Grammars` where there are none."""
+    """`SyntaxChecker` where there are none."""
     return no_faults
 
 

@@ -74,7 +74,7 @@ class _NotStarted(Exception):
     """There is no parser process, and another try would fail as well."""
 
 
-class Grammars:
+class SyntaxChecker:
     """Asks the parser process, which it starts and ends."""
 
     def __init__(

@@ -16,12 +16,12 @@ from quire_daemon.commit.recorder import Recorder
 from quire_daemon.ops.daemon_log import Log
 from quire_journal.model import limits
 from quire_journal.model.phrasing import capitalised, counted
-from quire_journal.model.records import Damaged
-from quire_journal.model.refusals import Refused
-from quire_journal.storage.port import JournalGone, JournalUnseen, StoreFailed
+from quire_journal.model.records import JournalDamaged
+from quire_journal.model.refusals import Refusal
+from quire_journal.storage.port import JournalGone, JournalUnseen, StoreFailure
 
 
-class Trouble:
+class FailurePolicy:
     """Keeps what is wrong with the journal, and follows up what goes wrong."""
 
     def __init__(self, recorder: Recorder, reserve: Reserve, log: Log, stop: Callable[[], None]) -> None:
@@ -32,18 +32,18 @@ class Trouble:
         self.unsure = False  # may the journal hold a record that nobody here can see?
 
     def require_edits_taken(self) -> None:
-        """Raises `Refused` where the journal takes none."""
+        """Raises `Refusal` where the journal takes none."""
         if self.read_only:
-            raise Refused("journal_damaged", f"The journal takes no more records: {self.read_only}", "run_doctor")
+            raise Refusal("journal_damaged", f"The journal takes no more records: {self.read_only}", "run_doctor")
         if self._reserve.given_back:
-            raise Refused(
+            raise Refusal(
                 "disk_full",
                 f"The disk of {self._reserve.folder} is full; its reserve was given back so that the past can be "
                 "read and `quire gc` can make room. Edits are taken again when there is space.",
                 "free_space",
             )
 
-    def store_failed(self, error: StoreFailed) -> dict[str, Any]:
+    def store_failed(self, error: StoreFailure) -> dict[str, Any]:
         """The journal could not be read, or not commit. That passes; where it takes nothing for good, it is read-only.
 
         That is said from now on.
@@ -55,16 +55,16 @@ class Trouble:
         if error.disk_full and not error.unsure:
             self._reserve.give_back()
             message = f"The journal's disk is full: {error}. Nothing was written."
-            return Refused("disk_full", message, "free_space").reply()
+            return Refusal("disk_full", message, "free_space").reply()
         if not error.for_good and (limit := limits.reached(error)):
             return limits.refusal(limit, f"The journal could not be used just now ({error})").reply()
         if not error.for_good:
             message = f"The journal could not be used just now: {error}. Nothing was written; try again."
-            return Refused("busy", message, "retry", retry_after_ms=250).reply()
+            return Refusal("busy", message, "retry", retry_after_ms=250).reply()
         self.mistrust()
         self.read_only = str(error)
         message = f"The journal could not be synced and is read-only now: {error}"
-        told = Refused("journal_damaged", message, "run_doctor").reply()
+        told = Refusal("journal_damaged", message, "run_doctor").reply()
         return told | {"outcome": "unknown"} if error.unsure else told
 
     def _journal_gone(self, error: JournalGone | JournalUnseen) -> dict[str, Any]:
@@ -86,7 +86,7 @@ class Trouble:
                 f"{capitalised(self.read_only)} while its daemon ran. Nothing was written. The next daemon begins a "
                 "new journal."
             )
-        told = Refused("journal_damaged", message, "retry").reply()
+        told = Refusal("journal_damaged", message, "retry").reply()
         return told | {"outcome": "unknown"} if error.unsure else told
 
     def mistrust(self) -> None:
@@ -94,7 +94,7 @@ class Trouble:
         self.sound = False
         self._recorder.journal.store.drop_image()
 
-    def damaged(self, error: Damaged) -> dict[str, Any]:
+    def damaged(self, error: JournalDamaged) -> dict[str, Any]:
         """Something in the journal is not what it was. The next start checks it; of a damaged store, at once."""
         self._log.fault("damaged", error)
         self.mistrust()
@@ -102,24 +102,24 @@ class Trouble:
         if error.everywhere:
             self._stop()
             action = "retry"
-        return Refused("journal_damaged", f"{capitalised(str(error))}.", action).reply()
+        return Refusal("journal_damaged", f"{capitalised(str(error))}.", action).reply()
 
     def told(self, what: str, error: Exception) -> dict[str, Any]:
         """What a caller is told of the error that `what` ended with; the daemon goes on.
 
         What follows from one of the journal follows from it wherever it was met.
         """
-        if isinstance(error, Refused):
+        if isinstance(error, Refusal):
             return error.reply()
-        if isinstance(error, StoreFailed):
+        if isinstance(error, StoreFailure):
             return self.store_failed(error)
-        if isinstance(error, Damaged):
+        if isinstance(error, JournalDamaged):
             return self.damaged(error)
         if limit := limits.reached(error):
             return self.limited(what, limit, error).reply()
         return self.fault(what, error)
 
-    def limited(self, what: str, limit: limits.Limit, error: Exception) -> Refused:
+    def limited(self, what: str, limit: limits.Limit, error: Exception) -> Refusal:
         """A limit of this process is reached: logged, for it is this machine's owner who can raise it."""
         self._log.warning("limit_reached", limit=limit, tool=what, error=str(error) or type(error).__name__)
         return limits.refusal(limit, what)
@@ -127,10 +127,10 @@ class Trouble:
     def left_open(self, what: str, error: Exception) -> dict[str, Any]:
         """The same where the log tells of writes that do not stand, and not that they do not: a start may make them."""
         told = self.told(what, error) | {"outcome": "unknown"}
-        if not isinstance(error, Refused | StoreFailed | Damaged) and (limit := limits.reached(error)):
+        if not isinstance(error, Refusal | StoreFailure | JournalDamaged) and (limit := limits.reached(error)):
             outcome = "Whether it was made is unknown; `op_status` settles it"
             told = limits.refusal(limit, what, outcome).reply() | {"outcome": "unknown"}
-        if isinstance(error, StoreFailed) and not isinstance(error, JournalGone | JournalUnseen):
+        if isinstance(error, StoreFailure) and not isinstance(error, JournalGone | JournalUnseen):
             told["message"] = (
                 f"{what}: this was not made, or was taken back, and the journal could not be told so: {error}. A start "
                 "of the daemon may make it; `op_status` settles it, or the same call with its `idempotency_key`."
@@ -139,7 +139,7 @@ class Trouble:
 
     def in_part(self, what: str, error: Exception | None, stays: Sequence[str]) -> dict[str, Any]:
         """Writes of a call were taken back, but for those at `stays`. `error`: None where others were faster."""
-        overtaken = Refused("busy", f"{what}: another program was faster at one of its files.", "retry")
+        overtaken = Refusal("busy", f"{what}: another program was faster at one of its files.", "retry")
         told = self.told(what, overtaken if error is None else error)
         more = f" and {counted(len(stays) - 1, 'more file')}" if len(stays) > 1 else ""
         told["message"] = (
@@ -163,7 +163,7 @@ class Trouble:
         """Something that nobody thought of: logged under an id, which the reply names."""
         log_id = secrets.token_hex(4)
         self._log.fault("fault", error, tool=what, log_id=log_id)
-        return Refused(
+        return Refusal(
             "fault",
             f"{what}: something unexpected happened; daemon.log has it under {log_id}.",
             "report",

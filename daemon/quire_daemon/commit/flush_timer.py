@@ -12,7 +12,7 @@ AGAIN_S: Final = 1.0
 """Between two tries to commit where the store takes nothing: a full disk is not asked without a pause."""
 
 
-class Flushing:
+class FlushTimer:
     """The time of the next flush. `wanted`: there is something to flush, and a log that may take it."""
 
     def __init__(self) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from quire_daemon.clock import Clock
 from quire_journal.history.points import to_the_second
-from quire_journal.storage.port import StoreFailed
+from quire_journal.storage.port import StoreFailure
 
 FULL_S: Final = 60.0
 """After the last commit that found the disk full it has room again, if it takes anything."""
@@ -29,7 +29,7 @@ class FullDisk:
 
     def failed(self, error: BaseException, size: int) -> None:
         """A commit with so many bytes of files failed."""
-        if isinstance(error, StoreFailed) and error.disk_full:
+        if isinstance(error, StoreFailure) and error.disk_full:
             before = self._bytes if self._since_ns else 0
             self._bytes = min(size, before) if size and before else size or before
             self._since_ns = self._since_ns or self._clock.now_ns()

@@ -2,7 +2,7 @@
 
 The log may tell of such a request already (of those of a turn with the commit of any other of its calls), and the disk
 does not hold all of it yet. A look at one of its files would take what is there for an outside change, so none is made
-meanwhile (`gather.BeingWritten`); whoever needs one waits, and everybody else is served. In the end its writes are on
+meanwhile (`gather.FileInFlight`); whoever needs one waits, and everybody else is served. In the end its writes are on
 disk (`landed`, until a commit says so), or were not made or taken back, which the log is told before anything else.
 """
 
@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.commit.record_chunks import Portions
+from quire_daemon.commit.record_chunks import RecordChunks
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.core.call import Call
 from quire_daemon.core.decision import Decision, names
@@ -22,7 +22,7 @@ from quire_journal.model.events import WritesAbandoned
 from quire_journal.model.ids import Seq, WriterId
 
 
-class Going(msgspec.Struct):
+class InFlightWrite(msgspec.Struct):
     """A decision with writes, between the log and the reply."""
 
     call: Call
@@ -30,7 +30,7 @@ class Going(msgspec.Struct):
     seqs: tuple[Seq, ...]
     batch: Seq
     commit: int = 0  # the number of the one that tells of its events (`Recorder.next_commit`)
-    portions: Portions | None = None  # of records that are noted over several turns, until all of them are
+    portions: RecordChunks | None = None  # of records that are noted over several turns, until all of them are
 
     @property
     def write_seqs(self) -> list[int]:
@@ -42,15 +42,15 @@ ABANDONED_AT_ONCE: Final = 64
 """Writes of which one commit says that they were taken back."""
 
 
-class UnderWay:
+class InFlight:
     """All requests that are decided and of which the log does not say yet what became of them."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._going: list[Going] = []  # written over several turns, in the order in which they were decided
+        self._going: list[InFlightWrite] = []  # written over several turns, in the order in which they were decided
         self._paths: set[str] = set()  # of those, as in the log
         self._decided: set[str] = set()  # paths of this turn, until it has performed what it decided
-        self._doubtful: list[Going] = []  # of which a start has to find out what became of them
+        self._doubtful: list[InFlightWrite] = []  # of which a start has to find out what became of them
         self._doubtful_paths: set[str] = set()  # of those, as in the log
         self._of_before: tuple[int, ...] = ()  # batches that the start could not find out about
         self._abandoned: list[tuple[WritesAbandoned, WriterId]] = []  # of which the log does not tell yet
@@ -61,7 +61,7 @@ class UnderWay:
 
     # ── decided, and being written ──
 
-    def decided(self, one: Going) -> None:
+    def decided(self, one: InFlightWrite) -> None:
         """It is noted, and its writes come in this turn, or begin in it."""
         self._decided.update(paths_of(one))
 
@@ -69,12 +69,12 @@ class UnderWay:
         """What this turn decided it has performed, or begun to."""
         self._decided.clear()
 
-    def begin(self, one: Going) -> None:
+    def begin(self, one: InFlightWrite) -> None:
         """The log has it, and its writes come over several turns."""
         self._going.append(one)
         self._paths.update(paths_of(one))
 
-    def end(self, one: Going) -> None:
+    def end(self, one: InFlightWrite) -> None:
         """It is on disk, or has been taken back."""
         self._going.remove(one)
         self._paths.difference_update(paths_of(one))
@@ -114,7 +114,7 @@ class UnderWay:
         with self._recorder.history() as history:
             self._of_before = tuple(history.unsettled())
 
-    def doubt(self, one: Going) -> None:
+    def doubt(self, one: InFlightWrite) -> None:
         """The disk failed, and does not say what of it stands. Nobody looks at its paths before a start found out."""
         self._doubtful.append(one)
         self._doubtful_paths.update(paths_of(one))
@@ -154,12 +154,12 @@ class UnderWay:
 
     # ── not made, or taken back ──
 
-    def not_made(self, one: Going, why: str) -> None:
+    def not_made(self, one: InFlightWrite, why: str) -> None:
         """None of its writes was made; the next commit that is told so (`note_abandoned`) says it."""
         self._abandoned += [(part, one.call.who.writer) for part in _abandoned(one, why)]
         self._have_told_first(one)
 
-    def telling(self, one: Going, why: str, standing: Set[int] = frozenset()) -> Iterator[None]:
+    def telling(self, one: InFlightWrite, why: str, standing: Set[int] = frozenset()) -> Iterator[None]:
         """Say in the log that its writes do not stand any more, but for those that are `standing`. Of thousands it is
         said in parts; stops after each.
 
@@ -177,7 +177,7 @@ class UnderWay:
                 raise
             yield
 
-    def _have_told_first(self, one: Going) -> None:
+    def _have_told_first(self, one: InFlightWrite) -> None:
         self._untold_batches.add(one.batch)
         self._untold.update(paths_of(one))
         self._untold_marks |= one.call.marks
@@ -216,12 +216,12 @@ class UnderWay:
         self._untold_marks.clear()
 
 
-def paths_of(one: Going) -> Iterable[str]:
+def paths_of(one: InFlightWrite) -> Iterable[str]:
     """Where it writes."""
     return (path for write in one.decision.writes for path in names(write))
 
 
-def _abandoned(one: Going, why: str, standing: Set[int] = frozenset()) -> list[WritesAbandoned]:
+def _abandoned(one: InFlightWrite, why: str, standing: Set[int] = frozenset()) -> list[WritesAbandoned]:
     """Its writes do not stand: the newest first, so that a file that was moved twice goes back as it came."""
     seqs = sorted({*one.write_seqs} - standing)
     starts = range(0, len(seqs), ABANDONED_AT_ONCE)

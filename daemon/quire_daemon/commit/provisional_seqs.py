@@ -31,13 +31,13 @@ _TOKEN: Final = re.compile(r"v\d{19}")
 _TOKEN_CHARS: Final = 20
 
 
-class Provisional(msgspec.Struct, frozen=True):
+class ProvisionalSeqs(msgspec.Struct, frozen=True):
     """The numbers of one run of the daemon. `first` is drawn, so that no text happens to hold one of them."""
 
     first: int
 
     @classmethod
-    def drawn(cls) -> Provisional:
+    def drawn(cls) -> ProvisionalSeqs:
         """Other ones each time."""
         return cls(_BEYOND + secrets.randbelow(1 << 36) * _MOST)
 

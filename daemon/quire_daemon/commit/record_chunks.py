@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from quire_daemon.commit.provisional_seqs import Provisional
+from quire_daemon.commit.provisional_seqs import ProvisionalSeqs
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.core.decision import Decision, Put
 from quire_journal.model.events import Event
@@ -29,11 +29,11 @@ FILES: Final = "files"
 """The part of a reply that is as long as the request has writes."""
 
 
-class Portions(msgspec.Struct):
+class RecordChunks(msgspec.Struct):
     """A decision that was made with provisional numbers, and how much of it is noted."""
 
     decision: Decision
-    numbers: Provisional
+    numbers: ProvisionalSeqs
     recorder: Recorder
     writer: WriterId
     op: bytes  # the operation id

@@ -20,18 +20,18 @@ from quire_daemon.commit.full_disk import FullDisk
 from quire_daemon.commit.repeats import LastReads, Refusals
 from quire_daemon.commit.text_weight import MOST_BYTES, weight
 from quire_daemon.commit.writer_ids import WriterNumbers
-from quire_daemon.core.reconcile import Seen
+from quire_daemon.core.reconcile import SeenStat
 from quire_daemon.workspace.stat_cache import SeenFiles
 from quire_journal.history.history import History, Shown
 from quire_journal.history.path_cache import PathNames
-from quire_journal.journal import Bytes, Entry, Journal
-from quire_journal.maintenance.purge import Change
+from quire_journal.journal import Bytes, Journal, NewRecord
+from quire_journal.maintenance.purge import PurgeTransaction
 from quire_journal.model.events import BytesGone, Event, ReadServed, WriterIntroduced
 from quire_journal.model.ids import OUTSIDE, BatchId, BlobId, Seq, WriterId
 from quire_journal.storage.blobs import blobs
 from quire_journal.storage.blobs.codec import Frame
 from quire_journal.storage.lru import Recent
-from quire_journal.storage.port import Reading, StoreFailed
+from quire_journal.storage.port import ReadTransaction, StoreFailure
 from quire_journal.text.text import Text
 
 MOST_FAILED: Final = 1000  # commits that failed, of which it is known why
@@ -73,9 +73,9 @@ class Recorder:
         self.clock = clock
         self.texts: Recent[Text] = Recent(MOST_BYTES, weight)
         self.seen = SeenFiles(journal.store)
-        self._pending: list[Entry] = []
+        self._pending: list[NewRecord] = []
         self._bytes: list[tuple[Bytes, str | None]] = []
-        self._seen: dict[str, Seen | None] = {}  # becomes true with the commit
+        self._seen: dict[str, SeenStat | None] = {}  # becomes true with the commit
         self._names = PathNames()
         self._recent: dict[tuple[bytes, str], Shown] = {}  # reads that are noted, not committed
         self._last_reads = LastReads()
@@ -109,7 +109,7 @@ class Recorder:
     def note(self, event: Event, writer: WriterId = OUTSIDE, batch: int = 0, op: bytes = b"") -> Seq:
         """Put `event` behind the last one. `batch` 0 makes it a batch of its own."""
         seq = self.next_seq
-        self._pending.append(Entry(event, writer, self.clock.now_ns(), BatchId(batch or seq), op))
+        self._pending.append(NewRecord(event, writer, self.clock.now_ns(), BatchId(batch or seq), op))
         if isinstance(event, ReadServed):
             shown = Shown(event.version, event.shown, self.clock.now_ns(), moved=event.moved)
             self._recent[self._caller_of(writer), event.path] = shown
@@ -128,7 +128,7 @@ class Recorder:
         """These bytes are named by a noted event; they go into the same commit."""
         self._bytes.append((data, path))
 
-    def note_seen(self, path: str, seen: Seen | None) -> None:
+    def note_seen(self, path: str, seen: SeenStat | None) -> None:
         """With the next commit the journal knows what stands at `path`."""
         self._seen[path] = seen
 
@@ -155,7 +155,7 @@ class Recorder:
         """Everything noted, in one synced transaction; the bytes that `gone` names go with it, under `batch`.
 
         Nothing that stays is made from those (see `blobs.drop`) or named by what is noted (`noted`). Raises
-        `StoreFailed` when the store could not: everything noted is dropped then, and the disk will be looked at again
+        `StoreFailure` when the store could not: everything noted is dropped then, and the disk will be looked at again
         (what was to be seen is not).
         """
         if gone is not None:
@@ -172,7 +172,7 @@ class Recorder:
             try:
                 self.journal.append(entries, bytes_, self.texts.find, dropped)
             except BaseException as error:
-                self._failed[self._commits] = error if isinstance(error, Exception) else StoreFailed(str(error))
+                self._failed[self._commits] = error if isinstance(error, Exception) else StoreFailure(str(error))
                 if len(self._failed) > MOST_FAILED:
                     self._failed.popitem(last=False)
                 self._full_disk.failed(error, sum(_size(data) for data, _ in bytes_))
@@ -191,7 +191,7 @@ class Recorder:
         self._bytes, self._seen, self._recent = [], {}, {}
         self._never_told(entries)
 
-    def _never_told(self, entries: Sequence[Entry]) -> None:
+    def _never_told(self, entries: Sequence[NewRecord]) -> None:
         self._last_reads.forget()
         self._numbers.never_told(entries)
 
@@ -199,7 +199,7 @@ class Recorder:
         """Why the journal takes no records at the moment, and since when; "" where it does."""
         return self._full_disk.told()
 
-    def purge(self, change: Change, writer: WriterId) -> None:
+    def purge(self, change: PurgeTransaction, writer: WriterId) -> None:
         """Make `change`, under one batch of `writer`: the bytes go, and records that told them are replaced.
 
         It was found in the journal as it is: nothing is noted, and the writer is introduced. Raises as `commit` does.
@@ -245,7 +245,7 @@ class Recorder:
         return _Asking(self)
 
     @contextmanager
-    def history_apart(self, seen: Callable[[Reading], Reading]) -> Iterator[History]:
+    def history_apart(self, seen: Callable[[ReadTransaction], ReadTransaction]) -> Iterator[History]:
         """The same, of one state of the journal that others' commits leave as it is. `seen`: how it is read.
 
         On any thread, as long as the loop waits for it meanwhile.

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from msgspec.structs import replace
 
-from quire_journal.journal import Entry
+from quire_journal.journal import NewRecord
 from quire_journal.model.events import WriterIntroduced
 from quire_journal.model.ids import WriterId
 from quire_journal.storage.port import Store
@@ -62,7 +62,7 @@ class WriterNumbers:
         """What has to be noted before `writer` is named; None where the log knows it. Asked once."""
         return self._strangers.pop(writer, None)
 
-    def key_of(self, writer: WriterId, noted: Iterable[Entry]) -> bytes:
+    def key_of(self, writer: WriterId, noted: Iterable[NewRecord]) -> bytes:
         """The caller that `writer` is. `noted`: what the log is going to tell."""
         known = self._keys.get(writer)
         if known is None:
@@ -71,7 +71,7 @@ class WriterNumbers:
                 known = writers.caller_of(reading, writer) if who is None else _key_of(who)
         return known
 
-    def never_told(self, entries: Iterable[Entry]) -> None:
+    def never_told(self, entries: Iterable[NewRecord]) -> None:
         """These will not be in the log."""
         for who in _introductions(entries):
             self.unknown(who)
@@ -81,7 +81,7 @@ class WriterNumbers:
         self._keys.clear()
 
 
-def _introductions(entries: Iterable[Entry]) -> Iterable[WriterIntroduced]:
+def _introductions(entries: Iterable[NewRecord]) -> Iterable[WriterIntroduced]:
     return (entry.event for entry in entries if isinstance(entry.event, WriterIntroduced))
 
 

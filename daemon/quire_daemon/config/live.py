@@ -7,7 +7,7 @@ from quire_daemon.config.files import SettingsFiles
 from quire_daemon.config.settings import Settings, in_force
 
 
-class InForce:
+class LiveSettings:
     """The settings of a running daemon. Its parts ask for `now` each time, for they may have changed."""
 
     def __init__(self, settings: Settings, files: SettingsFiles | None = None) -> None:

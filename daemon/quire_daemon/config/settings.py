@@ -66,7 +66,7 @@ class Policy(Strict, frozen=True):
     allow_absolute_paths: bool = True
 
 
-class Capture(Strict, frozen=True):
+class CaptureSettings(Strict, frozen=True):
     """`[capture]`: what the journal keeps of outside writes."""
 
     ignore: tuple[str, ...] = ()  # gitignore patterns, beside .gitignore and .quireignore
@@ -158,7 +158,7 @@ class Paths(Strict, frozen=True):
         return path_map.checked(self.map.items()) if self.map else {}
 
 
-class Spool(Strict, frozen=True):
+class SpoolSettings(Strict, frozen=True):
     """`[spool]`: requests and replies as files, for sandboxes that block sockets. Only in the user's own file."""
 
     enabled: bool = False  # `.quire/spool` in the workspace
@@ -171,14 +171,14 @@ class Settings(Strict, frozen=True):
     dialects: Dialects = Dialects()
     safety: Safety = Safety()
     policy: Policy = Policy()
-    capture: Capture = Capture()
+    capture: CaptureSettings = CaptureSettings()
     limits: Limits = Limits()
     journal: Journal = Journal()
     retention: Retention = Retention()
     mcp: Mcp = Mcp()
     hooks: Hooks = Hooks()
     paths: Paths = Paths()
-    spool: Spool = Spool()
+    spool: SpoolSettings = SpoolSettings()
 
 
 USER_FILE = "config.toml"

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.core.json_schema import Schema, flat
-from quire_journal.model.refusals import LONGEST_GUESS, Refused, did_you_mean
+from quire_journal.model.refusals import LONGEST_GUESS, Refusal, did_you_mean
 
 _PLACE: Final = re.compile(r" - at `\$(?P<place>[^`]*)`$")
 _STEP: Final = re.compile(r"\.([^.\[]+)|\[[^\]]*\]")
@@ -17,7 +17,7 @@ _FIELD: Final = re.compile(r"Object contains unknown field `(?P<given>[^`]*)`")
 _MISSING: Final = re.compile(r"Object missing required field `")
 
 
-def refusal(tool: str, params: type[msgspec.Struct], error: Exception) -> Refused:
+def refusal(tool: str, params: type[msgspec.Struct], error: Exception) -> Refusal:
     """The refusal of a call of `tool` whose arguments the decoder of `params` did not take, with its `error`.
 
     Where a value is one of few, or an argument has another name, `choices` has those that there are.
@@ -42,7 +42,7 @@ def refusal(tool: str, params: type[msgspec.Struct], error: Exception) -> Refuse
     if _MISSING.match(said) and (taken := _below(flat(params), steps).get("properties")):
         message = f"{message}. It takes {', '.join(taken)}."
     message = message if message.endswith((".", "?")) else f"{message}."
-    return Refused("schema_invalid", message, "fix_arguments", **details)
+    return Refusal("schema_invalid", message, "fix_arguments", **details)
 
 
 def _cut(said: str, wrong: re.Match[str] | None) -> str:

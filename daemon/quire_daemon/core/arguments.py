@@ -7,10 +7,10 @@ from typing import Literal, Self
 import msgspec
 from msgspec.structs import replace
 
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 
-class Writing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class WriteArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of the arguments of every tool that writes. A dialect adds its own."""
 
     path: str = ""
@@ -33,7 +33,7 @@ class Writing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def stated_base(self) -> str:
         """The version that the caller names as its base; "" when it names none.
 
-        Raises `Refused` when it names two.
+        Raises `Refusal` when it names two.
         """
         return self.base or ""
 
@@ -43,7 +43,7 @@ class Writing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return ""
 
 
-class OfVersion(Writing, frozen=True, kw_only=True):
+class OfVersion(WriteArguments, frozen=True, kw_only=True):
     """Of the tools that call `base` also `expected_file_version`, as the seeds do."""
 
     expected_file_version: str | None = None
@@ -54,13 +54,13 @@ class OfVersion(Writing, frozen=True, kw_only=True):
 
     @property
     def stated_base(self) -> str:
-        """`base` or `expected_file_version`. Raises `Refused` when they differ."""
+        """`base` or `expected_file_version`. Raises `Refusal` when they differ."""
         base, alias = self.base, self.expected_file_version
         if base and alias and base != alias:
             message = (
                 f"`base` ({base}) and `expected_file_version` ({alias}) name different versions; give one of them."
             )
-            raise Refused("schema_invalid", message, "fix_arguments", argument="expected_file_version")
+            raise Refusal("schema_invalid", message, "fix_arguments", argument="expected_file_version")
         return base or alias or ""
 
 
@@ -74,4 +74,4 @@ def checked_sha256(digits: str | None, name: str) -> str:
 def require_in_bounds(name: str, number: int, most: int) -> None:
     """Refuse a number of things that is asked for, if it is none, or more than `most`."""
     if not 1 <= number <= most:
-        raise Refused("schema_invalid", f"{name}: must be from 1 to {most}, not {number}.", argument=name)
+        raise Refusal("schema_invalid", f"{name}: must be from 1 to {most}, not {number}.", argument=name)

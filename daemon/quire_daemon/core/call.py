@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 
 from quire_daemon.core.argument_errors import refusal
-from quire_daemon.core.arguments import Writing
-from quire_daemon.core.decision import FileNow, Implied, Tool, Who
+from quire_daemon.core.arguments import WriteArguments
+from quire_daemon.core.decision import FileNow, ImpliedFiles, Tool, Who
 from quire_daemon.core.lost_races import LostRaces
 from quire_daemon.core.nulls import without_nulls
 from quire_daemon.workers.fiber import Fiber
 from quire_daemon.workers.regex.job import Answer, Search
 from quire_journal.model.messages import MAX_DEPTH, Request
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 
 class Peer(msgspec.Struct, frozen=True):
@@ -25,7 +25,7 @@ class Peer(msgspec.Struct, frozen=True):
     pid: int
 
 
-class Incoming(msgspec.Struct, frozen=True):
+class IncomingRequest(msgspec.Struct, frozen=True):
     """A request as it came, and where its reply goes."""
 
     identity: bytes
@@ -39,7 +39,7 @@ MOST_HEADERS = 50_000
 """Values of one request that are walked before it is decoded: the walk is in the loop, where others wait for it."""
 
 
-class NotYet(Exception):
+class RetryLater(Exception):
     """The call cannot be decided now; come back at `at_s` (monotonic)."""
 
     def __init__(self, at_s: float) -> None:
@@ -47,7 +47,7 @@ class NotYet(Exception):
         self.at_s = at_s
 
 
-class Thought(msgspec.Struct):
+class LongThought(msgspec.Struct):
     """What is thought about for a call (`thinker`)."""
 
     about: object
@@ -61,10 +61,10 @@ class Thought(msgspec.Struct):
         return self.fiber.ended
 
 
-class Looks(msgspec.Struct):
+class LookProgress(msgspec.Struct):
     """Files of a call, as far as they have been looked at; many take several turns."""
 
-    implied: Implied = Implied()
+    implied: ImpliedFiles = ImpliedFiles()
     head: int = -1  # the newest record when that was found out
     asked: int = 0  # how often it was found out anew
     long: bool = False  # that took several turns
@@ -77,7 +77,7 @@ class Looks(msgspec.Struct):
 class Call(msgspec.Struct):
     """One request between its arrival and its reply."""
 
-    incoming: Incoming
+    incoming: IncomingRequest
     tool: Tool[Any]
     params: Any
     who: Who
@@ -97,14 +97,14 @@ class Call(msgspec.Struct):
     searching: Search | None = None  # that search
     asked: int = 0  # how often it has asked for what takes long to find out (`finding_out`)
     found: dict[Search, Answer] = msgspec.field(default_factory=dict)  # what came of the last one
-    thought: Thought | None = None  # what is thought about over several turns
+    thought: LongThought | None = None  # what is thought about over several turns
     thoughts: int = 0  # that came to nothing, because its files changed meanwhile
-    looks: Looks | None = None  # what has been seen of its files when that takes more than a turn
+    looks: LookProgress | None = None  # what has been seen of its files when that takes more than a turn
 
     @property
     def arguments(self) -> bytes:
         """What the idempotency key stands for, in whatever order it was said."""
-        plain = self.params.plainly() if isinstance(self.params, Writing) else self.params
+        plain = self.params.plainly() if isinstance(self.params, WriteArguments) else self.params
         said = msgspec.msgpack.encode(plain, order="sorted")
         return hashlib.sha256(self.tool.name.encode() + b"\0" + said).digest()
 
@@ -116,12 +116,12 @@ class Call(msgspec.Struct):
 
 
 def decode(tool: Tool[Any], raw: bytes) -> Any:
-    """The arguments of `tool`, strictly. Raises `Refused("schema_invalid")`, naming the argument."""
+    """The arguments of `tool`, strictly. Raises `Refusal("schema_invalid")`, naming the argument."""
     try:
         # Each level takes a byte that begins an array or a map: most calls have too few for a walk to be needed.
         depth = nesting(raw) if len(raw) - len(raw.translate(None, _OPENING)) > MAX_DEPTH else 0
         if depth > MAX_DEPTH:
-            raise Refused(
+            raise Refusal(
                 "schema_invalid", f"{tool.name}: the arguments are nested {depth} deep; {MAX_DEPTH} is the limit."
             )
         try:

@@ -19,7 +19,7 @@ from quire_daemon.workers.regex.job import Answer, Search
 from quire_journal.history.history import History
 from quire_journal.model.events import Event, WriterIntroduced
 from quire_journal.model.ids import WriterId
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.text.text import Text
 from quire_journal.views.files import Version
 from quire_journal.views.leases import Lease
@@ -79,12 +79,12 @@ class Present(msgspec.Struct, frozen=True):
     hooks: bool = False  # it is an agent that calls by its hooks, whose processes end with each call
 
 
-class Implied(msgspec.Struct, frozen=True):
+class ImpliedFiles(msgspec.Struct, frozen=True):
     """Files that a call does not name and that its decision must see all the same, as the journal tells them."""
 
     paths: Sequence[str] = ()
     thought: object = None  # what was found out on the way; the decision may go on from there
-    still: Callable[[History, int, bool], Implied | None] | None = None
+    still: Callable[[History, int, bool], ImpliedFiles | None] | None = None
     """This as of a later record; None where it may be different. With `True` only what its files went through counts:
     it may be what it was, though it would be more by now.
     """
@@ -110,7 +110,7 @@ class World(msgspec.Struct, frozen=True):
     kept_off: Mapping[str, str] = msgspec.field(
         default_factory=dict
     )  # implied files that were not looked at: path → code
-    implied: Implied = Implied()  # what the tool's `implies` said of this call
+    implied: ImpliedFiles = ImpliedFiles()  # what the tool's `implies` said of this call
     landed: int = 0  # writes up to this record are on disk, though the log does not call them settled yet
     being_written: tuple[int, ...] = ()  # but not those of these batches
     unsure: bool = False  # the next start may find a record that nobody sees now
@@ -206,7 +206,7 @@ class Tool(msgspec.Struct, Generic[P], frozen=True):
     all_noted: bool = False  # what calls before this one noted is committed first, so that it is told of, too
     of_tree: bool = False  # it answers by what the journal knows of the tree: what nobody sees is told with it
     settle_s: float = 0.0  # how much longer than others it waits while what the watcher told of is looked at
-    implies: Callable[[P, History, Who], Implied] | None = None  # more paths, which only the journal knows
+    implies: Callable[[P, History, Who], ImpliedFiles] | None = None  # more paths, which only the journal knows
     asks: Sequence[str] = ()  # arguments with files, folders or globs that the journal is asked about, not the disk
     needs_health: bool = False  # `World.health` is filled in
     needs_coverage: bool = False  # its `coverage` is
@@ -222,7 +222,7 @@ class Tool(msgspec.Struct, Generic[P], frozen=True):
         return msgspec.structs.replace(self, writes=False, journals=True)
 
 
-def refused_reply(refused: Refused, params: object) -> dict[str, Any]:
+def refused_reply(refused: Refusal, params: object) -> dict[str, Any]:
     """The reply to a call that is refused; of one that was only to see what it would do it says that, too."""
     dry = {"dry_run": True, "valid": False} if getattr(params, "dry_run", False) else {}
     return refused.reply() | dry

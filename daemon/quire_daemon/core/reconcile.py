@@ -71,7 +71,7 @@ class Stamp(Protocol):
     def mode(self) -> int: ...
 
 
-class Seen(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class SeenStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What a path looked like when its bytes were read (table `seen`): equal now, and not racy, means equal bytes."""
 
     dev: int
@@ -84,7 +84,7 @@ class Seen(msgspec.Struct, frozen=True, array_like=True, gc=False):
     taken_ns: int  # wall clock before the bytes were read
 
     @classmethod
-    def of(cls, stamp: Stamp, blob: bytes, taken_ns: int) -> Seen:
+    def of(cls, stamp: Stamp, blob: bytes, taken_ns: int) -> SeenStat:
         """Of a file whose bytes were read after `taken_ns`, `stamp` being equal before and after."""
         s = stamp
         return cls(s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode, bytes(blob), taken_ns)
@@ -125,7 +125,7 @@ class Comparison(msgspec.Struct):
     """Files and links that were met."""
 
 
-def compare(known: Mapping[str, Seen], entries: Iterable[StatEntry]) -> Comparison:
+def compare(known: Mapping[str, SeenStat], entries: Iterable[StatEntry]) -> Comparison:
     """Compare a complete crawl with the stat cache.
 
     Of what cannot be listed or looked at nothing is said but that it is to be read, nor of what the cache has below it.

@@ -88,7 +88,7 @@ class Dialect(msgspec.Struct, Generic[P], frozen=True):
 
     name: str  # the tool's name
     params: type[P]  # arguments beside the common ones; decoded strictly
-    plan: Callable[[P, Sight, Settings], Plan]  # pure; raises `Refused`
+    plan: Callable[[P, Sight, Settings], Plan]  # pure; raises `Refusal`
     stale: str  # the code of a refusal because another writer changed the file since the base
     proof: Callable[[P], Proof] = whole_file
     in_place: bool = False  # the lines that a call names must stand where they stood, even after the caller's own edits

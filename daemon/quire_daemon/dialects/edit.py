@@ -26,7 +26,7 @@ from quire_daemon.dialects.anchors import (
 from quire_daemon.dialects.base import Dialect, Plan, Sight
 from quire_daemon.dialects.manuals.edit import MANUAL
 from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.text.line_hash import LineHashes
 from quire_journal.text.splice import Splice
 from quire_journal.text.text import content_lines
@@ -101,7 +101,7 @@ def plan(params: EditParams, sight: Sight, settings: Settings) -> Plan:
     """The splices that the operations mean. All are judged on one snapshot, all or none."""
     if not params.operations:
         message = "There is no operation; give at least one."
-        raise Refused("empty_operations", message, "provide_at_least_one_operation")
+        raise Refusal("empty_operations", message, "provide_at_least_one_operation")
     at = Snapshot(sight, LineHashes.of(sight.text), settings.dialects.edit)
     batch = _Batch()
     for index, op in enumerate(params.operations):
@@ -175,7 +175,7 @@ _KINDS: Final = {
 }
 
 
-def _refusal(failures: Sequence[tuple[int, Fails]], empty: bool) -> Refused:
+def _refusal(failures: Sequence[tuple[int, Fails]], empty: bool) -> Refusal:
     """One refusal for all failing operations: the code of the first kind, and every failure, the first ones in full."""
     kind = min(_KINDS[f.code] for _, f in failures)
     leading = [f for _, f in failures if _KINDS[f.code] == kind]
@@ -198,20 +198,20 @@ def _refusal(failures: Sequence[tuple[int, Fails]], empty: bool) -> Refused:
         }
         for n, (i, f) in enumerate(failures)
     ]
-    return Refused(first.code, message, "write_file" if empty else first.action, **details, failures=rows)
+    return Refusal(first.code, message, "write_file" if empty else first.action, **details, failures=rows)
 
 
 def _in_order(splices: list[tuple[Splice, int]]) -> tuple[Splice, ...]:
     """Sorted by place; at one gap in call order, and insertions before what is replaced there.
 
-    Raises `Refused` when two operations touch one line, or one inserts inside what another replaces.
+    Raises `Refusal` when two operations touch one line, or one inserts inside what another replaces.
     """
     ordered = sorted(splices, key=lambda pair: (pair[0].start, pair[0].stop > pair[0].start))
     reach, by = 0, -1
     for s, index in ordered:
         if s.start < reach:
             lines = f"line {s.start + 1}" if s.stop > s.start else f"the gap before line {s.start + 1}"
-            raise Refused(
+            raise Refusal(
                 "overlapping_operations",
                 f"Operations {min(by, index)} and {max(by, index)} overlap at {lines}.",
                 "separate_operations",

@@ -13,13 +13,20 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple
 import msgspec
 
 from quire_daemon.config.settings import Settings
-from quire_daemon.core.arguments import Writing, checked_sha256
+from quire_daemon.core.arguments import WriteArguments, checked_sha256
 from quire_daemon.dialects.base import Dialect, Plan, Sight
 from quire_daemon.dialects.manuals.edit_file import MANUAL
-from quire_daemon.dialects.text.find import Lines, count_of, normalised, occurrences, require_few, require_searchable
+from quire_daemon.dialects.text.find import (
+    LineIndex,
+    count_of,
+    normalised,
+    occurrences,
+    require_few,
+    require_searchable,
+)
 from quire_daemon.dialects.text.replace import replaced
 from quire_daemon.dialects.text.suggest import not_in
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.text.text import Text
 
 MOST_RANGES: Final = 100
@@ -42,7 +49,7 @@ class TextEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError("`replaceAll` and `expectedOccurrences` exclude each other")
 
 
-class FileParams(Writing, frozen=True, kw_only=True):
+class FileParams(WriteArguments, frozen=True, kw_only=True):
     """Arguments of `edit_file`.
 
     A call without its sha256, or as for MCP's filesystem server, is refused by the handler, which has the file at hand.
@@ -77,7 +84,7 @@ class Match(NamedTuple):
 
 
 def matches(edits: Sequence[TextEdit], text: Text) -> list[Match]:
-    """Every place of every edit, in the order of the file. Raises `Refused`."""
+    """Every place of every edit, in the order of the file. Raises `Refusal`."""
     require_searchable(text, len(edits))
     counts = [_count(edit, index, text) for index, edit in enumerate(edits)]
     require_few(sum(counts))
@@ -89,14 +96,14 @@ def matches(edits: Sequence[TextEdit], text: Text) -> list[Match]:
     for before, after in pairwise(found):
         if after.start < before.stop:
             pair = sorted((before.edit, after.edit))
-            line = Lines(text).at(after.start) + 1
+            line = LineIndex(text).at(after.start) + 1
             message = f"Edits {pair[0]} and {pair[1]} overlap in line {line}."
-            raise Refused("overlapping_edits", message, "separate_edits", conflictingEditIndices=pair, line=line)
+            raise Refusal("overlapping_edits", message, "separate_edits", conflictingEditIndices=pair, line=line)
     return found
 
 
 def _count(edit: TextEdit, index: int, text: Text) -> int:
-    """At how many places one edit applies. Raises `Refused` when that is nowhere, or not as often as it says."""
+    """At how many places one edit applies. Raises `Refusal` when that is nowhere, or not as often as it says."""
     count = count_of(text, edit.oldText)
     if not count:
         raise not_in(text, edit.oldText, f"`oldText` of edit {index} is not in the file.", editIndex=index)
@@ -110,14 +117,14 @@ def _count(edit: TextEdit, index: int, text: Text) -> int:
             return count
     expected = edit.expectedOccurrences or 1
     times = f"matches {count} times, {expected} expected"
-    raise Refused(
+    raise Refusal(
         "multiple_matches",
         f"`oldText` of edit {index} {times}; add lines around it, or say `replaceAll` or `expectedOccurrences`.",
         "add_context",
         editIndex=index,
         matchCount=count,
         expectedOccurrences=expected,
-        matchRanges=_ranges(Lines(text), found),
+        matchRanges=_ranges(LineIndex(text), found),
     )
 
 
@@ -130,7 +137,7 @@ def _within(text: Text, found: Sequence[tuple[int, int]]) -> list[tuple[int, int
 
 def applied_edits(edits: Sequence[TextEdit], found: Sequence[Match], text: Text) -> list[dict[str, Any]]:
     """`appliedEdits`: for every edit in the order of the call, how often and where in `text` it applies."""
-    lines = Lines(text)
+    lines = LineIndex(text)
     by_edit: list[list[tuple[int, int]]] = [[] for _ in edits]
     for match in found:
         by_edit[match.edit].append((match.start, match.stop))
@@ -140,7 +147,7 @@ def applied_edits(edits: Sequence[TextEdit], found: Sequence[Match], text: Text)
     ]
 
 
-def _ranges(lines: Lines, found: Sequence[tuple[int, int]]) -> list[dict[str, int]]:
+def _ranges(lines: LineIndex, found: Sequence[tuple[int, int]]) -> list[dict[str, int]]:
     """Matches as callers see them: lines 1-based and inclusive, bytes of the file as it lies on the disk."""
     return [
         {

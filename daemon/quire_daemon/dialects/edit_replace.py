@@ -11,7 +11,7 @@ from quire_daemon.dialects.named_file import NamedFile
 from quire_daemon.dialects.text.find import count_of, require_few
 from quire_daemon.dialects.text.replace import replaced_everywhere
 from quire_daemon.dialects.text.suggest import not_in
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 
 class ReplaceParams(NamedFile, frozen=True, kw_only=True):
@@ -41,10 +41,10 @@ def plan(params: ReplaceParams, sight: Sight, settings: Settings) -> Plan:
     return Plan(splices, 1, final_break, warnings, {"replacements_made": made})
 
 
-def empty_old_text(what: str, **details: Any) -> Refused:
+def empty_old_text(what: str, **details: Any) -> Refusal:
     """The refusal of a text to match that is empty, and so stands everywhere."""
     message = f"{what} is empty; it must be the exact text to find. To add lines, use `insert_lines`."
-    return Refused("empty_old_text", message, "fix_arguments", **details)
+    return Refusal("empty_old_text", message, "fix_arguments", **details)
 
 
 def left_over(found: int, done: int, what: str) -> dict[str, Any]:

@@ -15,13 +15,13 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from quire_daemon.config.settings import Settings
-from quire_daemon.core.arguments import Writing
+from quire_daemon.core.arguments import WriteArguments
 from quire_daemon.dialects.base import HASH_MISMATCH, Dialect, Plan, Proof, Sight
 from quire_daemon.dialects.manuals.hashline_edit import MANUAL
 from quire_daemon.dialects.text.find import normalised, occurrences
 from quire_daemon.dialects.text.replace import replaced
 from quire_daemon.dialects.text.suggest import not_in
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.text.line_hash import SHOWN_DIGITS, hash8, line_id
 from quire_journal.text.splice import Splice
 from quire_journal.text.text import Text, content_lines
@@ -91,7 +91,7 @@ def variants(allow_replace_text: bool) -> tuple[type[Edit], ...]:
     return tuple(shape for shape, _, _ in _VARIANTS if allow_replace_text or shape is not ReplaceText)
 
 
-class HashlineParams(Writing, frozen=True, kw_only=True):
+class HashlineParams(WriteArguments, frozen=True, kw_only=True):
     """Arguments of `hashline_edit`."""
 
     edits: tuple[dict[str, Any], ...] = ()  # of the variants above, told apart by their fields
@@ -107,12 +107,12 @@ def proof(params: HashlineParams) -> Proof:
 
 
 def edits_of(params: HashlineParams, allow_replace_text: bool) -> tuple[Edit, ...]:
-    """The edits, in their shapes. Raises `Refused` for one that has none, and for file operations that exclude them."""
+    """The edits, in their shapes. Raises `Refusal` for one that has none, and for file operations that exclude them."""
     if params.delete and (params.edits or params.rename is not None):
         message = "`delete` goes with neither `rename` nor edits."
-        raise Refused("invalid_variant", message, "fix_arguments", argument="delete")
+        raise Refusal("invalid_variant", message, "fix_arguments", argument="delete")
     if params.rename == "":
-        raise Refused("schema_invalid", "`rename` is empty; leave it out to keep the name.", argument="rename")
+        raise Refusal("schema_invalid", "`rename` is empty; leave it out to keep the name.", argument="rename")
     return tuple(_edit(index, fields, allow_replace_text) for index, fields in enumerate(params.edits))
 
 
@@ -124,17 +124,17 @@ def _edit(index: int, fields: dict[str, Any], allow_replace_text: bool) -> Edit:
     if shape is None:
         names = (", ".join(sorted(fields)) or "nothing")[:MOST_SHOWN]
         message = f"Edit {index} ({names}) is not exactly one of the variants: {_shapes(allow_replace_text)}."
-        raise Refused("invalid_variant", message, "fix_arguments", edit_index=index)
+        raise Refusal("invalid_variant", message, "fix_arguments", edit_index=index)
     if shape is ReplaceText and not allow_replace_text:
         message = f"Edit {index} replaces a text, which `allow_replace_text` in the settings would have to allow."
-        raise Refused("invalid_variant", message, "use_anchors", edit_index=index)
+        raise Refusal("invalid_variant", message, "use_anchors", edit_index=index)
     try:
         edit: Edit = msgspec.convert(fields, shape)
     except msgspec.ValidationError as error:
-        raise Refused("schema_invalid", f"Edit {index}: {error}.", "fix_arguments", edit_index=index) from None
+        raise Refusal("schema_invalid", f"Edit {index}: {error}.", "fix_arguments", edit_index=index) from None
     if isinstance(edit, Insert) and not edit.inserted_lines:
         message = f'Edit {index} inserts no line; a blank one is [""].'
-        raise Refused("empty_insert", message, "fix_content", edit_index=index)
+        raise Refusal("empty_insert", message, "fix_content", edit_index=index)
     return edit
 
 
@@ -158,11 +158,11 @@ class _Snapshot(msgspec.Struct):
     wrong: set[tuple[int, str]] = msgspec.field(default_factory=set)  # 0-based line, ID
 
     def line(self, reference: str, index: int) -> int:
-        """The line (0-based) that a reference names. Raises `Refused` when it is none."""
+        """The line (0-based) that a reference names. Raises `Refusal` when it is none."""
         parsed = _REFERENCE.fullmatch(reference)
         if parsed is None:
             message = f"Edit {index}: {reference[:MOST_SHOWN]!r} is no reference; copy LINE#ID from a hashline read."
-            raise Refused("invalid_ref", message, "copy_reference", edit_index=index, reference=reference[:MOST_SHOWN])
+            raise Refusal("invalid_ref", message, "copy_reference", edit_index=index, reference=reference[:MOST_SHOWN])
         line, named = int(parsed[1]) - 1, parsed[2].lower()
         if line >= len(self.text) or not _is_id(named, self.text.lines[line]):
             self.wrong.add((line, named[:MOST_SHOWN]))
@@ -196,7 +196,7 @@ class _Placed(msgspec.Struct, frozen=True):
 
 
 def _place(at: Sequence[int], index: int, edit: SetLine | SetRange | Insert, length: int) -> _Placed:
-    """Where an edit goes whose references name the lines `at`, in a text of `length` lines. Raises `Refused`."""
+    """Where an edit goes whose references name the lines `at`, in a text of `length` lines. Raises `Refusal`."""
     match edit:
         case SetLine():
             return _Placed(at[0], at[0] + 1, _lines(edit.new_content), (at[0],))
@@ -204,12 +204,12 @@ def _place(at: Sequence[int], index: int, edit: SetLine | SetRange | Insert, len
             first, last = at
             if last < first:
                 message = f"Edit {index}: `last` (line {last + 1}) is before `first` (line {first + 1})."
-                raise Refused("invalid_range", message, "swap_range_ends", edit_index=index)
+                raise Refusal("invalid_range", message, "swap_range_ends", edit_index=index)
             return _Placed(first, last + 1, _lines(edit.new_content), tuple(range(first, last + 1)))
         case Insert():
             if len(at) == 2 and at[1] != at[0] + 1:
                 message = f"Edit {index}: lines {at[0] + 1} (`after`) and {at[1] + 1} (`before`) are not neighbours."
-                raise Refused("anchors_not_adjacent", message, "use_adjacent_anchors", edit_index=index)
+                raise Refusal("anchors_not_adjacent", message, "use_adjacent_anchors", edit_index=index)
             gap = length if not at else at[0] if edit.after is None else at[0] + 1
             return _Placed(gap, gap, _lines(edit.inserted_lines), tuple(at))
 
@@ -222,10 +222,10 @@ def _lines(content: Iterable[str]) -> tuple[bytes, ...]:
 
 
 def plan(params: HashlineParams, sight: Sight, settings: Settings) -> Plan:
-    """The splices that the edits mean. Raises `Refused`; for wrong references once, naming all of them."""
+    """The splices that the edits mean. Raises `Refusal`; for wrong references once, naming all of them."""
     edits = edits_of(params, settings.dialects.hashline_edit.allow_replace_text)
     if not edits:
-        raise Refused("no_op", "There is no edit.", "provide_at_least_one_edit")
+        raise Refusal("no_op", "There is no edit.", "provide_at_least_one_edit")
     at = _Snapshot(sight.text)
     named = [[at.line(reference, index) for reference in _references(edit)] for index, edit in enumerate(edits)]
     if at.wrong:
@@ -246,13 +246,13 @@ def plan(params: HashlineParams, sight: Sight, settings: Settings) -> Plan:
     )
 
 
-def _mismatch(wrong: Iterable[tuple[int, str]]) -> Refused:
+def _mismatch(wrong: Iterable[tuple[int, str]]) -> Refusal:
     pairs = sorted(wrong)
     numbers = sorted({line + 1 for line, _ in pairs})
     said = ", ".join(map(str, numbers[:MOST_NAMED])) + (", …" if len(numbers) > MOST_NAMED else "")
     message = f"The ID of line {said} is not that of what stands there."
     named = [f"{line + 1}#{name}" for line, name in pairs]
-    return Refused(HASH_MISMATCH, message, "use_fresh_anchors", mismatched_lines=numbers, mismatched=named)
+    return Refusal(HASH_MISMATCH, message, "use_fresh_anchors", mismatched_lines=numbers, mismatched=named)
 
 
 def _in_order(splices: Sequence[Splice]) -> tuple[Splice, ...]:
@@ -261,7 +261,7 @@ def _in_order(splices: Sequence[Splice]) -> tuple[Splice, ...]:
     for one, other in pairwise(ordered):
         if other.start < one.stop:
             message = f"Two edits touch line {other.start + 1}."
-            raise Refused("overlapping_edits", message, "merge_edits", line=other.start + 1)
+            raise Refusal("overlapping_edits", message, "merge_edits", line=other.start + 1)
     return tuple(ordered)
 
 
@@ -271,19 +271,19 @@ def _replaced_texts(text: Text, edits: Mapping[ReplaceText, int]) -> tuple[tuple
     for edit, index in edits.items():
         if not edit.old_text:
             message = f"Edit {index}: `old_text` is empty."
-            raise Refused("schema_invalid", message, "fix_arguments", edit_index=index)
+            raise Refusal("schema_invalid", message, "fix_arguments", edit_index=index)
         found = occurrences(text, edit.old_text)
         if not found:
             message = f"Edit {index}: {edit.old_text[:MOST_SHOWN]!r} is not in the file."
             raise not_in(text, edit.old_text, message, edit_index=index)
         if len(found) > 1 and not edit.all:
             message = f"Edit {index}: {edit.old_text[:MOST_SHOWN]!r} is there {len(found)} times; say more, or `all`."
-            raise Refused("multiple_matches", message, "add_context", edit_index=index, match_count=len(found))
+            raise Refusal("multiple_matches", message, "add_context", edit_index=index, match_count=len(found))
         spans += [(start, stop, normalised(edit.new_text)) for start, stop in found]
     spans.sort()
     for (_, end, _), (start, _, _) in pairwise(spans):
         if start < end:
-            raise Refused("overlapping_edits", "Two edits replace one text.", "merge_edits")
+            raise Refusal("overlapping_edits", "Two edits replace one text.", "merge_edits")
     return replaced(text, spans) if spans else ((), None)
 
 

@@ -8,7 +8,7 @@ from quire_daemon.config.settings import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Proof, Sight
 from quire_daemon.dialects.manuals.insert_lines import MANUAL
 from quire_daemon.dialects.named_file import NamedFile
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.text.splice import Splice
 from quire_journal.text.text import content_lines
 
@@ -34,7 +34,7 @@ def plan(params: InsertParams, sight: Sight, settings: Settings) -> Plan:
             f"Use 1 to {length + 1}, 0 for the top, -1 for the end."
         )
         details = {"line_number": params.line_number, "lineCount": length, "lines_inserted": 0}
-        raise Refused("line_out_of_range", message, "re-read_file", **details)
+        raise Refusal("line_out_of_range", message, "re-read_file", **details)
     new = content_lines(params.text)
     final_break = True if gap == length else None
     named = () if params.line_number in (TOP, END) or not length else (min(gap, length - 1),)

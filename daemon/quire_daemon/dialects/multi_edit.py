@@ -14,7 +14,7 @@ from quire_daemon.dialects.named_file import NamedFile
 from quire_daemon.dialects.text.find import require_searchable
 from quire_daemon.dialects.text.replace import Draft, replaced
 from quire_daemon.dialects.text.suggest import nearest, not_in, why_not
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.text.text import Text
 
 MOST_HINTS: Final = 3
@@ -23,7 +23,7 @@ MOST_HINTS: Final = 3
 SHOWN_CHARS: Final = 80
 
 
-class TextEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class StringEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One of the edits."""
 
     old_text: str
@@ -33,13 +33,13 @@ class TextEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class MultiParams(NamedFile, frozen=True, kw_only=True):
     """Arguments of `multi_edit`."""
 
-    edits: tuple[TextEdit, ...]
+    edits: tuple[StringEdit, ...]
 
 
 def plan(params: MultiParams, sight: Sight, settings: Settings) -> Plan:
     """Every edit in turn, at the first place of its text; those that have none are skipped and told."""
     if not params.edits:
-        raise Refused("empty_edits", "There is no edit; give at least one.", "fix_arguments", applied=0, failed=[])
+        raise Refusal("empty_edits", "There is no edit; give at least one.", "fix_arguments", applied=0, failed=[])
     for number, edit in enumerate(params.edits, 1):
         if not edit.old_text:
             failed = [f"Edit {number}: empty old_text"]

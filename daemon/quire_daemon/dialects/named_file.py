@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import force_setattr
 
-from quire_daemon.core.arguments import Writing
+from quire_daemon.core.arguments import WriteArguments
 
 
-class NamedFile(Writing, frozen=True, kw_only=True):
+class NamedFile(WriteArguments, frozen=True, kw_only=True):
     """Base of their arguments: `file` means what `path` means, and becomes it, so that both are one call."""
 
     file: str = ""

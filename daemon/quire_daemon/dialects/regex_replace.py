@@ -21,15 +21,15 @@ from quire_daemon.workers.regex.job import (
     Answer,
     BadPattern,
     BadReplacement,
-    Failed,
-    Found,
     NeedsSearch,
+    Replacements,
+    ResultTooLarge,
     Search,
+    SearchFailure,
     TimedOut,
-    TooLarge,
 )
 from quire_journal.model import limits
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 SHOWN_CHARS: Final = 80
 """Of the pattern, in messages."""
@@ -57,7 +57,7 @@ def planning(found: Mapping[Search, Answer]) -> Callable[[RegexParams, Sight, Se
         answer = found.get(search)
         if answer is None:
             raise NeedsSearch(search)
-        if not isinstance(answer, Found) or not answer.made:
+        if not isinstance(answer, Replacements) or not answer.made:
             raise _nothing_made(refusal(params, answer, most))
         require_few(answer.made)
         splices, final_break = replaced(text, answer.edits)
@@ -101,12 +101,12 @@ _BEYOND: Final[dict[str, Any]] = {
 }
 
 
-def _nothing_made(refused: Refused) -> Refused:
+def _nothing_made(refused: Refusal) -> Refusal:
     refused.details["replacements_made"] = 0
     return refused
 
 
-def refusal(params: RegexParams, answer: Answer, most_bytes: int) -> Refused:
+def refusal(params: RegexParams, answer: Answer, most_bytes: int) -> Refusal:
     """Why nothing is replaced."""
     pattern = params.pattern if len(params.pattern) <= SHOWN_CHARS else params.pattern[:SHOWN_CHARS] + "…"
     match answer:
@@ -114,24 +114,24 @@ def refusal(params: RegexParams, answer: Answer, most_bytes: int) -> Refused:
             message = f"The pattern {pattern!r} is no regular expression: {why}{_at(position)}."
             if why.startswith("unknown extension ?<"):
                 message += " A group is named as in (?P<name>...)."
-            return Refused("invalid_regex", message, "fix_pattern", argument="pattern", **_position(position))
+            return Refusal("invalid_regex", message, "fix_pattern", argument="pattern", **_position(position))
         case BadReplacement(why, position):
             message = f"`replacement` cannot be used with the pattern {pattern!r}: {why}{_at(position)}."
-            return Refused(
+            return Refusal(
                 "invalid_replacement", message, "fix_replacement", argument="replacement", **_position(position)
             )
-        case TooLarge(size):
+        case ResultTooLarge(size):
             message = f"The file would have {size} bytes; the limit for editing is {most_bytes}."
-            return Refused("file_too_large", message, sizeBytes=size, limit=most_bytes)
+            return Refusal("file_too_large", message, sizeBytes=size, limit=most_bytes)
         case TimedOut(limit_ms):
             message = f"The pattern {pattern!r} was stopped after {limit_ms} ms; repeats in repeats cost most."
-            return Refused("regex_timeout", message, "simplify_pattern", argument="pattern", limit_ms=limit_ms)
-        case Failed(_, limit) if limit:
+            return Refusal("regex_timeout", message, "simplify_pattern", argument="pattern", limit_ms=limit_ms)
+        case SearchFailure(_, limit) if limit:
             return limits.refusal(limit, "regex_replace")
-        case Failed(why):
+        case SearchFailure(why):
             message = f"The search for {pattern!r} came to no end: {why}. Nothing was changed."
-            return Refused("regex_failed", message, "simplify_pattern", argument="pattern")
-        case Found():
+            return Refusal("regex_failed", message, "simplify_pattern", argument="pattern")
+        case Replacements():
             message = f"The pattern {pattern!r} matches nothing in the file."
             if NO_TEXT in params.pattern:
                 message += " U+FFFD is shown for bytes that are not UTF-8; it never matches."
@@ -139,7 +139,7 @@ def refusal(params: RegexParams, answer: Answer, most_bytes: int) -> Refused:
                 message += " Every line end is matched as LF, which is \\n."
             if said := _no_class(params.pattern):
                 message += f" {said}"
-            return Refused("pattern_not_found", message, "re-read_file", argument="pattern")
+            return Refusal("pattern_not_found", message, "re-read_file", argument="pattern")
 
 
 def _at(position: int | None) -> str:

@@ -8,7 +8,7 @@ from quire_daemon.config.settings import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight
 from quire_daemon.dialects.manuals.replace_lines import MANUAL
 from quire_daemon.dialects.named_file import NamedFile
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.text.splice import Splice
 from quire_journal.text.text import content_lines
 
@@ -27,10 +27,10 @@ def plan(params: LinesParams, sight: Sight, settings: Settings) -> Plan:
     where = {"start_line": start, "end_line": end, "lineCount": length, "lines_removed": 0, "lines_added": 0}
     if start < 1 or end < start:
         message = f"Lines {start} to {end} are no range: lines count from 1, and the start is not after the end."
-        raise Refused("invalid_range", message, "fix_arguments", **where)
+        raise Refusal("invalid_range", message, "fix_arguments", **where)
     if start > length:
         message = f"There is no line {start}: the file has {length} in all."
-        raise Refused("line_out_of_range", message, "re-read_file" if length else "write_file", **where)
+        raise Refusal("line_out_of_range", message, "re-read_file" if length else "write_file", **where)
     warnings: tuple[dict[str, Any], ...] = ()
     if end > length:
         message = f"The file ends at line {length}; `end_line` {end} is taken as that one."

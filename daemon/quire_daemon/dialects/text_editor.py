@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import Any, Final, Literal
 
 from quire_daemon.config.settings import Settings
-from quire_daemon.core.arguments import Writing
+from quire_daemon.core.arguments import WriteArguments
 from quire_daemon.dialects.base import Dialect, InOtherWords, Plan, Proof, Sight
 from quire_daemon.dialects.manuals.text_editor import MANUAL
-from quire_daemon.dialects.text.find import Lines, count_of, normalised, occurrences
+from quire_daemon.dialects.text.find import LineIndex, count_of, normalised, occurrences
 from quire_daemon.dialects.text.replace import replaced
 from quire_daemon.dialects.text.suggest import not_in
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.text.splice import Splice
 from quire_journal.text.text import content_lines
 
@@ -36,7 +36,7 @@ MOST_LISTED: Final = 20
 """Places that a refusal lists."""
 
 
-class TextEditorParams(Writing, frozen=True, kw_only=True):
+class TextEditorParams(WriteArguments, frozen=True, kw_only=True):
     """Arguments of `text_editor`."""
 
     command: Literal["view", "create", "str_replace", "insert", "undo_edit"]
@@ -88,7 +88,7 @@ def in_other_words(params: TextEditorParams) -> InOtherWords | None:
 
 def _common(params: TextEditorParams) -> dict[str, Any]:
     """The arguments that every writing tool has."""
-    return {name: getattr(params, name) for name in Writing.__struct_fields__}
+    return {name: getattr(params, name) for name in WriteArguments.__struct_fields__}
 
 
 def proof(params: TextEditorParams) -> Proof:
@@ -105,17 +105,17 @@ def _str_replace(params: TextEditorParams, sight: Sight) -> Plan:
     assert params.old_str is not None  # `__post_init__`
     if not params.old_str:
         message = "`old_str` is empty; it must be the exact text to find. To add lines, use the command insert."
-        raise Refused("empty_old_text", message, "fix_arguments")
+        raise Refusal("empty_old_text", message, "fix_arguments")
     count = count_of(sight.text, params.old_str)
     if not count:
         raise not_in(sight.text, params.old_str, "`old_str` is not in the file.")
     found = occurrences(sight.text, params.old_str, MOST_LISTED)
     if count > 1:
-        lines = Lines(sight.text)
+        lines = LineIndex(sight.text)
         at = [lines.at(start) + 1 for start, _ in found]
         more = ", …" if count > len(at) else ""
         message = f"`old_str` is there {count} times (lines {', '.join(map(str, at))}{more}); say more around it."
-        raise Refused("multiple_matches", message, "add_context", matchCount=count, match_lines=at)
+        raise Refusal("multiple_matches", message, "add_context", matchCount=count, match_lines=at)
     ((start, stop),) = found
     splices, final_break = replaced(sight.text, [(start, stop, normalised(params.new_str or ""))])
     return Plan(splices, 1, final_break)
@@ -126,7 +126,7 @@ def _insert(params: TextEditorParams, sight: Sight) -> Plan:
     assert gap is not None  # `__post_init__`
     if not 0 <= gap <= length:
         message = f"There is no line {gap} to insert after: the file has {length}. 0 is the top."
-        raise Refused("line_out_of_range", message, "re-read_file", insert_line=gap, lineCount=length)
+        raise Refusal("line_out_of_range", message, "re-read_file", insert_line=gap, lineCount=length)
     new = params.new_str if params.insert_text is None else params.insert_text
     named = (gap - 1,) if gap else ()
     return Plan((Splice(gap, gap, tuple(content_lines(new or ""))),), 1, anchors=named, by_number=bool(named))

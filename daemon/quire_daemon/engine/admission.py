@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterable
 from typing import Any, Final, TypeVar
 
-from quire_daemon.commit.failures import Trouble
+from quire_daemon.commit.failures import FailurePolicy
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.config.live import InForce
+from quire_daemon.config.live import LiveSettings
 from quire_daemon.core import call as calls
-from quire_daemon.core.call import Call, Incoming, Peer
+from quire_daemon.core.call import Call, IncomingRequest, Peer
 from quire_daemon.core.decision import Who
 from quire_daemon.engine.presence import Presence
 from quire_daemon.maintenance.shutdown import SHUTDOWN
@@ -27,7 +27,7 @@ from quire_journal import VERSION, WIRE
 from quire_journal.model import limits
 from quire_journal.model.events import WriterIntroduced
 from quire_journal.model.messages import MOST_OP_BYTES
-from quire_journal.model.refusals import Refused, did_you_mean
+from quire_journal.model.refusals import Refusal, did_you_mean
 from quire_journal.model.sanitize import plain_name
 from quire_journal.views.writers import caller_key
 
@@ -48,11 +48,17 @@ _TOOLS: Final = TOOLS | {name: service.tool() for name, service in SERVICES.item
 _TOOLS["describe"] = describe_tool(_TOOLS)
 
 
-class Accepting:
+class Admission:
     """Makes calls of requests."""
 
     def __init__(
-        self, server: Server, recorder: Recorder, in_force: InForce, presence: Presence, trouble: Trouble, log: Log
+        self,
+        server: Server,
+        recorder: Recorder,
+        in_force: LiveSettings,
+        presence: Presence,
+        trouble: FailurePolicy,
+        log: Log,
     ) -> None:
         self._server, self._recorder, self._clock, self._in_force = server, recorder, recorder.clock, in_force
         self._presence, self._trouble, self._log = presence, trouble, log
@@ -63,20 +69,20 @@ class Accepting:
         self._pid_starts: dict[bytes, int] = {}  # by connection
         self.asked_s = -1e9  # monotonic: when the last request about a file came
 
-    def accept(self, incoming: Incoming) -> Call | None:
+    def accept(self, incoming: IncomingRequest) -> Call | None:
         """The call that has come in; None when it has been refused already."""
         request = incoming.request
         if incoming.peer.uid != os.getuid():
             self._log.warning("foreign_uid", uid=incoming.peer.uid)
             return None  # not ours to answer: the socket's mode should have kept it out
         if request is None:
-            refused = Refused("schema_invalid", incoming.why)
+            refused = Refusal("schema_invalid", incoming.why)
             self._server.reply(incoming.identity, incoming.number, refused.reply())
             return None
         try:
             try:
                 return self._call(incoming)
-            except Refused as refused:
+            except Refusal as refused:
                 reply = self._with_news(refused.reply(), incoming.peer, request.caller)
         except Exception as error:  # noqa: BLE001  whatever the frame held, the daemon goes on
             reply = self._trouble.told(request.tool, error)
@@ -92,11 +98,11 @@ class Accepting:
         with self._recorder.history() as history:
             return beside(reply, key, history)
 
-    def _call(self, incoming: Incoming) -> Call:
+    def _call(self, incoming: IncomingRequest) -> Call:
         request = incoming.request
         assert request is not None
         if request.wire != WIRE and request.tool != SHUTDOWN.name:  # which the refusal tells it to ask for
-            raise Refused(
+            raise Refusal(
                 "schema_invalid",
                 f"The client speaks wire version {request.wire}, this daemon ({VERSION}) version {WIRE}; "
                 "run `quire down` and try again, so that both are of one installation.",
@@ -104,13 +110,13 @@ class Accepting:
             )
         if len(request.op) > MOST_OP_BYTES:  # cut, two that begin alike would be one
             message = f"op: an operation id has at most {MOST_OP_BYTES} bytes, not {len(request.op)}."
-            raise Refused("schema_invalid", message, argument="op")
+            raise Refusal("schema_invalid", message, argument="op")
         tool = _TOOLS.get(request.tool)
         if tool is None:
             known = sorted(_TOOLS)
             nearest = did_you_mean(request.tool, known)
             message = f"There is no tool {request.tool[:80]!r}; there are {', '.join(known)}.{nearest}"
-            raise Refused("unknown_tool", message)
+            raise Refusal("unknown_tool", message)
         if tool.name not in FRUGAL and memory_left() < NEEDED:
             raise limits.refusal("memory", tool.name)
         if tool.writes or tool.journals:

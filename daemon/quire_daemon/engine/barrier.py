@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from quire_daemon.clock import Clock
-from quire_daemon.core.call import Call, NotYet
+from quire_daemon.core.call import Call, RetryLater
 from quire_daemon.watch.observe import RETRY_S
 from quire_daemon.watch.outside import Outside
 from quire_daemon.watch.watcher import Watcher
@@ -14,14 +14,14 @@ CATCH_UP_S: Final = 2.0
 """How long a query waits for the watcher's cookie before it answers with what is known, and says so."""
 
 
-class CatchingUp:
+class WatcherBarrier:
     """Has calls wait for the watcher's cookie, and for the looks at what it told of before that."""
 
     def __init__(self, outside: Outside, watcher: Watcher, clock: Clock) -> None:
         self._outside, self._watcher, self._clock = outside, watcher, clock
 
     def wait(self, call: Call) -> None:
-        """Raises `NotYet` until it has caught up, or that takes too long (`call.behind`). That is so once for all.
+        """Raises `RetryLater` until it has caught up, or that takes too long (`call.behind`). That is so once for all.
 
         So a call that stays for news is answered with the first, whatever else is to be looked at by then.
         """
@@ -35,5 +35,5 @@ class CatchingUp:
         patience_s = call.tool.settle_s if told else 0.0
         call.behind = not (told and self._outside.idle())
         if call.behind and now < call.catch_up_s + patience_s:
-            raise NotYet(now + RETRY_S)
+            raise RetryLater(now + RETRY_S)
         call.caught_up = True

@@ -13,7 +13,7 @@ from typing import Final
 from quire_daemon.clock import Clock
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.core.call import Call
-from quire_daemon.server.connections import CONNECTION, Bound, Connections
+from quire_daemon.server.connections import CONNECTION, ConnectionBound, Connections
 from quire_journal.model.events import BurstBegun, BurstEnded, Event
 from quire_journal.model.ids import OUTSIDE, WriterId, journal_path
 from quire_journal.views.bursts import claiming
@@ -23,12 +23,12 @@ STAMP_NS: Final = 12_000_000
 """How far a file's time stamp may lag behind the clock: the kernel's own tick is up to 10 ms long."""
 
 
-class Bursting:
+class BurstExpiry:
     """The open bursts, as far as they end without being asked to."""
 
     def __init__(self, server: Connections, recorder: Recorder, clock: Clock) -> None:
         self._recorder, self._clock = recorder, clock
-        self._bound = Bound(server, clock)  # burst → connection
+        self._bound = ConnectionBound(server, clock)  # burst → connection
 
     def connections(self) -> Iterable[bytes]:
         """Those that bursts are bound to."""

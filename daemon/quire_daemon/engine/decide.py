@@ -2,7 +2,7 @@
 
 A call that cannot be decided now has to wait (`waiting`): for more files than are looked at in one turn, for another
 program that holds a file open for writing, for the watcher's cookie, for news, for a lease, or for what takes long to
-find out. What is to be written goes on as `Going`, to be performed by the loop.
+find out. What is to be written goes on as `InFlightWrite`, to be performed by the loop.
 """
 
 from __future__ import annotations
@@ -14,33 +14,33 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from quire_daemon.checks.syntax import Grammars
-from quire_daemon.commit.failures import Trouble
-from quire_daemon.commit.inflight import Going
-from quire_daemon.commit.provisional_seqs import Provisional
-from quire_daemon.commit.record_chunks import Portions
-from quire_daemon.core.call import Call, Looks, NotYet
+from quire_daemon.checks.syntax import SyntaxChecker
+from quire_daemon.commit.failures import FailurePolicy
+from quire_daemon.commit.inflight import InFlightWrite
+from quire_daemon.commit.provisional_seqs import ProvisionalSeqs
+from quire_daemon.commit.record_chunks import RecordChunks
+from quire_daemon.core.call import Call, LookProgress, RetryLater
 from quire_daemon.core.decision import Decision, Put, World, Write
-from quire_daemon.engine.barrier import CatchingUp
-from quire_daemon.engine.burst_expiry import Bursting
-from quire_daemon.engine.gather import Looking
+from quire_daemon.engine.barrier import WatcherBarrier
+from quire_daemon.engine.burst_expiry import BurstExpiry
+from quire_daemon.engine.gather import Gatherer
 from quire_daemon.engine.idempotency import answered_before, to_keep
-from quire_daemon.engine.lease_queue import Leasing
-from quire_daemon.engine.long_decisions import Thinker
+from quire_daemon.engine.lease_queue import LeaseQueue
+from quire_daemon.engine.long_decisions import LongDecisions
 from quire_daemon.engine.perform import MANY, most_open, require_room
 from quire_daemon.engine.presence import Presence
-from quire_daemon.engine.respond import BEHIND, Answering
-from quire_daemon.maintenance.service import Host
+from quire_daemon.engine.respond import BEHIND, Responder
+from quire_daemon.maintenance.service import ServiceHost
 from quire_daemon.maintenance.table import SERVICES
 from quire_daemon.tools.leases.rules import warnings
 from quire_daemon.tools.notices import decided
-from quire_daemon.watch.observe import RETRY_S, Gather
-from quire_daemon.watch.root_guard import Standing
+from quire_daemon.watch.observe import RETRY_S, Observer
+from quire_daemon.watch.root_guard import RootGuard
 from quire_journal.history.history import History
 from quire_journal.model.events import EditRefused, Event, ReadServed
 from quire_journal.model.ids import Seq
-from quire_journal.model.refusals import Refused
-from quire_journal.storage.port import StoreFailed
+from quire_journal.model.refusals import Refusal
+from quire_journal.storage.port import StoreFailure
 from quire_journal.text.text import Text
 
 _READ_ONLY: Final = "read_only"
@@ -49,29 +49,29 @@ _READ_ONLY: Final = "read_only"
 MOST_WAIT_S: Final = 60.0  # for news, whatever the call asks
 
 
-class Deciding:
+class Decider:
     """How a call is decided."""
 
     def __init__(
         self,
-        host: Host,
-        gather: Gather,
-        looking: Looking,
-        catching_up: CatchingUp,
-        leasing: Leasing,
-        bursting: Bursting,
+        host: ServiceHost,
+        gather: Observer,
+        looking: Gatherer,
+        catching_up: WatcherBarrier,
+        leasing: LeaseQueue,
+        bursting: BurstExpiry,
         presence: Presence,
-        answering: Answering,
-        trouble: Trouble,
-        standing: Standing,
-        thinker: Thinker,
-        grammars: Grammars,
+        answering: Responder,
+        trouble: FailurePolicy,
+        standing: RootGuard,
+        thinker: LongDecisions,
+        grammars: SyntaxChecker,
     ) -> None:
         self._host, self._gather, self._recorder, self._clock = host, gather, gather.recorder, host.clock
         self._looking, self._catching_up = looking, catching_up
         self._leasing, self._bursting, self._presence = leasing, bursting, presence
         self._answering, self._trouble, self._standing = answering, trouble, standing
-        self._thinker, self._numbers = thinker, Provisional.drawn()
+        self._thinker, self._numbers = thinker, ProvisionalSeqs.drawn()
         self._grammars = grammars
         self._taken: set[tuple[bytes, bytes]] = set()  # operation ids and idempotency keys of this turn
         self._first_event_ns = 0
@@ -87,10 +87,10 @@ class Deciding:
         self._taken = self._gather.under_way.operations
         self._thinker.begin_turn()
 
-    def decide(self, call: Call) -> Going | None:
+    def decide(self, call: Call) -> InFlightWrite | None:
         """Gather and decide one call; None where it is answered, as nothing is to be written.
 
-        Raises `NotYet` or `NeedsSearch` where it has to wait, else what it is to be answered with.
+        Raises `RetryLater` or `NeedsSearch` where it has to wait, else what it is to be answered with.
         """
         self._looking.name_inside(call)
         service = SERVICES.get(call.tool.name)
@@ -112,7 +112,7 @@ class Deciding:
                 self._answering.answer(call, repeated)
                 return None
         if call.thought is not None and call.thought.about == _READ_ONLY and call.thought.ended:
-            return self._going(call, self._thought_out(call, Looks()))
+            return self._going(call, self._thought_out(call, LookProgress()))
         looks = self._looking.looks(call)
         self._presence.named(call.who, (now.path for now in looks.files.values()))
         if not self._trouble.read_only:
@@ -131,8 +131,8 @@ class Deciding:
         self._wait_for_news(call, decision)
         return self._going(call, decision)
 
-    def _thought_out(self, call: Call, looks: Looks) -> Decision:
-        """What follows from a call about which it may take long to think. Raises `NotYet`, as long as it does.
+    def _thought_out(self, call: Call, looks: LookProgress) -> Decision:
+        """What follows from a call about which it may take long to think. Raises `RetryLater`, as long as it does.
 
         One that writes is about the files as they were seen when the thought began; where they have changed since, all
         of it is thought again.
@@ -149,23 +149,23 @@ class Deciding:
             self._thinker.thought_in_vain(call)
         try:
             decision, _ = self._thinker.think(call, about, work)
-        except NotYet:
+        except RetryLater:
             call.looks = looks
             raise
         return decision
 
-    def _in_portions(self, call: Call, decision: Decision) -> Going:
+    def _in_portions(self, call: Call, decision: Decision) -> InFlightWrite:
         """Note the first of the many records of a decision that was thought about over several turns."""
         keep = partial(to_keep, call) if call.key else None
-        portions = Portions(decision, self._numbers, self._recorder, call.who.writer, call.op, keep)
+        portions = RecordChunks(decision, self._numbers, self._recorder, call.who.writer, call.op, keep)
         batch, commit = self._recorder.next_seq, self._recorder.next_commit
         portions.note()
-        going = Going(call, decision, (), batch, commit, portions)
+        going = InFlightWrite(call, decision, (), batch, commit, portions)
         self._gather.under_way.decided(going)
         return going
 
-    def _numbered(self, call: Call, decision: Decision, looks: Looks) -> Going | None:
-        """Carry out what was thought about over several turns, under the leases that stand now. Raises `Refused`."""
+    def _numbered(self, call: Call, decision: Decision, looks: LookProgress) -> InFlightWrite | None:
+        """Carry out what was thought about over several turns, under the leases that stand now. Raises `Refusal`."""
         with self._recorder.history() as history:
             world = self._world(call, looks, history)
             held = [one for one in history.leases() if one.expires_ns > world.now_ns]
@@ -182,12 +182,12 @@ class Deciding:
         """What a call is answered with that comes a second time; None where it does not, or the first was not made."""
         try:
             self._gather.under_way.tell_before_repeat(call)
-        except StoreFailed as error:
+        except StoreFailure as error:
             return self._trouble.left_open(call.tool.name, error)
         with self._recorder.history() as history:
             return answered_before(call, history, self._clock.now_ns(), self._gather.under_way.batches)
 
-    def _world(self, call: Call, looks: Looks, history: History) -> World:
+    def _world(self, call: Call, looks: LookProgress, history: History) -> World:
         """What the decision may look at."""
         return World(
             now_ns=self._clock.now_ns(),
@@ -210,18 +210,18 @@ class Deciding:
         )
 
     def _require_that_it_can_be_written(self, writes: Sequence[Write]) -> None:
-        """Raises `Refused` where the checkout takes none of it, or not so much at once."""
+        """Raises `Refusal` where the checkout takes none of it, or not so much at once."""
         if why := self._gather.workspace.read_only:
             path = writes[0].path
             message = (
                 f"{path} cannot be written: this checkout can only be read ({why.lower()}). Nothing was changed. "
                 "Make it writable for the daemon's user, and call again."
             )
-            raise Refused("permission_denied", message, "check_permissions", path=path)
+            raise Refusal("permission_denied", message, "check_permissions", path=path)
         if len(writes) > 1:
             require_room(len(writes), most_open())
 
-    def _going(self, call: Call, decision: Decision) -> Going | None:
+    def _going(self, call: Call, decision: Decision) -> InFlightWrite | None:
         """Note what follows from the call; it is answered here when nothing is to be written."""
         done = bool(decision.reply.get("ok")) and not decision.reply.get("dry_run")
         if call.key and done and not self._trouble.read_only:
@@ -241,7 +241,7 @@ class Deciding:
             self._bursting.noted(call, events, seqs)
             self._answering.answer(call, dict(decision.reply))
             return None
-        going = Going(call, decision, seqs, seqs[0], self._recorder.next_commit)
+        going = InFlightWrite(call, decision, seqs, seqs[0], self._recorder.next_commit)
         self._gather.under_way.decided(going)
         return going
 
@@ -259,10 +259,10 @@ class Deciding:
         """What follows from the call as leases stand. A claim that may wait for others is looked at again."""
         try:
             decision = decided(call.tool, call.params, world)
-        except Refused as refused:
+        except Refusal as refused:
             later = self._leasing.wait(call, refused, world)
             if later is not None:
-                raise NotYet(later) from None
+                raise RetryLater(later) from None
             raise
         self._leasing.require_caller(call)
         return decision
@@ -292,7 +292,7 @@ class Deciding:
     def _take_turn(self, call: Call) -> None:
         """One operation id and one idempotency key are decided once a turn; the second sees what came of the first."""
         if call.marks & self._taken:
-            raise NotYet(self._clock.mono_s() + RETRY_S)  # it may be in hand for long (`under_way`)
+            raise RetryLater(self._clock.mono_s() + RETRY_S)  # it may be in hand for long (`under_way`)
         self._taken |= call.marks
 
     def _wait_for_news(self, call: Call, decision: Decision) -> None:
@@ -309,14 +309,14 @@ class Deciding:
         if now < call.news_until_s and call.params.cursor is not None:
             call.params = msgspec.structs.replace(call.params, cursor=reply["cursor"])
             call.news_head = 0 if reply.get("more") else self._recorder.journal.head
-            raise NotYet(call.news_until_s)
+            raise RetryLater(call.news_until_s)
 
     def _look_at_connections(self) -> None:
         """What is bound to one that has ended is over. Where the log takes no more, it is told as it is."""
         try:
             self._leasing.look()
             self._bursting.look()
-        except StoreFailed as error:
+        except StoreFailure as error:
             self._trouble.store_failed(error)
 
     def _commit_noted(self) -> None:
@@ -324,7 +324,7 @@ class Deciding:
         if self._recorder.waiting and not self._trouble.read_only:
             try:
                 self._recorder.commit()
-            except StoreFailed as error:
+            except StoreFailure as error:
                 self._trouble.store_failed(error)
 
     def close(self) -> None:

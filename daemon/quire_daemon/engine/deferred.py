@@ -9,21 +9,23 @@ from __future__ import annotations
 from typing import Final
 
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.config.live import InForce
+from quire_daemon.config.live import LiveSettings
 from quire_daemon.core.call import Call
-from quire_daemon.engine.respond import Answering
+from quire_daemon.engine.respond import Responder
 from quire_daemon.watch.observe import RETRY_S
-from quire_daemon.workers.regex.client import Searching
+from quire_daemon.workers.regex.client import SearchClient
 from quire_daemon.workers.regex.job import Search
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 MOST_ASKED: Final = 5  # times that one call asks, because the file changed meanwhile, before it is told `busy`
 
 
-class FindingOut:
+class DeferredSearches:
     """What calls wait for, on its way."""
 
-    def __init__(self, recorder: Recorder, in_force: InForce, searching: Searching, answering: Answering) -> None:
+    def __init__(
+        self, recorder: Recorder, in_force: LiveSettings, searching: SearchClient, answering: Responder
+    ) -> None:
         self._clock, self._in_force = recorder.clock, in_force
         self._searching, self._answering = searching, answering
         self._searches: dict[int, Call] = {}  # by their tickets
@@ -45,7 +47,7 @@ class FindingOut:
         if call.asked > MOST_ASKED:
             path = call.tool.paths(call.params)[0]
             message = f"{path} changes faster than the pattern can be searched for in it; try again."
-            self._answering.refuse(call, Refused("busy", message, "retry", path=path, retry_after_ms=250))
+            self._answering.refuse(call, Refusal("busy", message, "retry", path=path, retry_after_ms=250))
         return call.asked <= MOST_ASKED
 
     def look(self) -> None:

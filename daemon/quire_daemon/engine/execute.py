@@ -9,46 +9,46 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, Final
 
-from quire_daemon.commit.failures import Trouble
-from quire_daemon.commit.inflight import Going
+from quire_daemon.commit.failures import FailurePolicy
+from quire_daemon.commit.inflight import InFlightWrite
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.config.live import InForce
-from quire_daemon.engine.perform import MANY, Done, Failed, InPart, Outcome, Overtaken, Performing
-from quire_daemon.engine.queue import Waiting
-from quire_daemon.engine.respond import Answering
+from quire_daemon.config.live import LiveSettings
+from quire_daemon.engine.perform import MANY, DiskFailure, Done, InPart, LostRace, Outcome, Performer
+from quire_daemon.engine.queue import CallQueue
+from quire_daemon.engine.respond import Responder
 from quire_daemon.watch.watcher import Watcher
 from quire_journal.model import limits
-from quire_journal.model.refusals import Refused
-from quire_journal.storage.port import StoreFailed
+from quire_journal.model.refusals import Refusal
+from quire_journal.storage.port import StoreFailure
 
 FEW_WRITES: Final = 64
 """Of one turn: the kernel keeps their events until all are answered (it drops them beyond 16,384)."""
 
 
-class Concluding:
+class Execution:
     """Has decisions performed, and answers their calls."""
 
     def __init__(
         self,
-        performing: Performing,
+        performing: Performer,
         recorder: Recorder,
-        in_force: InForce,
+        in_force: LiveSettings,
         watcher: Watcher,
-        waiting: Waiting,
-        answering: Answering,
-        trouble: Trouble,
+        waiting: CallQueue,
+        answering: Responder,
+        trouble: FailurePolicy,
     ) -> None:
         self._performing, self._recorder, self._in_force, self._watcher = performing, recorder, in_force, watcher
         self._waiting, self._answering, self._trouble = waiting, answering, trouble
 
-    def begin(self, going: Sequence[Going]) -> None:
+    def begin(self, going: Sequence[InFlightWrite]) -> None:
         """Log and disk first, then the answers; those of many writes come with `go_on`."""
         try:
             outcomes = self._performing.perform(going, self._in_force.now.journal.durability == "strict")
         except Exception as error:  # noqa: BLE001  nothing was written; also where no thread can begin
             # The next start, should that come first, makes one of which an earlier commit told; and of which this one
             # did, where it was made and could not be synced.
-            nothing_told = isinstance(error, StoreFailed) and not error.unsure
+            nothing_told = isinstance(error, StoreFailure) and not error.unsure
             told_again = self._is_told_as_not_made(error)
             for one in going:
                 untold = told_again or (nothing_told and self._recorder.failure(one.commit) is not None)
@@ -62,7 +62,7 @@ class Concluding:
 
     def _is_told_as_not_made(self, error: Exception) -> bool:
         """Where a limit of the process stopped a turn before its first write: does the log say so of all of it now?"""
-        if isinstance(error, StoreFailed) or not limits.reached(error):
+        if isinstance(error, StoreFailure) or not limits.reached(error):
             return False
         try:
             self._performing.settle()
@@ -82,18 +82,18 @@ class Concluding:
         for one, outcome in self._performing.finish():
             self._answer(one, outcome)
 
-    def _answer(self, one: Going, outcome: Outcome) -> None:
+    def _answer(self, one: InFlightWrite, outcome: Outcome) -> None:
         call = one.call
         if isinstance(outcome, Done):
             reply: dict[str, Any] = dict(one.decision.reply)
             if outcome.warnings:
                 reply["warnings"] = [*reply.get("warnings", ()), *outcome.warnings]
             self._answering.answer(call, reply)
-        elif isinstance(outcome, Failed) and isinstance(outcome.error, Refused):
+        elif isinstance(outcome, DiskFailure) and isinstance(outcome.error, Refusal):
             self._answering.refuse(call, outcome.error)
-        elif isinstance(outcome, Failed):
+        elif isinstance(outcome, DiskFailure):
             self._answering.answer(call, self._trouble.told(call.tool.name, outcome.error))
-        elif isinstance(outcome, Overtaken):
+        elif isinstance(outcome, LostRace):
             self._try_again(one, outcome.paths)
         elif isinstance(outcome, InPart):
             self._answering.answer(call, self._trouble.in_part(call.tool.name, outcome.error, outcome.paths))
@@ -102,7 +102,7 @@ class Concluding:
         else:
             self._answering.answer(call, self._trouble.left_open(call.tool.name, outcome.error))
 
-    def _try_again(self, one: Going, paths: Sequence[str]) -> None:
+    def _try_again(self, one: InFlightWrite, paths: Sequence[str]) -> None:
         """The call lost a race to an outside program at these paths: decide it again, on what is there now."""
         call, writes = one.call, len(one.decision.writes)
         if call.lost.lose(paths, several=writes > 1, long=writes >= MANY):
@@ -110,4 +110,4 @@ class Concluding:
             return
         path = paths[0]
         message = f"{path} is rewritten by another program faster than it can be edited; try again."
-        self._answering.refuse(call, Refused("busy", message, "retry", path=path, retry_after_ms=250))
+        self._answering.refuse(call, Refusal("busy", message, "retry", path=path, retry_after_ms=250))

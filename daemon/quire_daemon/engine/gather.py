@@ -13,15 +13,15 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.core.call import Call, Looks, NotYet
+from quire_daemon.core.call import Call, LookProgress, RetryLater
 from quire_daemon.core.decision import FileNow
-from quire_daemon.engine.long_decisions import Thinker
-from quire_daemon.engine.request_files import FilesNow
-from quire_daemon.watch.observe import RETRY_S, BeingWritten, HeldOpen
+from quire_daemon.engine.long_decisions import LongDecisions
+from quire_daemon.engine.request_files import RequestFiles
+from quire_daemon.watch.observe import RETRY_S, FileBusy, FileInFlight
 from quire_daemon.workspace.workspace import NoPath
 from quire_journal.history.history import History
 from quire_journal.model.events import JournalSalvaged, WritesAbandoned, paths_of
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 SLICE_S: Final = 0.008
 """Of one turn, spent on finding out which files one call implies, and on looking at them."""
@@ -39,16 +39,16 @@ PATIENCE: Final = 1
 _IMPLIES: Final = "implies"
 
 
-class Looking:
+class Gatherer:
     """Looks at what calls name and imply."""
 
-    def __init__(self, files: FilesNow, thinker: Thinker) -> None:
+    def __init__(self, files: RequestFiles, thinker: LongDecisions) -> None:
         self._thinker = thinker
         self._files, self._under_way, self._recorder = files, files.gather.under_way, files.gather.recorder
         self._clock = self._recorder.clock
 
     def name_inside(self, call: Call) -> None:
-        """Absolute paths that the journal is asked about become those that it knows. Raises `Refused`."""
+        """Absolute paths that the journal is asked about become those that it knows. Raises `Refusal`."""
         for name in call.tool.asks:
             given = getattr(call.params, name)
             try:
@@ -58,16 +58,16 @@ class Looking:
             if asked != given:
                 call.params = msgspec.structs.replace(call.params, **{name: asked})
 
-    def looks(self, call: Call) -> Looks:
+    def looks(self, call: Call) -> LookProgress:
         """The files of `call`, by the names that the caller used.
 
         One that is only implied, and cannot be looked at or must not be written, is left out, and the code of the
-        refusal is kept instead: the others do not wait for it, and the decision tells of it. Raises `Refused`; and
-        `NotYet`, with what is known so far kept in `call.looks`.
+        refusal is kept instead: the others do not wait for it, and the decision tells of it. Raises `Refusal`; and
+        `RetryLater`, with what is known so far kept in `call.looks`.
         """
         looks, began_s, under_way = call.looks, self._clock.mono_s(), self._under_way
         if looks is None:
-            looks = call.looks = Looks()
+            looks = call.looks = LookProgress()
         if looks.head < 0:
             self._imply(call, looks)
         named = list(dict.fromkeys(call.tool.paths(call.params)))
@@ -75,15 +75,15 @@ class Looking:
             looks.files.pop(name, None)  # these are few, and what a reader is shown is of now
         try:
             self._look_at_all(call, named, looks, began_s)
-        except BeingWritten as being:
-            raise NotYet(self._clock.mono_s() + (0.0 if under_way.writes_now(being.path) else RETRY_S)) from None
+        except FileInFlight as being:
+            raise RetryLater(self._clock.mono_s() + (0.0 if under_way.writes_now(being.path) else RETRY_S)) from None
         if any(under_way.writes_now(file.path) for file in looks.files.values()):  # seen in an earlier turn
-            raise NotYet(self._clock.mono_s())
+            raise RetryLater(self._clock.mono_s())
         call.looks = None
         return looks
 
-    def _look_at_all(self, call: Call, named: Sequence[str], looks: Looks, began_s: float) -> None:
-        """Until all are known at one moment of the journal. Raises as `looks`, and `BeingWritten`.
+    def _look_at_all(self, call: Call, named: Sequence[str], looks: LookProgress, began_s: float) -> None:
+        """Until all are known at one moment of the journal. Raises as `looks`, and `FileInFlight`.
 
         A turn that has looked for long at what was implied does no more: the decision about so many files is one piece.
         """
@@ -96,16 +96,16 @@ class Looking:
                 looks.known, name = at, looks.implied.paths[at]
                 if name not in looks.files and name not in looks.kept_off:
                     if looked and self._clock.mono_s() > until:
-                        raise NotYet(self._clock.mono_s())
+                        raise RetryLater(self._clock.mono_s())
                     self._look_at_implied(call, name, looks)
                     looked += 1
             if looks.head == self._recorder.journal.head:
                 if looked >= MANY and self._clock.mono_s() > until - SLICE_S / 2:
-                    raise NotYet(self._clock.mono_s())
+                    raise RetryLater(self._clock.mono_s())
                 return
             self._imply(call, looks)
 
-    def _imply(self, call: Call, looks: Looks) -> None:
+    def _imply(self, call: Call, looks: LookProgress) -> None:
         """Ask the journal what the call implies, and forget of which files it tells something else by now."""
         if call.tool.long and call.tool.implies is not None:
             self._imply_much(call, looks)
@@ -116,10 +116,10 @@ class Looking:
                 looks.implied = call.tool.implies(call.params, history, call.who)
             looks.files = {n: file for n, file in looks.files.items() if file.version == history.file(file.path)}
 
-    def _imply_much(self, call: Call, looks: Looks) -> None:
+    def _imply_much(self, call: Call, looks: LookProgress) -> None:
         """The same where it may take long: what is known stands for as long as nothing that it is about has changed.
 
-        Of what has been written meanwhile a part is gone through. Raises `NotYet`.
+        Of what has been written meanwhile a part is gone through. Raises `RetryLater`.
         """
         implies, head = call.tool.implies, self._recorder.journal.head
         assert implies is not None
@@ -133,9 +133,9 @@ class Looking:
         if looks.head < head:
             self._catch_up(call, looks, min(head, looks.head + MOST_RECORDS))
         if looks.head < head:
-            raise NotYet(self._clock.mono_s())
+            raise RetryLater(self._clock.mono_s())
 
-    def _catch_up(self, call: Call, looks: Looks, upto: int) -> None:
+    def _catch_up(self, call: Call, looks: LookProgress, upto: int) -> None:
         """What is known is to be as of record `upto`: files that were written since are forgotten, or all is."""
         self._forget_changed(looks, upto)
         with self._recorder.history() as history:
@@ -148,7 +148,7 @@ class Looking:
         else:
             looks.implied, looks.head = still, upto
 
-    def _forget_changed(self, looks: Looks, upto: int) -> None:
+    def _forget_changed(self, looks: LookProgress, upto: int) -> None:
         """Forget the known files that records up to this one have changed; all files, where the records are many."""
         after, looks.upto = looks.upto, max(looks.upto, upto)
         if not looks.files or after >= upto:
@@ -164,15 +164,15 @@ class Looking:
                     looks.known = 0
 
     def _named(self, call: Call, name: str) -> FileNow:
-        """A file that the caller names. Raises `NotYet` while another program writes it, then `Refused`."""
+        """A file that the caller names. Raises `RetryLater` while another program writes it, then `Refusal`."""
         patient = self._is_patient(call)
         try:
             unfinished_ok = not patient and not call.tool.writes
             return self._files.file(name, call.tool.writes, unfinished_ok, inside=call.tool.shows_folders)
-        except HeldOpen:
+        except FileBusy:
             if patient:
-                raise NotYet(self._clock.mono_s() + RETRY_S) from None
-            raise Refused(
+                raise RetryLater(self._clock.mono_s() + RETRY_S) from None
+            raise Refusal(
                 "busy",
                 f"{name} is held open for writing by another program; try again.",
                 "retry",
@@ -182,8 +182,8 @@ class Looking:
         except NoPath as no:
             raise NoPath(no.problem, _argument(call.params, name)) from None
 
-    def _look_at_implied(self, call: Call, name: str, looks: Looks) -> None:
-        """Look at a file that nobody named. Raises `NotYet` while another program writes it, for a while."""
+    def _look_at_implied(self, call: Call, name: str, looks: LookProgress) -> None:
+        """Look at a file that nobody named. Raises `RetryLater` while another program writes it, for a while."""
         patient = self._is_patient(call)
         try:
             if name in call.lost.left_out:
@@ -191,17 +191,17 @@ class Looking:
                 return
             unfinished_ok = not patient and not call.tool.writes
             looks.files[name] = self._files.implied(name, call.tool.writes, unfinished_ok)
-        except HeldOpen:
+        except FileBusy:
             if patient:
-                raise NotYet(self._clock.mono_s() + RETRY_S) from None
+                raise RetryLater(self._clock.mono_s() + RETRY_S) from None
             self._keep_off(name, looks)
-        except Refused as refused:
+        except Refusal as refused:
             if refused.code == "busy" and "limit" in refused.details:
                 raise  # a limit of this process: it says nothing of the file
             looks.kept_off[name] = refused.code
 
-    def _keep_off(self, name: str, looks: Looks) -> None:
-        """It cannot be had, as somebody writes it; the journal knows at least that it changed. Raises `Refused`."""
+    def _keep_off(self, name: str, looks: LookProgress) -> None:
+        """It cannot be had, as somebody writes it; the journal knows at least that it changed. Raises `Refusal`."""
         self._files.file(name, False, unfinished_ok=True)
         looks.kept_off[name] = "busy"
 

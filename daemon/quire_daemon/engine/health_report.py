@@ -11,9 +11,9 @@ import msgspec
 
 from quire_daemon.clock import Clock
 from quire_daemon.commit.disk_reserve import Reserve
-from quire_daemon.commit.failures import Trouble
-from quire_daemon.engine.perform import Performing
-from quire_daemon.maintenance.service import Host
+from quire_daemon.commit.failures import FailurePolicy
+from quire_daemon.engine.perform import Performer
+from quire_daemon.maintenance.service import ServiceHost
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.server.socket import Server
 from quire_daemon.workers.pool import Jobs
@@ -31,18 +31,18 @@ SALVAGE_IS_NEWS_NS: Final = 14 * 24 * 3600 * 10**9  # for so long `status` tells
 SALVAGE_IS_TOLD_NS: Final = 24 * 3600 * 10**9  # and every caller, once of each daemon
 
 
-class Told(Host, Protocol):
+class HealthSources(ServiceHost, Protocol):
     """What is told about."""
 
     crawls: Jobs
-    performing: Performing
+    performing: Performer
     reserve: Reserve
     server: Server
-    trouble: Trouble
+    trouble: FailurePolicy
     workspace: Workspace
 
 
-class Coverage:
+class CoverageReport:
     """Does the journal see everything, and can it take it? With the reasons where not, and since when that is so."""
 
     def __init__(self, clock: Clock, log: Log) -> None:
@@ -65,7 +65,7 @@ class Coverage:
         return {"state": "degraded", "reasons": [*reasons], "since": rfc3339(self._since_ns)}
 
 
-def reasons(app: Told) -> list[str]:
+def reasons(app: HealthSources) -> list[str]:
     """Why the journal does not see everything, or cannot take it."""
     found = app.outside.reasons()
     if app.in_force.wrong:
@@ -81,14 +81,14 @@ def reasons(app: Told) -> list[str]:
     return found
 
 
-def no_place(app: Told) -> str:
+def no_place(app: HealthSources) -> str:
     """What waits for a place in `.quire/displaced`, and why; "" for nothing."""
     what = "bytes of others that are not for the journal wait in .quire/tmp"
     why = app.performing.theirs.no_place
     return f"{what}, for there is no place for them in .quire/displaced: {why}" if why else ""
 
 
-def health(app: Told) -> dict[str, Any]:
+def health(app: HealthSources) -> dict[str, Any]:
     """What `status` tells."""
     return {
         "pid": os.getpid(),
@@ -118,7 +118,7 @@ def health(app: Told) -> dict[str, Any]:
     }
 
 
-def clock_told(app: Told) -> str:
+def clock_told(app: HealthSources) -> str:
     """Where the clock was set lately, or records are dated in the future, a sentence that says so; else ""."""
     now_ns, set_ns = app.clock.now_ns(), app.clock.set_ns()
     said: list[str] = []
@@ -143,7 +143,7 @@ def clock_told(app: Told) -> str:
     return " ".join(said)
 
 
-def salvaged(app: Told, within_ns: int = SALVAGE_IS_NEWS_NS) -> str:
+def salvaged(app: HealthSources, within_ns: int = SALVAGE_IS_NEWS_NS) -> str:
     """What the newest salvage of the journal lost, while that is news; "" where there is none."""
     with app.recorder.history() as history:
         record = history.salvage()

@@ -16,7 +16,7 @@ from quire_journal.history.history import History
 from quire_journal.model.events import FileDeleted, ReplyKept, path_after
 from quire_journal.model.ids import version_token
 from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 KEPT_NS: Final = 24 * 3600 * 10**9
 """For so long a call that comes again by its key is answered from the log."""
@@ -33,7 +33,7 @@ def to_keep(call: Call, reply: dict[str, Any]) -> ReplyKept:
 def answered_before(call: Call, history: History, now_ns: int, in_doubt: Container[int] = ()) -> dict[str, Any] | None:
     """The answer to a call that was made before; None where it was not.
 
-    Raises `Refused` for the operation id of another caller, for a key of another call, and where it is `in_doubt` what
+    Raises `Refusal` for the operation id of another caller, for a key of another call, and where it is `in_doubt` what
     became of the first.
     """
     batch = history.op(call.op) if call.op else None
@@ -43,14 +43,14 @@ def answered_before(call: Call, history: History, now_ns: int, in_doubt: Contain
         made = history.record(batch)
         if made is None or history.caller_of(made.writer) != call.who.key:
             message = f"The operation id {call.op.hex()} is that of batch {batch}, of another caller; nothing was done."
-            raise Refused("schema_invalid", message)
+            raise Refusal("schema_invalid", message)
         _require_known(batch, in_doubt)
         return _made_before(batch, history)
     kept = history.kept_reply(call.who.key, call.key) if call.key else None
     if kept is None or now_ns - kept[2] > KEPT_NS:
         return None
     if kept[0] != call.arguments:
-        raise Refused(
+        raise Refusal(
             "schema_invalid",
             f"idempotency_key {call.key!r} was used with other arguments; use a new key.",
             "new_key",
@@ -65,7 +65,7 @@ def answered_before(call: Call, history: History, now_ns: int, in_doubt: Contain
 def _require_known(batch: int, in_doubt: Container[int]) -> None:
     if batch in in_doubt:
         message = f"What became of this operation (batch {batch}) is not known yet; ask `op_status`, or call again."
-        raise Refused("busy", message, "retry", outcome="unknown", retry_after_ms=1000)
+        raise Refusal("busy", message, "retry", outcome="unknown", retry_after_ms=1000)
 
 
 def _made_before(batch: int, history: History) -> dict[str, Any]:

@@ -21,11 +21,11 @@ from quire_daemon.clock import Clock
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.core.call import Call
 from quire_daemon.core.decision import World
-from quire_daemon.server.connections import CONNECTION, Bound, Connections
+from quire_daemon.server.connections import CONNECTION, ConnectionBound, Connections
 from quire_daemon.tools.leases.tool import ClaimParams, wanted_lease
 from quire_journal.model.events import Event, LeaseExpired, LeaseGranted, LeaseReleased
 from quire_journal.model.ids import OUTSIDE, WriterId
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.views.leases import Lease
 
 AGAIN_S: Final = 0.02  # between two decisions of a claim that waits
@@ -33,13 +33,13 @@ AGAIN_S: Final = 0.02  # between two decisions of a claim that waits
 _ENDED: Final = "connection_ended"
 
 
-class Leasing:
+class LeaseQueue:
     """The claims that wait, and the connections that leases are bound to."""
 
     def __init__(self, server: Connections, recorder: Recorder, clock: Clock) -> None:
         self._server, self._recorder, self._clock = server, recorder, clock
         self._queue: dict[int, Lease] = {}  # id of the call → what it waits for, in the order in which they came
-        self._bound = Bound(server, clock)  # lease → connection
+        self._bound = ConnectionBound(server, clock)  # lease → connection
         self._unknown = False  # does someone wait whose introduction may not be committed?
 
     def connections(self) -> Iterable[bytes]:
@@ -64,7 +64,7 @@ class Leasing:
             ahead.append(lease)
         return ahead
 
-    def wait(self, call: Call, refused: Refused, world: World) -> float | None:
+    def wait(self, call: Call, refused: Refusal, world: World) -> float | None:
         """When to decide a refused claim again (monotonic); None when it does not wait (any longer)."""
         if refused.code != "lease_held" or not isinstance(call.params, ClaimParams) or not call.params.wait_ms:
             return None
@@ -83,7 +83,7 @@ class Leasing:
     def require_caller(self, call: Call) -> None:
         """Refuse to grant what a caller waited for that has gone meanwhile."""
         if id(call) in self._queue and not self._server.reaches(call.incoming.identity):
-            raise Refused("expired", f"{call.tool.name}: its caller has gone; nothing was done.", "retry")
+            raise Refusal("expired", f"{call.tool.name}: its caller has gone; nothing was done.", "retry")
 
     def answered(self, call: Call) -> None:
         """The call waits no longer."""

@@ -3,10 +3,10 @@
 Theory of operation. A decision is a function of values, so it can be begun anew. It is tried in the loop first, for a
 few milliseconds, which is enough for nearly all. One that takes longer is begun again in a `Fiber`, on a state of the
 journal that stays as it is for as long as the fiber lives; each turn of the loop gives one slice to one fiber, in
-order. The work pauses where it reads the journal (`Pausing`), and where texts are compared
+order. The work pauses where it reads the journal (`PausingTransaction`), and where texts are compared
 (`quire_journal.model.pause_points`), so that no decision knows of any of this.
 
-The answer is about the journal as it was (`Thought.head`). Whoever carries it out sees to it that what it was about is
+The answer is about the journal as it was (`LongThought.head`). Whoever carries it out sees to it that what it was about is
 as it was then (`deciding`). Nothing that a fiber has read outlives a purge: it is begun anew.
 """
 
@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.core.call import Call, NotYet, Thought
+from quire_daemon.core.call import Call, LongThought, RetryLater
 from quire_daemon.watch.observe import RETRY_S
 from quire_daemon.workers.fiber import Fiber, Pause
 from quire_journal.history.history import History
 from quire_journal.model.pause_points import pause, pausing
-from quire_journal.storage.port import Reading
+from quire_journal.storage.port import ReadTransaction
 
 T = TypeVar("T")
 
@@ -46,10 +46,10 @@ class TooLong(BaseException):
     """A decision that was tried in the loop has had its time; nothing came of it."""
 
 
-class Pausing:
-    """A state of the journal whose reader pauses now and then (`Reading`)."""
+class PausingTransaction:
+    """A state of the journal whose reader pauses now and then (`ReadTransaction`)."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: ReadTransaction) -> None:
         self._reading = reading
         self.known: dict[Any, Any] = reading.known
 
@@ -75,12 +75,12 @@ class Pausing:
         return self._reading.empty(table)
 
 
-class Thinker:
+class LongDecisions:
     """Works out what calls are answered with. For the loop's thread."""
 
     def __init__(self, recorder: Recorder, mono_s: Callable[[], float]) -> None:
         self._recorder, self._clock, self._mono_s = recorder, recorder.clock, mono_s
-        self._going: deque[tuple[Call, Thought]] = deque()  # whose turn is next stands first
+        self._going: deque[tuple[Call, LongThought]] = deque()  # whose turn is next stands first
         self._left_s = MOST_TRIED_S  # of this turn, for decisions that are tried
 
     def begin_turn(self) -> None:
@@ -100,7 +100,7 @@ class Thinker:
     def think(self, call: Call, about: object, work: Callable[[History, bool], T]) -> tuple[T, int]:
         """What `work` says of the journal, and the newest record that it knew of. Raises what `work` raises.
 
-        `work` is told whether it runs in slices, so that the journal may have moved on when it ends. Raises `NotYet`
+        `work` is told whether it runs in slices, so that the journal may have moved on when it ends. Raises `RetryLater`
         while it is not there.
         """
         thought = call.thought
@@ -110,7 +110,7 @@ class Thinker:
         if thought is None:
             return self._try(call, about, work)
         if not thought.ended:
-            raise NotYet(self._deadline_s(call))
+            raise RetryLater(self._deadline_s(call))
         call.thought = None
         return thought.fiber.result(), thought.head
 
@@ -120,11 +120,11 @@ class Thinker:
 
     def _try(self, call: Call, about: object, work: Callable[[History, bool], T]) -> tuple[T, int]:
         if call.thoughts >= MOST_THOUGHTS:
-            with self._recorder.history_apart(Pausing) as history:
+            with self._recorder.history_apart(PausingTransaction) as history:
                 return work(history, False), self._recorder.journal.head
         began_s = self._mono_s()
         if self._left_s <= 0.0:
-            raise NotYet(began_s)
+            raise RetryLater(began_s)
         until_s = began_s + TRIED_S
 
         def limit() -> None:
@@ -132,28 +132,28 @@ class Thinker:
                 raise TooLong
 
         try:
-            with self._recorder.history_apart(Pausing) as history, pausing(limit):
+            with self._recorder.history_apart(PausingTransaction) as history, pausing(limit):
                 return work(history, False), self._recorder.journal.head
         except TooLong:
             self._begin(call, about, work)
         finally:
             self._left_s -= self._mono_s() - began_s
-        raise NotYet(self._deadline_s(call))
+        raise RetryLater(self._deadline_s(call))
 
     def _begin(self, call: Call, about: object, work: Callable[[History, bool], T]) -> None:
         if len(self._going) >= MOST_FIBERS:
-            raise NotYet(self._mono_s() + RETRY_S)
+            raise RetryLater(self._mono_s() + RETRY_S)
 
         def run(called: Pause) -> T:
-            with self._recorder.history_apart(Pausing) as history, pausing(called):
+            with self._recorder.history_apart(PausingTransaction) as history, pausing(called):
                 return work(history, True)
 
         try:
             fiber = Fiber(run, self._mono_s)
         except RuntimeError:  # there can be no more threads now
-            raise NotYet(self._mono_s() + RETRY_S) from None
+            raise RetryLater(self._mono_s() + RETRY_S) from None
         fiber.go_on(0.0)  # from now on it has its state of the journal
-        call.thought = Thought(about, fiber, self._recorder.journal.head, self._recorder.purges)
+        call.thought = LongThought(about, fiber, self._recorder.journal.head, self._recorder.purges)
         self._going.append((call, call.thought))
 
     def _deadline_s(self, call: Call) -> float:

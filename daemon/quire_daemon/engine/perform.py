@@ -4,7 +4,7 @@
        synced that hold the new bytes (those of large files are written there, too);
     2. each write is performed as a compare-and-swap on its path, the writes of one request all or none.
 
-What comes out of here is told as a value (`Done`, `Overtaken`, `Failed`); the app answers. That writes are on disk
+What comes out of here is told as a value (`Done`, `LostRace`, `DiskFailure`); the app answers. That writes are on disk
 (`writes_settled`) is noted later and rides on the next commit. It means: as everybody sees it. When the file system
 writes the names down is its own affair; `forgotten` deals with what a power cut makes of that.
 
@@ -24,19 +24,27 @@ from typing import Final, Protocol
 
 import msgspec
 
-from quire_daemon.commit.inflight import Going, UnderWay
-from quire_daemon.commit.record_chunks import Portions
+from quire_daemon.commit.inflight import InFlight, InFlightWrite
+from quire_daemon.commit.record_chunks import RecordChunks
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.core.decision import Move, Put, Write, names
 from quire_daemon.engine.rescued import Theirs, Withheld, nothing_is_withheld
-from quire_daemon.engine.stage import AT_ONCE, STAGERS, Preparing, Slices, Staging, only_syncs, to_end
+from quire_daemon.engine.stage import AT_ONCE, STAGERS, Slices, StagedWrites, Stager, only_syncs, to_end
 from quire_daemon.watch.outside import Outside
-from quire_daemon.workspace.workspace import HeldOpen, InDoubt, Kept, Lost, Staged, Swapped, Workspace
+from quire_daemon.workspace.workspace import (
+    DisplacedBytes,
+    FileBusy,
+    InDoubt,
+    StagedWrite,
+    SwapDone,
+    SwapLost,
+    Workspace,
+)
 from quire_journal.model.events import BytesGone, WritesSettled
 from quire_journal.model.evidence import DISPLACED
 from quire_journal.model.ids import disk_path
-from quire_journal.model.refusals import Refused
-from quire_journal.storage.port import StoreFailed
+from quire_journal.model.refusals import Refusal
+from quire_journal.storage.port import StoreFailure
 from quire_journal.text.text import Text
 
 STEPS: Final[tuple[str, ...]] = (
@@ -81,7 +89,7 @@ class Done(msgspec.Struct, frozen=True):
     warnings: tuple[dict[str, str], ...] = ()
 
 
-class Overtaken(msgspec.Struct, frozen=True):
+class LostRace(msgspec.Struct, frozen=True):
     """An outside program was faster. Everything is as they left it; the log has taken the records back.
 
     `paths`, as in the log: where it was, and of a long request also where else there is not what it was decided on.
@@ -90,7 +98,7 @@ class Overtaken(msgspec.Struct, frozen=True):
     paths: tuple[str, ...] = ()
 
 
-class Failed(msgspec.Struct, frozen=True):
+class DiskFailure(msgspec.Struct, frozen=True):
     """The disk refused, or failed. Nothing has changed; the log has taken the records back."""
 
     error: Exception
@@ -115,7 +123,7 @@ class Unknown(msgspec.Struct, frozen=True):
     in_doubt: bool = False
 
 
-Outcome = Done | Overtaken | Failed | InPart | Unknown
+Outcome = Done | LostRace | DiskFailure | InPart | Unknown
 
 
 class Rider(Protocol):
@@ -134,15 +142,15 @@ class Rider(Protocol):
 class _Progress(msgspec.Struct):
     """One request's writes on their way."""
 
-    going: Going
-    staging: list[Staging]  # in portions, in order
-    landed: list[Staged] = msgspec.field(default_factory=list)
+    going: InFlightWrite
+    staging: list[StagedWrites]  # in portions, in order
+    landed: list[StagedWrite] = msgspec.field(default_factory=list)
     warnings: list[dict[str, str]] = msgspec.field(default_factory=list)
     concluded: bool = False  # it is on disk, or the log is told that it is not
     rest: Slices[Outcome] | None = None  # what is to be done, of a request that is written in slices
 
 
-class Performing:
+class Performer:
     """Puts decisions on disk."""
 
     def __init__(
@@ -150,7 +158,7 @@ class Performing:
         workspace: Workspace,
         recorder: Recorder,
         outside: Outside,
-        under_way: UnderWay,
+        under_way: InFlight,
         step: Callable[[str], None],
         wake: Callable[[], None] = lambda: None,
         withheld: Withheld = nothing_is_withheld,
@@ -160,7 +168,7 @@ class Performing:
         """`wake`: on any thread, when there is something to go on with. `stagers`: threads that wait for the disk."""
         self._workspace, self._recorder, self._clock = workspace, recorder, recorder.clock
         self._outside, self._under_way, self._step = outside, under_way, step
-        self._preparing = Preparing(workspace, wake, stagers)
+        self._preparing = Stager(workspace, wake, stagers)
         self._long: list[_Progress] = []  # that are written in slices, one after the other
         self._waiting = False  # the first of them, for the disk
         self._ending = False  # nobody is served any more
@@ -171,10 +179,10 @@ class Performing:
         """How long `go_on` may wait; None where there is nothing to go on with."""
         return None if not self._long else WAIT_S if self._waiting else 0.0
 
-    def perform(self, going: Sequence[Going], sync_folders: bool) -> Iterable[tuple[Going, Outcome]]:
+    def perform(self, going: Sequence[InFlightWrite], sync_folders: bool) -> Iterable[tuple[InFlightWrite, Outcome]]:
         """Commit what the decisions noted, then perform each; outcomes as they come, of long ones by `go_on`.
 
-        Raises before the first outcome where nothing was written: `StoreFailed` when the log could not take them.
+        Raises before the first outcome where nothing was written: `StoreFailure` when the log could not take them.
         """
         self._step("before_commit")
         long = [_Progress(one, []) for one in going if len(one.decision.writes) >= MANY]
@@ -203,7 +211,7 @@ class Performing:
         self._long += long
         return ((one.going, to_end(self._outcome(one, sync_folders))) for one in short)
 
-    def go_on(self, hurried: bool) -> Iterator[tuple[Going, Outcome]]:
+    def go_on(self, hurried: bool) -> Iterator[tuple[InFlightWrite, Outcome]]:
         """A slice of what is written over several turns, and what came of those that have ended.
 
         `hurried`: others ask for something.
@@ -222,7 +230,7 @@ class Performing:
             if self._waiting or self._clock.mono_s() > until:
                 return
 
-    def finish(self) -> Iterator[tuple[Going, Outcome]]:
+    def finish(self) -> Iterator[tuple[InFlightWrite, Outcome]]:
         """All that is left of those; nobody else is served meanwhile, nor later."""
         self._ending = True
         while self._long:
@@ -250,7 +258,7 @@ class Performing:
                 self._note_portion(one.going, one.going.portions)
             except Exception as error:  # noqa: BLE001  told as a value
                 self._under_way.not_made(one.going, "not_begun")
-                return Failed(error) if isinstance(error, StoreFailed) and not error.unsure else Unknown(error)
+                return DiskFailure(error) if isinstance(error, StoreFailure) and not error.unsure else Unknown(error)
             yield False
         try:
             if not one.staging:
@@ -259,12 +267,12 @@ class Performing:
         except InDoubt:
             raise
         except Exception as error:  # noqa: BLE001  nothing is known of it but that it is to be told
-            stays = yield from self._take_back(one, error.code if isinstance(error, Refused) else "fault")
-            return InPart(error, stays) if stays else Failed(error)
+            stays = yield from self._take_back(one, error.code if isinstance(error, Refusal) else "fault")
+            return InPart(error, stays) if stays else DiskFailure(error)
         if lost is not None:
             changed = yield from self._changed(one)  # before: what is taken back has other signatures
             stays = yield from self._take_back(one, lost.why, lost.kept)
-            return InPart(None, stays) if stays else Overtaken(changed)
+            return InPart(None, stays) if stays else LostRace(changed)
         self._land(one)  # whatever a sync of its folders says: everybody sees it
         for path in _one_a_folder(one.going.decision.writes) if sync_folders else ():
             self._workspace.sync_folder(disk_path(path))
@@ -276,8 +284,8 @@ class Performing:
         self._under_way.land(one.going.seqs[-1])
         one.concluded = True
 
-    def _note_portion(self, going: Going, portions: Portions) -> None:
-        """Put the next of its records into the log, or tell more of those that are there. Raises `StoreFailed`."""
+    def _note_portion(self, going: InFlightWrite, portions: RecordChunks) -> None:
+        """Put the next of its records into the log, or tell more of those that are there. Raises `StoreFailure`."""
         if portions.settle_some():
             return
         if portions.all_noted:
@@ -300,12 +308,12 @@ class Performing:
                 yield from self._until_synced(staging)
                 staging.result()
 
-    def _until_synced(self, staging: Staging) -> Slices[None]:
+    def _until_synced(self, staging: StagedWrites) -> Slices[None]:
         while not (staging.done() or self._ending):
             yield True
 
-    def _swap_all(self, one: _Progress) -> Slices[Lost | None]:
-        """Swap the writes in, in order; what stopped it, or None. Raises `Refused`.
+    def _swap_all(self, one: _Progress) -> Slices[SwapLost | None]:
+        """Swap the writes in, in order; what stopped it, or None. Raises `Refusal`.
 
         Of few none is swapped before all are staged. Of many a portion is while the disk syncs those behind it: they
         have been written by then, so that nothing but a disk that fails can refuse one.
@@ -321,9 +329,9 @@ class Performing:
             for step in staging.result():
                 try:
                     result = self._workspace.perform(step, pinned=pinned)
-                except HeldOpen:
-                    return Lost("held_open")
-                if isinstance(result, Lost):
+                except FileBusy:
+                    return SwapLost("held_open")
+                if isinstance(result, SwapLost):
                     return result
                 one.landed.append(step)
                 if result.hard_link_broken:
@@ -352,14 +360,14 @@ class Performing:
         """Is what was seen at its path there still? A cheap look; in doubt it is."""
         try:
             look = self._workspace.look(disk_path(write.path))
-        except (Refused, OSError):
+        except (Refusal, OSError):
             return True
         over = write.over
         if not over.proof or look.signature is None:
             return (look.kind == "missing") == (over.kind == "missing")
         return msgspec.structs.astuple(look.signature) == over.proof
 
-    def _remember(self, write: Write, result: Swapped) -> None:
+    def _remember(self, write: Write, result: SwapDone) -> None:
         """The disk now holds what the log says; the signature is how a later look knows it."""
         signature = result.signature if result.settled else None
         if isinstance(write, Put):
@@ -373,7 +381,7 @@ class Performing:
         else:
             self._outside.landed(disk_path(write.path), None, b"")
 
-    def _take_back(self, one: _Progress, why: str, displaced: Iterable[Kept] = ()) -> Slices[tuple[str, ...]]:
+    def _take_back(self, one: _Progress, why: str, displaced: Iterable[DisplacedBytes] = ()) -> Slices[tuple[str, ...]]:
         """Undo what has landed, drop what has not, and say so in the log before anything else is said.
 
         The answer is where something stays that cannot be undone: of that the log goes on telling. `displaced` of
@@ -404,7 +412,7 @@ class Performing:
         self._look_again(one)
         return tuple(stays)
 
-    def _revert(self, step: Staged) -> Sequence[Kept] | None:
+    def _revert(self, step: StagedWrite) -> Sequence[DisplacedBytes] | None:
         """Undo a write, if nobody has written on top of it: theirs stays, the next look journals it.
 
         What came into our hands of theirs; None where ours stays, for somebody has it open for writing, or the disk
@@ -414,9 +422,9 @@ class Performing:
             reverted = self._workspace.revert(step)
         except InDoubt:
             raise
-        except (HeldOpen, Refused, OSError):
+        except (FileBusy, Refusal, OSError):
             return None
-        return reverted.kept if isinstance(reverted, Lost) else ()
+        return reverted.kept if isinstance(reverted, SwapLost) else ()
 
     def _abandon_temporary(self, one: _Progress) -> None:
         landed = {step.name for step in one.landed}
@@ -437,7 +445,7 @@ class Performing:
         self.theirs.sweep(self._clock.mono_s(), self._preparing.submit)
 
     def settle(self) -> None:
-        """Commit everything noted, and that everything performed so far is on disk. Raises `StoreFailed`.
+        """Commit everything noted, and that everything performed so far is on disk. Raises `StoreFailure`.
 
         What a full disk refuses is noted again for the next commit: a collection keeps what unsettled writes may need.
         """
@@ -470,7 +478,7 @@ def require_room(writes: int, most_open: int) -> None:
     most = max(most_open - SPARE_FILES, SPARE_FILES // 8)
     if writes > most:
         message = f"That is to write {writes} files at once, and here it can be {most}; nothing was changed."
-        raise Refused("schema_invalid", message, "narrow_the_choice", most=most)
+        raise Refusal("schema_invalid", message, "narrow_the_choice", most=most)
 
 
 def most_open() -> int:

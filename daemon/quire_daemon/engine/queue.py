@@ -12,19 +12,19 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from typing import Final
 
-from quire_daemon.commit.failures import Trouble
-from quire_daemon.commit.inflight import Going, UnderWay
+from quire_daemon.commit.failures import FailurePolicy
+from quire_daemon.commit.inflight import InFlight, InFlightWrite
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.core.call import Call, NotYet
-from quire_daemon.engine.decide import Deciding
-from quire_daemon.engine.deferred import FindingOut
-from quire_daemon.engine.long_decisions import Thinker
-from quire_daemon.engine.respond import Answering
+from quire_daemon.core.call import Call, RetryLater
+from quire_daemon.engine.decide import Decider
+from quire_daemon.engine.deferred import DeferredSearches
+from quire_daemon.engine.long_decisions import LongDecisions
+from quire_daemon.engine.respond import Responder
 from quire_daemon.maintenance.shutdown import SHUTDOWN
 from quire_daemon.tools.notices import FIELD, beside
 from quire_daemon.watch.observe import RETRY_S
 from quire_daemon.workers.regex.job import NeedsSearch
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 MOST_CALLS: Final = 4096  # that wait
 MOST_OF_ONE: Final = 256  # of one connection: a caller that sends without end is refused before it crowds out others
@@ -32,18 +32,18 @@ LARGE_BYTES: Final = 64 << 10  # of a call's arguments: as many smaller ones as 
 MOST_BYTES: Final = 256 << 20  # of the arguments of larger ones that wait
 
 
-class Waiting:
+class CallQueue:
     """The queue."""
 
     def __init__(
         self,
-        deciding: Deciding,
-        under_way: UnderWay,
+        deciding: Decider,
+        under_way: InFlight,
         recorder: Recorder,
-        finding_out: FindingOut,
-        thinker: Thinker,
-        answering: Answering,
-        trouble: Trouble,
+        finding_out: DeferredSearches,
+        thinker: LongDecisions,
+        answering: Responder,
+        trouble: FailurePolicy,
     ) -> None:
         self._deciding, self._under_way, self._recorder, self._clock = deciding, under_way, recorder, recorder.clock
         self._finding_out, self._answering, self._trouble = finding_out, answering, trouble
@@ -59,7 +59,7 @@ class Waiting:
         full = self._full(call) if call.tool.name != SHUTDOWN.name else ""
         if full:
             message = f"{call.tool.name}: {full} wait for their turn already; nothing was done."
-            self._answering.answer(call, Refused("busy", message, "retry", retry_after_ms=1000).reply())
+            self._answering.answer(call, Refusal("busy", message, "retry", retry_after_ms=1000).reply())
         else:
             self._calls.append(call)
             self._of[call.incoming.identity] += 1
@@ -92,11 +92,11 @@ class Waiting:
                 at = min(at, now if self._has_news(call) else call.retry_s or now)
         return at
 
-    def decide(self) -> list[Going]:
+    def decide(self) -> list[InFlightWrite]:
         """Decide what can be decided now; what waits stays in the queue, in order."""
         now = self._clock.mono_s()
         waiting: deque[Call] = deque()
-        going: list[Going] = []
+        going: list[InFlightWrite] = []
         callers = self._behind()
         self._deciding.begin_turn()
         try:
@@ -108,7 +108,7 @@ class Waiting:
             self._of = Counter(call.incoming.identity for call in self._calls)
         return [one for one in going if self._is_noted(one)]
 
-    def _decide_each(self, now: float, callers: set[bytes], waiting: deque[Call], going: list[Going]) -> None:
+    def _decide_each(self, now: float, callers: set[bytes], waiting: deque[Call], going: list[InFlightWrite]) -> None:
         """Of the calls in the queue some begin (`going`), some are answered, and some have to wait."""
         while self._calls:
             call = self._calls.popleft()
@@ -121,13 +121,13 @@ class Waiting:
             try:
                 with self._recorder.history():  # one for all that is asked, until something is committed
                     started = self._decide(call)
-            except NotYet as later:
+            except RetryLater as later:
                 call.retry_s = later.at_s
                 waiting.append(call)
             except NeedsSearch as needs:
                 if self._finding_out.search(call, needs.search):
                     waiting.append(call)
-            except Refused as refused:
+            except Refusal as refused:
                 self._answering.refuse(call, refused)
             except Exception as error:  # noqa: BLE001  one call's fault is that call's answer
                 self._answering.answer(call, self._trouble.told(call.tool.name, error))
@@ -139,7 +139,7 @@ class Waiting:
         """Connections whose calls have to wait for what came of the ones before."""
         return self._under_way.callers.union(self._answering.unread)
 
-    def _is_noted(self, one: Going) -> bool:
+    def _is_noted(self, one: InFlightWrite) -> bool:
         """Does the log tell of it, or will it with the next commit? A commit for another call may have dropped it.
 
         Then it is answered: nothing would be left for the store to refuse, and it would be made without a record.
@@ -153,12 +153,12 @@ class Waiting:
         """Is there something that a call that waits for news has not looked at?"""
         return call.news_head >= 0 and call.news_head != self._recorder.journal.head
 
-    def _decide(self, call: Call) -> Going | None:
+    def _decide(self, call: Call) -> InFlightWrite | None:
         """Decide one call, unless it is too late for it. Every refusal tells the news."""
         try:
             self._check_time(call)
             return self._deciding.decide(call)
-        except Refused as refused:
+        except Refusal as refused:
             if FIELD not in refused.details:
                 with self._recorder.history() as history:
                     refused.details = beside(refused.details, call.who.key, history)
@@ -168,7 +168,7 @@ class Waiting:
         if call.deadline_ns and self._clock.now_ns() > call.deadline_ns:
             self._finding_out.give_up(call)
             self._thinker.give_up(call)
-            raise Refused(
+            raise Refusal(
                 "expired",
                 f"{call.tool.name}: the caller's deadline had passed before its turn came; nothing was done.",
                 "retry",
@@ -185,7 +185,7 @@ class Waiting:
         for call in self._calls:
             if call.tool.writes or call.ticket or call in thought:
                 message = f"{call.tool.name}: the daemon stops before this call's turn came; nothing was done."
-                self._answering.refuse(call, Refused("busy", message, "retry", retry_after_ms=500))
+                self._answering.refuse(call, Refusal("busy", message, "retry", retry_after_ms=500))
         self._calls.clear()
 
 

@@ -10,14 +10,14 @@ import msgspec
 from quire_daemon.config.globs import is_glob
 from quire_daemon.core.decision import MOST_INSIDE, FileNow
 from quire_daemon.watch.crawl import MOST_LISTED, all_in, names_in
-from quire_daemon.watch.observe import Gather, Sighting
+from quire_daemon.watch.observe import Observer, Sighting
 from quire_daemon.workspace.confine import refusal
-from quire_daemon.workspace.workspace import HeldOpen, NotRegular, Place, TooLarge, Vanished
+from quire_daemon.workspace.workspace import FileBusy, FileVanished, NotRegular, Place, TooLarge
 from quire_journal.model.events import LINK, Event, OutsideDeleted, OutsideWritten
 from quire_journal.model.evidence import READ
 from quire_journal.model.ids import BlobId, blob_id, disk_path, is_escaped, journal_path, unescaped
 from quire_journal.model.path_map import mapped
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.model.uncaptured import SECRET
 from quire_journal.text.text import Text
 from quire_journal.views.files import standing
@@ -26,10 +26,10 @@ MOST_FIRST: Final = 4
 """How often a request waits for the other end of a rename to be looked at: some programs go on and on."""
 
 
-class FilesNow:
+class RequestFiles:
     """Looks at files for requests."""
 
-    def __init__(self, gather: Gather, look_first: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, gather: Observer, look_first: Callable[[], bool] = lambda: False) -> None:
         """`look_first`: at what the watcher has told of; was there anything?"""
         self.gather = self._gather = gather
         self._workspace, self._recorder, self._ignore = gather.workspace, gather.recorder, gather.ignore
@@ -39,14 +39,14 @@ class FilesNow:
         """What a caller asks the journal about (a file, a folder or a glob), relative to the workspace.
 
         A glob that begins with "/" and not with the workspace's path begins at its top, as in `.gitignore`.
-        Raises `Refused` for another absolute path that leads elsewhere.
+        Raises `Refusal` for another absolute path that leads elsewhere.
         """
         if not given.startswith("/"):
             return given
         given = mapped(given, self._gather.settings.paths.folders)
         try:
             return self._workspace.below(given, self._gather.settings.policy)
-        except Refused as refused:
+        except Refusal as refused:
             if refused.code == "outside_workspace" and is_glob(given):
                 return given
             raise
@@ -58,8 +58,8 @@ class FilesNow:
 
         `inside`: of a folder it is told what is in it, too. `followed`: of a link, what it leads to.
 
-        Raises `Refused` for paths that tools may not touch, `HeldOpen` while another program writes the file,
-        `BeingWritten`.
+        Raises `Refusal` for paths that tools may not touch, `FileBusy` while another program writes the file,
+        `FileInFlight`.
         """
         place = self._place(given, writing, followed)
         name = journal_path(place.path)
@@ -148,7 +148,7 @@ class FilesNow:
         """
         try:
             data = self._workspace.read(path, self._gather.settings.capture.max_bytes).data
-        except (HeldOpen, Vanished, NotRegular, TooLarge, PermissionError, Refused):
+        except (FileBusy, FileVanished, NotRegular, TooLarge, PermissionError, Refusal):
             data = b""
         found = blob_id(data)
         if found == blob:

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.workspace.workspace import TMP, Kept, Late, Workspace
+from quire_daemon.workspace.workspace import TMP, DisplacedBytes, LateBytes, Workspace
 from quire_journal.model.events import BytesDisplaced
 from quire_journal.model.ids import blob_id, disk_path, journal_path
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.model.uncaptured import TOO_LARGE
 
 LATE_S: Final = 1.0
@@ -26,7 +26,7 @@ Withheld = Callable[[str, bytes], str]
 
 
 def nothing_is_withheld(path: str, data: bytes) -> str:
-    """In the place of `Withholding.of_anybody`, where there are no settings."""
+    """In the place of `CapturePolicy.of_anybody`, where there are no settings."""
     del path, data
     return ""
 
@@ -42,7 +42,7 @@ def meant_for(recorder: Recorder, name: str) -> str:
 def note_displaced(recorder: Recorder, workspace: Workspace, path: str, data: bytes, why: str, uncaptured: str) -> None:
     """Note bytes of `path`, as in the log, for the next commit; where they are withheld, put them aside before that.
 
-    `why`: as in the event. Raises OSError or `Refused` when there can be no such file.
+    `why`: as in the event. Raises OSError or `Refusal` when there can be no such file.
     """
     blob = blob_id(data)
     kept = workspace.put_aside(disk_path(path), data, blob) if uncaptured else ""
@@ -52,7 +52,7 @@ def note_displaced(recorder: Recorder, workspace: Workspace, path: str, data: by
 
 
 def note_theirs(
-    recorder: Recorder, workspace: Workspace, path: str, one: Kept | Late, why: str, withheld: Withheld
+    recorder: Recorder, workspace: Workspace, path: str, one: DisplacedBytes | LateBytes, why: str, withheld: Withheld
 ) -> None:
     """Note what a swap brought out, or a program wrote late, as `note_displaced`; a large file itself goes aside.
 
@@ -70,23 +70,25 @@ class Theirs:
 
     def __init__(self, recorder: Recorder, workspace: Workspace, withheld: Withheld) -> None:
         self._recorder, self._workspace, self._withheld = recorder, workspace, withheld
-        self._unkept: list[tuple[Kept | Late, str]] = []  # and why; the journal has not taken it
+        self._unkept: list[tuple[DisplacedBytes | LateBytes, str]] = []  # and why; the journal has not taken it
         self._unkept_s = 0.0  # not before
         self.no_place = ""  # why some of it is kept nowhere but in `.quire/tmp`
 
-    def note(self, displaced: Iterable[tuple[Kept | Late, str]]) -> tuple[list[Kept | Late], OSError | Refused | None]:
+    def note(
+        self, displaced: Iterable[tuple[DisplacedBytes | LateBytes, str]]
+    ) -> tuple[list[DisplacedBytes | LateBytes], OSError | Refusal | None]:
         """Note these for the next commit, each with why it is kept; those that are noted, and why others are not.
 
         A secret for which there is no place now stays in `.quire/tmp`, and is tried again by a sweep.
         """
-        noted: list[Kept | Late] = []
-        failed: OSError | Refused | None = None
+        noted: list[DisplacedBytes | LateBytes] = []
+        failed: OSError | Refusal | None = None
         for one, why in displaced:
             path = journal_path(one.path) if one.path else meant_for(self._recorder, one.name)
             try:
                 note_theirs(self._recorder, self._workspace, path, one, why, self._withheld)
                 noted.append(one)
-            except (OSError, Refused) as error:
+            except (OSError, Refusal) as error:
                 self._unkept.append((one, why))
                 failed = error
         return noted, failed

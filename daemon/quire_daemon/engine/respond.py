@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence, Set
 from typing import Any, Final
 
-from quire_daemon.commit.failures import Trouble
+from quire_daemon.commit.failures import FailurePolicy
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.core.call import Call
 from quire_daemon.core.decision import refused_reply
-from quire_daemon.engine.lease_queue import Leasing
-from quire_daemon.maintenance.gc.collector import Collecting
+from quire_daemon.engine.lease_queue import LeaseQueue
+from quire_daemon.maintenance.gc.collector import Collector
 from quire_daemon.server.socket import Server
 from quire_daemon.watch.hints import Blind, blind_told, touching
 from quire_journal.model.events import EditRefused
 from quire_journal.model.ids import is_escaped, percent_escaped
 from quire_journal.model.phrasing import capitalised
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 WITH_PATHS: Final = frozenset(
     {
@@ -40,16 +40,16 @@ TELLING_OF_SALVAGE: Final = ("status", "doctor")
 """They tell of it by themselves, for longer."""
 
 
-class Answering:
+class Responder:
     """Answers calls."""
 
     def __init__(
         self,
         server: Server,
         recorder: Recorder,
-        leasing: Leasing,
-        collecting: Collecting,
-        trouble: Trouble,
+        leasing: LeaseQueue,
+        collecting: Collector,
+        trouble: FailurePolicy,
         blind: Callable[[], Sequence[Blind]],
     ) -> None:
         """`blind`: what nobody sees at this moment."""
@@ -104,7 +104,7 @@ class Answering:
         read_only = self._trouble.read_only
         return [*self._blind(), *([Blind("", f"the journal is read-only ({read_only})")] if read_only else ())]
 
-    def refuse(self, call: Call, refused: Refused) -> None:
+    def refuse(self, call: Call, refused: Refusal) -> None:
         """Refused before or after the decision; of writing tools journaled, as handlers do theirs, unless dry."""
         only_asked = any(getattr(call.params, name, False) for name in ("dry_run", "plan"))
         writer, journaled = call.who.writer, not only_asked and refused.code not in ("expired", "schema_invalid")

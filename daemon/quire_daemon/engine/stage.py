@@ -14,10 +14,10 @@ from typing import Final, Protocol, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from quire_daemon.commit.inflight import Going
+from quire_daemon.commit.inflight import InFlightWrite
 from quire_daemon.core.decision import Move, Put, Write
-from quire_daemon.workspace.stage import TOGETHER, Written
-from quire_daemon.workspace.workspace import Staged, Workspace
+from quire_daemon.workspace.stage import TOGETHER, UnsyncedWrites
+from quire_daemon.workspace.workspace import StagedWrite, Workspace
 from quire_journal.model.ids import disk_path
 from quire_journal.storage.fsync_thread import Sync, Syncer
 from quire_journal.storage.threads import Pool
@@ -53,13 +53,13 @@ def to_end(work: Slices[T]) -> T:
             return result
 
 
-class Staging(Protocol):
+class StagedWrites(Protocol):
     """Writes that are being staged."""
 
     def done(self) -> bool:
         """Is `result` there without a wait?"""
 
-    def result(self) -> list[Staged]:
+    def result(self) -> list[StagedWrite]:
         """The writes, staged; waits for that. Raises what went wrong."""
 
     def exception(self) -> BaseException | None:
@@ -70,14 +70,14 @@ class _Syncing(msgspec.Struct):
     """Small writes: written in the loop, synced on a worker thread, named in the loop when they are asked for."""
 
     workspace: Workspace
-    written: Written
+    written: UnsyncedWrites
     sync: Sync | Future[None]
-    staged: list[Staged] | None = None
+    staged: list[StagedWrite] | None = None
 
     def done(self) -> bool:
         return self.sync.done()
 
-    def result(self) -> list[Staged]:
+    def result(self) -> list[StagedWrite]:
         if self.staged is None:
             self.sync.result()
             self.staged = self.workspace.name(self.written)
@@ -91,12 +91,12 @@ class _Syncing(msgspec.Struct):
         return None
 
 
-def only_syncs(staging: Staging) -> bool:
+def only_syncs(staging: StagedWrites) -> bool:
     """Has all of it been written, so that nothing but a disk that fails can still refuse it?"""
     return isinstance(staging, _Syncing)
 
 
-class Preparing:
+class Stager:
     """Prepares writes. For the loop's thread only, but for `submit`."""
 
     def __init__(self, workspace: Workspace, wake: Callable[[], None], stagers: int = STAGERS) -> None:
@@ -109,11 +109,11 @@ class Preparing:
         """Do it on one of the threads."""
         return self._submit(work)
 
-    def begin(self, writes: Sequence[Write]) -> Staging:
+    def begin(self, writes: Sequence[Write]) -> StagedWrites:
         """Begin to stage; what goes wrong is told when the result is asked for, after the log has the records."""
         return to_end(self.beginning(writes, long=False))
 
-    def beginning(self, writes: Sequence[Write], long: bool) -> Slices[Staging]:
+    def beginning(self, writes: Sequence[Write], long: bool) -> Slices[StagedWrites]:
         """The same in slices. `long`: the loop is woken when the disk is through with it."""
         if not _are_small(writes):
             staging = self._submit(partial(self._workspace.stage_all, writes))
@@ -124,7 +124,7 @@ class Preparing:
                 yield False
                 self._workspace.write(writes[start : start + AT_ONCE], written)
         except Exception as error:  # noqa: BLE001  told when the result is asked for, as by a thread
-            failed: Future[list[Staged]] = Future()
+            failed: Future[list[StagedWrite]] = Future()
             failed.set_exception(error)
             return failed
         sync = partial(self._workspace.sync, written)
@@ -157,7 +157,7 @@ class Preparing:
         work.add_done_callback(lambda _: self._wake())
         return work
 
-    def portions(self, one: Going) -> Iterator[Sequence[Write]]:
+    def portions(self, one: InFlightWrite) -> Iterator[Sequence[Write]]:
         """What is staged together; each write by itself where they are few, or cannot be synced together."""
         writes = [on_disk(write) for write in one.decision.writes]
         many = len(writes) >= TOGETHER and self._workspace.protection.sync_many

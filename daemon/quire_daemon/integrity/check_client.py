@@ -2,7 +2,7 @@
 
 There are two ways to it. A daemon that serves has threads and an open database, and a process that has must not fork;
 it executes the program (`executed`). One that starts has neither yet, and what it has imported need not be imported
-again in a fork (`Forked`): most of what the check of a small journal takes.
+again in a fork (`ForkedWorker`): most of what the check of a small journal takes.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import IO, Any, Final, Protocol
 import msgspec
 
 from quire_daemon.integrity.check_worker import PAGES, CopyTask, Task, be_forked
-from quire_daemon.workers.process import Piped, last_words, program
-from quire_journal.model.records import Damaged
-from quire_journal.storage.port import StoreFailed
+from quire_daemon.workers.process import PipedProcess, last_words, program
+from quire_journal.model.records import JournalDamaged
+from quire_journal.storage.port import StoreFailure
 
 Told = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, of how much."""
@@ -32,7 +32,7 @@ LOOK_MS: Final = 200
 READ_BYTES: Final = 64 * 1024
 
 
-class Examined(msgspec.Struct):
+class CheckAnswer(msgspec.Struct):
     """What the process said."""
 
     findings: list[tuple[str, str]] = msgspec.field(default_factory=list)  # sentence, table
@@ -72,13 +72,13 @@ Begin = Callable[[Task], Child]
 
 def examine(
     task: Task, told: Told | None = None, begin: Begin | None = None, look: Callable[[], None] = lambda: None
-) -> Examined:
+) -> CheckAnswer:
     """Have `task` done, and wait for the end of it. A process that dies of it is a finding, not an error.
 
     `look` is called now and then while it says nothing. Raises `OSError` when no process can be started, and what
     `told` and `look` raise, which ends the process.
     """
-    examined = Examined()
+    examined = CheckAnswer()
     with (begin or executed)(task) as child:
         try:
             for line in _lines(child.stdout.fileno(), look):
@@ -98,24 +98,24 @@ def copied(source: str, target: str, pause: Callable[[], None]) -> None:
     try:
         examined = examine(CopyTask(source, target), look=pause)
     except OSError as error:
-        raise StoreFailed(f"could not start the process that copies the journal: {error.strerror}") from error
+        raise StoreFailure(f"could not start the process that copies the journal: {error.strerror}") from error
     if examined.fate:
-        raise StoreFailed(f"the process that copies the journal {examined.fate}")
+        raise StoreFailure(f"the process that copies the journal {examined.fate}")
     if examined.findings:
-        raise Damaged(examined.sentences[0], everywhere=True)
+        raise JournalDamaged(examined.sentences[0], everywhere=True)
     if failed := examined.end.get("failed"):
-        raise StoreFailed(failed, disk_full=examined.end["disk_full"])
+        raise StoreFailure(failed, disk_full=examined.end["disk_full"])
 
 
 def executed(task: Task) -> Child:
     """The program, in a process of its own from the beginning."""
-    child = Piped(program("integrity.check_worker", str(os.getpid())))
+    child = PipedProcess(program("integrity.check_worker", str(os.getpid())))
     child.stdin.write(msgspec.json.encode(task))
     child.stdin.close()
     return child
 
 
-class Forked:
+class ForkedWorker:
     """A fork of this process, which must have no other thread and no database open."""
 
     def __init__(self, task: Task) -> None:
@@ -155,7 +155,7 @@ def _lines(fd: int, look: Callable[[], None]) -> Iterator[bytes]:
         yield from lines
 
 
-def _take(examined: Examined, line: bytes, told: Told | None) -> None:
+def _take(examined: CheckAnswer, line: bytes, told: Told | None) -> None:
     kind, *rest = json.loads(line)
     if kind == "finding":
         examined.find(*rest)

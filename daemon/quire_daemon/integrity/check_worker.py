@@ -33,11 +33,11 @@ from quire_journal.integrity.lmdb_pages import Pages
 from quire_journal.integrity.quick_check import check_end
 from quire_journal.integrity.salvager import salvage, sentence
 from quire_journal.journal import NewerFormat, require_format
-from quire_journal.model.records import Damaged
+from quire_journal.model.records import JournalDamaged
 from quire_journal.storage.compaction import copy_pairs
 from quire_journal.storage.lmdb import LmdbStore, walk
 from quire_journal.storage.lmdb.store import Copy
-from quire_journal.storage.port import Store, StoreFailed
+from quire_journal.storage.port import Store, StoreFailure
 
 TOLD_EVERY_S: Final = 0.2
 
@@ -149,7 +149,7 @@ def _check(task: CheckTask, tell: Callable[[str, int, int], None]) -> Iterator[F
             yield False
         try:
             yield from check(store, task.read_data and small, tell, task.part, small)
-        except Damaged as error:
+        except JournalDamaged as error:
             yield Finding(f"The journal cannot be read any further: {error}.", PAGES)
     finally:
         store.close()
@@ -238,11 +238,11 @@ def do(task: Task, out: TextIO) -> None:
         end = run(task, teller)
     except NewerFormat as error:
         end = {"newer": str(error)}
-    except Damaged as error:
+    except JournalDamaged as error:
         teller.say("finding", f"The journal cannot be opened: {error}.", PAGES)
         end = {}
-    except (StoreFailed, OSError) as error:
-        full = isinstance(error, StoreFailed) and error.disk_full
+    except (StoreFailure, OSError) as error:
+        full = isinstance(error, StoreFailure) and error.disk_full
         end = {"failed": str(error), "disk_full": full}  # that says nothing about the journal
     teller.say("end", end)
 

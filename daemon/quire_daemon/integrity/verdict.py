@@ -35,14 +35,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from quire_daemon.integrity.check_client import Begin, Examined, Told, examine, executed
+from quire_daemon.integrity.check_client import Begin, CheckAnswer, Told, examine, executed
 from quire_daemon.integrity.check_worker import CheckTask, SalvageTask
 from quire_journal.journal import NewerFormat
-from quire_journal.model.records import Damaged
+from quire_journal.model.records import JournalDamaged
 from quire_journal.storage import afterimage
 from quire_journal.storage.afterimage import Looks
 from quire_journal.storage.fsync import sync_path
-from quire_journal.storage.port import StoreFailed
+from quire_journal.storage.port import StoreFailure
 from quire_journal.views import table as views
 
 MOST_RECORDS: Final = 20_000
@@ -52,7 +52,7 @@ _REPAIR: Final = "repair"
 _CRASHED: Final = "crashed"
 
 
-class Prepared(NamedTuple):
+class JournalVerdict(NamedTuple):
     """How the journal was found."""
 
     trusted: bool = False  # it was not looked at, because of the mark of a good end
@@ -84,7 +84,7 @@ def leave_mark(journal: Path) -> None:
     mistrust(journal)  # an image says less
 
 
-def _mark(journal: Path) -> Prepared | None:
+def _mark(journal: Path) -> JournalVerdict | None:
     """What the mark says, where there is one for a database that looks as it does now."""
     try:
         fields = json.loads((journal / "clean").read_bytes())
@@ -95,7 +95,7 @@ def _mark(journal: Path) -> Prepared | None:
     looks = looks_of(journal)
     if looks is None or left != (looks.size, looks.mtime_ns):
         return None
-    return Prepared(trusted=True, machine_ran=bool(boot) and boot == afterimage.boot_id())
+    return JournalVerdict(trusted=True, machine_ran=bool(boot) and boot == afterimage.boot_id())
 
 
 def _is_as_left(journal: Path) -> bool:
@@ -126,7 +126,7 @@ def mistrust(journal: Path) -> None:
     (journal / afterimage.NAME).unlink(missing_ok=True)
 
 
-def leave_as_found(journal: Path, found: Prepared) -> None:
+def leave_as_found(journal: Path, found: JournalVerdict) -> None:
     """The journal was opened, and is for a newer version: nothing was changed, so what was said of it counts again."""
     if found.trusted:
         leave_mark(journal)
@@ -149,24 +149,24 @@ def telling_of_crashes(journal: Path) -> Iterator[None]:
 
 def prepare(
     journal: Path, workspace_id: str, now_ns: int, say: Callable[[str], None], begin: Begin = executed
-) -> Prepared:
+) -> JournalVerdict:
     """Make sure that the journal in `journal` can be opened; nothing is there yet, or it is sound, or it becomes so.
 
     `say` gets what is being done, in words; `begin` starts the process that looks. Raises `NewerFormat` or
-    `StoreFailed` (no memory, no space), OSError where the disk does not let it be seen, and `Damaged` where there is
+    `StoreFailure` (no memory, no space), OSError where the disk does not let it be seen, and `JournalDamaged` where there is
     nothing to open, or nothing could be salvaged; nothing was changed then.
     """
     if not journal.exists():
-        return Prepared()
+        return JournalVerdict()
     _finish_salvage(journal)
     asked = (journal / _REPAIR).exists()
     if not (journal / "db").exists():
-        return Prepared()
+        return JournalVerdict()
     try:
         os.stat(journal / "db" / "data.mdb")
     except FileNotFoundError:
         message = f"the journal's file db/data.mdb is not in {journal}; put it back, or move db away to begin anew"
-        raise Damaged(message) from None
+        raise JournalDamaged(message) from None
     mark = _mark(journal)
     if mark is not None and not asked:
         _take_marks(journal)
@@ -177,7 +177,7 @@ def prepare(
         _require_known(examined)
         if not examined.count:
             _take_marks(journal)
-            return Prepared(checked=True, whole=False, end_only=True, machine_ran=True)
+            return JournalVerdict(checked=True, whole=False, end_only=True, machine_ran=True)
     say("checking the journal, because it was not closed in good order")
     task = CheckTask(str(journal), most_records=0 if asked else MOST_RECORDS)
     examined = examine(task, _in_words(say, "checking the journal"), begin)
@@ -194,21 +194,27 @@ def ask_for_repair(journal: Path) -> None:
     sync_path(journal)
 
 
-def only_views(examined: Examined) -> bool:
+def only_views(examined: CheckAnswer) -> bool:
     """Is nothing wrong but what can be folded again?"""
     return all(table in views.TABLES for _, table in examined.findings)
 
 
 def _put_right(
-    journal: Path, examined: Examined, workspace_id: str, now_ns: int, say: Callable[[str], None], by: str, begin: Begin
-) -> Prepared:
+    journal: Path,
+    examined: CheckAnswer,
+    workspace_id: str,
+    now_ns: int,
+    say: Callable[[str], None],
+    by: str,
+    begin: Begin,
+) -> JournalVerdict:
     if not examined.count:
-        return Prepared(checked=True, whole=bool(examined.end.get("whole", True)))
+        return JournalVerdict(checked=True, whole=bool(examined.end.get("whole", True)))
     few = tuple(examined.sentences[:5])
     if only_views(examined):
-        return Prepared(checked=True, views_differ=True, found=few)
+        return JournalVerdict(checked=True, views_differ=True, found=few)
     lost = salvage(journal, workspace_id, now_ns, few[0], say, by, begin)
-    return Prepared(checked=True, found=few, salvaged=lost)
+    return JournalVerdict(checked=True, found=few, salvaged=lost)
 
 
 def salvage(
@@ -225,7 +231,7 @@ def salvage(
     sentence = examined.end.get("sentence")
     if sentence is None:
         reason = (examined.sentences or ["no reason is known"])[-1]
-        raise Damaged(
+        raise JournalDamaged(
             f"the journal in {journal} is damaged ({why}), and could not be salvaged ({reason}); "
             "nothing of it was changed; keep a copy of its folder before anything else"
         )
@@ -258,9 +264,9 @@ def set_aside(journal: Path) -> list[Path]:
     return sorted(journal.glob("db.damaged-*"))
 
 
-def _require_known(examined: Examined) -> None:
+def _require_known(examined: CheckAnswer) -> None:
     if failed := examined.end.get("failed"):
-        raise StoreFailed(failed)
+        raise StoreFailure(failed)
     if newer := examined.end.get("newer"):
         raise NewerFormat(newer)
 

@@ -7,9 +7,9 @@ from typing import Final
 import msgspec
 
 from quire_daemon.core.call import Call
-from quire_daemon.maintenance.gc.collector import Asked
-from quire_daemon.maintenance.service import Host, Service
-from quire_journal.model.refusals import Refused
+from quire_daemon.maintenance.gc.collector import CollectionOrder
+from quire_daemon.maintenance.service import Service, ServiceHost
+from quire_journal.model.refusals import Refusal
 
 MOST_LISTED: Final = 1000
 
@@ -24,7 +24,7 @@ class GcParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     only: str = ""  # "kept", "dropped"
 
 
-def run(call: Call, host: Host) -> None:
+def run(call: Call, host: ServiceHost) -> None:
     """Answer `policy`, `kept`, `droppable`, `reasons`; a dry run lists `blobs` with the reason for each, and `next`.
 
     Otherwise `dropped`, and where it compacts `repacked` (blobs whose frames became shorter, and bytes saved) and
@@ -32,12 +32,12 @@ def run(call: Call, host: Host) -> None:
     """
     params = call.params
     if not 0 <= params.limit <= MOST_LISTED:
-        raise Refused("schema_invalid", f"limit: must be from 0 to {MOST_LISTED}.", argument="limit")
+        raise Refusal("schema_invalid", f"limit: must be from 0 to {MOST_LISTED}.", argument="limit")
     if params.skip < 0 or params.only not in ("", "kept", "dropped"):
         argument = "skip" if params.skip < 0 else "only"
-        raise Refused("schema_invalid", f'{argument}: not below 0, and "kept" or "dropped".', argument=argument)
+        raise Refusal("schema_invalid", f'{argument}: not below 0, and "kept" or "dropped".', argument=argument)
     limit = params.limit if params.dry_run else 0
-    asked = Asked(params.dry_run, params.compact, "asked", limit, params.skip, params.only)
+    asked = CollectionOrder(params.dry_run, params.compact, "asked", limit, params.skip, params.only)
     host.collecting.begin(asked, lambda body: host.answer(call, body))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from quire_daemon.core.call import Call
-from quire_daemon.maintenance.service import Host, NoArguments, Service
+from quire_daemon.maintenance.service import NoArguments, Service, ServiceHost
 from quire_journal.model.phrasing import size
 
 _INSTEAD: Final = {
@@ -14,7 +14,7 @@ _INSTEAD: Final = {
 _DOCUMENTED: Final = "the documented fallback is used"
 
 
-def run(call: Call, host: Host) -> None:
+def run(call: Call, host: ServiceHost) -> None:
     """Answer `healthy`, and `checks` of `{name, ok, detail}`."""
     health = host.health()
     checks: list[dict[str, Any]] = [

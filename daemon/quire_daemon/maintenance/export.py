@@ -11,14 +11,14 @@ import msgspec
 
 from quire_daemon.core.call import Call
 from quire_daemon.maintenance.export_session import Export
-from quire_daemon.maintenance.service import Host, Service
+from quire_daemon.maintenance.service import Service, ServiceHost
 from quire_journal.export.formats import FORMATS
 from quire_journal.export.source import Source, Stretch
 from quire_journal.export.steps import BY
 from quire_journal.history.points import parse_point
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.storage.blobs.blobs import NotHeld
-from quire_journal.storage.port import StoreFailed
+from quire_journal.storage.port import StoreFailure
 
 
 class ExportParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -32,7 +32,7 @@ class ExportParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     page: int = 1
 
 
-def run(call: Call, host: Host) -> None:
+def run(call: Call, host: ServiceHost) -> None:
     """Answer `export`, `page`, `content_base64`, `done`, and how many of how many `records` are told by now."""
     params = call.params
     assert isinstance(params, ExportParams)
@@ -42,20 +42,20 @@ def run(call: Call, host: Host) -> None:
     )
     if export is None:
         message = f"There is no export {params.export[:40]!r} under way (any more); begin again."
-        raise Refused("not_found", message, "begin_again", argument="export")
+        raise Refusal("not_found", message, "begin_again", argument="export")
     export.asked_s = now_s
     if export.busy:
-        raise Refused("busy", "A page of this export is being made.", "retry", retry_after_ms=100)
+        raise Refusal("busy", "A page of this export is being made.", "retry", retry_after_ms=100)
     if params.page == export.page:
         host.answer(call, _reply(export))
         return
     if params.page != export.page + 1:
         message = f"page: the next page of this export is {export.page + 1}, not {params.page}."
-        raise Refused("schema_invalid", message, argument="page")
+        raise Refusal("schema_invalid", message, argument="page")
     _make_page(export, call, host)
 
 
-def _make_page(export: Export, call: Call, host: Host) -> None:
+def _make_page(export: Export, call: Call, host: ServiceHost) -> None:
     """Make the next page on a worker, and answer with it in the loop."""
     export.busy = True
 
@@ -68,19 +68,19 @@ def _make_page(export: Export, call: Call, host: Host) -> None:
 
     def failed(error: Exception) -> None:
         host.exporting.end(export)
-        if isinstance(error, StoreFailed):  # by a read: nothing is wrong with what is written
-            host.answer(call, Refused("fault", f"The export cannot go on: {error}", "begin_again").reply())
+        if isinstance(error, StoreFailure):  # by a read: nothing is wrong with what is written
+            host.answer(call, Refusal("fault", f"The export cannot go on: {error}", "begin_again").reply())
         elif isinstance(error, NotHeld):  # what it is to tell was held when it came to it
             message = f"The export cannot go on, as bytes were dropped or purged meanwhile: {error}; begin again."
-            host.answer(call, Refused("busy", message, "begin_again").reply())
+            host.answer(call, Refusal("busy", message, "begin_again").reply())
         else:
             host.answer(call, host.told("export", error))
 
     host.start_job(work, "export", failed)
 
 
-def _begun(params: ExportParams, call: Call, host: Host) -> Export:
-    """A new export. Raises `Refused`."""
+def _begun(params: ExportParams, call: Call, host: ServiceHost) -> Export:
+    """A new export. Raises `Refusal`."""
     _require_word("format", params.format, FORMATS)
     _require_word("by", params.by, BY)
     host.settle()
@@ -90,7 +90,7 @@ def _begun(params: ExportParams, call: Call, host: Host) -> Export:
         upto = parse_point(params.to, history, "to") if params.to else journal.head
     if after > upto:
         message = f"from: record {after} is later than record {upto}, up to which the export goes."
-        raise Refused("schema_invalid", message, argument="from")
+        raise Refusal("schema_invalid", message, argument="from")
     source = Source(journal.store, Stretch(after, upto), journal.workspace_id, os.fspath(host.root))
     chunks = FORMATS[params.format].export(source, params.by)
     export = Export(call.who.key, source, chunks, host.clock.mono_s())
@@ -117,7 +117,7 @@ def _reply(export: Export) -> dict[str, Any]:
 def _require_word(argument: str, word: str, table: dict[str, Any]) -> None:
     if word not in table:
         message = f"{argument}: there is no {word[:40]!r}; there are {', '.join(table)}."
-        raise Refused("schema_invalid", message, argument=argument)
+        raise Refusal("schema_invalid", message, argument=argument)
 
 
 EXPORT: Final = Service("export", ExportParams, run)

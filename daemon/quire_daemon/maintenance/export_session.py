@@ -59,7 +59,7 @@ class Export:
         self.done = self._ended and not self._rest
 
 
-class Exporting:
+class ExportSessions:
     """The exports of a daemon, by id."""
 
     def __init__(self) -> None:

@@ -20,12 +20,12 @@ from typing import Any, BinaryIO, Final
 
 from quire_daemon.clock import SystemClock
 from quire_daemon.integrity.verdict import set_aside
-from quire_journal.export.importer import Imported, NotAnExport, import_lines
+from quire_journal.export.importer import ImportResult, NotAnExport, import_lines
 from quire_journal.journal import Journal, NewerFormat
-from quire_journal.model.records import Damaged
-from quire_journal.model.refusals import Refused
+from quire_journal.model.records import JournalDamaged
+from quire_journal.model.refusals import Refusal
 from quire_journal.storage.fsync import sync_path
-from quire_journal.storage.port import StoreFailed
+from quire_journal.storage.port import StoreFailure
 from quire_journal.storage.stores import STORES, UnfitFolder
 from quire_journal.workspaces.discover import checked
 from quire_journal.workspaces.identity import settle
@@ -45,13 +45,13 @@ def main(argv: list[str] | None = None) -> int:
     os.umask(0o077)
     try:
         reply = import_into(checked(place_of(options.workspace, options.state_dir)), sys.stdin.buffer)
-    except Refused as refused:
+    except Refusal as refused:
         reply = refused.reply()
     except NotAnExport as wrong:
-        reply = Refused("schema_invalid", f"This is no export that can be imported: {wrong}.", "export_jsonl").reply()
-    except (StoreFailed, UnfitFolder, WorkspaceRefused, OSError) as error:
-        full = isinstance(error, StoreFailed) and error.disk_full
-        reply = Refused(
+        reply = Refusal("schema_invalid", f"This is no export that can be imported: {wrong}.", "export_jsonl").reply()
+    except (StoreFailure, UnfitFolder, WorkspaceRefused, OSError) as error:
+        full = isinstance(error, StoreFailure) and error.disk_full
+        reply = Refusal(
             "disk_full" if full else "fault", f"The import failed: {error}", "free_space" if full else ""
         ).reply()
     _say(reply)
@@ -59,12 +59,12 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def import_into(place: Place, lines: BinaryIO) -> dict[str, Any]:
-    """Make the journal of `place` from an export. Raises `Refused` where there is one, and as `import_lines` does."""
+    """Make the journal of `place` from an export. Raises `Refusal` where there is one, and as `import_lines` does."""
     make_private_folder(place.state)
     with hold_lock(place.lock) as lock:
         if lock is None:
             message = f"A daemon serves {place.root}, so it has a journal; an export goes into a workspace without one."
-            raise Refused("already_exists", message, "choose_a_new_folder", path=os.fspath(place.root))
+            raise Refusal("already_exists", message, "choose_a_new_folder", path=os.fspath(place.root))
         _require_no_records(place)
         beside = place.state / _BESIDE
         shutil.rmtree(beside, ignore_errors=True)  # of an import that was killed
@@ -86,7 +86,7 @@ def import_into(place: Place, lines: BinaryIO) -> dict[str, Any]:
     return {"ok": True, "message": message, "workspace": os.fspath(place.root), **counts}
 
 
-def _made(place: Place, folder: Path, lines: BinaryIO) -> tuple[Imported, int]:
+def _made(place: Place, folder: Path, lines: BinaryIO) -> tuple[ImportResult, int]:
     """The new journal in `folder`, complete, under the workspace's own id."""
     store = STORES["lmdb"](folder, "fast")  # synced once, before it gets its name
     try:
@@ -104,14 +104,14 @@ def _made(place: Place, folder: Path, lines: BinaryIO) -> tuple[Imported, int]:
 
 
 def _require_no_records(place: Place) -> None:
-    """Raises `Refused` when the place has a journal that is of any use, or may be."""
+    """Raises `Refusal` when the place has a journal that is of any use, or may be."""
     others = sorted({*set_aside(place.journal), *place.journal.glob("salvage")})
     if others:
         message = (
             f"{others[0]} holds what is left of a journal of {place.root}, and an import would remove it; "
             f"move {place.journal} away first."
         )
-        raise Refused("already_exists", message, "choose_a_new_folder", path=os.fspath(place.root))
+        raise Refusal("already_exists", message, "choose_a_new_folder", path=os.fspath(place.root))
     if not (place.journal / "db").exists():
         return
     try:
@@ -121,11 +121,11 @@ def _require_no_records(place: Place) -> None:
                 count = r.count("records")
         finally:
             store.close()
-    except (Damaged, NewerFormat) as error:
-        raise Refused("already_exists", f"{place.root} has a journal: {error}", path=os.fspath(place.root)) from error
+    except (JournalDamaged, NewerFormat) as error:
+        raise Refusal("already_exists", f"{place.root} has a journal: {error}", path=os.fspath(place.root)) from error
     if count:
         message = f"The journal of {place.root} has {count} records; an export goes into a workspace without a journal."
-        raise Refused("already_exists", message, "choose_a_new_folder", path=os.fspath(place.root))
+        raise Refusal("already_exists", message, "choose_a_new_folder", path=os.fspath(place.root))
 
 
 def _say(what: dict[str, Any]) -> None:

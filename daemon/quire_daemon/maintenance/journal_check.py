@@ -6,17 +6,17 @@ from collections.abc import Callable
 from typing import Final
 
 from quire_daemon.core.call import Call
-from quire_daemon.integrity.check_client import Examined, examine
+from quire_daemon.integrity.check_client import CheckAnswer, examine
 from quire_daemon.integrity.check_worker import CheckTask
-from quire_daemon.maintenance.service import Host
+from quire_daemon.maintenance.service import ServiceHost
 from quire_daemon.workers.pool import Cancellation
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 MOST_FINDINGS: Final = 200
 """Findings that a reply lists; its message has their number."""
 
 
-def check(call: Call, host: Host, task: CheckTask, then: Callable[[Examined], None]) -> None:
+def check(call: Call, host: ServiceHost, task: CheckTask, then: Callable[[CheckAnswer], None]) -> None:
     """Have `task` done for a call, and in the loop `then` what comes of it; `progress` of `status` tells how far it is.
 
     A journal that could not be looked at is the answer. A daemon that is to end does not wait for it.
@@ -35,10 +35,10 @@ def check(call: Call, host: Host, task: CheckTask, then: Callable[[Examined], No
         examined = examine(task, told, look=look)
         return lambda: come(examined)
 
-    def come(examined: Examined) -> None:
+    def come(examined: CheckAnswer) -> None:
         host.progress.pop(name, None)
         if failed := examined.end.get("failed"):
-            host.answer(call, Refused("busy", f"The journal could not be checked: {failed}.", "retry").reply())
+            host.answer(call, Refusal("busy", f"The journal could not be checked: {failed}.", "retry").reply())
         else:
             then(examined)
 

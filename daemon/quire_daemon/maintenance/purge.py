@@ -26,8 +26,8 @@ import msgspec
 from quire_daemon.core.call import Call
 from quire_daemon.integrity.check_client import copied
 from quire_daemon.integrity.verdict import set_aside
-from quire_daemon.maintenance.purge_worker import Compiled, FindTask, Looked, MaskTask, Purger
-from quire_daemon.maintenance.service import Host, Service
+from quire_daemon.maintenance.purge_worker import CompiledTexts, FindTask, MaskTask, Purger, PurgeSurveyed
+from quire_daemon.maintenance.service import Service, ServiceHost
 from quire_daemon.tools.history.filters import known_path
 from quire_daemon.workers.throttle import Breather
 from quire_daemon.workspace.workspace import TMP
@@ -36,9 +36,9 @@ from quire_journal.maintenance.purge import Found
 from quire_journal.model.events import FOLDER
 from quire_journal.model.ids import disk_path, version_token
 from quire_journal.model.phrasing import counted
-from quire_journal.model.records import Damaged
-from quire_journal.model.refusals import Refused
-from quire_journal.storage.port import Compaction, StoreFailed
+from quire_journal.model.records import JournalDamaged
+from quire_journal.model.refusals import Refusal
+from quire_journal.storage.port import Compaction, StoreFailure
 
 MOST_LISTED: Final = 200
 TMP_S: Final = 5.0
@@ -68,13 +68,13 @@ class PurgeParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     note: str = ""
 
 
-def run(call: Call, host: Host) -> None:
+def run(call: Call, host: ServiceHost) -> None:
     """Answer `blobs`, `versions` (path and version of those that lose their bytes), `records`, `remain`, `on_disk`."""
     task = _task(call.params, host)
     if "purge" in host.progress:
-        raise Refused("busy", "A purge is going on already; wait for its end.", "retry", retry_after_ms=1000)
+        raise Refusal("busy", "A purge is going on already; wait for its end.", "retry", retry_after_ms=1000)
     if host.collecting.going_on and not call.params.plan:  # it relies on what stands in the journal
-        raise Refused("busy", "A collection is going on; purge when it has ended.", "retry", retry_after_ms=1000)
+        raise Refusal("busy", "A collection is going on; purge when it has ended.", "retry", retry_after_ms=1000)
     if not call.params.plan:
         host.recorder.introduce(call.who.writer)  # now: a record that comes later is one more to be looked at
     host.settle()
@@ -84,10 +84,10 @@ def run(call: Call, host: Host) -> None:
 class _Purge:
     """One purge on its way."""
 
-    def __init__(self, call: Call, host: Host, task: FindTask) -> None:
+    def __init__(self, call: Call, host: ServiceHost, task: FindTask) -> None:
         self._call, self._host, self._task = call, host, task
         self._found = Found()
-        self._texts = Compiled()
+        self._texts = CompiledTexts()
         self._purger = Purger(host.state_dir / "journal", lambda: host.stopping)
         self._looks = 0
         self._unmasked = ""  # why logs may still hold it
@@ -102,11 +102,11 @@ class _Purge:
         self._host.start_job(step, "purge", self._fail)
 
     def _fail(self, error: Exception) -> None:
-        if isinstance(error, StoreFailed) and not error.for_good:
+        if isinstance(error, StoreFailure) and not error.for_good:
             code = "disk_full" if error.disk_full else "busy"
-            self._answer(Refused(code, f"The purge could not be ended, make it again: {error}.", "retry").reply())
-        elif isinstance(error, Damaged):
-            damaged = Damaged(f"the purge could not be ended: {error}", error.everywhere)
+            self._answer(Refusal(code, f"The purge could not be ended, make it again: {error}.", "retry").reply())
+        elif isinstance(error, JournalDamaged):
+            damaged = JournalDamaged(f"the purge could not be ended: {error}", error.everywhere)
             self._answer(self._host.told("purge", damaged.with_traceback(error.__traceback__)))
         else:
             self._answer(self._host.told("purge", error))
@@ -129,14 +129,14 @@ class _Purge:
             self._purger.close()  # here, where nobody waits for its end
         return lambda: self._change(looked)
 
-    def _look(self) -> Looked:
+    def _look(self) -> PurgeSurveyed:
         looked = self._purger.ask(self._task)
-        assert isinstance(looked, Looked)
+        assert isinstance(looked, PurgeSurveyed)
         self._looks += 1
         self._found, self._texts = looked.found(), looked.texts
         return looked
 
-    def _change(self, looked: Looked) -> None:
+    def _change(self, looked: PurgeSurveyed) -> None:
         recorder = self._host.recorder
         if self._call.params.plan:
             self._answer(self._body())
@@ -156,7 +156,7 @@ class _Purge:
         self._host.progress["purge"] = {"what": "compacting", "done": 0, "total": 0}
         self._work(self._copy)
 
-    def _stands(self, looked: Looked) -> bool:
+    def _stands(self, looked: PurgeSurveyed) -> bool:
         with self._host.recorder.journal.store.reading() as r:
             return purge.stand(r) == looked.stood
 
@@ -219,12 +219,12 @@ class _Purge:
         }
 
 
-def _task(params: PurgeParams, host: Host) -> FindTask:
-    """What is asked for. Raises `Refused`."""
+def _task(params: PurgeParams, host: ServiceHost) -> FindTask:
+    """What is asked for. Raises `Refusal`."""
     if sum(map(bool, (params.path, params.blob, params.matching))) != 1:
-        raise Refused("schema_invalid", "Say one of path, blob and matching.", argument="path")
+        raise Refusal("schema_invalid", "Say one of path, blob and matching.", argument="path")
     if params.blob and not re.fullmatch("[0-9a-f]{64}", params.blob):
-        raise Refused("schema_invalid", "blob: must be a sha256 of 64 hexadecimal digits.", argument="blob")
+        raise Refusal("schema_invalid", "blob: must be a sha256 of 64 hexadecimal digits.", argument="blob")
     return FindTask(
         os.fspath(host.state_dir / "journal"),
         max(host.in_force.now.limits.regex_ms, 1),
@@ -237,23 +237,23 @@ def _task(params: PurgeParams, host: Host) -> FindTask:
     )
 
 
-def _known_file(path: str, host: Host) -> str:
-    """The path as the journal spells it. Raises `Refused`: nobody may believe that a secret of another name is gone."""
+def _known_file(path: str, host: ServiceHost) -> str:
+    """The path as the journal spells it. Raises `Refusal`: nobody may believe that a secret of another name is gone."""
     with host.recorder.history() as history:
         known = known_path(path, history)
         if history.path_id(known) is None:
             message = f"The journal knows no file {path}, and nothing was purged; name one file, as `log` shows it."
-            raise Refused("not_found", message, "log", path=path)
+            raise Refusal("not_found", message, "log", path=path)
         if {version.entry for version in history.versions(known) if not version.gone} == {FOLDER}:
             message = f"{path} is a folder, and nothing was purged; name one file in it, as `log` shows it."
-            raise Refused("not_a_file", message, "log", path=path)
+            raise Refusal("not_a_file", message, "log", path=path)
     return known
 
 
 # ── files beside the journal ──
 
 
-def _sweep(host: Host, purger: Purger, texts: Compiled, limit_ms: int) -> str:
+def _sweep(host: ServiceHost, purger: Purger, texts: CompiledTexts, limit_ms: int) -> str:
     """Logs, displaced files, and damaged databases. Returns why logs could not be masked, if so."""
     for path in set_aside(host.state_dir / "journal"):
         shutil.rmtree(path, ignore_errors=True)
@@ -261,7 +261,7 @@ def _sweep(host: Host, purger: Purger, texts: Compiled, limit_ms: int) -> str:
     if texts.asked or texts.lines:
         try:
             purger.ask(MaskTask(texts, limit_ms, _logs(host)))
-        except (Refused, StoreFailed) as error:
+        except (Refusal, StoreFailure) as error:
             why = str(error)
     until, left = host.clock.mono_s() + TMP_S, _files(host.root / TMP)
     while left and host.clock.mono_s() < until and not host.stopping:  # what is displaced from now on goes in its time
@@ -270,7 +270,7 @@ def _sweep(host: Host, purger: Purger, texts: Compiled, limit_ms: int) -> str:
     return why
 
 
-def _logs(host: Host) -> tuple[str, ...]:
+def _logs(host: ServiceHost) -> tuple[str, ...]:
     return tuple(map(os.fspath, (*host.state_dir.glob("daemon.log*"), host.state_dir / "start.err")))
 
 

@@ -5,7 +5,7 @@ the daemon it would stop every thread. So all of a purge that runs an expression
 ends this process when one run of it takes too long; the daemon's side is `ask`.
 
 Tasks come as msgpack on standard input, and an outcome goes out for each. Whoever asks the same once more gets what is
-so now, and only what came in the meantime is looked at (`purging.Looking`). The journal is only read, and views are
+so now, and only what came in the meantime is looked at (`purging.PurgeSurvey`). The journal is only read, and views are
 folded again in a store beside it; logs are written.
 """
 
@@ -25,15 +25,15 @@ import msgspec
 
 from quire_daemon.workers.pipe import die_with, framed, received
 from quire_daemon.workers.pool import Cancellation
-from quire_daemon.workers.process import Piped, last_words, program
+from quire_daemon.workers.process import PipedProcess, last_words, program
 from quire_journal.maintenance import purge
 from quire_journal.maintenance.multi_search import AnyOf
-from quire_journal.maintenance.purge import Change, Found, Looking, Texts, Wanted
+from quire_journal.maintenance.purge import Found, PurgeSurvey, PurgeTarget, PurgeTransaction, Texts
 from quire_journal.model.events import BytesGone, Purged
-from quire_journal.model.records import Damaged
-from quire_journal.model.refusals import Refused
+from quire_journal.model.records import JournalDamaged
+from quire_journal.model.refusals import Refusal
 from quire_journal.storage.lmdb import LmdbStore
-from quire_journal.storage.port import RowChange, StoreFailed
+from quire_journal.storage.port import RowChange, StoreFailure
 
 SHOWN_CHARS: Final = 200
 MIB: Final = 1 << 20
@@ -42,7 +42,7 @@ STOP_LOOK_MS: Final = 200
 """Between two looks whether the daemon ends."""
 
 
-class Compiled(msgspec.Struct, frozen=True):
+class CompiledTexts(msgspec.Struct, frozen=True):
     """`purging.Texts` as it goes from one process to another: what was asked for ("": nothing), and lines."""
 
     asked: str = ""
@@ -65,7 +65,7 @@ class FindTask(msgspec.Struct, frozen=True, tag="find"):
 class MaskTask(msgspec.Struct, frozen=True, tag="mask"):
     """Put stars over texts in logs, in place: somebody appends to them meanwhile."""
 
-    texts: Compiled
+    texts: CompiledTexts
     limit_ms: int
     logs: tuple[str, ...]
 
@@ -73,14 +73,14 @@ class MaskTask(msgspec.Struct, frozen=True, tag="mask"):
 Task = FindTask | MaskTask
 
 
-class Looked(msgspec.Struct, tag="looked"):
+class PurgeSurveyed(msgspec.Struct, tag="looked"):
     """What a purge has to do, as long as the journal stands where it stood (`purging.stand`)."""
 
     stood: tuple[int, int]
     blobs: dict[bytes, int]
     versions: dict[bytes, list[tuple[str, int]]]
     records: list[int]
-    texts: Compiled
+    texts: CompiledTexts
     rows: list[RowChange]
     dropped: list[bytes]
     purged: Purged | None  # None: it is only a plan
@@ -90,13 +90,13 @@ class Looked(msgspec.Struct, tag="looked"):
         """Where it is; without what would find it again."""
         return Found(self.blobs, self.versions, Texts(), self.records)
 
-    def change(self) -> Change:
+    def change(self) -> PurgeTransaction:
         """What a transaction has to do."""
         assert self.purged is not None
-        return Change(self.rows, self.dropped, [self.purged, *self.gone])
+        return PurgeTransaction(self.rows, self.dropped, [self.purged, *self.gone])
 
 
-class Masked(msgspec.Struct, tag="masked"):
+class LogsMasked(msgspec.Struct, tag="masked"):
     """The logs are as they should be."""
 
 
@@ -106,16 +106,16 @@ class Unfit(msgspec.Struct, tag="unfit"):
     why: str
 
 
-class Failed(msgspec.Struct, tag="failed"):
+class PurgeFailure(msgspec.Struct, tag="failed"):
     """The journal could not be read, or a log not be written."""
 
     why: str
     damaged: bool
-    everywhere: bool  # as `Damaged` has it
+    everywhere: bool  # as `JournalDamaged` has it
     disk_full: bool
 
 
-Outcome = Looked | Masked | Unfit | Failed
+Outcome = PurgeSurveyed | LogsMasked | Unfit | PurgeFailure
 
 
 # ── the daemon's side ──
@@ -127,30 +127,30 @@ class Purger:
     def __init__(self, journal: Path, stopping: Callable[[], bool]) -> None:
         """`journal`: the folder that its tasks are about. `stopping`: does the daemon end? Then nobody waits for it."""
         self._journal, self._stopping = journal, stopping
-        self._process: Piped | None = None
+        self._process: PipedProcess | None = None
 
-    def ask(self, task: Task) -> Looked | Masked:
-        """Have `task` done, and wait for its end. Raises `Refused`, `Damaged`, `StoreFailed` or `Cancellation`."""
+    def ask(self, task: Task) -> PurgeSurveyed | LogsMasked:
+        """Have `task` done, and wait for its end. Raises `Refusal`, `JournalDamaged`, `StoreFailure` or `Cancellation`."""
         try:
             if self._process is None:
-                self._process = Piped(program("maintenance.purge_worker", str(os.getpid())))
+                self._process = PipedProcess(program("maintenance.purge_worker", str(os.getpid())))
             said = self._said(self._process, msgspec.msgpack.encode(task))
         except OSError as error:
-            raise StoreFailed(f"no process can be started for it ({error})") from error
+            raise StoreFailure(f"no process can be started for it ({error})") from error
         if said is None:
             raise self._fate(self._process, task)
         outcome: Outcome = msgspec.msgpack.decode(said, type=Outcome)
         if isinstance(outcome, Unfit):
-            raise Refused("invalid_regex", f"matching: {outcome.why}.", argument="matching")
-        if isinstance(outcome, Failed):
+            raise Refusal("invalid_regex", f"matching: {outcome.why}.", argument="matching")
+        if isinstance(outcome, PurgeFailure):
             raise (
-                Damaged(outcome.why, outcome.everywhere)
+                JournalDamaged(outcome.why, outcome.everywhere)
                 if outcome.damaged
-                else StoreFailed(outcome.why, outcome.disk_full)
+                else StoreFailure(outcome.why, outcome.disk_full)
             )
         return outcome
 
-    def _said(self, process: Piped, asked: bytes) -> bytes | None:
+    def _said(self, process: PipedProcess, asked: bytes) -> bytes | None:
         """Its answer; None when it ended before it gave one."""
         try:
             process.stdin.write(framed(asked))
@@ -167,11 +167,11 @@ class Purger:
         except EOFError:
             return None
 
-    def _fate(self, process: Piped, task: Task) -> Refused | StoreFailed:
+    def _fate(self, process: PipedProcess, task: Task) -> Refusal | StoreFailure:
         """Why it ended."""
         words, status = process.communicate()[1], process.returncode
         if status == -signal.SIGVTALRM:
-            return Refused(
+            return Refusal(
                 "regex_timeout",
                 f"The expression{_named(task)} was stopped in one text, after {task.limit_ms} ms for each mebibyte of "
                 "it; repeats in repeats, such as (a+)+, cost most.",
@@ -179,7 +179,7 @@ class Purger:
                 argument="matching",
                 limit_ms=task.limit_ms,
             )
-        return StoreFailed(f"the process that looks for it ended ({last_words(words, status)})")
+        return StoreFailure(f"the process that looks for it ended ({last_words(words, status)})")
 
     def close(self) -> None:
         """End it, and remove what it has folded. Idempotent. Raises OSError when that cannot be removed."""
@@ -199,7 +199,7 @@ def _named(task: Task) -> str:
 # ── the process ──
 
 
-class Limited:
+class TimedRegex:
     """An expression of which no run takes longer than a limit: the kernel ends the process."""
 
     def __init__(self, source: str, limit_ms: int) -> None:
@@ -235,7 +235,7 @@ class Worker:
 
     def __init__(self) -> None:
         self._task: FindTask | None = None  # of `_looking`
-        self._looking = Looking(Wanted())
+        self._looking = PurgeSurvey(PurgeTarget())
         self._store: LmdbStore | None = None  # of the journal, within a look
 
     def run(self, task: Task) -> Outcome:
@@ -248,10 +248,10 @@ class Worker:
             return self._look(task)
         except _Unfit as unfit:
             return Unfit(str(unfit))
-        except (Damaged, StoreFailed, OSError) as error:
+        except (JournalDamaged, StoreFailure, OSError) as error:
             self.close()
-            damaged, full = isinstance(error, Damaged), isinstance(error, StoreFailed) and error.disk_full
-            return Failed(str(error), damaged, isinstance(error, Damaged) and error.everywhere, full)
+            damaged, full = isinstance(error, JournalDamaged), isinstance(error, StoreFailure) and error.disk_full
+            return PurgeFailure(str(error), damaged, isinstance(error, JournalDamaged) and error.everywhere, full)
 
     def close(self) -> None:
         """Forget what was looked for."""
@@ -260,8 +260,8 @@ class Worker:
 
     def _begin(self, task: FindTask) -> None:
         self.close()
-        wanted = Wanted(task.path, task.blob, _expression(task) if task.matching else None)
-        self._looking, self._task = Looking(wanted, task.note, self._beside), task
+        wanted = PurgeTarget(task.path, task.blob, _expression(task) if task.matching else None)
+        self._looking, self._task = PurgeSurvey(wanted, task.note, self._beside), task
 
     def _beside(self) -> LmdbStore:
         """For views that are folded again. Of the room for it the copy of a compaction takes more afterwards."""
@@ -270,33 +270,33 @@ class Worker:
         self._store.require_room(self._store.used_bytes())
         return LmdbStore.beside(Path(self._task.folder))
 
-    def _look(self, task: FindTask) -> Looked:
+    def _look(self, task: FindTask) -> PurgeSurveyed:
         store = self._store = LmdbStore.open_to_read(Path(task.folder))
         try:
             with store.reading() as r:
                 stood = purge.stand(r)
                 found = self._looking.look(r)
-                change = Change() if task.plan else self._looking.change(r)
+                change = PurgeTransaction() if task.plan else self._looking.change(r)
         finally:
             store.close()
         if found.texts.asked is not None:  # what takes too long is told before anything is done
             for log in task.logs:
                 purge.mask(_read(Path(log)), found.texts)
         lines = found.texts.lines
-        compiled = Compiled(task.matching, [] if lines is None else [*lines.texts])
+        compiled = CompiledTexts(task.matching, [] if lines is None else [*lines.texts])
         purged = next((event for event in change.events if isinstance(event, Purged)), None)
         gone = [event for event in change.events if isinstance(event, BytesGone)]
         where = (found.blobs, found.versions, found.records, compiled)
-        return Looked(stood, *where, change.rows, change.dropped, purged, gone)
+        return PurgeSurveyed(stood, *where, change.rows, change.dropped, purged, gone)
 
 
 class _Unfit(Exception):
     """Why it is no expression that a purge can take."""
 
 
-def _expression(task: FindTask) -> Limited:
+def _expression(task: FindTask) -> TimedRegex:
     try:
-        matching = Limited(task.matching, task.limit_ms)
+        matching = TimedRegex(task.matching, task.limit_ms)
     except (re.error, OverflowError, ValueError) as error:
         raise _Unfit(str(error)) from error
     except RecursionError as error:
@@ -306,14 +306,14 @@ def _expression(task: FindTask) -> Limited:
     return matching
 
 
-def _mask_all(task: MaskTask) -> Masked:
+def _mask_all(task: MaskTask) -> LogsMasked:
     texts = Texts(
-        Limited(task.texts.asked, task.limit_ms) if task.texts.asked else None,
+        TimedRegex(task.texts.asked, task.limit_ms) if task.texts.asked else None,
         AnyOf(task.texts.lines) if task.texts.lines else None,
     )
     for log in task.logs:
         _mask_file(Path(log), texts)
-    return Masked()
+    return LogsMasked()
 
 
 def _read(path: Path) -> bytes:

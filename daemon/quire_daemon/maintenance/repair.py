@@ -12,11 +12,11 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.core.call import Call
-from quire_daemon.integrity.check_client import Examined
+from quire_daemon.integrity.check_client import CheckAnswer
 from quire_daemon.integrity.check_worker import CheckTask
 from quire_daemon.integrity.verdict import ask_for_repair, only_views
 from quire_daemon.maintenance.journal_check import MOST_FINDINGS, check
-from quire_daemon.maintenance.service import Host, Service
+from quire_daemon.maintenance.service import Service, ServiceHost
 from quire_journal.model.phrasing import counted
 
 
@@ -26,13 +26,13 @@ class RepairParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     execute: bool = False  # else only the plan
 
 
-def run(call: Call, host: Host) -> None:
+def run(call: Call, host: ServiceHost) -> None:
     """Answer the `findings`, and the `plan`: what a repair does about them. With `execute` the daemon ends for it."""
     task = CheckTask(str(host.state_dir / "journal"), in_use=True)
     check(call, host, task, lambda examined: _answer(call, host, examined))
 
 
-def _answer(call: Call, host: Host, examined: Examined) -> None:
+def _answer(call: Call, host: ServiceHost, examined: CheckAnswer) -> None:
     plan = _plan(examined)
     execute = call.params.execute and bool(examined.count)
     body: dict[str, Any] = {
@@ -49,7 +49,7 @@ def _answer(call: Call, host: Host, examined: Examined) -> None:
         host.stop()
 
 
-def _plan(examined: Examined) -> str:
+def _plan(examined: CheckAnswer) -> str:
     if not examined.count:
         return "The journal is sound; there is nothing to repair."
     many = counted(examined.count, "finding")

@@ -1,7 +1,7 @@
 """Services: tools about the daemon and the journal as a whole. They are not decisions on files.
 
-A service runs in the loop, and must return at once: what takes longer goes to a worker thread by `Host.start_job`,
-whose result comes back into the loop. It answers its call exactly once, by `Host.answer`, now or later; only
+A service runs in the loop, and must return at once: what takes longer goes to a worker thread by `ServiceHost.start_job`,
+whose result comes back into the loop. It answers its call exactly once, by `ServiceHost.answer`, now or later; only
 where the daemon ends before that, the caller hears of that end instead.
 """
 
@@ -15,28 +15,28 @@ import msgspec
 
 from quire_daemon.clock import Clock
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.config.live import InForce
+from quire_daemon.config.live import LiveSettings
 from quire_daemon.core.call import Call
 from quire_daemon.core.decision import Decision, Tool, World
-from quire_daemon.maintenance.export_session import Exporting
-from quire_daemon.maintenance.gc.collector import Collecting
+from quire_daemon.maintenance.export_session import ExportSessions
+from quire_daemon.maintenance.gc.collector import Collector
 from quire_daemon.watch.outside import Outside
 from quire_daemon.workers.pool import Failed, Job
 
 P = TypeVar("P", bound=msgspec.Struct)
 
 
-class Host(Protocol):
+class ServiceHost(Protocol):
     """What a service may ask of the daemon that it runs in."""
 
     root: Path
     state_dir: Path
-    in_force: InForce
+    in_force: LiveSettings
     outside: Outside
     clock: Clock
     recorder: Recorder
-    exporting: Exporting
-    collecting: Collecting
+    exporting: ExportSessions
+    collecting: Collector
     progress: dict[str, dict[str, Any]]  # of what takes long, by service: what `status` tells of it
 
     @property
@@ -80,7 +80,7 @@ class Service(msgspec.Struct, Generic[P], frozen=True):
 
     name: str
     params: type[P]
-    run: Callable[[Call, Host], None]
+    run: Callable[[Call, ServiceHost], None]
     asks: Sequence[str] = ()  # as `Tool.asks`
 
     def tool(self) -> Tool[P]:

@@ -6,10 +6,10 @@ import os
 from typing import Final
 
 from quire_daemon.core.call import Call
-from quire_daemon.maintenance.service import Host, NoArguments, Service
+from quire_daemon.maintenance.service import NoArguments, Service, ServiceHost
 
 
-def run(call: Call, host: Host) -> None:
+def run(call: Call, host: ServiceHost) -> None:
     """Answer with the `pid` that is about to end."""
     host.answer(call, {"ok": True, "message": "The daemon stops.", "pid": os.getpid()})
     host.stop()

@@ -8,12 +8,12 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.core.call import Call
-from quire_daemon.integrity.check_client import Examined
+from quire_daemon.integrity.check_client import CheckAnswer
 from quire_daemon.integrity.check_worker import CheckTask
 from quire_daemon.maintenance.journal_check import MOST_FINDINGS, check
-from quire_daemon.maintenance.service import Host, Service
+from quire_daemon.maintenance.service import Service, ServiceHost
 from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 _PART: Final = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
 
@@ -24,14 +24,14 @@ class VerifyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     read_data: str = "all"  # which stored bytes are unpacked: "all", "none", or the n-th of t equal parts, "n/t"
 
 
-def run(call: Call, host: Host) -> None:
+def run(call: Call, host: ServiceHost) -> None:
     """Answer `ok` for a sound journal, else `journal_damaged` with the `findings`, each a sentence."""
     read_data, part = _part(call.params.read_data)
     task = CheckTask(str(host.state_dir / "journal"), in_use=True, read_data=read_data, part=part)
     check(call, host, task, lambda examined: host.answer(call, _reply(examined, call.params.read_data)))
 
 
-def _reply(examined: Examined, read_data: str) -> dict[str, Any]:
+def _reply(examined: CheckAnswer, read_data: str) -> dict[str, Any]:
     count = examined.count
     body: dict[str, Any] = {
         "ok": not count,
@@ -43,13 +43,13 @@ def _reply(examined: Examined, read_data: str) -> dict[str, Any]:
 
 
 def _part(asked: str) -> tuple[bool, tuple[int, int]]:
-    """Whether bytes are to be read, and which part of them. Raises `Refused`."""
+    """Whether bytes are to be read, and which part of them. Raises `Refusal`."""
     if asked in ("all", "none"):
         return asked == "all", (1, 1)
     found = _PART.fullmatch(asked)
     if found is None or int(found[1]) > int(found[2]):
         message = f'read_data: must be "all", "none" or "n/t" with n up to t, not {asked[:40]!r}.'
-        raise Refused("schema_invalid", message, argument="read_data")
+        raise Refusal("schema_invalid", message, argument="read_data")
     return True, (int(found[1]), int(found[2]))
 
 

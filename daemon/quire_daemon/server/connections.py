@@ -20,7 +20,7 @@ class Connections(Protocol):
         """Is the other end of this connection still there?"""
 
 
-class Bound(dict[int, bytes]):
+class ConnectionBound(dict[int, bytes]):
     """Numbers of what is bound, and the connection of each."""
 
     def __init__(self, server: Connections, clock: Clock) -> None:

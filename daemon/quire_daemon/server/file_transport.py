@@ -27,7 +27,7 @@ from quire_journal.model.file_transport import (
     reply_file,
     unfinished_file,
 )
-from quire_journal.workspaces.lock import Running
+from quire_journal.workspaces.lock import LockHolder
 
 PREFIX: Final = b"spool:"
 """How the identities of these callers begin. Those of sockets begin with a NUL, unless one names itself; none is heard
@@ -139,7 +139,7 @@ class Spool:
         fd = os.open(LOCK, flags, 0o600, dir_fd=self._folder)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.pwrite(fd, json.dumps(Running(os.getpid(), epoch, "")._asdict()).encode(), 0)
+            os.pwrite(fd, json.dumps(LockHolder(os.getpid(), epoch, "")._asdict()).encode(), 0)
         except BaseException:
             os.close(fd)
             raise

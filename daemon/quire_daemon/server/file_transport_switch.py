@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from quire_daemon.clock import Clock
-from quire_daemon.config.live import InForce
+from quire_daemon.config.live import LiveSettings
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.server.file_transport import Spool
 from quire_daemon.server.socket import Server
@@ -13,10 +13,12 @@ from quire_daemon.watch.watcher import Watcher
 from quire_journal.model.file_transport import FOLDER
 
 
-class Spooling:
+class SpoolSwitch:
     """Opens the server's second door, and closes it."""
 
-    def __init__(self, root: Path, server: Server, watcher: Watcher, in_force: InForce, clock: Clock, log: Log) -> None:
+    def __init__(
+        self, root: Path, server: Server, watcher: Watcher, in_force: LiveSettings, clock: Clock, log: Log
+    ) -> None:
         self._root, self._server, self._watcher = root, server, watcher
         self._in_force, self._clock, self._log = in_force, clock, log
         self._none = ""  # why there is none, though it is wanted

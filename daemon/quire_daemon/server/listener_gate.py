@@ -131,7 +131,7 @@ def files_open() -> int:
     return len(os.listdir(_DESCRIPTORS)) - 1  # that of the look itself
 
 
-class Seen(NamedTuple):
+class ConnectionState(NamedTuple):
     """A connection as the door knows it."""
 
     fd: int
@@ -152,14 +152,14 @@ LEAVING: Final = 32
 """Connections that are ended at once where somebody waits: as many may wait as the kernel keeps."""
 
 
-def to_leave(seen: Collection[Seen], now_s: float) -> list[Seen]:
+def to_leave(seen: Collection[ConnectionState], now_s: float) -> list[ConnectionState]:
     """Who leaves the connection to somebody who waits: who never asked, then who does not read, then who is idle."""
 
-    def may_leave(one: Seen) -> bool:
+    def may_leave(one: ConnectionState) -> bool:
         stays_s = STRANGER_S if not one.asked or one.unread else IDLE_S
         return one.since_s < now_s - stays_s and (one.unread or not one.owed)
 
-    def rank(one: Seen) -> tuple[bool, bool, float]:
+    def rank(one: ConnectionState) -> tuple[bool, bool, float]:
         return one.asked, not one.unread, one.since_s
 
     return sorted(filter(may_leave, seen), key=rank)[:LEAVING]

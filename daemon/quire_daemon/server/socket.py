@@ -27,7 +27,7 @@ from typing import Any, Final
 import msgspec
 import zmq
 
-from quire_daemon.core.call import Incoming, Peer
+from quire_daemon.core.call import IncomingRequest, Peer
 from quire_daemon.ops.address_space import give_back
 from quire_daemon.server import listener_gate
 from quire_daemon.server.backlog import MOST_SENT, Backlog, Link
@@ -189,7 +189,7 @@ class Server:
         """Was there something to be read from `fd` at the end of the last `poll`?"""
         return fd in self._ready
 
-    def poll(self, timeout_s: float) -> list[Incoming]:
+    def poll(self, timeout_s: float) -> list[IncomingRequest]:
         """Wait for requests, a bell, a watched descriptor, somebody's reading of the replies that were kept for him, or
         `timeout_s`; the requests that came, in order.
         """
@@ -214,16 +214,16 @@ class Server:
         incoming = list(self._drain()) if self._router in ready else []
         return [*incoming, *self._spooled()]
 
-    def _spooled(self) -> Iterable[Incoming]:
+    def _spooled(self) -> Iterable[IncomingRequest]:
         """Requests that came as files. Whose they are is told by their owner, and that is us."""
         peer = Peer(os.getuid(), 0)
         for identity, number, frame in self.spool.take() if self.spool is not None else ():
             if isinstance(frame, str):
-                yield Incoming(identity, peer, None, frame, number)
+                yield IncomingRequest(identity, peer, None, frame, number)
             else:
                 yield _incoming(identity, peer, frame, number)
 
-    def _drain(self) -> Iterable[Incoming]:
+    def _drain(self) -> Iterable[IncomingRequest]:
         size = 0
         for taken in range(DRAIN_LIMIT):
             if size > DRAIN_BYTES:
@@ -243,7 +243,7 @@ class Server:
                 self.undeliverable += 1
                 continue
             if len(frames) != 2:
-                yield Incoming(identity, peer, None, f"a request is one frame; {len(frames) - 1} came")
+                yield IncomingRequest(identity, peer, None, f"a request is one frame; {len(frames) - 1} came")
                 continue
             yield _incoming(identity, peer, body.buffer)
 
@@ -367,9 +367,11 @@ class Server:
         by_fd = {link.fd: (identity, link) for identity, link in self._backlog.links.items()}
         self._seen = {fd: self._seen.get(fd, now) for fd in connections if fd not in by_fd}
         held = self.held()
-        seen = [listener_gate.Seen(fd, since_s, False, False, False) for fd, since_s in self._seen.items()]
+        seen = [listener_gate.ConnectionState(fd, since_s, False, False, False) for fd, since_s in self._seen.items()]
         seen += [
-            listener_gate.Seen(fd, link.heard_s, True, bool(link.owed) or identity in held, identity in self._unread)
+            listener_gate.ConnectionState(
+                fd, link.heard_s, True, bool(link.owed) or identity in held, identity in self._unread
+            )
             for fd, (identity, link) in by_fd.items()
             if fd in connections
         ]
@@ -423,11 +425,11 @@ class Server:
             os.close(fd)
 
 
-def _incoming(identity: bytes, peer: Peer, frame: bytes | memoryview, number: int = 0) -> Incoming:
+def _incoming(identity: bytes, peer: Peer, frame: bytes | memoryview, number: int = 0) -> IncomingRequest:
     try:
-        return Incoming(identity, peer, decode_request(frame))
+        return IncomingRequest(identity, peer, decode_request(frame))
     except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
-        return Incoming(identity, peer, None, f"the message is not a request: {error}", number)
+        return IncomingRequest(identity, peer, None, f"the message is not a request: {error}", number)
 
 
 def _peer(frame: zmq.Frame) -> Peer:

@@ -13,7 +13,7 @@ That the file system went back, and nobody else did it, is told by what stands t
 
 Such a path gets its newest version, whose bytes the journal has; a file whose bytes it does not have is moved again, as
 it was, but never removed. Anything else is somebody's doing, stays, and becomes an outside version when the tree is
-compared. Which start asks is told by `soundness.Prepared.machine_ran`.
+compared. Which start asks is told by `soundness.JournalVerdict.machine_ran`.
 
 A disk that was put back to how it was once (a snapshot) looks like that, too, and its last writes come back. Tried and
 taken back: to take it for one where older writes, which had surely been written down, went back as well. A disk below
@@ -34,7 +34,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from quire_daemon.core.decision import FileNow, Make, Move, Put, Remove, Write, names
-from quire_daemon.startup.recovery_context import Finishing
+from quire_daemon.startup.recovery_context import RecoveryContext
 from quire_daemon.workspace.workspace import Workspace
 from quire_journal.history.history import History
 from quire_journal.model.events import (
@@ -55,7 +55,7 @@ from quire_journal.model.events import (
 from quire_journal.model.evidence import DISPLACED
 from quire_journal.model.ids import above, disk_path
 from quire_journal.model.records import Record
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.text.text import Text
 from quire_journal.views.files import Version, standing
 
@@ -80,7 +80,7 @@ class _Promise(NamedTuple):
     inode: int  # of the file; 0: not known
 
 
-def bring_back(start: Finishing) -> int:
+def bring_back(start: RecoveryContext) -> int:
     """Perform again what the file system forgot; how many paths that were."""
     recorder = start.recorder
     with recorder.history() as history:
@@ -139,7 +139,7 @@ def _in_order(steps: Sequence[Write]) -> list[Write]:
     return sorted(steps, key=rank)
 
 
-def _perform(start: Finishing, step: Write) -> bool:
+def _perform(start: RecoveryContext, step: Write) -> bool:
     """Perform it; where a folder is, when that has gone."""
     if step.over.kind != "folder":
         return start.perform(step)
@@ -186,7 +186,7 @@ def _promises(record: Record, done_ns: int) -> Iterator[tuple[str, _Promise]]:
         yield event.to, _Promise(record.at_ns, done_ns, 0, 0)
 
 
-def _step(start: Finishing, path: str, promises: list[_Promise], history: History) -> Write | None:
+def _step(start: RecoveryContext, path: str, promises: list[_Promise], history: History) -> Write | None:
     """What makes `path` its newest version again; None where it is that, or somebody else has been there."""
     head = history.file(path)
     over = None if head is None else _as_before(start, path, promises, history)
@@ -207,7 +207,7 @@ def _step(start: Finishing, path: str, promises: list[_Promise], history: Histor
     return Put(head.seq, path, data, head.mode, over)
 
 
-def _leave(start: Finishing, path: str, head: Version, over: FileNow, history: History) -> Remove | Move | None:
+def _leave(start: RecoveryContext, path: str, head: Version, over: FileNow, history: History) -> Remove | Move | None:
     """What takes the file away from `path` again. Never the only copy of bytes that the journal does not hold."""
     if over.kind == "link" and over.version is not None and history.holds(over.version.blob):
         return Remove(head.seq, path, over)
@@ -218,15 +218,15 @@ def _leave(start: Finishing, path: str, head: Version, over: FileNow, history: H
     there = standing(history.file(head.moved_to)) if head.moved_to else None
     if there is None or there.blob != over.text.blob:
         return None
-    with contextlib.suppress(Refused):
+    with contextlib.suppress(Refusal):
         if start.is_free(head.moved_to):
             return Move(head.seq, path, head.moved_to, over)
     return None
 
 
-def _as_before(start: Finishing, path: str, promises: list[_Promise], history: History) -> FileNow | None:
+def _as_before(start: RecoveryContext, path: str, promises: list[_Promise], history: History) -> FileNow | None:
     """What is at `path`, if that is what one of the writes found, and was not changed since."""
-    with contextlib.suppress(Refused):
+    with contextlib.suppress(Refusal):
         look = start.workspace.look(disk_path(path))
         if look.kind == "missing":
             changed_ns = _folder_changed_ns(disk_path(path), start.workspace)

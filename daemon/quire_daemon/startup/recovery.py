@@ -28,8 +28,8 @@ from quire_daemon.core.decision import Clear, FileNow, Make, Move, Put, Remove, 
 from quire_daemon.engine.perform import IN_PART
 from quire_daemon.engine.rescued import Withheld, meant_for, note_displaced, note_theirs
 from quire_daemon.ops.daemon_log import Log
-from quire_daemon.startup.recovery_context import Finishing, as_read
-from quire_daemon.workspace.workspace import TMP, Kept, NotRegular, Unread, Vanished, Workspace
+from quire_daemon.startup.recovery_context import RecoveryContext, as_read
+from quire_daemon.workspace.workspace import TMP, DisplacedBytes, FileVanished, NotRegular, UnreadFile, Workspace
 from quire_journal.history.history import History
 from quire_journal.model.events import (
     FOLDER,
@@ -49,7 +49,7 @@ from quire_journal.model.events import (
 from quire_journal.model.evidence import DISPLACED
 from quire_journal.model.ids import above, blob_id, disk_path, journal_path
 from quire_journal.model.records import Record
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.model.uncaptured import SECRET
 from quire_journal.views.files import OUTSIDE_TYPE, TOOL_WRITES, standing
 
@@ -63,7 +63,7 @@ OF_ONE: Final = (OVERTAKEN, NOT_MADE, IN_PART)
 """These say nothing of the others of a batch."""
 
 
-def recover(start: Finishing) -> int:
+def recover(start: RecoveryContext) -> int:
     """Settle every unsettled write; how many were rolled forward."""
     recorder, workspace, log = start.recorder, start.workspace, start.log
     left = workspace.leftovers(start.limit)
@@ -146,7 +146,7 @@ def _taken_from(event: Event | None) -> Iterator[str]:
         yield from above(event.path)
 
 
-def _make_room(start: Finishing, record: Record, emptied: Set[tuple[int, str]]) -> None:
+def _make_room(start: RecoveryContext, record: Record, emptied: Set[tuple[int, str]]) -> None:
     """Remove the folder where a promised file is to be, if what was in it went with the same batch."""
     event = record.event()
     if not isinstance(event, FileWritten | FileMoved) or event.entry == FOLDER:
@@ -164,7 +164,7 @@ def _unless_closed(log: Log, seq: int) -> Iterator[None]:
     """
     try:
         yield
-    except (Refused, OSError) as error:
+    except (Refusal, OSError) as error:
         log.warning("not_recovered", seq=seq, why=str(error))
 
 
@@ -193,12 +193,12 @@ def _finish_folder(workspace: Workspace, event: Event | None) -> None:
     if not isinstance(event, FileWritten) or event.entry != FOLDER:
         return
     path = disk_path(event.path)
-    with contextlib.suppress(OSError, Refused, Vanished, NotRegular):
+    with contextlib.suppress(OSError, Refusal, FileVanished, NotRegular):
         if workspace.look(path).kind == "folder":
             workspace.finish_folder(path, event.mode)
 
 
-def _finish_folders_above(start: Finishing, event: Event | None) -> None:
+def _finish_folders_above(start: RecoveryContext, event: Event | None) -> None:
     """Folders that were made for what was promised, and did not get their mode. One that is known is somebody's."""
     if not isinstance(event, FileWritten | FileMoved):
         return
@@ -208,11 +208,11 @@ def _finish_folders_above(start: Finishing, event: Event | None) -> None:
         heads = [standing(history.file(journal_path(folder))) for folder in folders]
     for folder, head in zip(folders, heads, strict=True):
         if head is None:
-            with contextlib.suppress(OSError, Refused, Vanished, NotRegular):
+            with contextlib.suppress(OSError, Refusal, FileVanished, NotRegular):
                 start.workspace.finish_made(folder)
 
 
-def _planned(start: Finishing, record: Record, history: History) -> Sequence[Write]:
+def _planned(start: RecoveryContext, record: Record, history: History) -> Sequence[Write]:
     """What is left of the write that `record` promised, when the path still holds the base that it was planned on."""
     event = record.event()
     if isinstance(event, FileWritten) and event.entry != REGULAR:
@@ -240,7 +240,7 @@ def _at_most(write: Write | None) -> Sequence[Write]:
     return () if write is None else (write,)
 
 
-def _move(start: Finishing, seq: int, event: FileMoved, history: History) -> Sequence[Write]:
+def _move(start: RecoveryContext, seq: int, event: FileMoved, history: History) -> Sequence[Write]:
     """A rename; one that changed the bytes or the mode too was a new file first, then the end of the old one.
 
     One from where nothing was any more brought a file back, under another name than it had at its end.
@@ -262,13 +262,13 @@ def _move(start: Finishing, seq: int, event: FileMoved, history: History) -> Seq
     return (remove,) if there is not None and blob_id(there.data) == event.blob else ()
 
 
-def _new(start: Finishing, seq: int, event: FileMoved, history: History) -> Put | None:
+def _new(start: RecoveryContext, seq: int, event: FileMoved, history: History) -> Put | None:
     """The file under its new name, where nothing is."""
     data = history.bytes_held(event.blob) if start.is_free(event.to) else None
     return None if data is None else Put(seq, event.to, data, event.mode, FileNow(event.to, "missing"))
 
 
-def _make(start: Finishing, seq: int, event: FileWritten, history: History) -> Make | None:
+def _make(start: RecoveryContext, seq: int, event: FileWritten, history: History) -> Make | None:
     if not start.is_free(event.path):
         return None
     target = history.bytes_held(event.blob) if event.entry == LINK else b""
@@ -277,7 +277,7 @@ def _make(start: Finishing, seq: int, event: FileWritten, history: History) -> M
     return Make(seq, event.path, event.entry, target, event.mode, FileNow(event.path, "missing"))
 
 
-def _put(start: Finishing, seq: int, event: FileWritten | ModeChanged, history: History) -> Put | None:
+def _put(start: RecoveryContext, seq: int, event: FileWritten | ModeChanged, history: History) -> Put | None:
     inode = event.inode if isinstance(event, FileWritten) else 0
     over = start.base_there(event.path, event.base, inode, history)
     data = None if over is None else history.bytes_held(event.blob)
@@ -288,7 +288,7 @@ def _put(start: Finishing, seq: int, event: FileWritten | ModeChanged, history: 
     return Put(seq, event.path, data, event.mode, over)
 
 
-def _keep(start: Finishing, left: Sequence[Kept]) -> Sequence[Kept]:
+def _keep(start: RecoveryContext, left: Sequence[DisplacedBytes]) -> Sequence[DisplacedBytes]:
     """Temporary files of the dead run: their bytes go into the journal if it lacks them, and may have them.
 
     The answer is without those that the journal must not have, and for which there is no other place now.
@@ -307,7 +307,7 @@ def _keep(start: Finishing, left: Sequence[Kept]) -> Sequence[Kept]:
     return done
 
 
-def _keep_unread(start: Finishing, left: Sequence[Unread]) -> None:
+def _keep_unread(start: RecoveryContext, left: Sequence[UnreadFile]) -> None:
     """Temporary files that were not read: those whose bytes nobody lacks go, and large ones of others go aside.
 
     The log tells of these from now on. What is only closed to us stays, for its owner to see. Of what a program has
@@ -322,14 +322,14 @@ def _keep_unread(start: Finishing, left: Sequence[Unread]) -> None:
             if unwanted and not one.written:
                 workspace.remove(one.name)
             elif large:
-                kept = Kept(one.name, "", b"", one.seq, large=one.size)
+                kept = DisplacedBytes(one.name, "", b"", one.seq, large=one.size)
                 note_theirs(recorder, workspace, meant_for(recorder, one.name), kept, "swap", start.withheld)
                 noted.append(kept)
     recorder.commit()
     workspace.discard(noted)
 
 
-def _is_known(one: Unread, workspace: Workspace, history: History) -> bool:
+def _is_known(one: UnreadFile, workspace: Workspace, history: History) -> bool:
     """Are its bytes in the journal, or were they not to be? Only what has the size of ours, or of the base, is read."""
     event = history.event(one.seq)
     if not isinstance(event, FileWritten | FileDeleted | FileMoved):
@@ -367,7 +367,7 @@ def _was_to_be_lost(seq: int, inode: int, history: History) -> bool:
     return base is not None and bool(base.uncaptured)
 
 
-def _put_back(start: Finishing, kept: Kept) -> None:
+def _put_back(start: RecoveryContext, kept: DisplacedBytes) -> None:
     """Somebody's save came out of a swap and the process died before it could put it back: do that now.
 
     Our bytes stand at the path, over a save that the write was never planned on; nobody was told that it had been
@@ -398,7 +398,7 @@ def _seen(path: str, data: bytes, mode: int, base: int, withheld: Withheld) -> O
     return OutsideWritten(path, blob_id(data), len(data), mode, DISPLACED, base)
 
 
-def _put_back_removed(start: Finishing, kept: Kept) -> bool:
+def _put_back_removed(start: RecoveryContext, kept: DisplacedBytes) -> bool:
     """Put back a save that came out of a removal; False when `kept` is none, or something stands there again."""
     recorder = start.recorder
     with recorder.history() as history:
@@ -421,7 +421,9 @@ def _put_back_removed(start: Finishing, kept: Kept) -> bool:
     return start.perform(Put(seq, event.path, kept.data, mode, FileNow(event.path, "missing")))
 
 
-def _save_to_put_back(start: Finishing, kept: Kept, history: History) -> tuple[FileWritten, FileNow] | None:
+def _save_to_put_back(
+    start: RecoveryContext, kept: DisplacedBytes, history: History
+) -> tuple[FileWritten, FileNow] | None:
     """The write that displaced `kept`, and our bytes as they stand at its path; None when that is not how it is."""
     event = history.event(kept.seq)
     if not isinstance(event, FileWritten):
@@ -438,7 +440,7 @@ def _save_to_put_back(start: Finishing, kept: Kept, history: History) -> tuple[F
     return event, as_read(event.path, image)
 
 
-def _is_base(kept: Kept, event: FileWritten, workspace: Workspace) -> bool:
+def _is_base(kept: DisplacedBytes, event: FileWritten, workspace: Workspace) -> bool:
     """Is that the very file that the write was planned on? Then the swap was right, and what differs came later.
 
     A late writer, or one through another name of the file, wrote into it after it had been replaced.

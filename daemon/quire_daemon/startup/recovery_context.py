@@ -17,16 +17,16 @@ from quire_daemon.engine.rescued import Withheld, note_theirs, nothing_is_withhe
 from quire_daemon.engine.stage import on_disk
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.watch.crawl import MOST_LISTED, all_in
-from quire_daemon.workspace.workspace import HeldOpen, Image, Lost, NotRegular, TooLarge, Vanished, Workspace
+from quire_daemon.workspace.workspace import FileBusy, FileVanished, Image, NotRegular, SwapLost, TooLarge, Workspace
 from quire_journal.history.history import History
 from quire_journal.model.events import LINK
 from quire_journal.model.ids import blob_id, disk_path, journal_path
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.text.text import Text
 from quire_journal.views.files import Version, standing
 
 
-class Finishing(msgspec.Struct, frozen=True):
+class RecoveryContext(msgspec.Struct, frozen=True):
     """The journal and the checkout of a start. Files over `limit` bytes are left as they are."""
 
     recorder: Recorder
@@ -43,7 +43,7 @@ class Finishing(msgspec.Struct, frozen=True):
         """The file at `path`, if there is one that can be read."""
         try:
             return self.workspace.read(disk_path(path), self.limit, unfinished_ok=unfinished_ok)
-        except (Vanished, NotRegular, TooLarge, HeldOpen):
+        except (FileVanished, NotRegular, TooLarge, FileBusy):
             return None
 
     def base_there(self, path: str, base: int, inode: int, history: History) -> FileNow | None:
@@ -69,7 +69,7 @@ class Finishing(msgspec.Struct, frozen=True):
             return None
         if inode not in (0, look.signature.ino):
             return None
-        with contextlib.suppress(Vanished, NotRegular):
+        with contextlib.suppress(FileVanished, NotRegular):
             if blob_id(self.workspace.read_link(disk_path(path))) == version.blob:
                 return FileNow(path, "link", version=version, inode=look.signature.ino)
         return None
@@ -89,12 +89,12 @@ class Finishing(msgspec.Struct, frozen=True):
                 self.workspace.place(disk_path(path), writing=True, policy=Policy(), followed=False)
             staged = self.workspace.stage(on_disk(step))
             result = self.workspace.perform(staged)
-        except (Refused, HeldOpen):
+        except (Refusal, FileBusy):
             return False
-        if isinstance(result, Lost):
+        if isinstance(result, SwapLost):
             noted = []
             for kept in result.kept:
-                with contextlib.suppress(OSError, Refused):  # a secret that has no place now: the next start finds it
+                with contextlib.suppress(OSError, Refusal):  # a secret that has no place now: the next start finds it
                     note_theirs(self.recorder, self.workspace, step.path, kept, "swap", self.withheld)
                     noted.append(kept)
             self.recorder.commit()

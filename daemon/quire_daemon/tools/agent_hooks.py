@@ -23,7 +23,7 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec.structs import replace
 
-from quire_daemon.core.decision import Decision, FileNow, Implied, Tool, Who, World, no_paths
+from quire_daemon.core.decision import Decision, FileNow, ImpliedFiles, Tool, Who, World, no_paths
 from quire_daemon.tools.bursts import MOST_OPEN, SETTLE_S, burst_json, own_open
 from quire_daemon.tools.edit.basis import Basis, basis_at
 from quire_daemon.tools.edit.overlap import (
@@ -31,7 +31,7 @@ from quire_daemon.tools.edit.overlap import (
     MOST_STEPS,
     NONE,
     WHOLE,
-    Lines,
+    CallerLines,
     done_by,
     image,
     inverse,
@@ -50,7 +50,7 @@ from quire_journal.history.history import History
 from quire_journal.model.events import BurstBegun, BurstEnded, EditRefused, Event, ReadServed
 from quire_journal.model.line_ranges import Ranges, merge_ranges
 from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.model.sanitize import plain
 from quire_journal.text.line_diff import changed_ranges, diff
 from quire_journal.text.text import Text
@@ -92,7 +92,7 @@ class NativeParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def decide(params: NativeParams, world: World) -> Decision:
-    """Allow and begin, end, or tell. Raises `Refused`.
+    """Allow and begin, end, or tell. Raises `Refusal`.
 
     The reply of `before` and `after` has the `burst` (see the tool of that name; null when none was begun or found),
     that of `after` and `turn` has `news`, as `changed_since_your_read` but without the caller's own bursts, and
@@ -133,7 +133,7 @@ def _before(params: NativeParams, world: World) -> Decision:
 
 
 def _require_no_lease(now: FileNow, params: NativeParams, world: World) -> None:
-    """Raises `Refused`. A lease on some lines is in the way of a whole write only: where an edit lands is not known."""
+    """Raises `Refusal`. A lease on some lines is in the way of a whole write only: where an edit lands is not known."""
     if world.settings.hooks.leases != "deny":
         return
     holding = [
@@ -157,7 +157,7 @@ def _stale(now: FileNow, params: NativeParams, world: World) -> Decision | None:
     if now.text is None:
         message = f"{now.path} was changed since you read it; read it again."
         changes = changes_told(world.history, now.path, by_others, WHOLE)
-        raise Refused("stale_file", message, "read_again", path=now.path, changes=changes)
+        raise Refusal("stale_file", message, "read_again", path=now.path, changes=changes)
     basis = replace(basis_at(base, now, now.text, world, "stale_file"), others=tuple(by_others))
     needs, touches = _about(params, basis, now, world)
     stale = Stale("native", "stale_file", basis, now, needs, touches=touches)
@@ -204,7 +204,7 @@ def _about(params: NativeParams, basis: Basis, now: FileNow, world: World) -> tu
         return needs, relation(overall, needs)
     done = {version.seq: done_by(world.history, now.path, version) for version in basis.others}
     found = [
-        relations(world.history, now.path, done, Lines(merge_ranges(lines), at))
+        relations(world.history, now.path, done, CallerLines(merge_ranges(lines), at))
         for lines, at in ((of_base, basis.version), (of_now, now.version))
         if lines
     ]
@@ -326,12 +326,12 @@ def _news(world: World, after: int, burst: Burst | None) -> tuple[list[dict[str,
         if len(told) == MOST_TOLD:
             more += 1
             continue
-        lines = _written_in(burst, path, seen.news_after, world) or Lines(seen.lines, base, shown=True)
+        lines = _written_in(burst, path, seen.news_after, world) or CallerLines(seen.lines, base, shown=True)
         told += [{"path": path, **e} for e in changes_told(world.history, path, by_others[-1:], lines)]
     return told, more
 
 
-def _written_in(burst: Burst | None, path: str, after: int, world: World) -> Lines | None:
+def _written_in(burst: Burst | None, path: str, after: int, world: World) -> CallerLines | None:
     """The lines of the file that the newest version of the burst has made."""
     if burst is None:
         return None
@@ -340,7 +340,7 @@ def _written_in(burst: Burst | None, path: str, after: int, world: World) -> Lin
             before = standing(world.history.version_at(path, version.seq - 1))
             was = None if before is None else world.history.text_held(before.blob)
             done = done_by(world.history, path, version)
-            return None if was is None or done is None else Lines(lines_of(inverse(done, was)), version)
+            return None if was is None or done is None else CallerLines(lines_of(inverse(done, was)), version)
     return None
 
 
@@ -359,9 +359,9 @@ def _own(world: World, before: int) -> Iterator[Burst]:
     return (b for b in islice(world.history.bursts(before), MOST_BURSTS) if b.owner == world.who.key)
 
 
-def _implied(params: NativeParams, history: History, who: Who) -> Implied:
+def _implied(params: NativeParams, history: History, who: Who) -> ImpliedFiles:
     """The call does not fail because one of its files may not be looked at: that is not for a journal to forbid."""
-    return Implied(params.paths)
+    return ImpliedFiles(params.paths)
 
 
 NATIVE_TOOL: Final = Tool(

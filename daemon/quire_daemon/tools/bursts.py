@@ -22,7 +22,7 @@ from quire_journal.history.history import History
 from quire_journal.history.points import rfc3339, to_the_second
 from quire_journal.model.events import BurstBegun, BurstEnded, paths_of
 from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.views.bursts import BELONGING, Burst
 
 MOST_OPEN: Final = 16
@@ -77,16 +77,16 @@ def decide(params: BurstParams, world: World) -> Decision:
 
 def _begin(params: BurstParams, world: World) -> Decision:
     if not 1 <= params.ttl_s <= MAX_TTL_S:
-        raise Refused("schema_invalid", f"ttl_s: must be from 1 to {MAX_TTL_S} seconds.", argument="ttl_s")
+        raise Refusal("schema_invalid", f"ttl_s: must be from 1 to {MAX_TTL_S} seconds.", argument="ttl_s")
     if not _FORM.fullmatch(params.kind):
         message = f"kind: {params.kind!r} must be one word of lower-case letters, such as tool_call, formatter or git."
-        raise Refused("schema_invalid", message, argument="kind")
+        raise Refusal("schema_invalid", message, argument="kind")
     if len(params.label) > MAX_LABEL:
-        raise Refused("schema_invalid", f"label: at most {MAX_LABEL} characters.", argument="label")
+        raise Refusal("schema_invalid", f"label: at most {MAX_LABEL} characters.", argument="label")
     around = own_open(world)
     if len(around) >= MOST_OPEN:
         message = f"{len(around)} bursts of yours are open; end one before you begin another."
-        raise Refused("busy", message, "end_burst", open=[burst.number for burst in around])
+        raise Refusal("busy", message, "end_burst", open=[burst.number for burst in around])
     label = "".join(c for c in params.label if c.isprintable()).strip()
     outside = params.kind in _WRITTEN_BY_OTHERS if params.outside is None else params.outside
     expires_ns = world.now_ns + int(params.ttl_s * _SECOND)
@@ -129,14 +129,14 @@ def _end(params: BurstParams, world: World) -> Decision:
     if params.burst is None:
         around = own_open(world)
         if not around:
-            raise Refused("not_found", "No burst of yours is open.", "list_bursts")
+            raise Refusal("not_found", "No burst of yours is open.", "list_bursts")
         burst = around[-1]
     else:
         burst = _burst(params.burst, world.history)
         if burst.owner != world.who.key:
             name, over = world.history.named(burst.writer), to_the_second(burst.expires_ns)
             message = f"Burst {burst.number} was begun by {name}, who alone ends it; its time is over at {over}."
-            raise Refused("permission_denied", message, "wait", burst=burst.number)
+            raise Refusal("permission_denied", message, "wait", burst=burst.number)
     if burst.ended:
         message = f"Burst {burst.number} has ended before ({burst.why})."
         return Decision({"ok": True, "message": message, **burst_json(burst, world), "unchanged": True})
@@ -171,7 +171,7 @@ def _show(params: BurstParams, world: World) -> Decision:
     """The burst and `contents`, its batches: `{batch, at, writer, evidence, belongs, in_force, paths, paths_more}`."""
     require_in_bounds("limit", params.limit, MAX_LISTED)
     if params.burst is None:
-        raise Refused("schema_invalid", "burst: is missing; name the burst to show.", argument="burst")
+        raise Refusal("schema_invalid", "burst: is missing; name the burst to show.", argument="burst")
     burst = _burst(params.burst, world.history)
     rows = list(world.history.burst_evidence(burst.number))
     contents = [_batch_json(batch, evidence, world.history) for batch, evidence in rows[: params.limit]]
@@ -237,10 +237,10 @@ def _open(world: World) -> list[Burst]:
 
 
 def _burst(named: int | str, history: History) -> Burst:
-    """The burst with that number. Raises `Refused`."""
+    """The burst with that number. Raises `Refusal`."""
     burst = history.burst(named_burst(named, history))
     if burst is None:
-        raise Refused("not_found", f"There is no burst {named}.", "list_bursts", burst=named)
+        raise Refusal("not_found", f"There is no burst {named}.", "list_bursts", burst=named)
     return burst
 
 

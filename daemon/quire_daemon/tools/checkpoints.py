@@ -20,7 +20,7 @@ from quire_journal.history.history import History
 from quire_journal.history.points import MAX_NAME, is_name, no_checkpoint, parse_point, rfc3339, time_of
 from quire_journal.model.events import CheckpointDropped, CheckpointNamed
 from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.views.checkpoints import Checkpoint
 
 MAX_NOTE: Final = 1000
@@ -64,7 +64,7 @@ def decide(params: CheckpointParams, world: World) -> Decision:
         many = f"{counted(len(listed), 'checkpoint')}."
         return Decision({"ok": True, "message": many, "checkpoints": listed})
     if params.action == "create" and not is_name(params.name):
-        raise Refused(
+        raise Refusal(
             "schema_invalid",
             f"name: {params.name!r} cannot be a checkpoint's name: up to {MAX_NAME} printable characters that are not "
             "a version, seq:N, a time (`2d`, too) or a cursor, without `@` and `..`, not beginning with `-`.",
@@ -87,10 +87,10 @@ def decide(params: CheckpointParams, world: World) -> Decision:
 def _create(params: CheckpointParams, world: World) -> Decision:
     history = world.history
     if len(params.note) > MAX_NOTE:
-        raise Refused("schema_invalid", f"note: at most {MAX_NOTE} characters.", argument="note")
+        raise Refusal("schema_invalid", f"note: at most {MAX_NOTE} characters.", argument="note")
     existing = history.checkpoint(params.name)
     if existing is not None and not params.move:
-        raise Refused(
+        raise Refusal(
             "already_exists",
             f"There is a checkpoint {params.name!r} at seq:{existing}; `move: true` gives the name to another point.",
             "choose_another_name",
@@ -183,7 +183,7 @@ def _diff(named: Checkpoint, params: CheckpointParams, world: World) -> Decision
 def _named(name: str, history: History) -> Checkpoint:
     found = next((named for named in history.checkpoints() if named.name == name), None)
     if found is None:
-        raise Refused("not_found", no_checkpoint(name, history), "list_checkpoints", name=name)
+        raise Refusal("not_found", no_checkpoint(name, history), "list_checkpoints", name=name)
     return found
 
 

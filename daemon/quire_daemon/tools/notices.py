@@ -20,7 +20,7 @@ from quire_daemon.tools.recent_changes import MOST_ENTRIES, hint_of, news
 from quire_journal.history.history import History
 from quire_journal.history.points import rfc3339
 from quire_journal.model.ids import version_token
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.views.files import Version
 
 FIELD: Final = "changed_since_your_read"
@@ -40,10 +40,10 @@ _NAMING: Final = ("path", "to", "paths")
 
 
 def decided(tool: Tool[Any], params: Any, world: World) -> Decision:
-    """What follows from the call, under the leases that stand, with the notices in its reply. Raises `Refused`."""
+    """What follows from the call, under the leases that stand, with the notices in its reply. Raises `Refusal`."""
     try:
         decision = under_leases(tool, params, world)
-    except Refused as refused:
+    except Refusal as refused:
         refused.details = with_notices(refused.details, params, world)
         raise
     return replace(decision, reply=with_notices(decision.reply, params, world))

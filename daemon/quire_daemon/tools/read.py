@@ -20,7 +20,7 @@ from quire_journal.history.points import parse_point, rfc3339
 from quire_journal.model.events import FOLDER, LINK, ReadServed
 from quire_journal.model.ids import disk_path, journal_path, version_token
 from quire_journal.model.line_ranges import Ranges, merge_ranges, without
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.storage.blobs.blobs import NotHeld
 from quire_journal.text.line_diff import diff
 from quire_journal.text.line_hash import LineHashes
@@ -85,7 +85,7 @@ class _Slice(msgspec.Struct, frozen=True):
 
 
 def decide(params: ReadParams, world: World) -> Decision:
-    """Show lines. Raises `Refused` for what is no text."""
+    """Show lines. Raises `Refusal` for what is no text."""
     now = world.files[params.path]
     if params.at is not None:
         return _past(params, params.at, now, world)
@@ -240,7 +240,7 @@ def _past(params: ReadParams, point: str, now: FileNow, world: World) -> Decisio
     text = _text_then(path, version, point, history)
     require_size(path, len(text.data), world)
     if text.binary:
-        raise Refused("binary_file", f"{path} held NUL bytes at {point}.", path=path)
+        raise Refusal("binary_file", f"{path} held NUL bytes at {point}.", path=path)
     if params.shape in _WITH_ANCHORS:
         require_lines(path, len(text), world)
     part = _slice(text, params, world.settings.limits.reply_bytes)
@@ -248,19 +248,19 @@ def _past(params: ReadParams, point: str, now: FileNow, world: World) -> Decisio
 
 
 def _text_then(path: str, version: Version, point: str, history: History) -> Text:
-    """What a version holds. Raises `Refused` where the journal does not have it any more, or never had."""
+    """What a version holds. Raises `Refusal` where the journal does not have it any more, or never had."""
     try:
         return history.text_of(version.blob)
     except NotHeld:
         lost = missing(history, version)
         message = f"The bytes of {path} at {point} are not in the journal: {lost.told}."
-        raise Refused("uncaptured", message, path=path, why=lost.why) from None
+        raise Refusal("uncaptured", message, path=path, why=lost.why) from None
 
 
 def file_then(now: FileNow, seq: int, point: str, history: History) -> tuple[str, Version]:
     """The file that the path named then, and its version: a link is followed to where it led then, not now.
 
-    Raises `Refused` where there was none, a folder, or a link that led to no file of the workspace, or whose target is
+    Raises `Refusal` where there was none, a folder, or a link that led to no file of the workspace, or whose target is
     not held; and where a lost record leaves it open.
     """
     path = named = now.resolved_from if now.resolved_from and history.file(now.resolved_from) else now.path
@@ -271,14 +271,14 @@ def file_then(now: FileNow, seq: int, point: str, history: History) -> tuple[str
             led = "" if path == named else f", where it led to {path}"
             unknown = before_it(seq, history)
             what = f"is not known at {point}{led}. {unknown}" if unknown else f"did not exist at {point}{led}."
-            raise Refused("not_found", f"{named} {what}", "choose_another_point", path=named)
+            raise Refusal("not_found", f"{named} {what}", "choose_another_point", path=named)
         if version.entry == FOLDER:
-            raise Refused("not_a_file", f"{path} was a folder at {point}.", "check_path", path=path)
+            raise Refusal("not_a_file", f"{path} was a folder at {point}.", "check_path", path=path)
         if version.entry != LINK:
             return path, version
         target = _text_then(path, version, point, history).data.decode("utf-8", "surrogateescape")
         path = journal_path(posixpath.normpath(posixpath.join(posixpath.dirname(disk_path(path)), target)))
-    raise Refused("not_a_file", f"{named} was a link at {point} that leads to no file.", "check_path", path=named)
+    raise Refusal("not_a_file", f"{named} was a link at {point} that leads to no file.", "check_path", path=named)
 
 
 READ_TOOL: Final = Tool(

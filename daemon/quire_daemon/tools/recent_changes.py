@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, Final
 
 from quire_daemon.core.decision import World
-from quire_daemon.tools.edit.overlap import Lines, done_by, relations
+from quire_daemon.tools.edit.overlap import CallerLines, done_by, relations
 from quire_journal.history.history import History
 from quire_journal.history.points import rfc3339
 from quire_journal.model.ids import version_token
@@ -21,7 +21,7 @@ MOST_NEWS: Final = 256
 """Versions since the caller's last read that are looked through for news on every call; older ones are not news."""
 
 
-def changes_told(history: History, path: str, others: Sequence[Version], lines: Lines) -> list[dict[str, Any]]:
+def changes_told(history: History, path: str, others: Sequence[Version], lines: CallerLines) -> list[dict[str, Any]]:
     """The newest of `others`, oldest first, as replies tell them: who, by which evidence, when, which lines.
 
     `touches` says what each means for the caller's `lines`.
@@ -52,7 +52,7 @@ def hint_of(history: History, version: Version) -> dict[str, str]:
     return {"hint": hint} if hint else {}
 
 
-def news(world: World, path: str, lines: Lines | None = None) -> dict[str, Any]:
+def news(world: World, path: str, lines: CallerLines | None = None) -> dict[str, Any]:
     """`changed_since_your_read`, for a caller that has read the file before others changed it; else nothing.
 
     `touches` is about `lines`, those of a call; without them, about all that the caller has been shown. `since` is the
@@ -67,7 +67,7 @@ def news(world: World, path: str, lines: Lines | None = None) -> dict[str, Any]:
     if not others:
         return {}
     if lines is None:
-        lines = Lines(seen.lines, history.version(path, seen.version), shown=True)
+        lines = CallerLines(seen.lines, history.version(path, seen.version), shown=True)
     about = {"path": path, "since": version_token(seen.news_after)}
     told = [{**about, **entry} for entry in changes_told(history, path, others, lines)]
     return {"changed_since_your_read": told, **rest("changed_since_your_read_more", others)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.config.live import InForce
+from quire_daemon.config.live import LiveSettings
 from quire_daemon.watch.ignore import Ignore
 from quire_journal.maintenance import secret_scan
 from quire_journal.model.ids import blob_id
@@ -16,10 +16,10 @@ MOST_CLEAN: Final = 2000
 """Versions that are remembered to hold no secret, the last ones: a change of one is looked through sooner."""
 
 
-class Withholding:
+class CapturePolicy:
     """Says of bytes why the journal must not have them; "" where it may. For the loop's thread."""
 
-    def __init__(self, recorder: Recorder, ignore: Ignore, settings: InForce) -> None:
+    def __init__(self, recorder: Recorder, ignore: Ignore, settings: LiveSettings) -> None:
         self._recorder, self._ignore, self._settings = recorder, ignore, settings
         self._clean: dict[bytes, None] = {}  # blobs that were looked through and hold no secret
 

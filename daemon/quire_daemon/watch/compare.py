@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from quire_daemon.core.reconcile import Seen, StatEntry, compare
+from quire_daemon.core.reconcile import SeenStat, StatEntry, compare
 from quire_daemon.watch.crawl import crawl
 from quire_daemon.watch.hard_links import several_names
 from quire_daemon.watch.ignore import Ignore
@@ -24,11 +24,11 @@ from quire_journal.model.events import FOLDER
 from quire_journal.model.evidence import CAPTURED, SCANNED, WATCHED
 from quire_journal.model.ids import disk_path, journal_path
 from quire_journal.model.uncaptured import IGNORED
-from quire_journal.storage.port import Reading, Store
+from quire_journal.storage.port import ReadTransaction, Store
 from quire_journal.views.files import Version
 
 
-class Compared(NamedTuple):
+class TreeComparison(NamedTuple):
     """What came of it. Paths are as on disk."""
 
     look_at: list[str]
@@ -41,7 +41,7 @@ class Compared(NamedTuple):
     unwatched: list[str]  # known files that are ignored and looked at all the same
 
 
-class NotMounted(Exception):
+class RootUnmounted(Exception):
     """The root is empty and on another disk than all that was seen in it: its own disk is probably not mounted.
 
     That says nothing about the files. But somebody may have removed them before another disk came there, so it is told
@@ -57,13 +57,13 @@ class NotMounted(Exception):
 
 def compare_all(
     store: Store,
-    saved: Callable[[Reading, PathNames], Mapping[str, Seen]],
+    saved: Callable[[ReadTransaction, PathNames], Mapping[str, SeenStat]],
     root: Path,
     ignore: Ignore,
     could_keep: Callable[[str, Version], bool],
     cancelled: Callable[[], bool],
-) -> Compared:
-    """Compare. `saved` reads the cache of the disk. Raises `NotMounted`, as `crawl`, and as a store that is read.
+) -> TreeComparison:
+    """Compare. `saved` reads the cache of the disk. Raises `RootUnmounted`, as `crawl`, and as a store that is read.
 
     `could_keep`: would the settings have the bytes kept now of a head (and its path) whose bytes are not?
     """
@@ -74,7 +74,7 @@ def compare_all(
         standing = {path: bool(head.uncaptured) and could_keep(path, head) for path, head in heads.items()}
     entries = list(crawl(root, ignore, "", cancelled))
     if not entries and _is_bare_of_another_disk(root, seen):
-        raise NotMounted
+        raise RootUnmounted
     result = compare(seen, entries)
     present = {e.path for e in entries}
     lost = [path for path in standing if path not in seen and path not in present]  # the cache may lack them
@@ -91,10 +91,10 @@ def compare_all(
     look_at = dict.fromkeys([*result.changed, *gone, *unread, *bare])
     new = {e.path: e.size for e in entries if e.kind == "file" and e.path not in standing}
     linked = several_names(entries)
-    return Compared(list(look_at), new, result.files, result.folders, names, linked, ignored, [*unwatched])
+    return TreeComparison(list(look_at), new, result.files, result.folders, names, linked, ignored, [*unwatched])
 
 
-def _is_bare_of_another_disk(root: Path, seen: Mapping[str, Seen]) -> bool:
+def _is_bare_of_another_disk(root: Path, seen: Mapping[str, SeenStat]) -> bool:
     """Is there nothing in the root but our own folder, and was all that is known of it seen on another disk?"""
     disk = os.stat(root).st_dev
     return bool(seen) and all(one.dev != disk for one in seen.values()) and not {*os.listdir(root)} - {HOME}

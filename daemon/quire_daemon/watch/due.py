@@ -6,7 +6,7 @@ import heapq
 import math
 
 
-class Named:
+class DueQueue:
     """Each path until it has been looked at. All times are monotonic seconds."""
 
     def __init__(self) -> None:

@@ -27,7 +27,7 @@ def several_names(entries: Iterable[StatEntry]) -> list[StatEntry]:
     return [entry for entry in entries if entry.kind == "file" and entry.nlink > 1]
 
 
-class Names:
+class LinkNames:
     """The names of such files, as far as they are known. For the loop's thread."""
 
     def __init__(self) -> None:
@@ -54,12 +54,12 @@ class Names:
         return [path for inode in news if len(self._names[inode]) > 1 for path in self._names[inode]]
 
 
-class Linked:
+class HardLinks:
     """Looks for the names of such files, where one turned up. For the loop's thread, but for `crawl`."""
 
     def __init__(
         self,
-        names: Names,
+        names: LinkNames,
         crawl: Callable[[], list[StatEntry]],
         start_job: StartJob,
         name: Callable[[str], None],

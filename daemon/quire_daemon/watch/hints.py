@@ -55,7 +55,7 @@ class Blind(NamedTuple):
     why: str
 
 
-class Coverage(msgspec.Struct, frozen=True):
+class WatchCoverage(msgspec.Struct, frozen=True):
     """How much the watcher sees."""
 
     watched: int  # folders

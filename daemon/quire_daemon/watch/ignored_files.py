@@ -15,7 +15,7 @@ MOST: Final = 500
 """Files that are looked at for one call; of more it is said that nobody looks at them."""
 
 
-class Unwatched:
+class IgnoredFiles:
     """The paths of them, as on disk. For the loop's thread."""
 
     def __init__(self, ignored: Callable[[str, bool], bool]) -> None:

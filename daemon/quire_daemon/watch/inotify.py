@@ -68,7 +68,7 @@ Event = InotifyEvent
 """What the kernel says of a name in a watched folder, or of the folder itself, which has no name."""
 
 
-class Exchanged(NamedTuple):
+class Exchange(NamedTuple):
     """A file that was exchanged, in a watched folder."""
 
     watch: WatchDescriptor  # of the folder
@@ -129,7 +129,7 @@ class Inotify(InotifyFD):
         if not self._closed:
             self._ready.modify(self._inotify_fd, 0)
 
-    def listen(self, own: Sequence[Exchanged]) -> None:
+    def listen(self, own: Sequence[Exchange]) -> None:
         """Read on. `own`: what was exchanged since `hush`, by whoever calls.
 
         The kernel queues the events of a call before the call is over. So when there are as many bytes as those of
@@ -145,7 +145,7 @@ class Inotify(InotifyFD):
         finally:
             self._reading.release()
 
-    def _take(self, own: Sequence[Exchanged], size: int) -> None:
+    def _take(self, own: Sequence[Exchange], size: int) -> None:
         """Read the events of our exchanges, which take `size` bytes: what comes behind them meanwhile is left there.
         What turns out to be another's is lost, and told as lost.
 
@@ -379,7 +379,7 @@ class Tree:
         return os.fsencode(f"{self._root}/{folder}" if folder else self._root)
 
 
-def _is_there(one: Exchanged) -> bool:
+def _is_there(one: Exchange) -> bool:
     try:
         return Signature.of(os.lstat(one.path)) == one.signature
     except OSError:

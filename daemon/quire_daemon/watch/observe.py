@@ -2,7 +2,7 @@
 
 Every look at a path ends in one of two states: the journal's head holds exactly the bytes on disk, or the head
 says why it does not (too large, secret, unreadable). When the disk has moved on, an outside version is noted.
-Nothing in here waits: a file that another program holds open for writing raises `HeldOpen`, and the loop comes
+Nothing in here waits: a file that another program holds open for writing raises `FileBusy`, and the loop comes
 back to it.
 """
 
@@ -14,18 +14,27 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.commit.inflight import UnderWay
+from quire_daemon.commit.inflight import InFlight
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.config.live import InForce
+from quire_daemon.config.live import LiveSettings
 from quire_daemon.config.settings import Settings
-from quire_daemon.core.reconcile import OnDisk, Seen, difference
-from quire_daemon.watch.capture_policy import Withholding
+from quire_daemon.core.reconcile import OnDisk, SeenStat, difference
+from quire_daemon.watch.capture_policy import CapturePolicy
 from quire_daemon.watch.crawl import is_bare
-from quire_daemon.watch.hard_links import Names
+from quire_daemon.watch.hard_links import LinkNames
 from quire_daemon.watch.ignore import Ignore
-from quire_daemon.watch.ignored_files import Unwatched
+from quire_daemon.watch.ignored_files import IgnoredFiles
 from quire_daemon.watch.prefetch import ReadAhead
-from quire_daemon.workspace.workspace import HeldOpen, Image, Look, NotRegular, Signature, TooLarge, Vanished, Workspace
+from quire_daemon.workspace.workspace import (
+    FileBusy,
+    FileVanished,
+    Image,
+    Look,
+    NotRegular,
+    Signature,
+    TooLarge,
+    Workspace,
+)
 from quire_journal.model.events import (
     FOLDER,
     LINK,
@@ -38,19 +47,19 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.evidence import CAPTURED
 from quire_journal.model.ids import BlobId, blob_id, journal_path
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.model.uncaptured import IGNORED, TOO_LARGE, UNREADABLE
 from quire_journal.storage.blobs import blobs
 from quire_journal.views.files import Version, standing
 
-__all__ = ["RETRY_S", "BeingWritten", "Gather", "HeldOpen", "Observation"]
+__all__ = ["RETRY_S", "FileBusy", "FileInFlight", "Observation", "Observer"]
 
 
 RETRY_S: Final = 0.002
 """Between two looks at a file that is held open."""
 
 
-class BeingWritten(Exception):
+class FileInFlight(Exception):
     """A request that is still being written has this file in hand (`under_way`): look at it when that is over."""
 
     def __init__(self, path: str) -> None:
@@ -100,7 +109,7 @@ def _left_out(look: Look) -> Sighting | None:
     return Sighting(OnDisk(look.kind, size=look.signature.size, mode=mode, why=IGNORED))
 
 
-class Gather:
+class Observer:
     """Looks at paths: for requests (`files_now`), for the watcher and for scans (`outside`)."""
 
     def __init__(
@@ -108,18 +117,18 @@ class Gather:
         workspace: Workspace,
         recorder: Recorder,
         ignore: Ignore,
-        settings: InForce,
+        settings: LiveSettings,
         hint: Hint = no_hint,
     ) -> None:
         self.workspace = workspace
         self.recorder = recorder
         self.ignore = ignore
-        self.withholding = Withholding(recorder, ignore, settings)
+        self.withholding = CapturePolicy(recorder, ignore, settings)
         self._settings = settings
-        self.under_way = UnderWay(recorder)
+        self.under_way = InFlight(recorder)
         self.hint = hint
-        self.names = Names()  # of files that have several
-        self.unwatched = Unwatched(ignore.ignored)
+        self.names = LinkNames()  # of files that have several
+        self.unwatched = IgnoredFiles(ignore.ignored)
 
     @property
     def settings(self) -> Settings:
@@ -138,12 +147,12 @@ class Gather:
         """Look at `path` (as on disk) and say what the journal lacks. Nothing is noted yet.
 
         `look`: what was there this very moment, where somebody has looked already. `ignored`: a file that is there is
-        not read, and from now on not watched. Raises `HeldOpen`, `BeingWritten`;
+        not read, and from now on not watched. Raises `FileBusy`, `FileInFlight`;
         and as `commit` does where the log has to be told first that it holds a write that was not made.
         """
         name = journal_path(path)
         if self.under_way.writes(name):
-            raise BeingWritten(name)
+            raise FileInFlight(name)
         self.under_way.tell_before_look(name)
         head = self.head(name)
         look = look or self.workspace.look(path)
@@ -160,7 +169,7 @@ class Gather:
         if event is not None:
             self.recorder.note(self._hinted(event, observation))
             if sighting.image is not None and not sighting.disk.why:
-                known = blobs.Addressed(sighting.image.data, BlobId(sighting.disk.blob))
+                known = blobs.HashedBytes(sighting.image.data, BlobId(sighting.disk.blob))
                 self.recorder.note_blob(known, journal_path(path))
             keep_in_mind = self.unwatched.forget if sighting.disk.why == IGNORED else self.unwatched.met
             keep_in_mind(path)
@@ -188,7 +197,7 @@ class Gather:
                 self.recorder.note(event)
                 self.recorder.note_blob(frame, name)
                 if one.settled:
-                    self.recorder.note_seen(one.path, Seen.of(s, frame.blob, one.taken_ns))
+                    self.recorder.note_seen(one.path, SeenStat.of(s, frame.blob, one.taken_ns))
         return left
 
     def _hinted(self, event: Event, observation: Observation) -> Event:
@@ -224,7 +233,7 @@ class Gather:
             return
         if image is None:
             return  # proved by what was remembered before
-        seen = Seen.of(s, sighting.disk.blob, self.recorder.clock.now_ns())
+        seen = SeenStat.of(s, sighting.disk.blob, self.recorder.clock.now_ns())
         if changed:
             self.recorder.note_seen(path, seen)
         else:
@@ -252,7 +261,7 @@ class Gather:
             return False
         try:
             signature = self.workspace.look(path).signature
-        except Refused:
+        except Refusal:
             return False
         return signature is not None and seen.matches(signature)
 
@@ -269,7 +278,7 @@ class Gather:
         mode = signature.mode & 0o7777
         try:
             image = self.workspace.read(path, self.settings.capture.max_bytes, unfinished_ok=unfinished_ok)
-        except Vanished:
+        except FileVanished:
             return Sighting(OnDisk("missing"))
         except NotRegular:
             return Sighting(OnDisk("special"))
@@ -307,7 +316,7 @@ class Gather:
         """A link is a file whose bytes are its target."""
         try:
             target = self.workspace.read_link(path)
-        except (Vanished, NotRegular):
+        except (FileVanished, NotRegular):
             return Sighting(OnDisk("missing"))
         if signature is None:
             return Sighting(OnDisk("missing"))

@@ -1,6 +1,6 @@
 """What others do to the tree: the watcher's hints and the scans' differences, looked at and journaled.
 
-The watcher is a hint, the scan is the truth. Both only name paths; `Gather.observe` looks at each, and what
+The watcher is a hint, the scan is the truth. Both only name paths; `Observer.observe` looks at each, and what
 differs is noted. A turn of the loop spends a bounded time here, so that a `git checkout` of thousands of files does
 not hold up an edit. A path that is held open for writing is looked at again until it has been closed; when that
 takes too long, what is there is recorded as unfinished, and looked at again.
@@ -12,17 +12,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 
 from quire_daemon.config.settings import WORKSPACE_FILE
-from quire_daemon.core.reconcile import Renames, Seen, with_moves
-from quire_daemon.watch.compare import Compared
+from quire_daemon.core.reconcile import Renames, SeenStat, with_moves
+from quire_daemon.watch.compare import TreeComparison
 from quire_daemon.watch.crawl import crawl
-from quire_daemon.watch.due import Named
-from quire_daemon.watch.hard_links import Linked, several_names
+from quire_daemon.watch.due import DueQueue
+from quire_daemon.watch.hard_links import HardLinks, several_names
 from quire_daemon.watch.hints import Batch, Blind, below
 from quire_daemon.watch.mounts import Mounts
-from quire_daemon.watch.observe import RETRY_S, BeingWritten, Gather, HeldOpen, Observation
-from quire_daemon.watch.prefetch import Ahead
+from quire_daemon.watch.observe import RETRY_S, FileBusy, FileInFlight, Observation, Observer
+from quire_daemon.watch.prefetch import Prefetcher
 from quire_daemon.watch.prefetch_client import ReadingAhead
-from quire_daemon.watch.scan import MOUNTS, OVERFLOW, RULES, Scanning
+from quire_daemon.watch.scan import MOUNTS, OVERFLOW, RULES, Scanner
 from quire_daemon.watch.watcher import Watcher
 from quire_daemon.workers.pool import StartJob
 from quire_daemon.workspace.workspace import Signature
@@ -30,7 +30,7 @@ from quire_journal.model.events import FOLDER, OutsideDeleted, OutsideWritten, W
 from quire_journal.model.evidence import READ, SCANNED, WATCHED
 from quire_journal.model.ids import disk_path, journal_path
 from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.views.files import standing
 
 SLICE_S = 0.006  # of one turn, spent on looking while callers wait
@@ -49,21 +49,21 @@ class Outside:
     """Paths to look at, in the order in which they are due."""
 
     def __init__(
-        self, gather: Gather, watcher: Watcher, start_job: StartJob, reload: Callable[[], None], mounts: Mounts
+        self, gather: Observer, watcher: Watcher, start_job: StartJob, reload: Callable[[], None], mounts: Mounts
     ) -> None:
         self._gather, self._recorder, self._ignore = gather, gather.recorder, gather.ignore
         self._root, self._watcher, self._start_job = gather.workspace.root, watcher, start_job
         self._reload = reload  # the settings file changed
         self._mounts = mounts
-        self._named = Named()
-        self.scanning = Scanning(gather, watcher, start_job, self._take_compared)
+        self._named = DueQueue()
+        self.scanning = Scanner(gather, watcher, start_job, self._take_compared)
         self._unseen: dict[str, str] = {}  # path that could not be looked at, and is tried again → why
         self._stopped = False
         self._ignored: set[str] = set()  # known files of which the journal is told that nobody watches them any more
         self._moves = Renames()  # whose ends are not both looked at
         self._crawling: set[object] = set()  # crawls of folders that have not come back
-        self._ahead = Ahead(ReadingAhead(gather), start_job, self._not_read_ahead)
-        self._linked = Linked(
+        self._ahead = Prefetcher(ReadingAhead(gather), start_job, self._not_read_ahead)
+        self._linked = HardLinks(
             gather.names,
             lambda: several_names(crawl(self._root, self._ignore, "", lambda: self._stopped)),
             start_job,
@@ -89,7 +89,7 @@ class Outside:
             return
         if exchanged and self._ignore.governs(path) is None and path != WORKSPACE_FILE:  # what these say is news
             self._watcher.exchanged(path, signature)
-        self._recorder.seen.tell({path: Seen.of(signature, blob, self._recorder.clock.now_ns())})
+        self._recorder.seen.tell({path: SeenStat.of(signature, blob, self._recorder.clock.now_ns())})
         self._gather.unwatched.met(path)
 
     def idle(self) -> bool:
@@ -203,13 +203,13 @@ class Outside:
                 observation = self._gather.observe(path, evidence, ignored=True)
             else:
                 observation = self._gather.observe(path, evidence, not patient, named_ns)
-        except HeldOpen:
+        except FileBusy:
             self.name(path, evidence, now, now + (RETRY_S if patient else AGAIN_S))
             return []
-        except BeingWritten:
+        except FileInFlight:
             self.name(path, evidence, now, now + WRITTEN_S)
             return []
-        except Refused as refused:
+        except Refusal as refused:
             if refused.code == "permission_denied":  # a folder above it is closed to us: nothing tells when it is not
                 self._look_later(path, now)
                 self._unseen[path] = str(refused)
@@ -363,7 +363,7 @@ class Outside:
 
         self._start_job(work, "crawl", failed)
 
-    def _take_compared(self, compared: Compared) -> None:
+    def _take_compared(self, compared: TreeComparison) -> None:
         """A scan came back: look at what it names. Of the first one most files may be new, and are read ahead."""
         evidence = self.scanning.evidence
         self._gather.names.know(compared.linked)

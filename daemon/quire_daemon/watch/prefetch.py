@@ -3,7 +3,7 @@
 Theory of operation. The loop hands out paths of which the journal knows nothing, in chunks, and gets back what stands
 there, ready to be stored. What it gets back is as old as the reading of its chunk, so it holds only for a path that
 nothing has named meanwhile: `forget` takes a path back, and the loop looks at that one itself. Of a path that is still
-out, the loop asks the journal once more (`Gather.note_ahead`); a file that changed since it was read, and of which
+out, the loop asks the journal once more (`Observer.note_ahead`); a file that changed since it was read, and of which
 nobody has told yet, will be told of by the watcher, as one that changes right after it was looked at.
 
 Memory has a bound: so many chunks are out, so many files wait to be noted, and a chunk has so many bytes.
@@ -48,7 +48,7 @@ class ReadAhead(msgspec.Struct, frozen=True):
     taken_ns: int  # wall clock before it was read
 
 
-class Reading(Protocol):
+class PrefetchReader(Protocol):
     """Who reads (`reading_ahead`)."""
 
     def begin(self, files: int) -> None:
@@ -61,10 +61,10 @@ class Reading(Protocol):
         """Nothing more is going to be read. Idempotent."""
 
 
-class Ahead:
+class Prefetcher:
     """Files that are to be read, that are being read, and what was read of them. All in the loop but the reading."""
 
-    def __init__(self, reading: Reading, start_job: StartJob, missed: Callable[[str], None]) -> None:
+    def __init__(self, reading: PrefetchReader, start_job: StartJob, missed: Callable[[str], None]) -> None:
         """`missed` is told, in the loop, of a path that nothing was read of."""
         self._reading, self._start_job, self._missed = reading, start_job, missed
         self._left: deque[tuple[str, int]] = deque()

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Final
 
-from quire_daemon.watch.observe import Gather
+from quire_daemon.watch.observe import Observer
 from quire_daemon.watch.prefetch import ReadAhead
 from quire_daemon.watch.prefetch_worker import Readers, Task, ahead, read_one
 
@@ -17,7 +17,7 @@ READER_FROM: Final = 500
 class ReadingAhead:
     """What reads them. `read` is for any thread."""
 
-    def __init__(self, gather: Gather) -> None:
+    def __init__(self, gather: Observer) -> None:
         self._gather = gather
         self._readers: Readers | None = None
 
@@ -35,7 +35,7 @@ class ReadingAhead:
     def read(self, paths: Sequence[str]) -> list[ReadAhead | None]:
         """Plain files that nobody is writing, of which the journal knows nothing; None for all else.
 
-        It asks nothing that the loop changes. `Gather.note_ahead` asks the rest.
+        It asks nothing that the loop changes. `Observer.note_ahead` asks the rest.
         """
         asked = [path for path in paths if not self._gather.ignore.secret(path)]
         readers = self._readers

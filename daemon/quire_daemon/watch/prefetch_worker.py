@@ -3,7 +3,7 @@
 Reading, hashing and packing a file of some kilobytes is mostly the interpreter's work, and one process has one
 interpreter: on threads it takes from the loop what it should save it. So a large first capture has processes for it.
 
-Messages are msgpack: a `Task`, then paths (bytes, as the system has them), each list answered by as many `Found`, None
+Messages are msgpack: a `Task`, then paths (bytes, as the system has them), each list answered by as many `PrefetchedFile`, None
 where the loop has to look itself. The process ends when its input does.
 """
 
@@ -24,13 +24,13 @@ import msgspec
 from quire_daemon.clock import SystemClock
 from quire_daemon.watch.prefetch import ReadAhead
 from quire_daemon.workers.pipe import framed, received
-from quire_daemon.workers.process import Piped, program
+from quire_daemon.workers.process import PipedProcess, program
 from quire_daemon.workspace.confine import Beneath
-from quire_daemon.workspace.read import Reading
-from quire_daemon.workspace.workspace import HeldOpen, Image, NotRegular, Protection, Signature, TooLarge, Vanished
+from quire_daemon.workspace.read import FileReader
+from quire_daemon.workspace.workspace import FileBusy, FileVanished, Image, NotRegular, Protection, Signature, TooLarge
 from quire_journal.maintenance import secret_scan
 from quire_journal.model.ids import BlobId
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.storage.blobs import codec
 from quire_journal.storage.blobs.codec import Frame
 
@@ -47,7 +47,7 @@ class Task(msgspec.Struct, frozen=True):
     scan_secrets: bool  # leave texts that hold a secret to the loop
 
 
-class Found(msgspec.Struct, frozen=True, array_like=True):
+class PrefetchedFile(msgspec.Struct, frozen=True, array_like=True):
     """`ReadAhead` without the path."""
 
     signature: Signature
@@ -59,19 +59,19 @@ class Found(msgspec.Struct, frozen=True, array_like=True):
     taken_ns: int
 
 
-def read_one(read: Callable[[str, int], Image], path: str, task: Task, taken_ns: int) -> Found | None:
+def read_one(read: Callable[[str, int], Image], path: str, task: Task, taken_ns: int) -> PrefetchedFile | None:
     """A plain file that nobody is writing, as one whole; None for all else. `read` is `Workspace.read`, or like it."""
     try:
         image = read(path, task.max_bytes)
-    except (HeldOpen, Vanished, NotRegular, TooLarge, OSError, Refused):
+    except (FileBusy, FileVanished, NotRegular, TooLarge, OSError, Refusal):
         return None  # the loop will find the same, and knows what follows
     if task.scan_secrets and secret_scan.find(image.data):
         return None
     frame = codec.compress(image.data)
-    return Found(image.signature, image.settled, frame.blob, frame.size, frame.kind, frame.body, taken_ns)
+    return PrefetchedFile(image.signature, image.settled, frame.blob, frame.size, frame.kind, frame.body, taken_ns)
 
 
-def ahead(path: str, one: Found | None) -> ReadAhead | None:
+def ahead(path: str, one: PrefetchedFile | None) -> ReadAhead | None:
     """What was found at `path`."""
     if one is None:
         return None
@@ -84,7 +84,7 @@ class Reader:
 
     def __init__(self, task: Task) -> None:
         self._task = task
-        self._child: Piped | None = None
+        self._child: PipedProcess | None = None
         self._turn = threading.Lock()
         self._closed = False
 
@@ -95,11 +95,11 @@ class Reader:
                 raise EOFError
             child = self._child = self._child or self._start()
             _send(child.stdin, [os.fsencode(path) for path in paths])
-            told = _receive(child.stdout, list[Found | None])
+            told = _receive(child.stdout, list[PrefetchedFile | None])
         return [ahead(path, one) for path, one in zip(paths, told, strict=True)]
 
-    def _start(self) -> Piped:
-        child = Piped(program("watch.prefetch_worker"), errors=subprocess.DEVNULL)
+    def _start(self) -> PipedProcess:
+        child = PipedProcess(program("watch.prefetch_worker"), errors=subprocess.DEVNULL)
         _send(child.stdin, self._task)
         return child
 
@@ -151,7 +151,7 @@ def serve(asked: IO[bytes], told: IO[bytes]) -> None:
     task = _receive(asked, Task)
     root = os.open(task.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     now_ns = SystemClock().now_ns
-    reading = Reading(Beneath(root, task.protection.openat2), task.protection, now_ns)
+    reading = FileReader(Beneath(root, task.protection.openat2), task.protection, now_ns)
 
     def read(path: str, limit: int) -> Image:
         return reading.read(path, limit, unfinished_ok=False)

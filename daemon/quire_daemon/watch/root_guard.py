@@ -11,16 +11,16 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from quire_daemon.commit.failures import Trouble
+from quire_daemon.commit.failures import FailurePolicy
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.watch.watcher import Watcher
 from quire_daemon.workspace.workspace import Workspace
 from quire_journal.model.events import WatchLost
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 
-class Standing:
+class RootGuard:
     """Looks at the checkout and the state folder, now and then and before each write."""
 
     def __init__(
@@ -29,7 +29,7 @@ class Standing:
         workspace: Workspace,
         watcher: Watcher,
         recorder: Recorder,
-        trouble: Trouble,
+        trouble: FailurePolicy,
         log: Log,
         stop: Callable[[], None],
         stopping: Callable[[], bool],
@@ -47,20 +47,20 @@ class Standing:
             self._stop()  # the next client starts one that finds out what protects it, and finishes what was left
 
     def require_root(self) -> None:
-        """Raises `Refused` where the folder has been moved away, or `.quire` in it removed: no edit goes there."""
+        """Raises `Refusal` where the folder has been moved away, or `.quire` in it removed: no edit goes there."""
         try:
             stands = self._workspace.stands()
         except OSError as error:
             message = (
                 f"The workspace's folder could not be looked at: {error.strerror}. Nothing was written; try again."
             )
-            raise Refused("busy", message, "retry", retry_after_ms=500) from error
+            raise Refusal("busy", message, "retry", retry_after_ms=500) from error
         if not stands:
             self._end_for_lost_root()
             message = (
                 "The workspace's folder, or .quire in it, was replaced; this daemon ends, call again for a new one."
             )
-            raise Refused("busy", message, "retry", retry_after_ms=500)
+            raise Refusal("busy", message, "retry", retry_after_ms=500)
 
     def _end_for_lost_root(self) -> None:
         """Another folder stands at the root's path, or none."""

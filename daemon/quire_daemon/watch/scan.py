@@ -11,14 +11,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from quire_daemon.watch.compare import Compared, NotMounted, compare_all
-from quire_daemon.watch.observe import Gather
+from quire_daemon.watch.compare import RootUnmounted, TreeComparison, compare_all
+from quire_daemon.watch.observe import Observer
 from quire_daemon.watch.watcher import Watcher
 from quire_daemon.workers.pool import StartJob
 from quire_journal.history.path_cache import PathNames
 from quire_journal.model.events import WorkspaceScanned
 from quire_journal.model.evidence import CAPTURED, SCANNED
-from quire_journal.model.records import Damaged
+from quire_journal.model.records import JournalDamaged
 
 NAMES_AT_ONCE: Final = 50_000  # paths whose names are read before anything is answered, in 25 ms; of more, beside it
 FIRST_S: Final = 0.1  # before the first scan: who waited for the daemon to start is answered meanwhile
@@ -48,11 +48,11 @@ MOUNTS: Final = "mounts"  # a disk below the checkout came or went
 OVERFLOW: Final = "overflow"  # hints of the watcher were lost
 
 
-class Scanning:
+class Scanner:
     """The scan under way, and the next one."""
 
     def __init__(
-        self, gather: Gather, watcher: Watcher, start_job: StartJob, found: Callable[[Compared], None]
+        self, gather: Observer, watcher: Watcher, start_job: StartJob, found: Callable[[TreeComparison], None]
     ) -> None:
         """`found`: has everything looked at that a comparison names; `looked` tells of each."""
         self._gather, self._recorder, self._ignore = gather, gather.recorder, gather.ignore
@@ -166,16 +166,16 @@ class Scanning:
         self._next = again.instead_of(self._next)
         self._under_way, self._files, self._total = None, -1, 0
         self._left.clear()
-        if isinstance(error, NotMounted):
+        if isinstance(error, RootUnmounted):
             self._not_mounted = str(error)
             self._next = self._next._replace(awaited=False)  # nobody waits for a disk
             return
         self._broke_off = str(error)
-        if isinstance(error, Damaged) and not self.captured:
-            raise Damaged(str(error), everywhere=True) from error
+        if isinstance(error, JournalDamaged) and not self.captured:
+            raise JournalDamaged(str(error), everywhere=True) from error
         raise error
 
-    def _compared(self, compared: Compared) -> None:
+    def _compared(self, compared: TreeComparison) -> None:
         """The comparison came back: have looked at what it names."""
         self._not_mounted = self._broke_off = ""
         self._recorder.know_names(compared.names)

@@ -1,7 +1,7 @@
 """The watcher: inotify, through watchdog, as hints. Every event means "look at this path", nothing more.
 
 What is on disk is found by looking (`crawl`, `reconcile`); what the watcher may have missed is said loudly
-(`Batch.overflowed`, `Coverage`).
+(`Batch.overflowed`, `WatchCoverage`).
 
 `watches` has the kernel's side of it: which folders are watched, and the reader of their events.
 """
@@ -18,8 +18,8 @@ from typing import Final
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.watch.cookies import Cookies, new_token
 from quire_daemon.watch.crawl import OUR_LIMITS
-from quire_daemon.watch.hints import Batch, Coverage, outermost
-from quire_daemon.watch.inotify import UNMOUNTED, Event, Exchanged, Inotify, Tree, of_a_folder
+from quire_daemon.watch.hints import Batch, WatchCoverage, outermost
+from quire_daemon.watch.inotify import UNMOUNTED, Event, Exchange, Inotify, Tree, of_a_folder
 from quire_daemon.workspace.capabilities import can_openat2
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.workspace import COOKIES, Signature
@@ -135,15 +135,15 @@ class Watcher:
         if self._own is not None:
             self._own.append((path, signature))
 
-    def _watches_of(self, own: Sequence[tuple[str, Signature]]) -> list[Exchanged]:
+    def _watches_of(self, own: Sequence[tuple[str, Signature]]) -> list[Exchange]:
         """The same, with the watch of each path's folder. Empty where one is not watched."""
-        found: list[Exchanged] = []
+        found: list[Exchange] = []
         for path, signature in own:
             folder, _, name = path.rpartition("/")
             watch = None if self._tree is None else self._tree.watch_of(folder)
             if watch is None:
                 return []
-            found.append(Exchanged(watch, os.fsencode(name), os.fsencode(f"{self._root}/{path}"), signature))
+            found.append(Exchange(watch, os.fsencode(name), os.fsencode(f"{self._root}/{path}"), signature))
         return found
 
     # ── what happened ──
@@ -160,7 +160,7 @@ class Watcher:
         with self._lock:
             return bool(self._batch)
 
-    def health(self) -> Coverage:
+    def health(self) -> WatchCoverage:
         """How much is seen now. Cheap: two stats, and where no cookie could be written, another try."""
         if self._no_cookies:
             self.cookie()
@@ -181,7 +181,7 @@ class Watcher:
             reasons.add(f"cookie folder not watched: {blind_cookies}")
         everywhere = tuple(sorted(reasons))
         reasons.update(unwatched.values())
-        return Coverage(
+        return WatchCoverage(
             watched=watched,
             expected=watched + len(unwatched),
             alive=alive,

@@ -20,7 +20,7 @@ Pause = Callable[[], None]
 """Called by the work between its steps; returns when the work may go on."""
 
 
-class Dropped(BaseException):
+class FiberDropped(BaseException):
     """Raised by `pause`: nobody wants the result any more."""
 
 
@@ -69,7 +69,7 @@ class Fiber(Generic[T]):
             self._may_own.release()
             self._may_work.acquire()
             if self._is_dropped:
-                raise Dropped
+                raise FiberDropped
 
     def _run(self) -> None:
         self._may_work.acquire()

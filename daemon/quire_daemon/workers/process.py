@@ -59,7 +59,7 @@ def require_files(count: int = FILES) -> None:
         raise OSError(errno.EMFILE, f"the daemon needs {count} open files, and may have {soft}")
 
 
-class Piped(subprocess.Popen[bytes]):
+class PipedProcess(subprocess.Popen[bytes]):
     """A process whose standard streams are pipes. Raises `NoProcess` when it cannot be started."""
 
     stdin: IO[bytes]

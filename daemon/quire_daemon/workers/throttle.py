@@ -20,7 +20,7 @@ DISK_SHARE: Final = 2
 """which is left to others for so many times as long."""
 
 
-class Paced(Protocol):
+class Throttle(Protocol):
     """What long work on a thread needs to know of the daemon."""
 
     clock: Clock
@@ -32,7 +32,7 @@ class Paced(Protocol):
 class Breather:
     """Lets other threads run when a slice is over, and ends the work when the daemon stops."""
 
-    def __init__(self, host: Paced) -> None:
+    def __init__(self, host: Throttle) -> None:
         self._host, self._clock = host, host.clock
         self._until = 0.0
         self._called = self._clock.mono_s()

@@ -15,8 +15,8 @@ import sys
 from contextlib import suppress
 
 from quire_daemon.workspace import syscalls
-from quire_daemon.workspace.types import HeldOpen, Look, NotRegular, Signature, Vanished
-from quire_journal.model.refusals import Refused
+from quire_daemon.workspace.types import FileBusy, FileVanished, Look, NotRegular, Signature
+from quire_journal.model.refusals import Refusal
 from quire_journal.workspaces.mount_id import mount_of
 
 RULES = syscalls.BENEATH | syscalls.NO_XDEV | syscalls.NO_SYMLINKS | syscalls.NO_MAGICLINKS
@@ -28,22 +28,22 @@ _TURNED = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ESTALE)
 _NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 
 
-def temporary_removed(path: str) -> Refused:
+def temporary_removed(path: str) -> Refusal:
     """What to raise where somebody has removed a temporary file of ours before anything was changed."""
     message = f"{path} was not written: its temporary file was removed from .quire/tmp; call again."
-    return Refused("busy", message, "retry", path=path, retry_after_ms=500)
+    return Refusal("busy", message, "retry", path=path, retry_after_ms=500)
 
 
-def on_another_mount(path: str) -> Refused:
+def on_another_mount(path: str) -> Refusal:
     """What to raise for what lies behind a mount below the workspace."""
     message = (
         f"{path} is on another file system or mount than the workspace: Quire keeps to one, and neither reads, writes "
         "nor records what is mounted below it."
     )
-    return Refused("permission_denied", message, path=path)
+    return Refusal("permission_denied", message, path=path)
 
 
-def refusal(error: OSError, path: str, to: str = "") -> Refused | OSError:
+def refusal(error: OSError, path: str, to: str = "") -> Refusal | OSError:
     """What to raise for `error`: a refusal where the disk forbids or is full, where another program put something else
     at the path, or where no descriptors are left; else the error itself (a fault).
 
@@ -52,24 +52,24 @@ def refusal(error: OSError, path: str, to: str = "") -> Refused | OSError:
     reason = os.strerror(error.errno or 0)
     if error.errno in _FORBIDDEN:
         message = f"The disk does not allow it: {path}{f' to {to}' if to else ''}: {reason}."
-        return Refused("permission_denied", message, "check_permissions", path=path)
+        return Refusal("permission_denied", message, "check_permissions", path=path)
     if error.errno in _FULL:
-        return Refused("disk_full", f"There is no room to write {path}: {reason}.", path=path)
+        return Refusal("disk_full", f"There is no room to write {path}: {reason}.", path=path)
     if error.errno == errno.EXDEV and to:
-        return Refused("permission_denied", f"{path} and {to} are on different file systems or mounts.", path=path)
+        return Refusal("permission_denied", f"{path} and {to} are on different file systems or mounts.", path=path)
     if error.errno == errno.EXDEV:
         return on_another_mount(path)
     if error.errno == errno.EBUSY:
         message = f"{path} is in use by the system, as where a file is mounted: it stays as it is."
-        return Refused("permission_denied", message, path=path)
+        return Refusal("permission_denied", message, path=path)
     if error.errno in _TURNED:
         message = f"{path} became something else while it was looked at ({reason}). Nothing was changed; call again."
-        return Refused("busy", message, "retry", path=path, retry_after_ms=50)
+        return Refusal("busy", message, "retry", path=path, retry_after_ms=50)
     if error.errno in _NO_DESCRIPTORS:
         message = f"{path} cannot be opened: no file descriptors are left ({reason}). Nothing was changed; call again."
-        return Refused("busy", message, "retry", path=path, limit="descriptors", retry_after_ms=500)
+        return Refusal("busy", message, "retry", path=path, limit="descriptors", retry_after_ms=500)
     if error.errno == errno.ENAMETOOLONG:
-        return Refused("schema_invalid", "A name in the path is too long for the disk.", argument="path", path=path)
+        return Refusal("schema_invalid", "A name in the path is too long for the disk.", argument="path", path=path)
     return error
 
 
@@ -160,14 +160,14 @@ class Beneath:
             return self.open(path, flags)
         except OSError as error:
             if error.errno in _GONE:
-                raise Vanished(named) from error
+                raise FileVanished(named) from error
             raise refusal(error, named) from error
 
     def look(self, path: str) -> Look:
         """What is at `path`, without opening it. Raises Refused where a folder on the way is closed to us."""
         try:
             signature = self._signature(path)
-        except Vanished:
+        except FileVanished:
             return Look("missing", None)
         return Look(signature.kind, signature)
 
@@ -185,7 +185,7 @@ class Beneath:
             try:
                 seen = Signature.of(os.stat(name, dir_fd=folder, follow_symlinks=False))
             except FileNotFoundError as error:
-                raise Vanished(path) from error
+                raise FileVanished(path) from error
             except OSError as error:
                 raise refusal(error, path) from error
         if seen.dev != os.fstat(self.fd).st_dev:
@@ -202,7 +202,7 @@ class Beneath:
         try:
             return self._open_seen(path, flags) if syscalls.HAS_PATH_FDS else self._open_unseen(path, flags)
         except BlockingIOError as error:
-            raise HeldOpen(path) from error
+            raise FileBusy(path) from error
         except OSError as error:
             raise refusal(error, path) from error
 
@@ -231,7 +231,7 @@ class Beneath:
             try:
                 return os.readlink(os.fsencode(name), dir_fd=folder)
             except FileNotFoundError as error:
-                raise Vanished(path) from error
+                raise FileVanished(path) from error
             except OSError as error:
                 if error.errno == errno.EINVAL:
                     raise NotRegular(path) from error

@@ -6,17 +6,17 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from quire_daemon.workspace.confine import Beneath
-from quire_daemon.workspace.displaced import Lingering
-from quire_daemon.workspace.read import Reading
+from quire_daemon.workspace.displaced import DisplacedFiles
+from quire_daemon.workspace.read import FileReader
 from quire_daemon.workspace.types import Protection
 
 
-class Means(NamedTuple):
+class WriteContext(NamedTuple):
     """Of one workspace."""
 
     beneath: Beneath
-    reading: Reading
+    reading: FileReader
     tmp: int  # the folder `.quire/tmp`
     protection: Protection
-    lingering: Lingering
+    lingering: DisplacedFiles
     step: Callable[[str], None]  # is told of each fault point that is passed

@@ -2,7 +2,7 @@
 
 It then writes into an inode that has no path any more. The read lease is kept on that inode, so such an open
 waits and breaks the lease. The kernel tells that by a signal, and the next sweep answers it: at once, or the program
-would hang for up to /proc/sys/fs/lease-break-time, 45 s. When it is done, what it wrote is handed out as `Late`.
+would hang for up to /proc/sys/fs/lease-break-time, 45 s. When it is done, what it wrote is handed out as `LateBytes`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 
 from quire_daemon.workspace import syscalls
 from quire_daemon.workspace.read import Held, read_all
-from quire_daemon.workspace.types import Late, Signature
+from quire_daemon.workspace.types import LateBytes, Signature
 
 GRACE_S: Final = 1.0
 """How long a displaced inode is watched. An open() takes microseconds; a second covers a process that lost its core."""
@@ -39,7 +39,7 @@ def unlink(tmp: int, name: str) -> None:
         return
 
 
-class Displaced(msgspec.Struct, eq=False, gc=False):
+class DisplacedFile(msgspec.Struct, eq=False, gc=False):
     """One displaced inode."""
 
     path: str
@@ -52,18 +52,18 @@ class Displaced(msgspec.Struct, eq=False, gc=False):
     broken: bool = False  # a program opened it for writing; the lease was given back
 
 
-class Lingering(msgspec.Struct, eq=False):
+class DisplacedFiles(msgspec.Struct, eq=False):
     """All displaced inodes. For the loop's thread only, but for `drop_spent`."""
 
     tmp: int
-    items: dict[Displaced, None] = msgspec.field(default_factory=dict)  # in the order in which they came
-    named: dict[str, Displaced] = msgspec.field(default_factory=dict)  # the first of each name, mostly the only one
+    items: dict[DisplacedFile, None] = msgspec.field(default_factory=dict)  # in the order in which they came
+    named: dict[str, DisplacedFile] = msgspec.field(default_factory=dict)  # the first of each name, mostly the only one
     spent: list[str] = msgspec.field(default_factory=list)  # names that are to be unlinked
-    late: list[Late] = msgspec.field(default_factory=list)  # what has been found and is not handed out
+    late: list[LateBytes] = msgspec.field(default_factory=list)  # what has been found and is not handed out
     most_bytes: int = sys.maxsize  # that are read of one of them
     crowded: bool = False  # too many, and a sweep that follows at once lets more of them go
 
-    def add(self, item: Displaced, links: int | None = None) -> None:
+    def add(self, item: DisplacedFile, links: int | None = None) -> None:
         """Watch `item`; its descriptor is taken over. `links`: how many names it has, where that has just been seen.
 
         A file with other names keeps no lease: writers who come by those are not late, and must not wait for a sweep.
@@ -76,7 +76,7 @@ class Lingering(msgspec.Struct, eq=False):
         self.named.setdefault(item.name, item)
         self.crowded = self.crowded or len(self.items) > MOST
 
-    def find(self, name: str) -> Displaced | None:
+    def find(self, name: str) -> DisplacedFile | None:
         """The watched file that is called `name`."""
         return self.named.get(name)
 
@@ -86,13 +86,13 @@ class Lingering(msgspec.Struct, eq=False):
             if item.name in names:
                 item.pinned = False
 
-    def release(self, item: Displaced) -> None:
+    def release(self, item: DisplacedFile) -> None:
         """Stop watching `item` and close it; its name stays."""
         del self.items[item]
         self._forget_name(item)
         item.held.drop()
 
-    def _forget_name(self, item: Displaced) -> None:
+    def _forget_name(self, item: DisplacedFile) -> None:
         """It is watched no more; another of that name may be: of what came out of a swap that was undone."""
         if self.named.get(item.name) is item:
             del self.named[item.name]
@@ -100,7 +100,7 @@ class Lingering(msgspec.Struct, eq=False):
                 others = (other for other in self.items if other.name == item.name)
                 self.named.update((other.name, other) for other in islice(others, 1))
 
-    def sweep(self, mono_s: float) -> list[Late]:
+    def sweep(self, mono_s: float) -> list[LateBytes]:
         """Answer lease breaks, let go what was watched long enough, and say what was written late.
 
         Raises OSError where one could not be looked at, after all others were: it is watched no more, and stays for the
@@ -108,7 +108,7 @@ class Lingering(msgspec.Struct, eq=False):
         """
         before = _loose(self.items)
         surplus = min(before - MOST, AT_ONCE)
-        rest: list[Displaced] = []
+        rest: list[DisplacedFile] = []
         failed: OSError | None = None
         for item in self.items:
             if item.since is None:
@@ -162,21 +162,21 @@ class Lingering(msgspec.Struct, eq=False):
         with suppress(OSError):
             unlink(self.tmp, name)
 
-    def _answer_break(self, item: Displaced) -> None:
+    def _answer_break(self, item: DisplacedFile) -> None:
         held = item.held
         if held.leased and not syscalls.lease_stands(held.fd):
             syscalls.give_lease_back(held.fd)
             held.leased = False
             item.broken = True
 
-    def _is_quiet(self, item: Displaced, grace_over: bool) -> bool:
+    def _is_quiet(self, item: DisplacedFile, grace_over: bool) -> bool:
         if not item.broken:
             return grace_over
         # The writer is done when a lease can be had again; None cannot come, there was one before.
         item.held.leased = syscalls.take_lease(item.held.fd) is True
         return item.held.leased
 
-    def _is_done(self, item: Displaced, grace_over: bool) -> bool:
+    def _is_done(self, item: DisplacedFile, grace_over: bool) -> bool:
         """Close a quiet item and add to `late` what was written into it. False: it has to be watched further."""
         held = item.held
         if item.broken or not held.leased:
@@ -186,7 +186,7 @@ class Lingering(msgspec.Struct, eq=False):
                 return False
             if changed:
                 held.drop()
-                self.late.append(Late(item.path, data, item.name, large))
+                self.late.append(LateBytes(item.path, data, item.name, large))
                 return True
             if not grace_over:
                 item.broken = False  # opened and nothing written; another may still come
@@ -196,7 +196,7 @@ class Lingering(msgspec.Struct, eq=False):
             self.spent.append(item.name)
         return True
 
-    def _difference(self, item: Displaced) -> tuple[bool, bytes, int]:
+    def _difference(self, item: DisplacedFile) -> tuple[bool, bytes, int]:
         """Was something written into it, what is in it, and how many bytes, where they are too many to be read."""
         now = Signature.of(os.fstat(item.held.fd))
         # A link has no bytes to change. A hard link has another path, where the change is seen.
@@ -209,6 +209,6 @@ class Lingering(msgspec.Struct, eq=False):
         return data != item.expected, data, 0
 
 
-def _loose(items: Iterable[Displaced]) -> int:
+def _loose(items: Iterable[DisplacedFile]) -> int:
     """How many of them no batch may want back."""
     return sum(not item.pinned for item in items)

@@ -11,15 +11,15 @@ from typing import Final
 
 from quire_daemon.core.decision import Make
 from quire_daemon.workspace.confine import Beneath, close
-from quire_daemon.workspace.types import InDoubt, Lost, NotRegular, Swapped, Vanished
+from quire_daemon.workspace.types import FileVanished, InDoubt, NotRegular, SwapDone, SwapLost
 from quire_journal.model.events import LINK
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 UNFINISHED: Final = 0o700
 """Mode of a folder that is made, until it gets its own."""
 
 
-def make(beneath: Beneath, write: Make, step: Callable[[str], None] = lambda name: None) -> Swapped | Lost:
+def make(beneath: Beneath, write: Make, step: Callable[[str], None] = lambda name: None) -> SwapDone | SwapLost:
     """Make it. Raises OSError, Refused, Vanished (a folder on the way is gone)."""
     with beneath.parent(write.path) as (folder, name):
         try:
@@ -27,10 +27,10 @@ def make(beneath: Beneath, write: Make, step: Callable[[str], None] = lambda nam
                 os.symlink(write.target, os.fsencode(name), dir_fd=folder)
                 with suppress(OSError):
                     step("perform.made")
-                return Swapped(None)
+                return SwapDone(None)
             os.mkdir(name, UNFINISHED, dir_fd=folder)
         except FileExistsError:
-            return Lost("exists")
+            return SwapLost("exists")
     try:
         step("perform.made")
         made = beneath.open(write.path, os.O_RDONLY | os.O_DIRECTORY)
@@ -40,7 +40,7 @@ def make(beneath: Beneath, write: Make, step: Callable[[str], None] = lambda nam
             close(made)
     except OSError as error:
         _take_back(beneath, write.path, error)
-    return Swapped(None)
+    return SwapDone(None)
 
 
 def _take_back(beneath: Beneath, path: str, fault: OSError) -> None:
@@ -48,26 +48,26 @@ def _take_back(beneath: Beneath, path: str, fault: OSError) -> None:
     try:
         with beneath.parent(path) as (folder, name):
             os.rmdir(name, dir_fd=folder)
-    except (FileNotFoundError, Vanished):
+    except (FileNotFoundError, FileVanished):
         pass
-    except (OSError, Refused) as error:
+    except (OSError, Refusal) as error:
         raise InDoubt(*fault.args) from error
     raise fault
 
 
-def clear(beneath: Beneath, path: str) -> int | Lost:
+def clear(beneath: Beneath, path: str) -> int | SwapLost:
     """Remove the folder at `path`, if nothing is in it; the mode that it had. Raises OSError, Refused, Vanished."""
     with beneath.parent(path) as (above, name):
         try:
             seen = os.stat(name, dir_fd=above, follow_symlinks=False)
             os.rmdir(name, dir_fd=above)
         except FileNotFoundError:
-            return Lost("missing")
+            return SwapLost("missing")
         except NotADirectoryError:
-            return Lost("not_a_file")
+            return SwapLost("not_a_file")
         except OSError as error:
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
-                return Lost("changed")
+                return SwapLost("changed")
             raise
     return stat.S_IMODE(seen.st_mode)
 
@@ -88,16 +88,16 @@ def finish(beneath: Beneath, path: str, mode: int) -> bool:
     return True
 
 
-def unmake(beneath: Beneath, write: Make) -> Swapped | Lost:
+def unmake(beneath: Beneath, write: Make) -> SwapDone | SwapLost:
     """Remove what `make` made, if it is still that: a link that leads there, a folder in which nothing is."""
     if write.entry == LINK:
         try:
             if beneath.read_link(write.path) != write.target:
-                return Lost("changed")
-        except Vanished:
-            return Lost("missing")
+                return SwapLost("changed")
+        except FileVanished:
+            return SwapLost("missing")
         except NotRegular:
-            return Lost("changed")
+            return SwapLost("changed")
     with beneath.parent(write.path) as (folder, name):
         try:
             if write.entry == LINK:
@@ -105,9 +105,9 @@ def unmake(beneath: Beneath, write: Make) -> Swapped | Lost:
             else:
                 os.rmdir(name, dir_fd=folder)
         except FileNotFoundError:
-            return Lost("missing")
+            return SwapLost("missing")
         except OSError as error:
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EISDIR):
-                return Lost("changed")
+                return SwapLost("changed")
             raise
-    return Swapped(None)
+    return SwapDone(None)

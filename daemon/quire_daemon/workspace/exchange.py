@@ -13,19 +13,19 @@ from typing import Final
 
 from quire_daemon.workspace import syscalls
 from quire_daemon.workspace.confine import temporary_removed
-from quire_daemon.workspace.context import Means
-from quire_daemon.workspace.displaced import Displaced, unlink
+from quire_daemon.workspace.context import WriteContext
+from quire_daemon.workspace.displaced import DisplacedFile, unlink
 from quire_daemon.workspace.read import Held, read_all
-from quire_daemon.workspace.types import InDoubt, Kept, Lost, Signature, Swapped
+from quire_daemon.workspace.types import DisplacedBytes, InDoubt, Signature, SwapDone, SwapLost
 
 _HOPS: Final = 100
 """So many writers in a row between two of our system calls mean that something else is wrong."""
 
 
-class Trading:
+class Exchanger:
     """Moves files between their paths and `.quire/tmp`. For the loop's thread only."""
 
-    def __init__(self, means: Means) -> None:
+    def __init__(self, means: WriteContext) -> None:
         self._beneath, self._reading, self._tmp, self._protection, self._lingering, self._step = means
 
     def exchange(
@@ -35,15 +35,15 @@ class Trading:
         base: tuple[Held, bytes | None],
         new: tuple[Held, bytes | None],
         pinned: bool,
-    ) -> Swapped | Lost:
+    ) -> SwapDone | SwapLost:
         """Trade the file `base` at `path` for `new`, which is called `tmp_name`; each with its bytes."""
         planned, before = base
         with self._beneath.parent(path) as (folder, name):
             try:
                 if not self._trade(folder, name, tmp_name, planned):
-                    return Lost("changed")
+                    return SwapLost("changed")
             except FileNotFoundError:
-                return Lost("missing")
+                return SwapLost("missing")
             fault: OSError | None = None
             try:
                 self._step("perform.exchanged")
@@ -57,11 +57,11 @@ class Trading:
             if not same:
                 return self._undone(fault, lambda: self._put_back((folder, name, path), tmp_name, planned, new))
         others = came.nlink > 1
-        self._lingering.add(Displaced(path, tmp_name, planned.hand_over(), before, pinned=pinned), came.nlink)
+        self._lingering.add(DisplacedFile(path, tmp_name, planned.hand_over(), before, pinned=pinned), came.nlink)
         done = self.done(new[0])
-        return Swapped(done.signature, done.settled, hard_link_broken=others)
+        return SwapDone(done.signature, done.settled, hard_link_broken=others)
 
-    def _undone(self, fault: OSError | None, undo: Callable[[], Lost]) -> Lost:
+    def _undone(self, fault: OSError | None, undo: Callable[[], SwapLost]) -> SwapLost:
         """What `undo` brought out, of a step that changed a path. Raises the `fault` that it is undone for, where there
         was one and nobody else's file has come into our hands; InDoubt where it could not be undone.
         """
@@ -73,7 +73,7 @@ class Trading:
             raise fault
         return lost
 
-    def take_out(self, path: str, tmp_name: str, base: Held, before: bytes | None, pinned: bool) -> Swapped | Lost:
+    def take_out(self, path: str, tmp_name: str, base: Held, before: bytes | None, pinned: bool) -> SwapDone | SwapLost:
         """Rename what is at `path` to `tmp_name`; put it back if it is not `base`."""
         with self._beneath.parent(path) as (folder, name):
             try:
@@ -81,7 +81,7 @@ class Trading:
             except FileNotFoundError as error:
                 if self._stat_at(folder, name) is not None:  # so it is `.quire/tmp` that has gone
                     raise temporary_removed(path) from error
-                return Lost("missing")
+                return SwapLost("missing")
             fault: OSError | None = None
             try:
                 self._step("perform.removed")
@@ -91,18 +91,18 @@ class Trading:
                 fault, same = error, False
             if not same:
                 return self._undone(fault, lambda: self._bring_back(folder, name, tmp_name, path))
-            self._lingering.add(Displaced(path, tmp_name, base.hand_over(), before, pinned=pinned), came.nlink)
-            return Swapped(None)
+            self._lingering.add(DisplacedFile(path, tmp_name, base.hand_over(), before, pinned=pinned), came.nlink)
+            return SwapDone(None)
 
-    def rename(self, path: str, to: str, tmp_name: str, base: Held, before: bytes | None) -> Swapped | Lost:
+    def rename(self, path: str, to: str, tmp_name: str, base: Held, before: bytes | None) -> SwapDone | SwapLost:
         """Rename `path` to `to`; move it back if it is not `base`."""
         with self._beneath.parent(path) as (folder, name), self._beneath.parent(to) as (to_folder, to_name):
             try:
                 syscalls.rename_new(folder, name, to_folder, to_name)
             except FileExistsError:
-                return Lost("exists")
+                return SwapLost("exists")
             except FileNotFoundError:
-                return Lost("missing")
+                return SwapLost("missing")
             fault: OSError | None = None
             try:
                 self._step("perform.moved")
@@ -114,14 +114,14 @@ class Trading:
             where, back = (folder, name, path), (to_folder, to_name, to)
             return self._undone(fault, lambda: self._move_back(where, back, tmp_name))
 
-    def _move_back(self, where: tuple[int, str, str], to: tuple[int, str, str], tmp_name: str) -> Lost:
+    def _move_back(self, where: tuple[int, str, str], to: tuple[int, str, str], tmp_name: str) -> SwapLost:
         """Undo a rename: what was moved goes to `where` it was, by way of `.quire/tmp`."""
         moved = self._stat_at(*to[:2])
         self._step("perform.conflict")
         try:
             syscalls.rename_new(*to[:2], self._tmp, tmp_name)
         except FileNotFoundError:  # somebody has taken it away again
-            return Lost("changed")
+            return SwapLost("changed")
         if moved is None or not self._in_tmp(tmp_name).same_inode(moved):  # not what we moved: it belongs where it was
             where = to
         folder, name, path = where
@@ -139,14 +139,14 @@ class Trading:
         except FileNotFoundError:
             return None
 
-    def done(self, new: Held) -> Swapped:
+    def done(self, new: Held) -> SwapDone:
         """It stands. What the disk does not say of it now, a later look finds out."""
         try:
             signature = new.refresh()
             settled = new.leased and self._reading.settles(signature) and new.stands()
         except OSError:
-            return Swapped(new.signature)
-        return Swapped(signature, settled)
+            return SwapDone(new.signature)
+        return SwapDone(signature, settled)
 
     def _trade(self, folder: int, name: str, tmp_name: str, planned: Held | None) -> bool:
         """Exchange path and temporary file. False (only without EXCHANGE): the path is not `planned`, nothing changed.
@@ -177,7 +177,7 @@ class Trading:
         tmp_name: str,
         planned: Held,
         new: tuple[Held, bytes | None],
-    ) -> Lost:
+    ) -> SwapLost:
         """Somebody was faster: undo, until what comes out is what we last put there."""
         came, placed = self._in_tmp(tmp_name), new[0].signature
         with ExitStack() as held:
@@ -189,36 +189,36 @@ class Trading:
                     self._trade(where[0], where[1], tmp_name, None)
                 except FileNotFoundError:
                     # Deleted by somebody who came after what we hold: the deletion stands, the bytes are kept.
-                    return Lost("missing", self._keep(tmp_name, where[2]))
+                    return SwapLost("missing", self._keep(tmp_name, where[2]))
                 planned.drop()  # a writer that waits for the base goes on, and writes into the file that it meant
                 now = self._in_tmp(tmp_name)
                 if now.same_inode(placed):
                     break
                 came, placed = now, came
             self._step("perform.put_back")
-            return Lost("changed", self._after_putting_back(where[2], tmp_name, placed, new))
+            return SwapLost("changed", self._after_putting_back(where[2], tmp_name, placed, new))
 
     def _after_putting_back(
         self, path: str, tmp_name: str, last: Signature, new: tuple[Held, bytes | None]
-    ) -> tuple[Kept, ...]:
+    ) -> tuple[DisplacedBytes, ...]:
         """What to make of the file that we hold in the end: `new`, or one whose place a third program took."""
         if not last.same_inode(new[0].signature):
             return self._keep(tmp_name, path)
         if self._lingering.find(tmp_name) is None:  # a revert's file is watched already
-            self._lingering.add(Displaced(path, tmp_name, new[0].hand_over(), new[1]))
+            self._lingering.add(DisplacedFile(path, tmp_name, new[0].hand_over(), new[1]))
         return ()
 
-    def _bring_back(self, folder: int, name: str, tmp_name: str, path: str) -> Lost:
+    def _bring_back(self, folder: int, name: str, tmp_name: str, path: str) -> SwapLost:
         self._step("perform.conflict")
         return self._give_back(folder, name, tmp_name, path)
 
-    def _give_back(self, folder: int, name: str, tmp_name: str, path: str) -> Lost:
+    def _give_back(self, folder: int, name: str, tmp_name: str, path: str) -> SwapLost:
         try:
             syscalls.rename_new(self._tmp, tmp_name, folder, name)
         except (FileExistsError, FileNotFoundError):  # a newer file is there, or the folder is gone
-            return Lost("changed", self._keep(tmp_name, path))
+            return SwapLost("changed", self._keep(tmp_name, path))
         self._step("perform.put_back")
-        return Lost("changed")
+        return SwapLost("changed")
 
     def _follow_chmod(self, planned: Signature, came: Signature, new: Held) -> None:
         """A chmod between the copy of the mode and the exchange hit the displaced inode; it is done again here."""
@@ -233,21 +233,21 @@ class Trading:
             return True
         return read_all(held.fd, held.signature.size) == before
 
-    def _keep(self, tmp_name: str, path: str) -> tuple[Kept, ...]:
+    def _keep(self, tmp_name: str, path: str) -> tuple[DisplacedBytes, ...]:
         """Bytes of others that ended up in our hands. What is still being written is told by a later sweep."""
         seen = os.stat(tmp_name, dir_fd=self._tmp, follow_symlinks=False)
         if not stat.S_ISREG(seen.st_mode):
-            return (Kept(tmp_name, path, b""),)
+            return (DisplacedBytes(tmp_name, path, b""),)
         held = self.hold_temporary(tmp_name)
         if held.signature.size > self._lingering.most_bytes:
             held.drop()
-            return (Kept(tmp_name, path, b"", large=held.signature.size),)
+            return (DisplacedBytes(tmp_name, path, b"", large=held.signature.size),)
         data = read_all(held.fd, held.signature.size)
         if self._protection.lease and not (held.leased and held.stands()):
-            self._lingering.add(Displaced(path, tmp_name, held, None, owned=False, broken=True))
+            self._lingering.add(DisplacedFile(path, tmp_name, held, None, owned=False, broken=True))
             return ()
-        self._lingering.add(Displaced(path, tmp_name, held, data, owned=False))
-        return (Kept(tmp_name, path, data),)
+        self._lingering.add(DisplacedFile(path, tmp_name, held, data, owned=False))
+        return (DisplacedBytes(tmp_name, path, data),)
 
     def _in_tmp(self, name: str) -> Signature:
         return Signature.of(os.stat(name, dir_fd=self._tmp, follow_symlinks=False))

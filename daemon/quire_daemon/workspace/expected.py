@@ -7,19 +7,19 @@ import os
 from quire_daemon.core.decision import FileNow
 from quire_daemon.workspace import syscalls
 from quire_daemon.workspace.confine import Beneath
-from quire_daemon.workspace.read import Held, Reading, read_all
-from quire_daemon.workspace.stage import Staged
-from quire_daemon.workspace.types import Lost, Signature
+from quire_daemon.workspace.read import FileReader, Held, read_all
+from quire_daemon.workspace.stage import StagedWrite
+from quire_daemon.workspace.types import Signature, SwapLost
 
 
-class Bases:
+class ExpectedFiles:
     """Holds what is at a path for the time of a write."""
 
-    def __init__(self, beneath: Beneath, reading: Reading) -> None:
+    def __init__(self, beneath: Beneath, reading: FileReader) -> None:
         self._beneath = beneath
         self._reading = reading
 
-    def hold(self, path: str, over: FileNow, staged: Staged) -> Held | Lost:
+    def hold(self, path: str, over: FileNow, staged: StagedWrite) -> Held | SwapLost:
         """What is at `path`, leased, if it is what the decision saw."""
         if over.kind == "link":
             return self._hold_link(path, over)
@@ -31,21 +31,21 @@ class Bases:
             held.drop()
             raise
         held.drop()
-        return Lost("changed")
+        return SwapLost("changed")
 
-    def _hold_link(self, path: str, over: FileNow) -> Held | Lost:
+    def _hold_link(self, path: str, over: FileNow) -> Held | SwapLost:
         try:
             fd = self._beneath.open(path, syscalls.O_PATH)
         except FileNotFoundError:
-            return Lost("missing")
+            return SwapLost("missing")
         held = Held(fd, Signature.of(os.fstat(fd)), leased=False)
         if held.signature.kind == "link" and over.inode in (0, held.signature.ino):
             return held
         held.drop()
-        return Lost("changed")
+        return SwapLost("changed")
 
 
-def is_base(held: Held, over: FileNow, staged: Staged) -> bool:
+def is_base(held: Held, over: FileNow, staged: StagedWrite) -> bool:
     """Is it what the decision saw? Bytes that were not captured (no `over.text`) are told by inode and size alone."""
     if over.inode not in (0, held.signature.ino):
         return False

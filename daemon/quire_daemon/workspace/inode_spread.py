@@ -17,8 +17,8 @@ from itertools import count, cycle
 from typing import Final
 
 from quire_daemon.workspace import syscalls
-from quire_daemon.workspace.types import Vanished
-from quire_journal.model.refusals import Refused
+from quire_daemon.workspace.types import FileVanished
+from quire_journal.model.refusals import Refusal
 
 FOLDERS: Final = ".quire/blanks"
 
@@ -63,7 +63,7 @@ class Blanks:
 
     def _spread(self) -> None:
         """Make them elsewhere from now on, where that is worth it, and can be done."""
-        with suppress(OSError, Refused, Vanished):
+        with suppress(OSError, Refusal, FileVanished):
             if self._passes_over(self.tmp):
                 self._above = self._make(FOLDERS)
                 syscalls.spread_folders(self._above)

@@ -12,9 +12,9 @@ from typing import Final
 
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.entries import UNFINISHED, finish
-from quire_daemon.workspace.stage import Staged
-from quire_daemon.workspace.types import Vanished
-from quire_journal.model.refusals import Refused
+from quire_daemon.workspace.stage import StagedWrite
+from quire_daemon.workspace.types import FileVanished
+from quire_journal.model.refusals import Refusal
 from quire_journal.workspaces.mount_id import mount_of
 
 _INTO: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -27,7 +27,7 @@ class NewFolders:
         self._beneath = beneath
         self._step = step
 
-    def make(self, path: str, staged: Staged) -> None:
+    def make(self, path: str, staged: StagedWrite) -> None:
         """The missing folders above `path`, with the mode of the folder they are in. Raises Refused, OSError."""
         names = path.split("/")[:-1]
         for count in range(1, len(names) + 1):
@@ -37,22 +37,22 @@ class NewFolders:
                 continue
             if kind != "missing":
                 message = f"{folder} is not a folder, so nothing can be made in it."
-                raise Refused("not_a_file", message, path=path)
+                raise Refusal("not_a_file", message, path=path)
             self._make_folder(folder, staged)
         if staged.folders:
             self._step("perform.folders_made")
 
-    def remove(self, staged: Staged) -> None:
+    def remove(self, staged: StagedWrite) -> None:
         """Those that were made for a write that is not: deepest first, until one is in use."""
         while staged.folders:
             path = staged.folders.pop()
             try:
                 with self._beneath.parent(path) as (above, name):
                     os.rmdir(name, dir_fd=above)
-            except (OSError, Vanished, Refused):
+            except (OSError, FileVanished, Refusal):
                 return  # somebody uses it by now
 
-    def _make_folder(self, path: str, staged: Staged) -> None:
+    def _make_folder(self, path: str, staged: StagedWrite) -> None:
         with self._beneath.parent(path) as (above, name):
             mode = stat.S_IMODE(os.fstat(above).st_mode)
             try:

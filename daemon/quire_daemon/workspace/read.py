@@ -18,15 +18,15 @@ import msgspec
 from quire_daemon.workspace import syscalls
 from quire_daemon.workspace.confine import Beneath, close
 from quire_daemon.workspace.types import (
-    HeldOpen,
+    FileBusy,
+    FileVanished,
     Image,
     NotRegular,
     Protection,
     Signature,
     TooLarge,
-    Vanished,
 )
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 RACY_NS: Final = 12_000_000
 """A change this old, in ns, has a stamp that no later change can share: three ticks of 4 ms, the usual longest."""
@@ -83,7 +83,7 @@ class Held(msgspec.Struct, gc=False):
         close(fd)
 
 
-class Reading:
+class FileReader:
     """Consistent reads of regular files."""
 
     def __init__(self, beneath: Beneath, protection: Protection, wall_ns: Callable[[], int]) -> None:
@@ -102,7 +102,7 @@ class Reading:
             leased = syscalls.take_lease(fd) if self._protection.lease else None
             signature = Signature.of(os.fstat(fd))
             if leased is False or (leased is None and self._is_fresh(signature)):
-                raise HeldOpen(path)
+                raise FileBusy(path)
         except BaseException:
             os.close(fd)
             raise
@@ -122,7 +122,7 @@ class Reading:
         """The bytes of `path`, at most `limit`. Raises HeldOpen, Vanished, NotRegular, TooLarge, Refused."""
         try:
             held = self.hold(path)
-        except HeldOpen:
+        except FileBusy:
             if not unfinished_ok:
                 raise
             return self._read_unfinished(path, limit)
@@ -133,7 +133,7 @@ class Reading:
         finally:
             held.drop()
         if not unfinished_ok:
-            raise HeldOpen(path)
+            raise FileBusy(path)
         return self._read_unfinished(path, limit)
 
     def _bytes(self, held: Held, path: str, limit: int) -> bytes:
@@ -156,7 +156,7 @@ class Reading:
             return False
         try:
             held = self.hold(path)
-        except (HeldOpen, Vanished, NotRegular, Refused):
+        except (FileBusy, FileVanished, NotRegular, Refusal):
             return False
         try:
             return held.signature == signature and held.stands()

@@ -21,8 +21,8 @@ import msgspec
 from quire_daemon.config.globs import matches
 from quire_daemon.config.settings import Policy
 from quire_daemon.workspace.confine import Beneath, refusal
-from quire_daemon.workspace.types import HeldOpen, Look, NoPath, NotRegular, Place, Vanished
-from quire_journal.model.refusals import Refused
+from quire_daemon.workspace.types import FileBusy, FileVanished, Look, NoPath, NotRegular, Place
+from quire_journal.model.refusals import Refusal
 from quire_journal.model.reserved_names import RESERVED, fold
 from quire_journal.model.reserved_names import disguised as disguised_name
 
@@ -68,7 +68,7 @@ class Places:
         if writing and route.dangling:
             self._check_names(path, given, policy)
             if not route.ends_in:
-                raise Refused("permission_denied", f"{given} is below a link that leads to nothing.", path=given)
+                raise Refusal("permission_denied", f"{given} is below a link that leads to nothing.", path=given)
             path = route.ends_in  # no file is made where a link leads: what is there is the link
             route = _Route(path.split("/"), route.named)
         for spelled in filter(None, (path, route.named)):
@@ -107,7 +107,7 @@ class Places:
         below = self._below_root(given)
         if below is None or not policy.allow_absolute_paths:
             why = "leads out of the workspace" if below is None else "is absolute, which the settings forbid"
-            raise Refused("outside_workspace", f"{given} {why}.", path=given)
+            raise Refusal("outside_workspace", f"{given} {why}.", path=given)
         return below
 
     def _below_root(self, absolute: str) -> list[str] | None:
@@ -150,7 +150,7 @@ class Places:
                 continue
             if name == "..":
                 if not route.done:
-                    raise Refused("outside_workspace", f"{given} leads out of the workspace.", path=given)
+                    raise Refusal("outside_workspace", f"{given} leads out of the workspace.", path=given)
                 route.done.pop()  # free of links, so that the name before is the folder above
                 continue
             path = "/".join([*route.done, name])
@@ -158,7 +158,7 @@ class Places:
             if kind == "link":
                 links += 1
                 if links > _MAX_LINKS:
-                    raise Refused("permission_denied", f"{given}: too many links.", path=given)
+                    raise Refusal("permission_denied", f"{given}: too many links.", path=given)
                 route.named = route.named or "/".join([*route.done, name, *(n for n in todo if n not in ("", "."))])
                 after_link = len(todo)
                 route.ends_in = route.ends_in or ("" if any(n not in ("", ".") for n in todo) else path)
@@ -175,14 +175,14 @@ class Places:
     def _enter_link(self, path: str, route: _Route, todo: deque[str], given: str) -> None:
         try:
             target = os.fsdecode(self._beneath.read_link(path))
-        except (Vanished, NotRegular):
+        except (FileVanished, NotRegular):
             todo.appendleft(path.rpartition("/")[2])  # no link any more: it is looked at again
             return
         names: Sequence[str] = target.split("/")
         if target.startswith("/"):
             below = self._below_root(target)
             if below is None:
-                raise Refused("outside_workspace", f"{given} is a link out of the workspace.", path=given)
+                raise Refusal("outside_workspace", f"{given} is a link out of the workspace.", path=given)
             route.done.clear()
             names = below
         todo.extendleft(reversed(names))
@@ -222,7 +222,7 @@ class Places:
             return
         forms = {path, unicodedata.normalize("NFC", path)}
         if any(match(form) for form in forms | {fold(form) for form in forms} for match in forbidden):
-            raise Refused("permission_denied", f"{given} is forbidden by the settings (forbidden_globs).", path=given)
+            raise Refusal("permission_denied", f"{given} is forbidden by the settings (forbidden_globs).", path=given)
 
     def _compiled(self, globs: tuple[str, ...]) -> tuple[Callable[[str], object], ...]:
         known, compiled = self._globs
@@ -290,7 +290,7 @@ class Places:
         """What stands in a `.git` file; "" where there is none."""
         try:
             fd = self._beneath.open_file(".git")
-        except (Vanished, NotRegular, HeldOpen, Refused, OSError):
+        except (FileVanished, NotRegular, FileBusy, Refusal, OSError):
             return ""
         try:
             text = os.fsdecode(os.read(fd, _MAX_GITFILE))
@@ -306,8 +306,8 @@ class Places:
             return None
 
 
-def _protected(given: str, why: str = "") -> Refused:
-    return Refused("permission_denied", f"{given} is protected{why}; tools leave it alone.", path=given)
+def _protected(given: str, why: str = "") -> Refusal:
+    return Refusal("permission_denied", f"{given} is protected{why}; tools leave it alone.", path=given)
 
 
 def _folded(glob: str) -> Callable[[str], object] | None:

@@ -8,25 +8,25 @@ from __future__ import annotations
 from quire_daemon.core.decision import FileNow, Make, Move, Put
 from quire_daemon.workspace import syscalls
 from quire_daemon.workspace.confine import refusal
-from quire_daemon.workspace.context import Means
+from quire_daemon.workspace.context import WriteContext
 from quire_daemon.workspace.entries import make, unmake
-from quire_daemon.workspace.exchange import Trading
+from quire_daemon.workspace.exchange import Exchanger
 from quire_daemon.workspace.mkdirs import NewFolders
 from quire_daemon.workspace.read import Held, read_all
-from quire_daemon.workspace.stage import Staged
-from quire_daemon.workspace.types import InDoubt, Lost, NotRegular, Swapped, Vanished
+from quire_daemon.workspace.stage import StagedWrite
+from quire_daemon.workspace.types import FileVanished, InDoubt, NotRegular, SwapDone, SwapLost
 from quire_journal.model.events import FOLDER
 
 
-class Reverting:
+class Reverter:
     """Undoes performed writes. For the loop's thread only."""
 
-    def __init__(self, means: Means, parts: tuple[Trading, NewFolders]) -> None:
+    def __init__(self, means: WriteContext, parts: tuple[Exchanger, NewFolders]) -> None:
         """`parts`: those that the writes were performed with."""
         self._beneath, self._reading, self._tmp, _, self._lingering, self._step = means
         self._trading, self._folders = parts
 
-    def revert(self, staged: Staged) -> Swapped | Lost:
+    def revert(self, staged: StagedWrite) -> SwapDone | SwapLost:
         """Undo a performed and pinned write, if the path still is as it left it. Raises as `perform`."""
         ways = {
             "create": self._uncreate,
@@ -38,20 +38,20 @@ class Reverting:
         }
         try:
             result = ways[staged.how](staged)
-        except Vanished:
-            return Lost("missing")
+        except FileVanished:
+            return SwapLost("missing")
         except NotRegular:
-            return Lost("not_a_file")
+            return SwapLost("not_a_file")
         except InDoubt:
             raise
         except OSError as error:
             raise refusal(error, staged.write.path) from error
-        if isinstance(result, Swapped):
+        if isinstance(result, SwapDone):
             staged.performed = False
             self._folders.remove(staged)
         return result
 
-    def _ours(self, staged: Staged, path: str) -> Held | Lost:
+    def _ours(self, staged: StagedWrite, path: str) -> Held | SwapLost:
         """What we put at `path`, if it is there and unchanged."""
         write = staged.write
         held = self._reading.hold(path)
@@ -66,66 +66,66 @@ class Reverting:
             self._step("revert.base_held")
             return held
         held.drop()
-        return Lost("changed")
+        return SwapLost("changed")
 
-    def _unswap(self, staged: Staged) -> Swapped | Lost:
+    def _unswap(self, staged: StagedWrite) -> SwapDone | SwapLost:
         write = staged.write
         assert isinstance(write, Put)
         item = self._lingering.find(staged.name)
         if item is None:
-            return Lost("changed")  # it was not pinned, and its time is over
+            return SwapLost("changed")  # it was not pinned, and its time is over
         ours = self._ours(staged, write.path)
-        if isinstance(ours, Lost):
+        if isinstance(ours, SwapLost):
             return ours
         try:
             before = item.held, item.expected
             result = self._trading.exchange(write.path, staged.name, (ours, write.data), before, False)
         finally:
             ours.drop()
-        if isinstance(result, Swapped):
+        if isinstance(result, SwapDone):
             self._lingering.release(item)
         return result
 
-    def _uncreate(self, staged: Staged) -> Swapped | Lost:
+    def _uncreate(self, staged: StagedWrite) -> SwapDone | SwapLost:
         write = staged.write
         assert isinstance(write, Put)
         ours = self._ours(staged, write.path)
-        if isinstance(ours, Lost):
+        if isinstance(ours, SwapLost):
             return ours
         try:
             return self._trading.take_out(write.path, staged.name, ours, write.data, False)
         finally:
             ours.drop()
 
-    def _unremove(self, staged: Staged) -> Swapped | Lost:
+    def _unremove(self, staged: StagedWrite) -> SwapDone | SwapLost:
         item = self._lingering.find(staged.name)
         if item is None:
-            return Lost("changed")
+            return SwapLost("changed")
         with self._beneath.parent(staged.write.path) as (folder, name):
             try:
                 syscalls.rename_new(self._tmp, staged.name, folder, name)
             except FileExistsError:
-                return Lost("exists")
+                return SwapLost("exists")
         self._lingering.release(item)
-        return Swapped(item.held.signature)
+        return SwapDone(item.held.signature)
 
-    def _unmove(self, staged: Staged) -> Swapped | Lost:
+    def _unmove(self, staged: StagedWrite) -> SwapDone | SwapLost:
         write = staged.write
         assert isinstance(write, Move)
         ours = self._ours(staged, write.to)
-        if isinstance(ours, Lost):
+        if isinstance(ours, SwapLost):
             return ours
         try:
             return self._trading.rename(write.to, write.path, staged.name, ours, write.over.data)
         finally:
             ours.drop()
 
-    def _unmake(self, staged: Staged) -> Swapped | Lost:
+    def _unmake(self, staged: StagedWrite) -> SwapDone | SwapLost:
         write = staged.write
         assert isinstance(write, Make)
         return unmake(self._beneath, write)
 
-    def _unclear(self, staged: Staged) -> Swapped | Lost:
+    def _unclear(self, staged: StagedWrite) -> SwapDone | SwapLost:
         """The folder again, with the mode that it had."""
         write = staged.write
         again = Make(write.seq, write.path, FOLDER, b"", staged.mode, FileNow(write.path, "missing"))

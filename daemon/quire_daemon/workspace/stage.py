@@ -40,9 +40,9 @@ from quire_daemon.workspace import syscalls
 from quire_daemon.workspace.confine import Beneath, refusal
 from quire_daemon.workspace.displaced import unlink
 from quire_daemon.workspace.inode_spread import Blanks
-from quire_daemon.workspace.read import Held, Reading, read_all
-from quire_daemon.workspace.types import HeldOpen, NotRegular, Protection, Signature, Vanished
-from quire_journal.model.refusals import Refused
+from quire_daemon.workspace.read import FileReader, Held, read_all
+from quire_daemon.workspace.types import FileBusy, FileVanished, NotRegular, Protection, Signature
+from quire_journal.model.refusals import Refusal
 from quire_journal.storage.threads import side_by_side
 
 PART: Final = "part"
@@ -70,8 +70,8 @@ _HOW: Final[dict[type[Write], str]] = {Remove: "remove", Move: "move", Make: "ma
 """How a write without new bytes is performed."""
 
 
-class Staged(msgspec.Struct, gc=False):
-    """A write that is ready to be performed. It belongs to `Swapping` from then on."""
+class StagedWrite(msgspec.Struct, gc=False):
+    """A write that is ready to be performed. It belongs to `Swapper` from then on."""
 
     write: Write
     name: str  # in `.quire/tmp`: the new file, and after the swap the displaced one
@@ -87,15 +87,15 @@ class Staged(msgspec.Struct, gc=False):
 class _Unnamed(msgspec.Struct, gc=False):
     """A new file with its content and identity, before it is synced and gets its name."""
 
-    staged: Staged
+    staged: StagedWrite
     fd: int
     part: str  # what it is called meanwhile, where there are no files without a name
 
 
-class Written(msgspec.Struct):
-    """Writes whose new files have their content, and wait for `Staging.sync` and `Staging.name`."""
+class UnsyncedWrites(msgspec.Struct):
+    """Writes whose new files have their content, and wait for `FileStager.sync` and `FileStager.name`."""
 
-    staged: list[Staged]
+    staged: list[StagedWrite]
     unnamed: list[_Unnamed]
 
     def close(self) -> None:
@@ -106,11 +106,11 @@ class Written(msgspec.Struct):
 
 
 class _Whole:
-    """The block of `Staging._whole`. A class: a generator takes twice as long."""
+    """The block of `FileStager._whole`. A class: a generator takes twice as long."""
 
     __slots__ = ("_tmp", "_written")
 
-    def __init__(self, tmp: int, written: Written) -> None:
+    def __init__(self, tmp: int, written: UnsyncedWrites) -> None:
         self._tmp, self._written = tmp, written
 
     def __enter__(self) -> None:
@@ -124,14 +124,14 @@ class _Whole:
             self._written.close()
 
 
-class Staging:
+class FileStager:
     """Writes temporary files."""
 
     def __init__(
         self,
         root: Path,
         beneath: Beneath,
-        reading: Reading,
+        reading: FileReader,
         tmp: int,
         blanks: Blanks,
         protection: Protection,
@@ -149,7 +149,7 @@ class Staging:
         self._step = step
         self._numbers: Iterator[int] = count(1)
 
-    def stage(self, writes: Sequence[Write]) -> list[Staged]:
+    def stage(self, writes: Sequence[Write]) -> list[StagedWrite]:
         """Prepare `writes`. Raises Refused (permission_denied, disk_full); nothing of any of them remains then.
 
         Until they are synced, each has an open descriptor.
@@ -158,12 +158,12 @@ class Staging:
         self.sync(written)
         return self.name(written)
 
-    def write(self, writes: Sequence[Write], with_: Written | None = None) -> Written:
+    def write(self, writes: Sequence[Write], with_: UnsyncedWrites | None = None) -> UnsyncedWrites:
         """The first part of `stage`: the files have all but a name. What comes next is `sync`. Raises Refused.
 
         `with_` are others that were written before, and stand and fall with these.
         """
-        written = with_ or Written([], [])
+        written = with_ or UnsyncedWrites([], [])
         with self._whole(written):
             for write in writes:
                 if isinstance(write, Put):
@@ -173,15 +173,15 @@ class Staging:
                         raise refusal(error, write.path) from error
                     written.staged.append(written.unnamed[-1].staged)
                 else:
-                    written.staged.append(Staged(write, self._new_name(write.seq, "old"), _HOW[type(write)]))
+                    written.staged.append(StagedWrite(write, self._new_name(write.seq, "old"), _HOW[type(write)]))
         return written
 
-    def sync(self, written: Written) -> None:
+    def sync(self, written: UnsyncedWrites) -> None:
         """The second part, which waits for the disk. What comes next is `name`. Raises Refused."""
         with self._whole(written):
             self._sync(written.unnamed)
 
-    def name(self, written: Written) -> list[Staged]:
+    def name(self, written: UnsyncedWrites) -> list[StagedWrite]:
         """The last part: what is synced gets its name. Raises Refused."""
         with self._whole(written):
             for one in written.unnamed:
@@ -189,7 +189,7 @@ class Staging:
         written.close()
         return written.staged
 
-    def _whole(self, written: Written) -> _Whole:
+    def _whole(self, written: UnsyncedWrites) -> _Whole:
         """When anything goes wrong inside, nothing of what was written remains."""
         return _Whole(self._tmp, written)
 
@@ -199,11 +199,11 @@ class Staging:
     def _written(self, write: Put) -> _Unnamed:
         name = self._new_name(write.seq, WITHHELD if write.withheld else "new")
         if write.over.kind == "missing":
-            return self._fill(write, None, Staged(write, name, "create"))
-        staged = Staged(write, name, "swap")
+            return self._fill(write, None, StagedWrite(write, name, "create"))
+        staged = StagedWrite(write, name, "swap")
         try:
             base = self._base(write, staged)
-        except (Vanished, NotRegular, HeldOpen):
+        except (FileVanished, NotRegular, FileBusy):
             return self._fill(write, None, staged)  # the look at the path, later, says what to make of it
         try:
             self._plan_over(base, write, staged)
@@ -211,12 +211,12 @@ class Staging:
         finally:
             base.drop()
 
-    def _plan_over(self, base: Held, write: Put, staged: Staged) -> None:
+    def _plan_over(self, base: Held, write: Put, staged: StagedWrite) -> None:
         self._check_writable(base, write.path)
         staged.base = base.signature
         staged.proven = staged.proven or self._proves(base, write)
 
-    def _base(self, write: Put, staged: Staged) -> Held:
+    def _base(self, write: Put, staged: StagedWrite) -> Held:
         """What is replaced. A look that proved its bytes is not made again while nothing has moved the signature."""
         if write.over.proof and syscalls.HAS_PATH_FDS:
             fd = self._beneath.reach(write.path)
@@ -227,7 +227,7 @@ class Staging:
             os.close(fd)
         try:
             return self._reading.hold(write.path)
-        except HeldOpen:
+        except FileBusy:
             fd = self._beneath.open_file(write.path)
             return Held(fd, Signature.of(os.fstat(fd)), leased=False)
 
@@ -240,7 +240,7 @@ class Staging:
             with self._beneath.parent(path) as (folder, name):
                 writable = os.access(name, os.W_OK, dir_fd=folder, effective_ids=ids)
         if not writable:
-            raise Refused("permission_denied", f"{path} is read-only.", path=path)
+            raise Refusal("permission_denied", f"{path} is read-only.", path=path)
 
     def _proves(self, base: Held, write: Put) -> bool:
         if write.over.text is None or not base.leased:
@@ -248,7 +248,7 @@ class Staging:
         same = read_all(base.fd, base.signature.size) == write.over.text.data
         return same and base.stands() and self._reading.settles(base.signature)
 
-    def _fill(self, write: Put, base: Held | None, staged: Staged) -> _Unnamed:
+    def _fill(self, write: Put, base: Held | None, staged: StagedWrite) -> _Unnamed:
         part = staged.name.rpartition(".")[0] + "." + PART
         fd = -1
         try:
@@ -286,7 +286,7 @@ class Staging:
         except OSError as error:
             if error.errno == errno.ENOENT:  # as `git clean -x` does; no write of this daemon can be made any more
                 message = f"{staged.write.path} was not written: .quire was removed, and this daemon ends; call again."
-                raise Refused("busy", message, "retry", retry_after_ms=500) from error
+                raise Refusal("busy", message, "retry", retry_after_ms=500) from error
             raise refusal(error, staged.write.path) from error
         staged.inode = (seen.st_dev, seen.st_ino)
 
@@ -393,7 +393,7 @@ def _copy_owner(source: int, target: int, path: str) -> None:
         os.fchown(target, theirs.st_uid, theirs.st_gid)
     except PermissionError as error:
         message = f"{path} belongs to another user or group, which replacing it would change."
-        raise Refused("permission_denied", message, path=path) from error
+        raise Refusal("permission_denied", message, path=path) from error
 
 
 def _attribute(file: int | str, name: str) -> bytes | None:

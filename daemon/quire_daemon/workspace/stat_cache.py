@@ -12,14 +12,14 @@ from itertools import islice
 
 import msgspec
 
-from quire_daemon.core.reconcile import Seen
+from quire_daemon.core.reconcile import SeenStat
 from quire_journal.history.path_cache import PathNames
 from quire_journal.model.ids import disk_path, journal_path
-from quire_journal.storage.port import Reading, Store, u32
+from quire_journal.storage.port import ReadTransaction, Store, u32
 from quire_journal.views.paths import path_id
 
 _ENCODER = msgspec.msgpack.Encoder()
-_SEEN = msgspec.msgpack.Decoder(Seen)
+_SEEN = msgspec.msgpack.Decoder(SeenStat)
 
 
 class SeenFiles:
@@ -27,13 +27,13 @@ class SeenFiles:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._told: dict[str, Seen | None] = {}  # what was told or looked up; None: nothing is known any more
+        self._told: dict[str, SeenStat | None] = {}  # what was told or looked up; None: nothing is known any more
         self._unsaved: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._told)
 
-    def get(self, path: str) -> Seen | None:
+    def get(self, path: str) -> SeenStat | None:
         """What stood at `path` (as on disk) when it was read last; None: nobody knows."""
         if path in self._told:
             return self._told[path]
@@ -45,16 +45,16 @@ class SeenFiles:
             self._told[path] = found
         return found
 
-    def tell(self, seen: Mapping[str, Seen | None]) -> None:
+    def tell(self, seen: Mapping[str, SeenStat | None]) -> None:
         """This is what stands at these paths; None: what stood there counts no more."""
         self._told.update(seen)
         self._unsaved.update(seen)
 
-    def all(self) -> Callable[[Reading, PathNames], dict[str, Seen]]:
+    def all(self) -> Callable[[ReadTransaction, PathNames], dict[str, SeenStat]]:
         """What reads all of it from the table, as it is now; for another thread, with names of its own."""
         told = dict(self._told)
 
-        def read(r: Reading, names: PathNames) -> dict[str, Seen]:
+        def read(r: ReadTransaction, names: PathNames) -> dict[str, SeenStat]:
             paths = names.all(r)
             rows = ((int.from_bytes(key, "big"), row) for key, row in r.scan("seen"))
             saved = {disk_path(paths[number - 1]): _decoded(row) for number, row in rows if number <= len(paths)}
@@ -84,7 +84,7 @@ class SeenFiles:
         return bool(self._unsaved)
 
 
-def _decoded(row: bytes) -> Seen | None:
+def _decoded(row: bytes) -> SeenStat | None:
     """A row that makes no sense says nothing."""
     try:
         return _SEEN.decode(row)

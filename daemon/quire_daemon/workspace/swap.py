@@ -24,17 +24,17 @@ from typing import Final
 from quire_daemon.core.decision import Make, Move, Put
 from quire_daemon.workspace import syscalls
 from quire_daemon.workspace.confine import refusal, temporary_removed
-from quire_daemon.workspace.context import Means
+from quire_daemon.workspace.context import WriteContext
 from quire_daemon.workspace.displaced import unlink
 from quire_daemon.workspace.entries import clear, make
-from quire_daemon.workspace.exchange import Trading
-from quire_daemon.workspace.expected import Bases
+from quire_daemon.workspace.exchange import Exchanger
+from quire_daemon.workspace.expected import ExpectedFiles
 from quire_daemon.workspace.mkdirs import NewFolders
 from quire_daemon.workspace.read import Held
-from quire_daemon.workspace.revert import Reverting
-from quire_daemon.workspace.stage import Staged, copy_identity
-from quire_daemon.workspace.types import InDoubt, Lost, NotRegular, Swapped, Vanished
-from quire_journal.model.refusals import Refused
+from quire_daemon.workspace.revert import Reverter
+from quire_daemon.workspace.stage import StagedWrite, copy_identity
+from quire_daemon.workspace.types import FileVanished, InDoubt, NotRegular, SwapDone, SwapLost
+from quire_journal.model.refusals import Refusal
 
 STEPS: Final = (
     "stage.written",  # content, owner and mode are in the unnamed file
@@ -57,32 +57,32 @@ STEPS: Final = (
 """The fault points, in the order in which a write passes them; a crash test kills the process at each."""
 
 
-class Swapping:
+class Swapper:
     """Performs staged writes. For the loop's thread only."""
 
-    def __init__(self, means: Means) -> None:
+    def __init__(self, means: WriteContext) -> None:
         self._beneath, reading, self._tmp, _, self._lingering, self._step = means
-        self._bases = Bases(means.beneath, reading)
+        self._bases = ExpectedFiles(means.beneath, reading)
         self._folders = NewFolders(means.beneath, means.step)
-        self._trading = Trading(means)
-        self._reverting = Reverting(means, (self._trading, self._folders))
+        self._trading = Exchanger(means)
+        self._reverting = Reverter(means, (self._trading, self._folders))
 
-    def perform(self, staged: Staged, pinned: bool) -> Swapped | Lost:
+    def perform(self, staged: StagedWrite, pinned: bool) -> SwapDone | SwapLost:
         """Do it. Raises HeldOpen (do it again later, or `abandon`), Refused or OSError (nothing changed), InDoubt."""
         result = self._guarded(staged, pinned)
-        staged.performed = isinstance(result, Swapped)
-        if isinstance(result, Lost):
+        staged.performed = isinstance(result, SwapDone)
+        if isinstance(result, SwapLost):
             if result.kept:  # the name in `.quire/tmp` stands for bytes of others now
                 self._folders.remove(staged)
             else:
                 self.abandon(staged)
         return result
 
-    def revert(self, staged: Staged) -> Swapped | Lost:
+    def revert(self, staged: StagedWrite) -> SwapDone | SwapLost:
         """Undo a performed and pinned write, if the path still is as it left it. Raises as `perform`."""
         return self._reverting.revert(staged)
 
-    def abandon(self, staged: Staged) -> None:
+    def abandon(self, staged: StagedWrite) -> None:
         """Forget a write that was not performed. Only what we wrote ourselves is removed; what cannot be goes with the
         next start.
         """
@@ -96,14 +96,14 @@ class Swapping:
                     unlink(self._tmp, staged.name)
         self._folders.remove(staged)
 
-    def _guarded(self, staged: Staged, pinned: bool) -> Swapped | Lost:
+    def _guarded(self, staged: StagedWrite, pinned: bool) -> SwapDone | SwapLost:
         try:
             return _WAYS[staged.how](self, staged, pinned)
-        except Vanished:
-            return Lost("missing")
+        except FileVanished:
+            return SwapLost("missing")
         except NotRegular:
-            return Lost("not_a_file")
-        except Refused:
+            return SwapLost("not_a_file")
+        except Refusal:
             self.abandon(staged)
             raise
         except InDoubt:
@@ -113,11 +113,11 @@ class Swapping:
             write = staged.write
             raise refusal(error, write.path, write.to if isinstance(write, Move) else "") from error
 
-    def _swap(self, staged: Staged, pinned: bool) -> Swapped | Lost:
+    def _swap(self, staged: StagedWrite, pinned: bool) -> SwapDone | SwapLost:
         write = staged.write
         assert isinstance(write, Put)
         base = self._bases.hold(write.path, write.over, staged)
-        if isinstance(base, Lost):
+        if isinstance(base, SwapLost):
             return base
         new: Held | None = None
         try:
@@ -132,7 +132,7 @@ class Swapping:
             if new is not None:
                 new.drop()
 
-    def _create(self, staged: Staged, pinned: bool) -> Swapped | Lost:
+    def _create(self, staged: StagedWrite, pinned: bool) -> SwapDone | SwapLost:
         del pinned  # what is new displaces nothing
         path = staged.write.path
         self._folders.make(path, staged)
@@ -142,21 +142,21 @@ class Swapping:
                 try:
                     syscalls.rename_new(self._tmp, staged.name, folder, name)
                 except FileExistsError:
-                    return Lost("exists")
+                    return SwapLost("exists")
                 except FileNotFoundError as error:
                     if self._trading.in_tmp(staged.name) is None:
                         raise temporary_removed(path) from error
-                    return Lost("missing")  # the folder went
+                    return SwapLost("missing")  # the folder went
             with suppress(OSError):
                 self._step("perform.created")
             return self._trading.done(new)
         finally:
             new.drop()
 
-    def _remove(self, staged: Staged, pinned: bool) -> Swapped | Lost:
+    def _remove(self, staged: StagedWrite, pinned: bool) -> SwapDone | SwapLost:
         write = staged.write
         base = self._bases.hold(write.path, write.over, staged)
-        if isinstance(base, Lost):
+        if isinstance(base, SwapLost):
             return base
         self._step("perform.base_held")
         try:
@@ -164,12 +164,12 @@ class Swapping:
         finally:
             base.drop()
 
-    def _move(self, staged: Staged, pinned: bool) -> Swapped | Lost:
+    def _move(self, staged: StagedWrite, pinned: bool) -> SwapDone | SwapLost:
         del pinned
         write = staged.write
         assert isinstance(write, Move)
         base = self._bases.hold(write.path, write.over, staged)
-        if isinstance(base, Lost):
+        if isinstance(base, SwapLost):
             return base
         self._step("perform.base_held")
         try:
@@ -178,24 +178,24 @@ class Swapping:
         finally:
             base.drop()
 
-    def _make(self, staged: Staged, pinned: bool) -> Swapped | Lost:
+    def _make(self, staged: StagedWrite, pinned: bool) -> SwapDone | SwapLost:
         del pinned  # what is new displaces nothing
         write = staged.write
         assert isinstance(write, Make)
         self._folders.make(write.path, staged)
         return make(self._beneath, write, self._step)
 
-    def _clear(self, staged: Staged, pinned: bool) -> Swapped | Lost:
+    def _clear(self, staged: StagedWrite, pinned: bool) -> SwapDone | SwapLost:
         del pinned  # nothing is displaced
         mode = clear(self._beneath, staged.write.path)
-        if isinstance(mode, Lost):
+        if isinstance(mode, SwapLost):
             return mode
         staged.mode = mode
         with suppress(OSError):
             self._step("perform.cleared")
-        return Swapped(None)
+        return SwapDone(None)
 
-    def _hold_new(self, staged: Staged) -> Held:
+    def _hold_new(self, staged: StagedWrite) -> Held:
         """The new file. Raises Refused where somebody has removed it, or put another file in its place."""
         path = staged.write.path
         try:
@@ -214,11 +214,11 @@ class Swapping:
         return self._trading.hold_temporary(name)
 
 
-_WAYS: Final[dict[str, Callable[[Swapping, Staged, bool], Swapped | Lost]]] = {
-    "create": Swapping._create,
-    "swap": Swapping._swap,
-    "remove": Swapping._remove,
-    "move": Swapping._move,
-    "make": Swapping._make,
-    "clear": Swapping._clear,
+_WAYS: Final[dict[str, Callable[[Swapper, StagedWrite, bool], SwapDone | SwapLost]]] = {
+    "create": Swapper._create,
+    "swap": Swapper._swap,
+    "remove": Swapper._remove,
+    "move": Swapper._move,
+    "make": Swapper._make,
+    "clear": Swapper._clear,
 }

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 
 class Signature(msgspec.Struct, frozen=True, gc=False):
@@ -77,7 +77,7 @@ class Place(msgspec.Struct, frozen=True, gc=False):
     look: Look | None = None  # what was there a moment ago, where that had to be looked at
 
 
-class Kept(msgspec.Struct, frozen=True):
+class DisplacedBytes(msgspec.Struct, frozen=True):
     """Bytes that a swap brought out and that belong to somebody else; they stay in `.quire/tmp/<name>` until `discard`.
 
     From `leftovers` (temporary files of a dead run) `path` is "" and `seq` leads to the intent in the journal.
@@ -93,26 +93,26 @@ class Kept(msgspec.Struct, frozen=True):
     large: int = 0
 
 
-class Late(msgspec.Struct, frozen=True):
+class LateBytes(msgspec.Struct, frozen=True):
     """What a program wrote into a displaced file, through a path that it had resolved before the swap."""
 
     path: str
     data: bytes
     name: str = ""  # in `.quire/tmp`, "" if it has no name any more
-    large: int = 0  # as in `Kept`
+    large: int = 0  # as in `DisplacedBytes`
 
 
-class Unread(NamedTuple):
+class UnreadFile(NamedTuple):
     """A temporary file of a dead run that was not read: it is too large, closed to us, or is being written."""
 
     name: str
-    seq: int  # of the intent, as in `Kept`
+    seq: int  # of the intent, as in `DisplacedBytes`
     ino: int
     size: int
     written: bool = False  # a program has it open for writing, or nobody can tell
 
 
-class Swapped(msgspec.Struct, frozen=True, gc=False):
+class SwapDone(msgspec.Struct, frozen=True, gc=False):
     """Done. `signature` is of what is now at the path (of a move: at the new one), None after a removal."""
 
     signature: Signature | None
@@ -120,7 +120,7 @@ class Swapped(msgspec.Struct, frozen=True, gc=False):
     hard_link_broken: bool = False  # the other names of the displaced inode still hold the old bytes
 
 
-class Lost(msgspec.Struct, frozen=True):
+class SwapLost(msgspec.Struct, frozen=True):
     """The path was not what was planned on; it is as the others left it.
 
     `why`: "missing", "changed", "exists" (the destination), "not_a_file". `kept` are bytes that nobody has at a
@@ -128,7 +128,7 @@ class Lost(msgspec.Struct, frozen=True):
     """
 
     why: str
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[DisplacedBytes, ...] = ()
 
 
 class Protection(msgspec.Struct, frozen=True):
@@ -144,7 +144,7 @@ class Protection(msgspec.Struct, frozen=True):
     folds_case: bool = False  # names that differ in case or Unicode form are one file
 
 
-class NoPath(Refused):
+class NoPath(Refusal):
     """What was given can be the name of nothing, whatever is there. The argument that it was given in is `path`, unless
     somebody knows better.
     """
@@ -154,7 +154,7 @@ class NoPath(Refused):
         self.problem = problem
 
 
-class HeldOpen(Exception):
+class FileBusy(Exception):
     """Another program has the file open for writing. Nothing was changed; try again shortly."""
 
 
@@ -164,7 +164,7 @@ class InDoubt(OSError):
     """
 
 
-class Vanished(Exception):
+class FileVanished(Exception):
     """There is nothing at the path (any more)."""
 
 

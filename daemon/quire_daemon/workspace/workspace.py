@@ -23,58 +23,58 @@ from quire_daemon.config.settings import Policy
 from quire_daemon.core.decision import Write
 from quire_daemon.workspace import capabilities, quarantine, syscalls
 from quire_daemon.workspace.confine import Beneath
-from quire_daemon.workspace.context import Means
-from quire_daemon.workspace.displaced import Displaced, Lingering, unlink
+from quire_daemon.workspace.context import WriteContext
+from quire_daemon.workspace.displaced import DisplacedFile, DisplacedFiles, unlink
 from quire_daemon.workspace.entries import finish
 from quire_daemon.workspace.inode_spread import Blanks
 from quire_daemon.workspace.mkdirs import finish_made, own_folder
-from quire_daemon.workspace.read import Reading, read_all
+from quire_daemon.workspace.read import FileReader, read_all
 from quire_daemon.workspace.resolve import Places
-from quire_daemon.workspace.stage import PART, WITHHELD, Staged, Staging, Written
-from quire_daemon.workspace.swap import STEPS, Swapping
+from quire_daemon.workspace.stage import PART, WITHHELD, FileStager, StagedWrite, UnsyncedWrites
+from quire_daemon.workspace.swap import STEPS, Swapper
 from quire_daemon.workspace.types import (
-    HeldOpen,
+    DisplacedBytes,
+    FileBusy,
+    FileVanished,
     Image,
     InDoubt,
-    Kept,
-    Late,
+    LateBytes,
     Look,
-    Lost,
     NoPath,
     NotRegular,
     Place,
     Protection,
     Signature,
-    Swapped,
+    SwapDone,
+    SwapLost,
     TooLarge,
-    Unread,
-    Vanished,
+    UnreadFile,
 )
 from quire_journal.model.ids import BlobId
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 __all__ = [
     "COOKIES",
     "HOME",
     "STEPS",
     "TMP",
-    "HeldOpen",
+    "DisplacedBytes",
+    "FileBusy",
+    "FileVanished",
     "Image",
     "InDoubt",
-    "Kept",
-    "Late",
+    "LateBytes",
     "Look",
-    "Lost",
     "NoPath",
     "NotRegular",
     "Place",
     "Protection",
     "Signature",
-    "Staged",
-    "Swapped",
+    "StagedWrite",
+    "SwapDone",
+    "SwapLost",
     "TooLarge",
-    "Unread",
-    "Vanished",
+    "UnreadFile",
     "Workspace",
     "own_folder",
 ]
@@ -135,7 +135,7 @@ class Workspace:
         self._root_stat = os.fstat(fd)
         confined = capabilities.can_openat2(fd) if protection is None else protection.openat2
         self._beneath = Beneath(fd, confined)
-        self._lingering = Lingering(-1, most_bytes=most_bytes)
+        self._lingering = DisplacedFiles(-1, most_bytes=most_bytes)
         self._blanks = Blanks(-1, self._made_folder, capabilities.passes_over_removed)
         try:
             self._make_home()
@@ -155,12 +155,12 @@ class Workspace:
             raise
         given = self.protection
         self._places = Places(self.root, self._beneath, given.folds_case)
-        self._reading = Reading(self._beneath, given, wall_ns)
-        self._staging = Staging(
+        self._reading = FileReader(self._beneath, given, wall_ns)
+        self._staging = FileStager(
             self.root, self._beneath, self._reading, self._tmp, self._blanks, given, self._token, steps
         )
-        means = Means(self._beneath, self._reading, self._tmp, given, self._lingering, steps)
-        self._swapping = Swapping(means)
+        means = WriteContext(self._beneath, self._reading, self._tmp, given, self._lingering, steps)
+        self._swapping = Swapper(means)
 
     def _make_home(self) -> None:
         self._make_folder(HOME, 0o755)
@@ -192,7 +192,7 @@ class Workspace:
             if error.errno in _CLOSED:
                 raise  # the folder of another user, for whose journals it is
             message = f"{path} is not a folder of this workspace: {os.strerror(error.errno or 0)}."
-            raise Refused("permission_denied", message, path=path) from error
+            raise Refusal("permission_denied", message, path=path) from error
 
     # --- seeing ----------------------------------------------------------------------------------------------------
 
@@ -241,33 +241,33 @@ class Workspace:
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
-    def stage(self, write: Write) -> Staged:
+    def stage(self, write: Write) -> StagedWrite:
         """Prepare a write: the temporary file, complete and synced. Any thread. Raises Refused, OSError.
 
         A staged write is performed, or abandoned.
         """
         return self._staging.stage((write,))[0]
 
-    def stage_all(self, writes: Sequence[Write]) -> list[Staged]:
+    def stage_all(self, writes: Sequence[Write]) -> list[StagedWrite]:
         """Prepare writes of one request as `stage` does, all or none; many are synced together. Any thread."""
         return self._staging.stage(writes)
 
-    def write(self, writes: Sequence[Write], with_: Written | None = None) -> Written:
+    def write(self, writes: Sequence[Write], with_: UnsyncedWrites | None = None) -> UnsyncedWrites:
         """The first part of `stage_all`, in the thread of all else; `sync` and `name` must follow. Raises Refused.
 
         `with_` are others that were written before; on a refusal nothing of these remains, either.
         """
         return self._staging.write(writes, with_)
 
-    def sync(self, written: Written) -> None:
+    def sync(self, written: UnsyncedWrites) -> None:
         """The part that waits for the disk. Any thread. Raises Refused; nothing of `written` remains then."""
         self._staging.sync(written)
 
-    def name(self, written: Written) -> list[Staged]:
+    def name(self, written: UnsyncedWrites) -> list[StagedWrite]:
         """The last part. Raises Refused; nothing of `written` remains then."""
         return self._staging.name(written)
 
-    def perform(self, staged: Staged, *, pinned: bool = False) -> Swapped | Lost:
+    def perform(self, staged: StagedWrite, *, pinned: bool = False) -> SwapDone | SwapLost:
         """Compare and swap.
 
         `pinned`: one of several that stand or fall together; what it displaces stays until `release` or `revert`.
@@ -276,19 +276,19 @@ class Workspace:
         """
         return self._swapping.perform(staged, pinned)
 
-    def release(self, staged: Iterable[Staged]) -> None:
+    def release(self, staged: Iterable[StagedWrite]) -> None:
         """The batch of these pinned writes is complete."""
         self._lingering.unpin({step.name for step in staged})
 
-    def revert(self, staged: Staged) -> Swapped | Lost:
+    def revert(self, staged: StagedWrite) -> SwapDone | SwapLost:
         """Undo a performed, pinned write if the path is still as it left it. Raises as `perform`."""
         return self._swapping.revert(staged)
 
-    def abandon(self, staged: Staged) -> None:
+    def abandon(self, staged: StagedWrite) -> None:
         """Forget a write that will not be performed. Harmless if it was."""
         self._swapping.abandon(staged)
 
-    def discard(self, kept: Iterable[Kept | Late]) -> None:
+    def discard(self, kept: Iterable[DisplacedBytes | LateBytes]) -> None:
         """Remove the files of `kept`, whose bytes are in the journal by now. One that cannot be goes with a start."""
         for one in kept:
             item = self._lingering.find(one.name)
@@ -347,7 +347,7 @@ class Workspace:
 
     # --- what was displaced ----------------------------------------------------------------------------------------
 
-    def sweep(self, mono_s: float, later: Callable[[Callable[[], None]], object] = _at_once) -> list[Late]:
+    def sweep(self, mono_s: float, later: Callable[[Callable[[], None]], object] = _at_once) -> list[LateBytes]:
         """Answer lease breaks and let go what was watched long enough; at a lease break, and now and then.
 
         `mono_s`: now, in monotonic seconds. The answers are what programs wrote into displaced files: journal
@@ -393,7 +393,7 @@ class Workspace:
                 os.unlink(name, dir_fd=tmp)
             finally:
                 os.close(tmp)
-        except (OSError, Refused):
+        except (OSError, Refusal):
             return False
         return True
 
@@ -409,7 +409,7 @@ class Workspace:
                 return syscalls.flock_holder(self._tmp)
         return None
 
-    def leftovers(self, limit: int) -> list[Kept]:
+    def leftovers(self, limit: int) -> list[DisplacedBytes]:
         """The temporary files of dead runs: journal their bytes where the journal lacks them, then `discard`.
 
         Files that were never complete are removed. One that a program still writes into is told by `sweep` later. One
@@ -418,11 +418,11 @@ class Workspace:
         self._drop_parts_aside()
         return [kept for name, seq in self._of_dead_runs() for kept in self._left(name, seq, limit)]
 
-    def unread(self) -> list[Unread]:
+    def unread(self) -> list[UnreadFile]:
         """The files that `leftovers` left there, for `remove` or `move_aside`."""
         looks = ((name, seq, self.look(f"{TMP}/{name}").signature) for name, seq in self._of_dead_runs())
         files = ((name, seq, s) for name, seq, s in looks if s is not None and s.kind == "file")
-        return [Unread(name, seq, s.ino, s.size, self._is_written(name)) for name, seq, s in files]
+        return [UnreadFile(name, seq, s.ino, s.size, self._is_written(name)) for name, seq, s in files]
 
     def _is_written(self, name: str) -> bool:
         if not self.protection.lease:
@@ -449,7 +449,7 @@ class Workspace:
         """Of what a dead run was putting aside; it stands in `.quire/tmp` as well, or at its path."""
         if self.read_only or self.look(ASIDE).kind != "folder":
             return
-        with contextlib.suppress(OSError, Refused):
+        with contextlib.suppress(OSError, Refusal):
             folder = self._open_home(ASIDE)
             try:
                 for name in os.listdir(folder):
@@ -471,11 +471,11 @@ class Workspace:
             elif len(words) > 1 and words[1].startswith(self._owner):  # another journal's are for its own daemon
                 yield name, int(words[0]) if words[0].isdecimal() else 0
 
-    def _left(self, name: str, seq: int, limit: int) -> list[Kept]:
+    def _left(self, name: str, seq: int, limit: int) -> list[DisplacedBytes]:
         path = f"{TMP}/{name}"
         look = self.look(path)
         if look.kind == "link":
-            return [Kept(name, "", self.read_link(path), seq)]
+            return [DisplacedBytes(name, "", self.read_link(path), seq)]
         if look.kind != "file" or look.signature is None or look.signature.size > limit:
             return []  # a folder that a race put there stays, too
         try:
@@ -484,10 +484,10 @@ class Workspace:
             return []
         data = read_all(held.fd, held.signature.size)
         if self.protection.lease and not (held.leased and held.stands()):
-            self._lingering.add(Displaced("", name, held, None, owned=False, broken=True))
+            self._lingering.add(DisplacedFile("", name, held, None, owned=False, broken=True))
             return []
         held.drop()
-        return [Kept(name, "", data, seq, name.endswith("." + WITHHELD))]
+        return [DisplacedBytes(name, "", data, seq, name.endswith("." + WITHHELD))]
 
     def close(self) -> None:
         """Give everything back. Idempotent."""

@@ -16,7 +16,7 @@ import msgspec
 from quire_journal.export import wording
 from quire_journal.export.mail_patches import file_patches
 from quire_journal.export.source import Source
-from quire_journal.export.steps import Change, Step, steps
+from quire_journal.export.steps import PathChange, Step, steps
 from quire_journal.history.points import rfc3339
 from quire_journal.model.events import FOLDER, LINK
 from quire_journal.model.ids import disk_path, writer_name
@@ -59,7 +59,7 @@ def _diff(step: Step, source: Source) -> dict[str, Any] | None:
     return diff
 
 
-def _change(change: Change, moved_from: str, source: Source) -> dict[str, Any]:
+def _change(change: PathChange, moved_from: str, source: Source) -> dict[str, Any]:
     shown = {"path": _absolute(change.path, source), "fileType": _file_type(change.after or change.before, source)}
     if moved_from:
         return {"operation": "move", "oldPath": _absolute(moved_from, source), **shown}

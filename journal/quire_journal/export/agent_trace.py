@@ -18,7 +18,7 @@ from quire_journal import VERSION
 from quire_journal.export.git_patch import changed_lines, is_plain
 from quire_journal.export.mail_patches import content
 from quire_journal.export.source import Source
-from quire_journal.export.steps import Change, Step, steps
+from quire_journal.export.steps import PathChange, Step, steps
 from quire_journal.history.points import rfc3339
 from quire_journal.model.ids import version_token, writer_name
 from quire_journal.views.files import Version
@@ -55,7 +55,7 @@ def _record(step: Step, source: Source) -> dict[str, Any] | None:
     }
 
 
-def _file(change: Change, source: Source) -> dict[str, Any] | None:
+def _file(change: PathChange, source: Source) -> dict[str, Any] | None:
     new = content(change.path, change.after, source)
     if new is None or change.after is None or not is_plain(new.data):
         return None

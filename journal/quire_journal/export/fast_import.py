@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from quire_journal.export import wording
 from quire_journal.export.git_quote import quoted
 from quire_journal.export.source import Source
-from quire_journal.export.steps import Change, Step, git_mode, steps
+from quire_journal.export.steps import PathChange, Step, git_mode, steps
 from quire_journal.model.ids import OUTSIDE, above
 
 BRANCH = "refs/heads/quire"
@@ -56,7 +56,7 @@ def export(source: Source, by: str) -> Iterator[bytes]:
     yield b"done\n"
 
 
-def _shows(change: Change) -> bool:
+def _shows(change: PathChange) -> bool:
     """Does it change what git sees: whether there is a file, which kind it is, its bytes?"""
     before, after = git_mode(change.before), git_mode(change.after)
     if before != after or change.before is None or change.after is None:

@@ -3,7 +3,7 @@
 A format is a function from a `Source` (what can be read of a stretch of the log) and a word of `steps.BY` to chunks
 of bytes, in order; it holds little in memory, opens nothing and writes nothing. A new one is a module and a line in
 `FORMATS`. An empty chunk is a place to pause at. Bytes may turn out damaged, or be dropped,
-while it runs: then it raises `log.Damaged` or `blobs.NotHeld`, and what was written so far is of no use.
+while it runs: then it raises `log.JournalDamaged` or `blobs.NotHeld`, and what was written so far is of no use.
 """
 
 from __future__ import annotations

@@ -24,12 +24,12 @@ from quire_journal.export.jsonl_schema import (
     EndLine,
     EventLine,
     Header,
-    Line,
+    JsonLine,
     MissingLine,
     decode_line,
     stored_record,
 )
-from quire_journal.history.delta_base import Bases
+from quire_journal.history.delta_base import DeltaBases
 from quire_journal.integrity.salvager import not_held
 from quire_journal.migrate import HEAD_KEY, head_row
 from quire_journal.model.events import (
@@ -47,11 +47,11 @@ from quire_journal.model.events import (
     paths_of,
 )
 from quire_journal.model.ids import blob_id, leads_inside
-from quire_journal.model.records import GENESIS, Damaged, Record, decode_record, link, record_hash
+from quire_journal.model.records import GENESIS, JournalDamaged, Record, decode_record, link, record_hash
 from quire_journal.model.reserved_names import is_reserved
 from quire_journal.storage.blobs import blobs
 from quire_journal.storage.blobs.blobs import BlobCache, NotHeld
-from quire_journal.storage.port import Reading, Store, StoreFailed, Writing, u64
+from quire_journal.storage.port import ReadTransaction, Store, StoreFailure, WriteTransaction, u64
 from quire_journal.views import lost_bytes, replay
 from quire_journal.views.files import version_in_row
 
@@ -75,7 +75,7 @@ class NotAnExport(ValueError):
     """The lines are no export that can be imported. Says the line, and what is wrong with it."""
 
 
-class Imported(NamedTuple):
+class ImportResult(NamedTuple):
     """What came in."""
 
     events: int
@@ -85,11 +85,11 @@ class Imported(NamedTuple):
 
 def import_lines(
     lines: Iterable[bytes], store: Store, progress: Callable[[int, int], None] = lambda done, total: None
-) -> Imported:
+) -> ImportResult:
     """Put everything that the lines hold into `store`, an open journal's without a record.
 
     Raises `NotAnExport`, and then leaves what came in so far: the caller throws the store away. `progress` is told
-    how many events of how many are in. Raises `log.StoreFailed` as every write does.
+    how many events of how many are in. Raises `log.StoreFailure` as every write does.
     """
     with store.reading() as r:
         if r.count("records"):
@@ -103,7 +103,7 @@ def import_lines(
         if number % _CHUNK_LINES == 0:
             progress(reading.events, reading.upto)
     reading.finish()
-    return Imported(reading.events, reading.blobs, reading.missing)
+    return ImportResult(reading.events, reading.blobs, reading.missing)
 
 
 @contextmanager
@@ -111,7 +111,7 @@ def _of_line(number: int) -> Iterator[None]:
     """Whatever is wrong in this block is wrong with this line; but for a store that takes nothing."""
     try:
         yield
-    except StoreFailed:
+    except StoreFailure:
         raise
     except (msgspec.MsgspecError, NotHeld, ValueError) as wrong:
         raise NotAnExport(f"line {number}: {wrong}") from wrong
@@ -168,13 +168,13 @@ class _Import:
         self._missing: set[bytes] = set()  # blobs of which the export says so
         self._held = 0  # bytes that wait
         self._cache = BlobCache(_CACHE_BYTES)
-        self._bases = Bases()
+        self._bases = DeltaBases()
         self._breaks: dict[int, tuple[bytes, int]] = {}
         """Record → the link that the next one has to it, where that differs, and the line of the next one."""
         self._standing: dict[int, tuple[bytes, int, int]] = {}
         """Record in the place of another → the link that it has, the record that says so, and the line of that."""
 
-    def take(self, number: int, line: Line) -> None:
+    def take(self, number: int, line: JsonLine) -> None:
         """The next line. Raises `ValueError`."""
         if self._ended:
             raise ValueError("there is more after the end")
@@ -247,7 +247,7 @@ class _Import:
         _require_order(record)
         try:
             event = record.event()
-        except Damaged as wrong:
+        except JournalDamaged as wrong:
             raise ValueError(f"the body of record {line.seq} is not a {record.kind!r} ({wrong.__cause__})") from wrong
         if isinstance(event, _PLACED):
             for path in paths_of(event):
@@ -268,7 +268,7 @@ class _Import:
         waiting, self._waiting, self._held = self._waiting, [], 0
         try:
             self._put_all(waiting)
-        except StoreFailed:
+        except StoreFailure:
             raise
         except Exception:  # noqa: BLE001  nothing of it was stored: one by one, the line shows itself
             self._cache = BlobCache(_CACHE_BYTES)
@@ -290,7 +290,7 @@ class _Import:
                     records.append((one.record, one.event))
             replay.fold_all(w, records, self._bytes_of)
 
-    def _put(self, w: Writing, line: BlobLine) -> None:
+    def _put(self, w: WriteTransaction, line: BlobLine) -> None:
         data = line.data
         if line.base:
             try:
@@ -307,5 +307,5 @@ class _Import:
             raise ValueError(f"the bytes of the blob {line.sha256} have another sha256")
         self._bases.put(w, data, line.path or None, self._cache, address)
 
-    def _bytes_of(self, r: Reading, blob: bytes) -> bytes:
+    def _bytes_of(self, r: ReadTransaction, blob: bytes) -> bytes:
         return blobs.get(r, blob, self._cache)

@@ -37,11 +37,11 @@ Bytes = Annotated[bytes, msgspec.Meta(description="base64")]
 Fields = Annotated[dict[str, Any], msgspec.Meta(description="`kind`, and the fields of that kind")]
 
 
-class Line(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True):
+class JsonLine(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True):
     """Base of the lines."""
 
 
-class Header(Line, frozen=True, tag="header"):
+class Header(JsonLine, frozen=True, tag="header"):
     """Which part of which journal follows. Events have after < seq <= upto."""
 
     format: int
@@ -51,7 +51,7 @@ class Header(Line, frozen=True, tag="header"):
     upto: int
 
 
-class BlobLine(Line, frozen=True, tag="blob"):
+class BlobLine(JsonLine, frozen=True, tag="blob"):
     """The bytes with this sha256, and the path that they are a version of."""
 
     sha256: Hex
@@ -63,14 +63,14 @@ class BlobLine(Line, frozen=True, tag="blob"):
     tail: int = 0
 
 
-class MissingLine(Line, frozen=True, tag="missing"):
+class MissingLine(JsonLine, frozen=True, tag="missing"):
     """These bytes are named by the next event, and the journal does not have them."""
 
     sha256: Hex
     why: str
 
 
-class EventLine(Line, frozen=True, tag="event"):
+class EventLine(JsonLine, frozen=True, tag="event"):
     """A record."""
 
     seq: int
@@ -84,7 +84,7 @@ class EventLine(Line, frozen=True, tag="event"):
     stored: Bytes = b""
 
 
-class EndLine(Line, frozen=True, tag="end"):
+class EndLine(JsonLine, frozen=True, tag="end"):
     """How many events there were, and the hash of the last record."""
 
     events: int
@@ -95,7 +95,7 @@ _encode: Final = msgspec.json.Encoder().encode
 decode_line: Final = msgspec.json.Decoder(Header | BlobLine | MissingLine | EventLine | EndLine).decode
 
 
-def written(line: Line) -> bytes:
+def written(line: JsonLine) -> bytes:
     """The line, with its end."""
     return _encode(line) + b"\n"
 

@@ -17,7 +17,7 @@ from quire_journal.history.history import History
 from quire_journal.history.missing_bytes import missing
 from quire_journal.model.events import LINK, REGULAR, Event, WriterIntroduced, path_after, paths_of
 from quire_journal.model.ids import blob_id
-from quire_journal.model.records import Damaged, Record, read_record
+from quire_journal.model.records import JournalDamaged, Record, read_record
 from quire_journal.storage.blobs import blobs
 from quire_journal.storage.blobs import index as blob_index
 from quire_journal.storage.blobs.blobs import BlobCache
@@ -130,12 +130,12 @@ class Source:
             return blob_index.find(r, blob)
 
     def bytes_of(self, blob: bytes) -> bytes:
-        """The bytes of a blob, checked. Raises `blobs.NotHeld` or `log.Damaged`."""
+        """The bytes of a blob, checked. Raises `blobs.NotHeld` or `log.JournalDamaged`."""
         with self._store.reading() as r:
             number = blobs.number_of(r, blob)
             data = blobs.unpack(r, number, self._cache)
         if blob_id(data) != blob:
-            raise Damaged(f"blob {number} does not have the bytes with sha256 {blob.hex()}; run `quire verify`")
+            raise JournalDamaged(f"blob {number} does not have the bytes with sha256 {blob.hex()}; run `quire verify`")
         return data
 
 

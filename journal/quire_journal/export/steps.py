@@ -27,7 +27,7 @@ MOST_LABEL: Final = 200
 _CAPTURE: Final = "what was found at the start"
 
 
-class Change(msgspec.Struct, frozen=True):
+class PathChange(msgspec.Struct, frozen=True):
     """What became of one path; None where nothing was there, or is there any more."""
 
     path: str
@@ -45,7 +45,7 @@ class Step(msgspec.Struct, frozen=True):
     batches: tuple[int, ...]
     writers: tuple[int, ...]  # who wrote, the one with most versions first
     hints: tuple[str, ...]  # what was going on, for outside versions
-    changes: tuple[Change, ...]
+    changes: tuple[PathChange, ...]
 
 
 def steps(source: Source, by: str) -> Iterator[Step | None]:
@@ -123,13 +123,13 @@ class _Open(msgspec.Struct):
             tuple(self.batches),
             tuple(sorted(self.writers, key=lambda writer: -self.writers[writer])),
             tuple(self.hints),
-            tuple(Change(path, self.before[path], self.after[path]) for path in self.before),
+            tuple(PathChange(path, self.before[path], self.after[path]) for path in self.before),
         )
 
 
 def _given(source: Source, tree: dict[str, Version]) -> Step:
     at_ns = max(version.at_ns for version in tree.values())
-    changes = tuple(Change(path, None, version) for path, version in tree.items())
+    changes = tuple(PathChange(path, None, version) for path, version in tree.items())
     after = source.stretch.after
     return Step(after, after, at_ns, f"the state after record {after}", (), (), (), changes)
 

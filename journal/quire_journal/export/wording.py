@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from quire_journal.export.source import Source
-from quire_journal.export.steps import Change, Step, git_mode
+from quire_journal.export.steps import PathChange, Step, git_mode
 from quire_journal.model.events import FOLDER, WriterIntroduced
 from quire_journal.model.ids import OUTSIDE, above, writer_name
 from quire_journal.model.phrasing import counted
@@ -102,7 +102,7 @@ def moved(step: Step) -> dict[str, str]:
     return found
 
 
-def _verb(change: Change) -> str:
+def _verb(change: PathChange) -> str:
     if change.after is None:
         return "Delete"
     if change.before is None:

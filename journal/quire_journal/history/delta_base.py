@@ -14,7 +14,7 @@ from quire_journal.history import similar
 from quire_journal.model.ids import BlobId, PathId
 from quire_journal.storage.blobs import blobs
 from quire_journal.storage.blobs.blobs import BlobCache
-from quire_journal.storage.port import Reading, Writing
+from quire_journal.storage.port import ReadTransaction, WriteTransaction
 from quire_journal.views import files
 from quire_journal.views.paths import path_id, path_id_by
 
@@ -23,7 +23,7 @@ _FEW_VERSIONS: Final = 4
 and how many of its moves are followed."""
 
 
-class Bases:
+class DeltaBases:
     """Stores versions that come one after the other, each made from the bytes that it is most likely to be like."""
 
     def __init__(self, moved: Mapping[str, str] | None = None) -> None:
@@ -33,12 +33,12 @@ class Bases:
 
     def put(
         self,
-        w: Writing,
+        w: WriteTransaction,
         data: bytes,
         path: str | None,
         cache: BlobCache,
         blob: BlobId | None = None,
-        bytes_of: Callable[[Reading, bytes], bytes] | None = None,
+        bytes_of: Callable[[ReadTransaction, bytes], bytes] | None = None,
     ) -> BlobId:
         """`blobs.put` of a version of `path`; None: of bytes that belong to no path."""
         if path is None:
@@ -47,13 +47,13 @@ class Bases:
         stored = self._latest[similar.path_key(path)] = blobs.put(w, data, cache, blob, before, like, bytes_of)
         return stored
 
-    def _before(self, r: Reading, path: str) -> bytes:
+    def _before(self, r: ReadTransaction, path: str) -> bytes:
         """What was stored of `path` just now, what stands there or at the path that is moved there, what stood there
         last. b"" for none."""
         number = path_id(r, self._moved.get(path, path))
         return self._latest.get(similar.path_key(path)) or (b"" if number is None else _newest(r, number))
 
-    def _like(self, w: Writing, path: str) -> Iterator[bytes]:
+    def _like(self, w: WriteTransaction, path: str) -> Iterator[bytes]:
         """The newest bytes of files that `path`, a new one, is likely to be like. It is noted as the last new one."""
         found = list(similar.of(w, path))
         similar.note(w, path)
@@ -64,7 +64,7 @@ class Bases:
                 yield blob
 
 
-def _newest(r: Reading, number: PathId) -> bytes:
+def _newest(r: ReadTransaction, number: PathId) -> bytes:
     """The newest bytes of the path with this number, or of the one that it was moved to; b"" for none."""
     head = files.head(r, number)
     for _ in range(_FEW_VERSIONS):

@@ -13,9 +13,9 @@ from typing import Any, Final
 from quire_journal.history.history import History
 from quire_journal.model.ids import version_token
 from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.views.files import OUTSIDE_TYPE, Version, standing
-from quire_journal.views.lost_bytes import Stretch
+from quire_journal.views.lost_bytes import LostStretch
 
 RECORD_LOST: Final = "record_lost"
 """Why something cannot be told: the record that would tell it is lost."""
@@ -26,17 +26,17 @@ MOST_NAMED: Final = 5
 MOST_LISTED: Final = 100
 
 
-def gaps_at(history: History, seq: int) -> tuple[Stretch, ...]:
+def gaps_at(history: History, seq: int) -> tuple[LostStretch, ...]:
     """The lost records up to `seq`, where no salvage up to there has compared the disk with the journal since."""
     return tuple(gap for gap in history.lost() if gap.first <= seq < gap.salvaged)
 
 
-def gaps_after(history: History, seq: int, upto: int | None = None) -> tuple[Stretch, ...]:
+def gaps_after(history: History, seq: int, upto: int | None = None) -> tuple[LostStretch, ...]:
     """The lost records behind `seq`, up to `upto`."""
     return tuple(gap for gap in history.lost() if seq < gap.last and (upto is None or gap.first <= upto))
 
 
-def gaps_of(history: History, path: str, seq: int) -> tuple[Stretch, ...]:
+def gaps_of(history: History, path: str, seq: int) -> tuple[LostStretch, ...]:
     """The lost records for which nobody can tell what was at `path` after record `seq`; none where that is known."""
     doubted = gaps_at(history, seq)
     known = history.version_at(path, seq) if doubted else None
@@ -49,7 +49,7 @@ def gaps_of(history: History, path: str, seq: int) -> tuple[Stretch, ...]:
     return tuple(gap for gap in doubted if gap.salvaged < later.seq)
 
 
-def gaps_before(history: History, version: Version, earlier: Version | None) -> tuple[Stretch, ...]:
+def gaps_before(history: History, version: Version, earlier: Version | None) -> tuple[LostStretch, ...]:
     """The lost records for which nobody can tell whether `version` really came next after `earlier`."""
     known = 0 if earlier is None else earlier.seq
     doubted = tuple(gap for gap in history.lost() if known < gap.last and gap.first < version.seq)
@@ -60,7 +60,7 @@ def gaps_before(history: History, version: Version, earlier: Version | None) -> 
     return tuple(gap for gap in doubted if gap.salvaged < version.seq and version.type == OUTSIDE_TYPE)
 
 
-def lost_version(gaps: Sequence[Stretch], base: int = 0) -> Version:
+def lost_version(gaps: Sequence[LostStretch], base: int = 0) -> Version:
     """What stands for a version that is lost: nothing is known of it, but its number where a later one names it."""
     seq = base if any(gap.first <= base <= gap.last for gap in gaps) else 0
     return Version(seq, 0, 0, seq, "", b"", 0, 0, uncaptured=RECORD_LOST)
@@ -80,12 +80,12 @@ def is_lost(version: Version | None) -> bool:
 # ── told ─────────────────────────────────────────────────────────────────────
 
 
-def gaps_json(gaps: Iterable[Stretch]) -> list[dict[str, Any]]:
+def gaps_json(gaps: Iterable[LostStretch]) -> list[dict[str, Any]]:
     """The lost records in a reply: `{first, last}`, cut at `MOST_LISTED`."""
     return [{"first": gap.first, "last": gap.last} for gap in [*gaps][:MOST_LISTED]]
 
 
-def named(gaps: Sequence[Stretch]) -> str:
+def named(gaps: Sequence[LostStretch]) -> str:
     """The lost records in a sentence: `records 148 to 245, and 293`."""
     few = [str(gap.first) if gap.first == gap.last else f"{gap.first} to {gap.last}" for gap in gaps[:MOST_NAMED]]
     more = len(gaps) - len(few)
@@ -96,7 +96,7 @@ def named(gaps: Sequence[Stretch]) -> str:
     return f"record {listed}" if one else f"records {listed}"
 
 
-def refusal(history: History, point: str, gaps: Sequence[Stretch], path: str = "", seq: int = 0) -> Refused:
+def refusal(history: History, point: str, gaps: Sequence[LostStretch], path: str = "", seq: int = 0) -> Refusal:
     """The refusal of a question about a point at which lost records leave it open what was at `path`, or anywhere."""
     are = "is" if len(gaps) == 1 and gaps[0].first == gaps[0].last else "are"
     what = f"what {path} was at {point}" if path else f"what there was at {point}"
@@ -110,7 +110,7 @@ def refusal(history: History, point: str, gaps: Sequence[Stretch], path: str = "
         details |= known
         if known:
             message += f" Its versions around that are {' and '.join(known.values())}."
-    return Refused(RECORD_LOST, message, gaps=gaps_json(gaps), **details)
+    return Refusal(RECORD_LOST, message, gaps=gaps_json(gaps), **details)
 
 
 def require_known(history: History, path: str, seq: int, point: str) -> None:
@@ -127,6 +127,6 @@ def require_not_lost(history: History, seq: int, point: str) -> None:
         raise refusal(history, point, gaps)
 
 
-def warning(gaps: Sequence[Stretch], so: str) -> dict[str, Any]:
+def warning(gaps: Sequence[LostStretch], so: str) -> dict[str, Any]:
     """The warning of a reply that lost records leave incomplete; `so`: what follows from that."""
     return {"type": RECORD_LOST, "message": f"{named(gaps).capitalize()} lost to damage of the journal: {so}."}

@@ -18,7 +18,7 @@ from quire_journal.model.events import BatchUndone, Event, WriterIntroduced
 from quire_journal.model.ids import OUTSIDE, PathId, Seq, WriterId, caller_name, writer_name
 from quire_journal.model.records import Record, read_record
 from quire_journal.storage.blobs import blobs
-from quire_journal.storage.port import Reading, last_number, u32, u64
+from quire_journal.storage.port import ReadTransaction, last_number, u32, u64
 from quire_journal.text.text import Text
 from quire_journal.views import (
     anchors,
@@ -39,12 +39,12 @@ from quire_journal.views import (
 )
 from quire_journal.views.anchors import AnchorTrace
 from quire_journal.views.bursts import BELONGING, Burst
-from quire_journal.views.callers import Caller
+from quire_journal.views.callers import KnownCaller
 from quire_journal.views.checkpoints import Checkpoint, EditCheckpoint
 from quire_journal.views.clock import SetBack
 from quire_journal.views.files import OUTSIDE_TYPE, Version
 from quire_journal.views.leases import Lease
-from quire_journal.views.lost_bytes import Gone, Stretch
+from quire_journal.views.lost_bytes import Gone, LostStretch
 from quire_journal.views.reads import Shown as Shown
 
 _NEAR_VERSIONS: Final = 40
@@ -62,7 +62,7 @@ class History:
 
     def __init__(
         self,
-        reading: Reading,
+        reading: ReadTransaction,
         text_of: Callable[[bytes], Text] | None = None,
         recent: Mapping[tuple[bytes, str], Shown] | None = None,
         names: PathNames | None = None,
@@ -72,7 +72,7 @@ class History:
         self._recent: Mapping[tuple[bytes, str], Shown] = {} if recent is None else recent
         self._names = PathNames() if names is None else names
         self._undoings: dict[int, BatchUndone | None] = {}
-        self._lost: Sequence[Stretch] | None = None
+        self._lost: Sequence[LostStretch] | None = None
 
     # ── records ──
 
@@ -248,11 +248,11 @@ class History:
     # ── bytes ──
 
     def bytes_of(self, blob: bytes) -> bytes:
-        """The bytes of a blob. Raises `blobs.NotHeld` (never captured, dropped) or `log.Damaged`."""
+        """The bytes of a blob. Raises `blobs.NotHeld` (never captured, dropped) or `log.JournalDamaged`."""
         return blobs.get(self._reading, blob)
 
     def bytes_held(self, blob: bytes) -> bytes | None:
-        """The bytes of a blob; None where they are not held. Raises `log.Damaged`."""
+        """The bytes of a blob; None where they are not held. Raises `log.JournalDamaged`."""
         try:
             return self.bytes_of(blob)
         except blobs.NotHeld:
@@ -321,7 +321,7 @@ class History:
         """The newest record that says that the journal was salvaged; None when it never was."""
         return self.record(lost_bytes.last_salvage(self._reading))
 
-    def lost(self) -> Sequence[Stretch]:
+    def lost(self) -> Sequence[LostStretch]:
         """The records that damage took, oldest first; see `gaps`."""
         if self._lost is None:
             self._lost = lost_bytes.stretches(self._reading)
@@ -368,7 +368,7 @@ class History:
         """The caller's key (uid, agent, agent session) of a writer; b"" for `outside`."""
         return writers.caller_of(self._reading, writer)
 
-    def caller(self, key: bytes) -> Caller:
+    def caller(self, key: bytes) -> KnownCaller:
         """Who this caller was."""
         return callers.caller(self._reading, key)
 

@@ -29,7 +29,7 @@ from quire_journal.history.gaps import RECORD_LOST, gaps_before, lost_version
 from quire_journal.history.history import History
 from quire_journal.history.missing_bytes import missing
 from quire_journal.model.events import REGULAR
-from quire_journal.model.records import Damaged
+from quire_journal.model.records import JournalDamaged
 from quire_journal.storage.blobs.blobs import NotHeld
 from quire_journal.text.line_diff import blocks, breaks_between, common_bytes
 from quire_journal.text.text import BOM, Text
@@ -65,7 +65,7 @@ class Blame(msgspec.Struct, frozen=True):
 def blame(history: History, path: str, version: Version, most_bytes: int = MOST_BYTES) -> Blame:
     """Who wrote each line of `version` of `path`, which was a file then.
 
-    Raises `blobs.NotHeld` when its bytes are not in the journal, `log.Damaged`.
+    Raises `blobs.NotHeld` when its bytes are not in the journal, `log.JournalDamaged`.
     """
     if version.uncaptured:
         raise NotHeld(version.blob)
@@ -74,7 +74,7 @@ def blame(history: History, path: str, version: Version, most_bytes: int = MOST_
     told = [v for i, v in enumerate(past) if not i or v.blob != past[i - 1].blob]
     origins, last = _replay(zip(told, history.bytes_in_turn(v.blob for v in told), strict=True))
     if last != text.data:  # the one version of which the address was looked at
-        raise Damaged(f"the versions of {path} do not lead to version {version.seq}; run `quire verify`")
+        raise JournalDamaged(f"the versions of {path} do not lead to version {version.seq}; run `quire verify`")
     return Blame(version, text, origins, names, gap)
 
 

@@ -20,28 +20,28 @@ _GONE: Final = {
 }
 
 
-class Missing(msgspec.Struct, frozen=True):
+class MissingBytes(msgspec.Struct, frozen=True):
     """Why bytes cannot be had."""
 
     why: str  # a word: "too_large", "secret", …; "dropped", "purged", "lost"; "not_held" when nothing tells
     told: str  # for a sentence: "dropped by retention on 2026-11-20 (keep-last 20)"
 
 
-def missing(history: History, version: Version) -> Missing:
+def missing(history: History, version: Version) -> MissingBytes:
     """Why the bytes of a version that has some cannot be had."""
     if version.uncaptured:
-        return Missing(version.uncaptured, version.uncaptured.replace("_", " "))
+        return MissingBytes(version.uncaptured, version.uncaptured.replace("_", " "))
     return missing_blob(history, version.blob)
 
 
-def missing_blob(history: History, blob: bytes) -> Missing:
+def missing_blob(history: History, blob: bytes) -> MissingBytes:
     """Why the bytes of a blob cannot be had."""
     gone = history.gone(blob)
     since = None if gone is None else history.record(gone.seq)
     if gone is None or since is None:
-        return Missing("not_held", "not held")
+        return MissingBytes("not_held", "not held")
     day = datetime.fromtimestamp(since.at_ns // 10**9, UTC).date().isoformat()
-    return Missing(gone.why, f"{_GONE.get(gone.why, gone.why)} on {day}{_policy(history, since)}")
+    return MissingBytes(gone.why, f"{_GONE.get(gone.why, gone.why)} on {day}{_policy(history, since)}")
 
 
 def _policy(history: History, gone: Record) -> str:

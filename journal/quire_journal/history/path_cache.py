@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Final
 
-from quire_journal.storage.port import Reading, u32
+from quire_journal.storage.port import ReadTransaction, u32
 
 _AT_ONCE: Final = 1024  # the memory for a part serves the next one: all in one part takes a sixth longer, cold
 
@@ -31,7 +31,7 @@ class PathNames:
         """How many are held."""
         return len(self._names)
 
-    def all(self, r: Reading) -> Sequence[str]:
+    def all(self, r: ReadTransaction) -> Sequence[str]:
         """Every path that the log names, that with number 1 first; and those that an older `r` does not know yet."""
         while part := r.values("paths", u32(len(self._names) + 1), _AT_ONCE):
             self._names += _decoded(part)
@@ -40,7 +40,7 @@ class PathNames:
         return self._names
 
     def matching(
-        self, r: Reading, question: str, fits: Callable[[str], object], part: str = "", most: int | None = None
+        self, r: ReadTransaction, question: str, fits: Callable[[str], object], part: str = "", most: int | None = None
     ) -> Sequence[int]:
         """The numbers of the paths that fit, in their order; of more than `most` the first `most` + 1.
 

@@ -16,7 +16,7 @@ from typing import Final
 from quire_journal.history.history import History
 from quire_journal.history.typed_times import is_typed_time
 from quire_journal.model.ids import Seq, parse_version_token
-from quire_journal.model.refusals import Refused, did_you_mean
+from quire_journal.model.refusals import Refusal, did_you_mean
 
 FORMS: Final = "a version (v12), seq:N, a time (2026-01-31T12:00:00Z) or a checkpoint's name"
 """The accepted forms, for messages."""
@@ -40,7 +40,7 @@ _EPOCH_UTC: Final = _EPOCH.replace(tzinfo=None)
 def parse_point(point: str, history: History, argument: str) -> Seq:
     """The newest record that belongs to the state which `point` names; the caller gave it as `argument`.
 
-    Raises `Refused`: `schema_invalid` for something that has none of the forms, `not_found` for a version, seq or
+    Raises `Refusal`: `schema_invalid` for something that has none of the forms, `not_found` for a version, seq or
     name that the journal does not have. A time before the journal began is the empty state, 0.
     """
     seq = _parse_seq(point)
@@ -55,13 +55,13 @@ def parse_point(point: str, history: History, argument: str) -> Seq:
     if _CURSOR_LIKE.fullmatch(point):
         seq_said = point[1:].partition(".")[0]
         message = f"{point!r} is a cursor, for `since` and pages of `log`; as a point it is seq:{seq_said}."
-        raise Refused("schema_invalid", message, "name_a_point", argument=argument, point=point)
+        raise Refusal("schema_invalid", message, "name_a_point", argument=argument, point=point)
     named = history.checkpoint(point)  # first: an earlier version may have given names that are none any more
     if named is not None:
         return named
     if not is_name(point):
         message = f"{point!r} is not a point: it must be {FORMS}."
-        raise Refused("schema_invalid", message, "name_a_point", argument=argument, point=point)
+        raise Refusal("schema_invalid", message, "name_a_point", argument=argument, point=point)
     raise _unknown(no_checkpoint(point, history), point)
 
 
@@ -151,5 +151,5 @@ def _parse_seq(point: str) -> Seq | None:
     return Seq(int(found[1])) if found else parse_version_token(point)
 
 
-def _unknown(message: str, point: str) -> Refused:
-    return Refused("not_found", message, "name_a_point", point=point)
+def _unknown(message: str, point: str) -> Refusal:
+    return Refusal("not_found", message, "name_a_point", point=point)

@@ -12,15 +12,15 @@ import msgspec
 from msgspec.structs import replace
 
 from quire_journal.history.history import History
-from quire_journal.history.timeline import State, Step
+from quire_journal.history.timeline import State, TimelineStep
 from quire_journal.model.events import REGULAR
 from quire_journal.model.line_ranges import Ranges, merge_ranges
 from quire_journal.model.pause_points import pause
 from quire_journal.storage.blobs.blobs import NotHeld
-from quire_journal.text.conflict_markers import Disputed, disputed, place_after
+from quire_journal.text.conflict_markers import Dispute, disputed, place_after
 from quire_journal.text.splice import Along, Splice, carry_ranges
 from quire_journal.text.text import Text
-from quire_journal.text.transform import Blocked, Carried, carry, changes, three_way
+from quire_journal.text.transform import BlockedSplice, CarriedSplices, carry, changes, three_way
 
 
 class Conflict(msgspec.Struct, frozen=True, gc=False):
@@ -36,7 +36,7 @@ class Conflict(msgspec.Struct, frozen=True, gc=False):
     seq: int
     why: str
     lines: Ranges = ()
-    place: Disputed | None = None
+    place: Dispute | None = None
 
 
 class NotARegularFile(Exception):
@@ -82,10 +82,10 @@ def _same_bytes(a: bytes, b: bytes) -> bool:
     return a == b and bool(a)
 
 
-class Merging:
+class StepRebase:
     """One run of kept steps, from `a` to `b`, applied to the file as it would have been."""
 
-    def __init__(self, history: History, before: Rest, steps: Sequence[Step], now: State) -> None:
+    def __init__(self, history: History, before: Rest, steps: Sequence[TimelineStep], now: State) -> None:
         self.history, self.before, self.steps, self.now = history, before, steps, now
         self.conflicts: list[Conflict] = []
         self._causes: Sequence[Splice] = ()  # of what is blocked, sorted
@@ -164,12 +164,12 @@ class Merging:
             return Rest.of(b)
         return Rest(True, b.path, rest.mode, made.blob, made)
 
-    def _block(self, why: str, did: Callable[[Step], bool]) -> None:
+    def _block(self, why: str, did: Callable[[TimelineStep], bool]) -> None:
         """Something stays: name the first record of the run that did it."""
         seq = next((s.seq for s in self.steps if did(s)), self.steps[-1].seq)
         self.conflicts.append(Conflict(seq, why))
 
-    def _line_conflicts(self, base: Text, theirs: Text, carried: Carried) -> Iterator[Conflict]:
+    def _line_conflicts(self, base: Text, theirs: Text, carried: CarriedSplices) -> Iterator[Conflict]:
         if not carried.blocked:
             return
         pause()
@@ -224,7 +224,7 @@ class Merging:
         ways = {(splice, True): splice.lines for splice in carried.met}
         return ways | {(b.splice, False): tuple(text.lines[b.start : b.stop]) for b in carried.blocked}
 
-    def _lines_now(self, blocked: Blocked, since: Along) -> Ranges:
+    def _lines_now(self, blocked: BlockedSplice, since: Along) -> Ranges:
         """What is left of the blocking lines in the file as it is now."""
         moved, near = since.near(blocked.start, blocked.stop)
         left = carry_ranges(near, [(blocked.start, blocked.stop)])

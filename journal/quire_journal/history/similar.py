@@ -15,14 +15,14 @@ import hashlib
 from collections.abc import Iterator
 from typing import Final
 
-from quire_journal.storage.port import Reading, Writing
+from quire_journal.storage.port import ReadTransaction, WriteTransaction
 from quire_journal.views.paths import key_of
 
 KEY_BYTES: Final = 8
 """Of a name's hash, and of a path's. Two that agree share a row."""
 
 
-def of(r: Reading, path: str) -> Iterator[bytes]:
+def of(r: ReadTransaction, path: str) -> Iterator[bytes]:
     """The first bytes of sha256 of the paths that `path` may be like, the likeliest first."""
     own = path_key(path)
     for key in _keys(path):
@@ -31,7 +31,7 @@ def of(r: Reading, path: str) -> Iterator[bytes]:
             yield found
 
 
-def note(w: Writing, path: str) -> None:
+def note(w: WriteTransaction, path: str) -> None:
     """Say that `path` is the last new one of its name and of its suffix."""
     own = path_key(path)
     for key in _keys(path):

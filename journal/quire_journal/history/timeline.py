@@ -1,6 +1,6 @@
 """The lives of files: which versions, under which names, are those of one file.
 
-A `Life` is one file through time: it follows moves, and goes on through a deletion and what is made there later, but
+A `FileTimeline` is one file through time: it follows moves, and goes on through a deletion and what is made there later, but
 not into a file that comes there from another name: that has a life of its own. A folder that a tool made has one, too,
 as something that is there or not; what is in it is no part of that.
 """
@@ -47,7 +47,7 @@ class State(msgspec.Struct, frozen=True, gc=False):
         return self.version.seq if self.version is not None else 0
 
 
-class Step(msgspec.Struct, frozen=True, gc=False):
+class TimelineStep(msgspec.Struct, frozen=True, gc=False):
     """One record in the life of a file."""
 
     before: State
@@ -61,10 +61,10 @@ class Step(msgspec.Struct, frozen=True, gc=False):
         return self.after.version.batch if self.after.version is not None else 0
 
 
-class Life(msgspec.Struct, frozen=True, gc=False):
+class FileTimeline(msgspec.Struct, frozen=True, gc=False):
     """A file from the state before its first undone record until now."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[TimelineStep, ...]
 
     @property
     def now(self) -> State:
@@ -82,9 +82,9 @@ class Life(msgspec.Struct, frozen=True, gc=False):
         return next((s.version for s in states if s.present and s.blob == blob), None)
 
 
-def lives(history: History, starts: Iterable[tuple[str, int]], undone: Callable[[Version], bool]) -> list[Life]:
+def lives(history: History, starts: Iterable[tuple[str, int]], undone: Callable[[Version], bool]) -> list[FileTimeline]:
     """The lives that hold the records `starts` (path, seq), each once; those of folders come last."""
-    found: list[Life] = []
+    found: list[FileTimeline] = []
     folders: dict[str, Version] = {}
     covered: set[tuple[str, int]] = set()
     for path, seq in sorted(starts, key=lambda start: start[1]):
@@ -98,20 +98,22 @@ def lives(history: History, starts: Iterable[tuple[str, int]], undone: Callable[
         for step in steps:
             covered.update({(step.before.path, step.seq), (step.after.path, step.seq)})
         if steps:
-            found.append(Life(steps))
-    return found + [Life(tuple(_folder_steps(history, path, first, undone))) for path, first in folders.items()]
+            found.append(FileTimeline(steps))
+    return found + [FileTimeline(tuple(_folder_steps(history, path, first, undone))) for path, first in folders.items()]
 
 
-def _folder_steps(history: History, path: str, first: Version, undone: Callable[[Version], bool]) -> Iterator[Step]:
+def _folder_steps(
+    history: History, path: str, first: Version, undone: Callable[[Version], bool]
+) -> Iterator[TimelineStep]:
     """The steps of the folder at `path`, from `first` on: all that was there, for what is no folder is its end."""
     before = State(path, history.version_at(path, first.seq - 1), folder=True)
     for version in (first, *history.versions(path, after=first.seq)):
         after = State(path, version, folder=True)
-        yield Step(before, after, version.seq, undone(version))
+        yield TimelineStep(before, after, version.seq, undone(version))
         before = after
 
 
-def _steps(history: History, path: str, first: Version, undone: Callable[[Version], bool]) -> Iterator[Step]:
+def _steps(history: History, path: str, first: Version, undone: Callable[[Version], bool]) -> Iterator[TimelineStep]:
     """The steps of the file of which `first` is at `path`, from that one on."""
     seq, before = first.seq, _before(history, path, first)
     later: Iterator[Version] = chain(() if first.displaced else (first,), history.versions(path, after=seq))
@@ -129,13 +131,13 @@ def _steps(history: History, path: str, first: Version, undone: Callable[[Versio
                     continue
             again = _renamed_back(history, before, version)
             if again is not None and again.version is not None:
-                yield Step(before, again, again.version.seq, undone(again.version))
+                yield TimelineStep(before, again, again.version.seq, undone(again.version))
                 before, path, on_the_way = again, again.path, True
                 later = history.versions(path, after=again.version.seq)
                 break
             target = history.version(version.moved_to, version.seq) if version.gone and version.moved_to else None
             after = State(path, version) if target is None else State(version.moved_to, target)
-            yield Step(before, after, version.seq, undone(version))
+            yield TimelineStep(before, after, version.seq, undone(version))
             last, before = before.blob or last, after
             if target is not None:
                 path, on_the_way = after.path, True
@@ -143,7 +145,7 @@ def _steps(history: History, path: str, first: Version, undone: Callable[[Versio
                 break
         back = None if on_the_way else _back_elsewhere(history, before)
         if back is not None and back.version is not None:
-            yield Step(before, back, back.version.seq, undone(back.version))
+            yield TimelineStep(before, back, back.version.seq, undone(back.version))
             before, path, on_the_way, others = back, back.path, True, False
             later = history.versions(path, after=back.version.seq)
 

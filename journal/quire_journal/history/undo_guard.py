@@ -19,14 +19,14 @@ from msgspec.structs import replace
 from quire_journal.history.history import History
 from quire_journal.history.line_blame import backwards
 from quire_journal.history.rebase_steps import Conflict
-from quire_journal.history.timeline import Life, State, Step
+from quire_journal.history.timeline import FileTimeline, State, TimelineStep
 from quire_journal.history.unwinder import Unwound
-from quire_journal.history.weave import Line, Made, Standing, Weave, ended
+from quire_journal.history.weave import BatchesInForce, Made, Weave, WovenLine, ended
 from quire_journal.model.events import REGULAR
 from quire_journal.model.ids import blob_id
 from quire_journal.model.line_ranges import ranges_of
 from quire_journal.model.pause_points import pause
-from quire_journal.text.conflict_markers import Disputed
+from quire_journal.text.conflict_markers import Dispute
 from quire_journal.text.splice import Splice, apply
 from quire_journal.text.text import BINARY_PROBE, BOM, Text
 from quire_journal.text.transform import changes
@@ -45,7 +45,7 @@ MOST_CELLS: Final = 40_000
 """Lines times lines in which another way to tell the same change is looked for; a look at so many takes 20 ms."""
 
 
-class Undoing(msgspec.Struct, frozen=True):
+class GuardedUndo(msgspec.Struct, frozen=True):
     """What is undone, and what the log says of undos."""
 
     chosen: frozenset[int]
@@ -54,7 +54,7 @@ class Undoing(msgspec.Struct, frozen=True):
     undoers: Callable[[int], Sequence[int]]  # which batches undid one, in this file
 
 
-def guard(history: History, life: Life, found: Unwound, undoing: Undoing) -> Unwound:
+def guard(history: History, life: FileTimeline, found: Unwound, undoing: GuardedUndo) -> Unwound:
     """`found` without what the chosen batches do not account for, which are conflicts of it."""
     if found.missing or found.is_now or found.now.folder:
         return found
@@ -65,7 +65,7 @@ def guard(history: History, life: Life, found: Unwound, undoing: Undoing) -> Unw
     return _Guard(history, _from_the_first(history, life, undoing), found, undoing).guarded()
 
 
-def _is_as_before(life: Life, found: Unwound, undoing: Undoing) -> bool:
+def _is_as_before(life: FileTimeline, found: Unwound, undoing: GuardedUndo) -> bool:
     """Is the file to be as it was before its last steps, which are all that is chosen, and undos of nothing else?"""
     begun = next((n for n, step in enumerate(life.steps) if step.batch in undoing.chosen), 0)
     if not all(step.batch in undoing.chosen or undoing.nothing(step.batch) for step in life.steps[begun:]):
@@ -76,7 +76,7 @@ def _is_as_before(life: Life, found: Unwound, undoing: Undoing) -> bool:
     return bool(then.blob) and (found.path, found.mode, found.blob) == (then.path, then.mode, then.blob)
 
 
-def _from_the_first(history: History, life: Life, undoing: Undoing) -> Life:
+def _from_the_first(history: History, life: FileTimeline, undoing: GuardedUndo) -> FileTimeline:
     """The life from the first step on of what is in force, or not, by chosen undos."""
     before, since = life.steps[0].before, min(undoing.affected, default=0)
     if not 0 < since <= before.seq:
@@ -94,19 +94,19 @@ def _from_the_first(history: History, life: Life, undoing: Undoing) -> Life:
     came_from = oldest.version.moved_from if oldest.version is not None else ""
     path = came_from or oldest.path
     chain = [State(path, history.version_at(path, oldest.seq - 1)), *reversed(states[:wanted])]
-    steps = (Step(a, b, b.seq, undone=False) for a, b in pairwise(chain))
-    return Life((*steps, *life.steps))
+    steps = (TimelineStep(a, b, b.seq, undone=False) for a, b in pairwise(chain))
+    return FileTimeline((*steps, *life.steps))
 
 
 class _Guard:
     """What is planned for one file, beside what accounts for it."""
 
-    def __init__(self, history: History, life: Life, found: Unwound, undoing: Undoing) -> None:
+    def __init__(self, history: History, life: FileTimeline, found: Unwound, undoing: GuardedUndo) -> None:
         self._history, self._life, self._found, self._chosen = history, life, found, undoing.chosen
-        self._then = Standing(undoing.undoers)
-        self._before = Standing(undoing.undoers)
-        self._after = Standing(undoing.undoers, undoing.chosen)
-        self._claimed: set[Line] = set()
+        self._then = BatchesInForce(undoing.undoers)
+        self._before = BatchesInForce(undoing.undoers)
+        self._after = BatchesInForce(undoing.undoers, undoing.chosen)
+        self._claimed: set[WovenLine] = set()
         self._conflicts: list[Conflict] = []
         self._first = life.steps[0].before.seq or life.steps[0].seq
         self._text = self._woven()
@@ -133,14 +133,14 @@ class _Guard:
                 weave.take(word(state), _made(state, again=True))
         return weave
 
-    def _steps(self) -> Iterator[Step]:
+    def _steps(self) -> Iterator[TimelineStep]:
         """The steps that are woven: of chosen edits that follow each other the last, and those whose bytes are held."""
         steps = self._life.steps
         for step, behind in zip(steps, (*steps[1:], None), strict=True):
             if behind is None or not (self._is_chosen_edit(step) and self._is_chosen_edit(behind)):
                 yield step
 
-    def _is_chosen_edit(self, step: Step) -> bool:
+    def _is_chosen_edit(self, step: TimelineStep) -> bool:
         """A chosen edit of a file that stays: with one that is made or goes, all lines are typed, or go."""
         version = step.after.version
         if not (step.before.present and step.after.present):
@@ -280,7 +280,7 @@ class _Guard:
             breaks = s.breaks or ()
             yield replace(s, lines=tuple(s.lines[i] for i in parts), breaks=tuple(breaks[i] for i in parts))
 
-    def _block(self, s: Splice, held: Sequence[int], keys: Sequence[bytes], coming: Sequence[Line | None]) -> None:
+    def _block(self, s: Splice, held: Sequence[int], keys: Sequence[bytes], coming: Sequence[WovenLine | None]) -> None:
         """A conflict for each record that is against it."""
         against: dict[int, list[int]] = {}
         for number in held:
@@ -290,7 +290,7 @@ class _Guard:
                 gone = self._text.gone(key)
                 against.setdefault(gone[-1].removed_by if gone else self._found.now.seq, [])
         parts = [i for i, line in enumerate(coming) if line is not None]
-        place: Disputed | None = Disputed(
+        place: Dispute | None = Dispute(
             s.start, s.stop, tuple(s.lines[i] for i in parts), tuple((s.breaks or ())[i] for i in parts)
         )
         if any(
@@ -304,7 +304,7 @@ class _Guard:
             place = None
 
     def _is_told_otherwise(
-        self, splices: Sequence[Splice], n: int, was: Text, wanted: Text, own: Sequence[Line | None]
+        self, splices: Sequence[Splice], n: int, was: Text, wanted: Text, own: Sequence[WovenLine | None]
     ) -> bool:
         """Does the same come of lines that may go and come, where equal lines stand there more than once?"""
         s = splices[n]
@@ -333,19 +333,19 @@ class _Guard:
 
     # ── what accounts for it ──
 
-    def _may_go(self, line: Line | None) -> bool:
+    def _may_go(self, line: WovenLine | None) -> bool:
         """Would the line not stand without the chosen batches?"""
         return line is not None and not line.stands(self._after.in_force)
 
-    def _comes_back(self, line: Line) -> bool:
+    def _comes_back(self, line: WovenLine) -> bool:
         return line.stands(self._after.in_force)
 
-    def _free(self, key: bytes, own: Sequence[Line | None]) -> Sequence[Line]:
+    def _free(self, key: bytes, own: Sequence[WovenLine | None]) -> Sequence[WovenLine]:
         """The lines with these bytes that would stand again, and that no other place has: `own` are this one's."""
         gone = (line for line in self._text.gone(key) if line not in self._claimed or line in own)
         return [line for line in gone if self._comes_back(line)]
 
-    def _claim(self, key: bytes) -> Line | None:
+    def _claim(self, key: bytes) -> WovenLine | None:
         """A line with these bytes that would stand again, which no other one stands for yet."""
         for line in reversed(self._text.gone(key)):
             if line not in self._claimed and self._comes_back(line):

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from quire_journal.history.gaps import RECORD_LOST, gaps_before
 from quire_journal.history.history import History
-from quire_journal.history.rebase_steps import Conflict, Merging, NotARegularFile, Rest
-from quire_journal.history.timeline import Life, State, Step
+from quire_journal.history.rebase_steps import Conflict, NotARegularFile, Rest, StepRebase
+from quire_journal.history.timeline import FileTimeline, State, TimelineStep
 from quire_journal.model.events import FOLDER, LINK, REGULAR
 from quire_journal.model.evidence import WATCHED
 from quire_journal.storage.blobs.blobs import NotHeld
@@ -59,7 +59,7 @@ class Unwound(msgspec.Struct, frozen=True, gc=False):
         return (self.path, self.mode, self.blob) == (now.path, now.mode, now.blob)
 
 
-def unwind(history: History, life: Life) -> Unwound:
+def unwind(history: History, life: FileTimeline) -> Unwound:
     """What `life` comes to without its undone steps.
 
     As it was first seen is as far back as a file goes, when nothing shows that it was made then.
@@ -70,13 +70,13 @@ def unwind(history: History, life: Life) -> Unwound:
     if first.before.folder:
         return _unwind_folder(life)
     if first.undone and any(s.undone for s in life.steps[1:]) and not _made_then(history, first):
-        found = _unwind(history, Life((replace(first, undone=False), *life.steps[1:])))
+        found = _unwind(history, FileTimeline((replace(first, undone=False), *life.steps[1:])))
         if not found.is_now and not found.missing:
             return replace(found, conflicts=(Conflict(first.seq, "creation_not_seen"), *found.conflicts))
     return _unwind(history, life)
 
 
-def _begins_with_lost(history: History, life: Life) -> bool:
+def _begins_with_lost(history: History, life: FileTimeline) -> bool:
     """May an undone step have been made from a version that is lost? What that one did would go with it."""
     if not history.lost():
         return False
@@ -84,7 +84,7 @@ def _begins_with_lost(history: History, life: Life) -> bool:
     return any(after is not None and bool(gaps_before(history, after, before)) for before, after in steps)
 
 
-def _unwind_folder(life: Life) -> Unwound:
+def _unwind_folder(life: FileTimeline) -> Unwound:
     """As the last kept step left it, or as it was before all of them: there is nothing to merge. A file stays."""
     kept = [step for step in life.steps if not step.undone]
     then, now = kept[-1].after if kept else life.steps[0].before, life.now
@@ -92,7 +92,7 @@ def _unwind_folder(life: Life) -> Unwound:
     return Unwound(now, present, now.path, then.mode, b"", kept=tuple(step.seq for step in kept), entry=FOLDER)
 
 
-def _unwind(history: History, life: Life) -> Unwound:
+def _unwind(history: History, life: FileTimeline) -> Unwound:
     rest = Rest.of(life.steps[0].before)
     conflicts: list[Conflict] = []
     kept: list[int] = []
@@ -101,7 +101,7 @@ def _unwind(history: History, life: Life) -> Unwound:
             if not undone:
                 steps = list(run)
                 kept += [s.seq for s in steps]
-                merging = Merging(history, rest, steps, life.now)
+                merging = StepRebase(history, rest, steps, life.now)
                 rest = merging.rest
                 conflicts += merging.conflicts
     except NotARegularFile:
@@ -119,7 +119,7 @@ def _unwind(history: History, life: Life) -> Unwound:
     return Unwound(life.now, rest.present, rest.path, rest.mode, rest.blob, rest.made, tuple(kept), tuple(conflicts))
 
 
-def _made_then(history: History, first: Step) -> bool:
+def _made_then(history: History, first: TimelineStep) -> bool:
     """Is it known that the file was not there before this step?
 
     A tool creates only what does not exist, and says so. What came from outside was not there before when the journal

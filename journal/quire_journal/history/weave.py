@@ -30,7 +30,7 @@ class Act(NamedTuple):
     takes_back: bool = False  # it is nothing but the end of the act before
 
 
-class Line:
+class WovenLine:
     """A line of a file through its versions."""
 
     __slots__ = ("acts", "born", "brought_by", "key", "removed_by", "there")
@@ -62,7 +62,7 @@ class Line:
         return fits(self.born) or any(fits(act.batch) for act in self.acts)
 
 
-class Standing:
+class BatchesInForce:
     """Which batches are in force, when some of them are taken out. `undoers`: those that say that they undid one."""
 
     def __init__(self, undoers: Callable[[int], Sequence[int]], out: Container[int] = frozenset()) -> None:
@@ -109,14 +109,16 @@ class Made(NamedTuple):
 class Weave:
     """The lines of a file, version by version."""
 
-    def __init__(self, first: bytes, seq: int, standing: Standing) -> None:
+    def __init__(self, first: bytes, seq: int, standing: BatchesInForce) -> None:
         """`first` is the oldest version looked at, of which nobody is asked who made it; `seq` its record."""
         self._standing = standing
         self._first = seq
         self._body = first
-        self._now: list[Line | None] = [None] * len(first.splitlines())  # None: as in the first version
-        self._gaps: list[list[Line] | None] = [None] * (len(self._now) + 1)  # what stood before each line, and behind
-        self._gone: dict[bytes, list[Line]] = {}
+        self._now: list[WovenLine | None] = [None] * len(first.splitlines())  # None: as in the first version
+        self._gaps: list[list[WovenLine] | None] = [None] * (
+            len(self._now) + 1
+        )  # what stood before each line, and behind
+        self._gone: dict[bytes, list[WovenLine]] = {}
 
     def take(self, body: bytes, made: Made) -> None:
         """Weave the next version in. Each of its lines has a break."""
@@ -129,7 +131,7 @@ class Weave:
         come = body[head : len(body) - tail].splitlines(keepends=True)
         in_force = self._standing.upto(made.batch)
         differing = blocks(gone, come)
-        fallen: set[Line] = set()
+        fallen: set[WovenLine] = set()
         for i, j, _, _ in differing:
             pause()
             for n in range(i, j):
@@ -145,11 +147,11 @@ class Weave:
         """How many lines there are now."""
         return len(self._now)
 
-    def line(self, number: int) -> Line | None:
+    def line(self, number: int) -> WovenLine | None:
         """A line as it is now; None for one that is older than all that was woven."""
         return self._now[number]
 
-    def gone(self, key: bytes) -> Sequence[Line]:
+    def gone(self, key: bytes) -> Sequence[WovenLine]:
         """The lines with these bytes that are not there now, the last to go at the end."""
         last_first = dict.fromkeys(reversed(self._gone.get(key, ())))  # a line may have gone more than once
         found = [line for line in last_first if not line.there][::-1]
@@ -167,10 +169,10 @@ class Weave:
                 self._gaps[n] = [*(self._gaps[n] or ()), line]
                 self._now[n] = self._back(back, made, in_force)
 
-    def _fell(self, number: int, key: bytes, made: Made, in_force: InForce) -> Line:
+    def _fell(self, number: int, key: bytes, made: Made, in_force: InForce) -> WovenLine:
         line = self._now[number]
         if line is None:
-            line = self._now[number] = Line(key, 0, self._first)
+            line = self._now[number] = WovenLine(key, 0, self._first)
         if not made.undoing or line.stands(in_force):
             back = made.moving and made.again and bool(line.acts) and line.acts[-1].brought
             line.acts.append(Act(made.batch, brought=False, takes_back=back))
@@ -182,7 +184,7 @@ class Weave:
         return line
 
     def _replace(self, start: int, stop: int, come: Sequence[bytes], made: Made, found: _Found) -> None:
-        before: list[Line] = []
+        before: list[WovenLine] = []
         for n in range(start, stop):
             before += self._gaps[n] or ()
             line = self._now[n]
@@ -190,8 +192,8 @@ class Weave:
                 before.append(line)
         before += self._gaps[stop] or ()
         before = list(dict.fromkeys(before))  # a line that came back elsewhere and went stands in two gaps
-        lines: list[Line | None] = []
-        gaps: list[list[Line] | None] = []
+        lines: list[WovenLine | None] = []
+        gaps: list[list[WovenLine] | None] = []
         at = 0
         places = found.places(come, before) if made.moving else {}
         for n, key in enumerate(come):
@@ -203,12 +205,14 @@ class Weave:
             else:
                 line = found.elsewhere(key) if made.moving else None
                 gaps.append(None)
-            lines.append(Line(key, made.batch, made.seq) if line is None else self._back(line, made, found.in_force))
+            lines.append(
+                WovenLine(key, made.batch, made.seq) if line is None else self._back(line, made, found.in_force)
+            )
         gaps.append([line for line in before[at:] if not line.there] or None)
         self._now[start:stop] = lines
         self._gaps[start : stop + 1] = gaps
 
-    def _back(self, line: Line, made: Made, in_force: InForce) -> Line:
+    def _back(self, line: WovenLine, made: Made, in_force: InForce) -> WovenLine:
         if not made.undoing or not line.stands(in_force):
             line.acts.append(Act(made.batch, brought=True))
         line.there = True
@@ -219,11 +223,11 @@ class Weave:
 class _Found:
     """Finds the lines that a version brings back. What was removed by the same version is not one of them."""
 
-    def __init__(self, weave: Weave, fallen: Container[Line], in_force: InForce, made: Made) -> None:
+    def __init__(self, weave: Weave, fallen: Container[WovenLine], in_force: InForce, made: Made) -> None:
         self._weave, self._fallen, self.in_force, self._undoing = weave, fallen, in_force, made.undoing
-        self._taken: set[Line] = set()
+        self._taken: set[WovenLine] = set()
 
-    def places(self, come: Sequence[bytes], before: Sequence[Line]) -> dict[int, int]:
+    def places(self, come: Sequence[bytes], before: Sequence[WovenLine]) -> dict[int, int]:
         """Which of the new lines are which of those that stood at that place."""
         fit = [n for n, line in enumerate(before) if self._fits(line) and (not self._undoing or self._stands(line))]
         if not fit:
@@ -232,16 +236,16 @@ class _Found:
         self._taken.update(before[n] for n in found.values())
         return found
 
-    def elsewhere(self, key: bytes) -> Line | None:
+    def elsewhere(self, key: bytes) -> WovenLine | None:
         """A line with these bytes that stood anywhere: one that is in force now, else the last that went."""
         fit = [line for line in self._weave.gone(key) if self._fits(line)]
         return next((line for line in reversed(fit) if self._undoing and self._stands(line)), fit[-1] if fit else None)
 
-    def _fits(self, line: Line) -> bool:
+    def _fits(self, line: WovenLine) -> bool:
         free = not line.there and line not in self._fallen and line not in self._taken
         return free and self.in_force(line.born)
 
-    def _stands(self, line: Line) -> bool:
+    def _stands(self, line: WovenLine) -> bool:
         return line.stands(self.in_force)
 
 

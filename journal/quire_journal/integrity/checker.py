@@ -31,13 +31,13 @@ from quire_journal.migrate import HEAD_KEY
 from quire_journal.model.events import CaptureFailed, Event, FileWritten
 from quire_journal.model.ids import blob_id
 from quire_journal.model.phrasing import capitalised, counted
-from quire_journal.model.records import GENESIS, Damaged, Record, decode_record, link, record_hash
+from quire_journal.model.records import GENESIS, JournalDamaged, Record, decode_record, link, record_hash
 from quire_journal.storage.blobs import blobs, codec
 from quire_journal.storage.blobs import index as blob_index
 from quire_journal.storage.blobs import row as blob_row
 from quire_journal.storage.blobs.blobs import BlobCache
 from quire_journal.storage.memory import MemoryStore
-from quire_journal.storage.port import OutOfOrder, Reading, Store, Writing, last_number, u64
+from quire_journal.storage.port import OutOfOrder, ReadTransaction, Store, WriteTransaction, last_number, u64
 from quire_journal.views import lost_bytes, replay, watermarks
 from quire_journal.views.files import version_in_row
 from quire_journal.views.shadow import ViewsElsewhere, differing
@@ -78,7 +78,7 @@ def check(
     """Everything that is wrong with the journal in `store`, as it is found; nothing when it is sound.
 
     `read_data` False leaves out unpacking every blob, which takes most of the time; with `part` (n, t) the n-th of t
-    equal parts of them is unpacked. `views` False leaves out folding the log again. Raises `log.Damaged` only where the
+    equal parts of them is unpacked. `views` False leaves out folding the log again. Raises `log.JournalDamaged` only where the
     store itself cannot be read any further.
     """
     tell = progress or (lambda what, done, total: None)
@@ -110,7 +110,7 @@ def check(
                 tell("views", at, len(VIEWS))
 
 
-def replaced(r: Reading) -> Mapping[int, bytes]:
+def replaced(r: ReadTransaction) -> Mapping[int, bytes]:
     """Record → its hash in the chain, of each that another stands in the place of and of which no view tells yet.
 
     A view that is not at the end of the log is being built, as after an update: it may have none of them.
@@ -119,7 +119,7 @@ def replaced(r: Reading) -> Mapping[int, bytes]:
     return {} if whole else lost_bytes.replaced_by_log(r)
 
 
-def not_standing(r: Reading, standing: Mapping[int, tuple[bytes, int]]) -> Iterator[Finding]:
+def not_standing(r: ReadTransaction, standing: Mapping[int, tuple[bytes, int]]) -> Iterator[Finding]:
     """Records that stand in the place of others and are not what the record says that put them there.
 
     `standing`: record → its link, b"" where that is not known, and the seq of the record that tells it.
@@ -133,7 +133,7 @@ def not_standing(r: Reading, standing: Mapping[int, tuple[bytes, int]]) -> Itera
 class _Log:
     """Reads the log once, in order: checks each record and folds it into views of its own."""
 
-    def __init__(self, again: Writing, folds: bool) -> None:
+    def __init__(self, again: WriteTransaction, folds: bool) -> None:
         self.uncaptured: set[bytes] = set()  # blobs that the log says were never kept
         self.stopped = ""  # why records are not folded any more
         self.overtaken = False  # by a purge, which replaced records that may have been read
@@ -161,16 +161,16 @@ class _Log:
             if len(rows) < _CHUNK:
                 return
 
-    def finish(self, r: Reading) -> Iterator[Finding]:
+    def finish(self, r: ReadTransaction) -> Iterator[Finding]:
         """Check the records that came meanwhile, so that the log stands where the views of `r` do."""
         yield from self._rows(r, r.scan("records", u64(self._seq + 1)))
         try:
             require_head(r, self._seq, self._prev)
-        except Damaged as error:
+        except JournalDamaged as error:
             yield Finding(f"{capitalised(str(error))}.", "meta", HEAD_KEY)
         yield from not_standing(r, self._standing)
 
-    def anew(self, r: Reading) -> _Log:
+    def anew(self, r: ReadTransaction) -> _Log:
         """What reads and folds all of the log again, as it is now. What is wrong with its records was told."""
         for table in (*TABLES, "meta"):
             self._again.clear(table)
@@ -181,7 +181,7 @@ class _Log:
             log._rows(r, few)
         return log
 
-    def _rows(self, r: Reading, rows: Iterable[tuple[bytes, bytes]]) -> list[Finding]:
+    def _rows(self, r: ReadTransaction, rows: Iterable[tuple[bytes, bytes]]) -> list[Finding]:
         found: list[Finding] = []
         sound: list[tuple[Record, Event | None]] = []
         for key, stored in rows:
@@ -196,7 +196,9 @@ class _Log:
         self._fold(r, sound, found)
         return found
 
-    def _row(self, r: Reading, key: bytes, stored: bytes, found: list[Finding]) -> tuple[Record, Event | None] | None:
+    def _row(
+        self, r: ReadTransaction, key: bytes, stored: bytes, found: list[Finding]
+    ) -> tuple[Record, Event | None] | None:
         """Check one record; it and its event when they can be folded."""
         seq = int.from_bytes(key, "big")
         gap = seq != self._seq + 1
@@ -224,7 +226,7 @@ class _Log:
             tell(f"Record {seq} belongs to batch {record.batch}, which cannot have begun yet.")
         try:
             event = record.event()
-        except Damaged as error:
+        except JournalDamaged as error:
             tell(f"The body of record {seq} is not a {record.kind!r} ({error.__cause__}).")
             return None
         self.overtaken |= seq > self._began_at and bool(lost_bytes.hashes_before(event))
@@ -233,7 +235,7 @@ class _Log:
             self.uncaptured.add(event.blob)
         return None if gap else (record, event)
 
-    def _fold(self, r: Reading, records: list[tuple[Record, Event | None]], found: list[Finding]) -> None:
+    def _fold(self, r: ReadTransaction, records: list[tuple[Record, Event | None]], found: list[Finding]) -> None:
         if self.stopped or not records or not self._folds:
             return
         try:
@@ -242,7 +244,7 @@ class _Log:
                 records,
                 lambda r, blob: blobs.get(r, blob, self._cache),
             )
-        except (Damaged, OutOfOrder, msgspec.MsgspecError, KeyError, ValueError, IndexError) as error:
+        except (JournalDamaged, OutOfOrder, msgspec.MsgspecError, KeyError, ValueError, IndexError) as error:
             first, last = records[0][0].seq, records[-1][0].seq
             self.stopped = f"folding one of the records {first} to {last} failed ({error})"
         self._again.known.clear()  # one transaction takes in the whole log here, and need not hold all its versions
@@ -275,11 +277,11 @@ def _blobs(store: Store, unpacked: Callable[[int], bool] | None, tell: Progress)
             return
 
 
-def _addresses(r: Reading) -> tuple[dict[int, bytes] | None, list[Finding]]:
+def _addresses(r: ReadTransaction) -> tuple[dict[int, bytes] | None, list[Finding]]:
     """Blob number → mark of its address; None where nothing tells any more what marks are made with."""
     try:
         blob_index.mark(r, bytes(32))
-    except Damaged as error:
+    except JournalDamaged as error:
         return None, [Finding(f"No address can be found: {error}.", "addresses", blob_index.KEY)]
     mark_of: dict[int, bytes] = {}
     found: list[Finding] = []
@@ -302,15 +304,15 @@ def _addresses(r: Reading) -> tuple[dict[int, bytes] | None, list[Finding]]:
     return mark_of, found
 
 
-def _number_at(r: Reading, mark: bytes) -> int | None:
+def _number_at(r: ReadTransaction, mark: bytes) -> int | None:
     """As `addresses.at`; None where the row that it looks into is damaged, which is a finding of its own."""
     try:
         return blob_index.at(r, mark)
-    except Damaged:
+    except JournalDamaged:
         return None
 
 
-def _pieces(r: Reading) -> Iterator[Finding]:
+def _pieces(r: ReadTransaction) -> Iterator[Finding]:
     """Pieces of frames whose blob says that it has none. The pieces that it has are looked at with its bytes."""
     owner = -1
     for key, _ in r.scan("pieces"):
@@ -327,7 +329,7 @@ def _pieces(r: Reading) -> Iterator[Finding]:
 
 
 def _blob(
-    r: Reading, key: bytes, value: bytes, mark: bytes | None, read_data: bool, cache: BlobCache
+    r: ReadTransaction, key: bytes, value: bytes, mark: bytes | None, read_data: bool, cache: BlobCache
 ) -> Iterator[Finding]:
     """`mark` is that of its address: None where it has none, b"" where nobody can tell."""
     number = int.from_bytes(key, "big")
@@ -348,7 +350,7 @@ def _blob(
         return
     try:
         data = blobs.unpack(r, number, cache)
-    except Damaged as error:
+    except JournalDamaged as error:
         yield Finding(f"The bytes of blob {number} are lost: {error}.", "blobs", key)
         return
     if mark and blob_index.mark(r, blob_id(data)) != mark:
@@ -361,7 +363,7 @@ def _never_kept(event: CaptureFailed | FileWritten) -> bool:
     return bool(event.blob and (event.why if isinstance(event, CaptureFailed) else event.uncaptured))
 
 
-def _older(r: Reading) -> set[str]:
+def _older(r: ReadTransaction) -> set[str]:
     """The views of a journal of an older format that another version of their fold made: they are folded again anyway.
 
     In a journal of this format there are none, since it has been opened.
@@ -372,12 +374,12 @@ def _older(r: Reading) -> set[str]:
     return {view.name for view in VIEWS if marks.get(view.name, (0, 0))[0] < view.version}
 
 
-def _versions_held(r: Reading, again: Reading, uncaptured: set[bytes]) -> Iterator[Finding]:
+def _versions_held(r: ReadTransaction, again: ReadTransaction, uncaptured: set[bytes]) -> Iterator[Finding]:
     """Are the bytes held that versions name?"""
     for key, value in r.scan("versions"):
         try:
             version = version_in_row(r, key, value)
-        except Damaged as error:
+        except JournalDamaged as error:
             yield Finding(f"The version {key.hex()} cannot be told: {error}.", "versions", key)
             continue
         blob = version.blob
@@ -385,14 +387,14 @@ def _versions_held(r: Reading, again: Reading, uncaptured: set[bytes]) -> Iterat
             continue
         try:
             held = blobs.holds(r, blob)
-        except Damaged:
+        except JournalDamaged:
             return  # which is a finding of the addresses already
         if not held:
             sentence = f"Record {version.seq} made a version with the bytes {blob.hex()}, which are not held."
             yield Finding(sentence, "versions", key, version.seq)
 
 
-def _differences(table: str, r: Reading, again: Reading) -> Iterator[Finding]:
+def _differences(table: str, r: ReadTransaction, again: ReadTransaction) -> Iterator[Finding]:
     """Where the table is not what the log makes of it."""
     count = 0
     for key, held, made in differing(r.scan(table), again.scan(table)):

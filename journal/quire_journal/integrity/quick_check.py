@@ -13,9 +13,9 @@ import msgspec
 
 from quire_journal.integrity.checker import Finding, not_standing, replaced
 from quire_journal.journal import require_head
-from quire_journal.model.records import Damaged, decode_record, link, record_hash
+from quire_journal.model.records import JournalDamaged, decode_record, link, record_hash
 from quire_journal.storage.blobs import blobs
-from quire_journal.storage.port import Reading, Store, last_number
+from quire_journal.storage.port import ReadTransaction, Store, last_number
 from quire_journal.views import lost_bytes, replay, watermarks
 
 RECORDS: Final = 64
@@ -37,7 +37,7 @@ def check_end(store: Store) -> Iterator[Finding]:
         yield from _newest_bytes(r)
 
 
-def _records(r: Reading) -> Iterator[Finding]:
+def _records(r: ReadTransaction) -> Iterator[Finding]:
     """Back from the last one: each is named by its hash in the one after it, the last in `meta`."""
     wanted: bytes | None = None
     known = replaced(r)
@@ -53,7 +53,7 @@ def _records(r: Reading) -> Iterator[Finding]:
             record = decode_record(stored)
             for of, there in lost_bytes.links_since(record.event()):
                 standing.setdefault(of, (there, seq))
-        except (Damaged, msgspec.MsgspecError) as error:
+        except (JournalDamaged, msgspec.MsgspecError) as error:
             yield Finding(f"Record {seq} is not what it must be ({error}).", "records", key, seq)
             return
         if record.seq != seq:
@@ -62,17 +62,17 @@ def _records(r: Reading) -> Iterator[Finding]:
     yield from not_standing(r, standing)
 
 
-def _newest_bytes(r: Reading) -> Iterator[Finding]:
+def _newest_bytes(r: ReadTransaction) -> Iterator[Finding]:
     """The bytes of the newest records are what their address says, or are said to be gone."""
     left = BYTES
     for _, stored in islice(r.scan("records", reverse=True), RECORDS):
         try:
             blob = getattr(decode_record(stored).event(), "blob", b"")
-        except (Damaged, msgspec.MsgspecError):
+        except (JournalDamaged, msgspec.MsgspecError):
             return  # which is told of the record already
         if left <= 0:
             return
         try:
             left -= len(blobs.get(r, blob)) if blob and blobs.holds(r, blob) else 0
-        except Damaged as error:
+        except JournalDamaged as error:
             yield Finding(f"The bytes with sha256 {blob.hex()} are lost: {error}.", "blobs")

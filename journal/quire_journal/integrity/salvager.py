@@ -23,7 +23,7 @@ from typing import Final, NamedTuple, Protocol
 import msgspec
 
 from quire_journal import FORMAT
-from quire_journal.journal import Entry, Journal, NewerFormat
+from quire_journal.journal import Journal, NewerFormat, NewRecord
 from quire_journal.migrate import HEAD_KEY, head_row
 from quire_journal.model.events import BytesGone, Event, JournalSalvaged, RecordLost, WriterIntroduced
 from quire_journal.model.ids import OUTSIDE, BatchId, Seq, WriterId, blob_id
@@ -32,7 +32,7 @@ from quire_journal.model.phrasing import counted
 from quire_journal.model.records import (
     GENESIS,
     LINKS,
-    Damaged,
+    JournalDamaged,
     Record,
     decode_record,
     encode_record,
@@ -44,7 +44,7 @@ from quire_journal.storage.blobs import blobs, overflow
 from quire_journal.storage.blobs import index as blob_index
 from quire_journal.storage.blobs import row as blob_row
 from quire_journal.storage.blobs.blobs import BlobCache
-from quire_journal.storage.port import Reading, Store, Writing, u64
+from quire_journal.storage.port import ReadTransaction, Store, WriteTransaction, u64
 from quire_journal.views import lost_bytes, replay
 from quire_journal.views.files import version_in_row
 
@@ -122,7 +122,7 @@ def salvage(
     by: str = "",
     progress: Progress | None = None,
 ) -> JournalSalvaged:
-    """Make a journal in the empty `store` of what `remains` still proves. Raises `NewerFormat`, or `StoreFailed`."""
+    """Make a journal in the empty `store` of what `remains` still proves. Raises `NewerFormat`, or `StoreFailure`."""
     tell = progress or (lambda what, done, total: None)
     found = _Found.read(remains, tell)
     if found.format > FORMAT:
@@ -151,7 +151,7 @@ def salvage(
 def note(journal: Journal, now_ns: int, events: Iterable[Event], writer: int = OUTSIDE) -> None:
     """Append the events as one batch."""
     batch = BatchId(journal.head + 1)
-    journal.append([Entry(event, WriterId(writer), now_ns, batch) for event in events])
+    journal.append([NewRecord(event, WriterId(writer), now_ns, batch) for event in events])
 
 
 def bytes_gone(gone: Iterable[bytes], why: str) -> Iterator[BytesGone]:
@@ -161,7 +161,7 @@ def bytes_gone(gone: Iterable[bytes], why: str) -> Iterator[BytesGone]:
         yield BytesGone(tuple(listed[at : at + CHUNK]), why)
 
 
-def not_held(r: Reading, purged: Collection[bytes] = ()) -> tuple[list[bytes], int]:
+def not_held(r: ReadTransaction, purged: Collection[bytes] = ()) -> tuple[list[bytes], int]:
     """Blobs that versions name, that should be held and are not, in their order; and how many versions name them.
 
     Those that are `purged` should not.
@@ -254,7 +254,7 @@ def record_at(seq: int, stored: bytes) -> Record | None:
     try:
         record = decode_record(stored)
         record.event()
-    except (Damaged, msgspec.MsgspecError, ValueError):
+    except (JournalDamaged, msgspec.MsgspecError, ValueError):
         return None
     return record if record.seq == seq and len(record.prev) in LINKS and 0 < record.batch <= seq else None
 
@@ -450,7 +450,9 @@ def _store_blobs(remains: Remains, found: _Found, wanted: _Wanted, store: Store,
         tell("blobs", min(first + CHUNK, len(numbers)), len(numbers))
 
 
-def _store_blob(values: list[bytes], parts: Parts, number: int, wanted: _Wanted, w: Writing, cache: BlobCache) -> None:
+def _store_blob(
+    values: list[bytes], parts: Parts, number: int, wanted: _Wanted, w: WriteTransaction, cache: BlobCache
+) -> None:
     """Keep the one of `values` whose bytes are named; if none is, one that others may be made of."""
     spare: tuple[bytes, list[tuple[bytes, bytes]]] | None = None
     for value, some in ((value, some) for value in values for some in _choices(parts)):
@@ -458,7 +460,7 @@ def _store_blob(values: list[bytes], parts: Parts, number: int, wanted: _Wanted,
             blob_row.read(number, value)
             _put_blob(w, number, value, some)
             address = blob_id(blobs.unpack(w, number, cache))
-        except (Damaged, ValueError):
+        except (JournalDamaged, ValueError):
             continue
         if address in wanted.named and not blobs.holds(w, address):
             blob_index.put(w, address, number)
@@ -476,7 +478,7 @@ def _store_blob(values: list[bytes], parts: Parts, number: int, wanted: _Wanted,
             blob_index.put(w, address, number)
 
 
-def _put_blob(w: Writing, number: int, value: bytes, some: list[tuple[bytes, bytes]]) -> None:
+def _put_blob(w: WriteTransaction, number: int, value: bytes, some: list[tuple[bytes, bytes]]) -> None:
     """Let this be the row of a blob, and these its pieces, and nothing else; b"": there is none."""
     overflow.forget(w, number)
     if not value:

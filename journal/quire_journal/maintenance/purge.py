@@ -33,17 +33,25 @@ from quire_journal.model.events import (
     paths_of,
 )
 from quire_journal.model.ids import blob_id
-from quire_journal.model.records import Damaged, Record, decode_record, encode_record, link, read_record, record_hash
+from quire_journal.model.records import (
+    JournalDamaged,
+    Record,
+    decode_record,
+    encode_record,
+    link,
+    read_record,
+    record_hash,
+)
 from quire_journal.storage.blobs import blobs, codec
 from quire_journal.storage.blobs import index as blob_index
 from quire_journal.storage.blobs.blobs import BlobCache, NotHeld
-from quire_journal.storage.blobs.row import Stored
+from quire_journal.storage.blobs.row import BlobRow
 from quire_journal.storage.memory import MemoryStore
-from quire_journal.storage.port import Reading, RowChange, Store, last_number, u64
+from quire_journal.storage.port import ReadTransaction, RowChange, Store, last_number, u64
 from quire_journal.views import lost_bytes, term_index
 from quire_journal.views.files import abandoned_writes, record_before, version_in_row
 from quire_journal.views.paths import path_of
-from quire_journal.views.shadow import Refolding
+from quire_journal.views.shadow import ShadowViews
 from quire_journal.views.table import View, told_by, with_needed
 
 MASK: Final = "[purged]"
@@ -70,7 +78,7 @@ class Expression(Protocol):
     def sub(self, to: Callable[[re.Match[bytes]], bytes], data: bytes, /) -> bytes: ...
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class PurgeTarget(msgspec.Struct, frozen=True):
     """What is to go: one of these."""
 
     path: str = ""
@@ -124,7 +132,7 @@ class Found(msgspec.Struct):
         return tuple(sorted({path for named in few for path, _ in named}))
 
 
-class Change(msgspec.Struct):
+class PurgeTransaction(msgspec.Struct):
     """What a transaction has to do: rows that stand in place of others, blobs that go, and the records that say so."""
 
     rows: list[RowChange] = []
@@ -132,14 +140,14 @@ class Change(msgspec.Struct):
     events: list[Purged | BytesGone] = []
 
 
-class Looking:
+class PurgeSurvey:
     """What a purge has to do, as the journal stands at one look and at the next.
 
     The first looks through everything, and folds the views again, beside the journal, that tell what is masked; another
     one goes on with what came in the meantime, unless that has more of what is to go.
     """
 
-    def __init__(self, wanted: Wanted, note: str = "", beside: Callable[[], Store] = MemoryStore) -> None:
+    def __init__(self, wanted: PurgeTarget, note: str = "", beside: Callable[[], Store] = MemoryStore) -> None:
         """`beside` makes the empty store in which views are folded again."""
         self._wanted, self._note, self._beside = wanted, note, beside
         self.found = Found()
@@ -148,11 +156,11 @@ class Looking:
         self._newest = 0  # the newest blob
         self._named: set[bytes] = set()  # blobs that records name for the path
         self._lines: dict[bytes, None] = {}  # of what goes
-        self._again: Refolding | None = None
+        self._again: ShadowViews | None = None
         self._store: Store | None = None  # in which that one folds
 
-    def look(self, r: Reading) -> Found:
-        """Bring `found` up to date. Raises `log.Damaged` where bytes are not what they were: they might be anything."""
+    def look(self, r: ReadTransaction) -> Found:
+        """Bring `found` up to date. Raises `log.JournalDamaged` where bytes are not what they were: they might be anything."""
         fresh = self._look_at_blobs(r) or not self._looked
         if fresh or any(getattr(record.event(), "blob", None) in self.found.blobs for _, record, _ in self._news(r)):
             self._begin_again(r)
@@ -172,10 +180,10 @@ class Looking:
 
     # ── finding ──
 
-    def _news(self, r: Reading) -> Iterator[tuple[int, Record, bytes]]:
+    def _news(self, r: ReadTransaction) -> Iterator[tuple[int, Record, bytes]]:
         return _records(r, self._head)
 
-    def _begin_again(self, r: Reading) -> None:
+    def _begin_again(self, r: ReadTransaction) -> None:
         """Other bytes have to go than was known, so other lines and versions: all records are looked at again."""
         found = self.found
         found.versions = {}
@@ -189,7 +197,7 @@ class Looking:
         self._head = 0
         self.close()
 
-    def _look_at_blobs(self, r: Reading) -> bool:
+    def _look_at_blobs(self, r: ReadTransaction) -> bool:
         """Bring `found.blobs` up to date; did that change it?"""
         before = self.found.blobs
         self.found.blobs = {blob: size for blob, size in before.items() if blobs.holds(r, blob)}
@@ -200,7 +208,7 @@ class Looking:
                     self._lines[line] = None
         return self.found.blobs != before
 
-    def _chosen(self, r: Reading) -> Iterator[tuple[bytes, bytes]]:
+    def _chosen(self, r: ReadTransaction) -> Iterator[tuple[bytes, bytes]]:
         """(blob, its bytes) of what is to go, is held, and was not found before."""
         if (matching := self._wanted.matching) is not None:
             near = BlobCache(_CACHE_BYTES)
@@ -209,7 +217,7 @@ class Looking:
                 data = blobs.unpack(r, number, near)
                 address = blob_id(data)
                 if blob_index.find(r, address) != number:  # not every frame has a checksum
-                    raise Damaged(f"blob {number} does not have the bytes that it had; run `quire verify`")
+                    raise JournalDamaged(f"blob {number} does not have the bytes that it had; run `quire verify`")
                 if matching.search(data):
                     yield address, data
             return
@@ -225,9 +233,9 @@ class Looking:
 
     # ── what follows from it ──
 
-    def change(self, r: Reading) -> Change:
+    def change(self, r: ReadTransaction) -> PurgeTransaction:
         """What has to be written so that nothing is left of what was found with the same `r`."""
-        found, done = self.found, Change()
+        found, done = self.found, PurgeTransaction()
         done.dropped = list(found.blobs)
         done.rows = _keyframes(r, {blobs.number_of(r, blob) for blob in found.blobs})
         replaced: list[tuple[int, bytes]] = []
@@ -255,7 +263,9 @@ class Looking:
         done.rows += self._rows_of_views(r, instead, told_by(masked))
         return done
 
-    def _rows_of_views(self, r: Reading, instead: Mapping[bytes, bytes], views: Sequence[View]) -> Iterator[RowChange]:
+    def _rows_of_views(
+        self, r: ReadTransaction, instead: Mapping[bytes, bytes], views: Sequence[View]
+    ) -> Iterator[RowChange]:
         """The rows of these views that change with those records."""
         if not views:
             return
@@ -263,12 +273,12 @@ class Looking:
         if self._again is None or self._again.views != folded:
             self.close()
             self._store = self._beside()
-            self._again = Refolding(folded, self._store)
+            self._again = ShadowViews(folded, self._store)
         self._again.go_on(r, instead)
         yield from self._again.changes(r, views)
 
 
-def stand(r: Reading) -> tuple[int, int]:
+def stand(r: ReadTransaction) -> tuple[int, int]:
     """The newest record and the newest blob, which may come without a record: what was found is all while they stay."""
     return last_number(r, "records"), last_number(r, "blobs")
 
@@ -290,7 +300,7 @@ def _blobs_of(records: Iterable[tuple[int, Record, bytes]], path: str) -> Iterat
             yield blob
 
 
-def _taken_back(r: Reading, going: Collection[bytes]) -> dict[bytes, set[str]]:
+def _taken_back(r: ReadTransaction, going: Collection[bytes]) -> dict[bytes, set[str]]:
     """Blob → the paths of writes with these bytes that were taken back: no version tells of those, views once did."""
     found: dict[bytes, set[str]] = {}
     head, _ = stand(r)
@@ -305,13 +315,13 @@ def _taken_back(r: Reading, going: Collection[bytes]) -> dict[bytes, set[str]]:
     return found
 
 
-def _records(r: Reading, after: int) -> Iterator[tuple[int, Record, bytes]]:
+def _records(r: ReadTransaction, after: int) -> Iterator[tuple[int, Record, bytes]]:
     for key, stored in r.scan("records", u64(after + 1)):
         seq = int.from_bytes(key, "big")
         yield seq, read_record(seq, stored), stored
 
 
-def _secret_lines(data: bytes, wanted: Wanted) -> Iterator[bytes]:
+def _secret_lines(data: bytes, wanted: PurgeTarget) -> Iterator[bytes]:
     """Lines that are looked for elsewhere: of the whole, or of what matched."""
     parts = [data] if wanted.matching is None else [match[0] for match in wanted.matching.finditer(data)]
     for part in parts:
@@ -328,7 +338,7 @@ def _one_of(texts: Iterable[bytes]) -> AnyOf | None:
     return AnyOf([*listed, *escaped]) if listed else None
 
 
-def _tells(record: Record, stored: bytes, found: Found, wanted: Wanted) -> bool:
+def _tells(record: Record, stored: bytes, found: Found, wanted: PurgeTarget) -> bool:
     """Does the record hold a text that is to go? Kept replies about a path that is purged go as a whole."""
     if found.texts.stand_in(stored):
         return _masked(record, found).body != record.body
@@ -384,7 +394,7 @@ def _without(value: Any, found: Found, kept: frozenset[str]) -> Any:
 # ── rows in place of others ──────────────────────────────────────────────────
 
 
-def _keyframes(r: Reading, going: Collection[int]) -> list[RowChange]:
+def _keyframes(r: ReadTransaction, going: Collection[int]) -> list[RowChange]:
     """The rows of blobs that are made from those with the numbers `going`, and do not go: as keyframes."""
     rows: list[RowChange] = []
     if not going:
@@ -394,7 +404,7 @@ def _keyframes(r: Reading, going: Collection[int]) -> list[RowChange]:
         stored = blobs.read_row(number, value)
         if stored.base in going and number not in going:
             frame = codec.compress(blobs.unpack(r, number))
-            row, parts = blobs.rows_of(number, Stored(0, 0, frame.size, frame.kind, frame.body))
+            row, parts = blobs.rows_of(number, BlobRow(0, 0, frame.size, frame.kind, frame.body))
             rows.append(("blobs", key, row))
             rows += [("pieces", *part) for part in parts]
     return rows

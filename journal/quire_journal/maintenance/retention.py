@@ -87,7 +87,7 @@ class Pins(msgspec.Struct, frozen=True):
     versions: Mapping[tuple[str, int], str] = msgspec.field(default_factory=dict)  # (path, seq) → reason
 
 
-class Judged(NamedTuple):
+class RetentionVerdict(NamedTuple):
     """What becomes of the bytes of one version, and why."""
 
     version: Version
@@ -102,7 +102,7 @@ def judge(
     pins: Pins,
     now_ns: int,
     held: Callable[[bytes], bool] = lambda blob: True,
-) -> list[Judged]:
+) -> list[RetentionVerdict]:
     """A judgement for each version of `path` that has bytes which are held, oldest first.
 
     `versions` are all of them, oldest first, with displaced bytes and with those whose bytes went before: so that the
@@ -112,7 +112,7 @@ def judge(
     mine = [v for v in versions if v.blob and not v.uncaptured and held(v.blob)]
     thinned = _thinned(versions, policy, now_ns)
     if policy.keeps_nothing:
-        return [Judged(v, True, kept.get(v.seq, "no rule in the policy: nothing is dropped")) for v in mine]
+        return [RetentionVerdict(v, True, kept.get(v.seq, "no rule in the policy: nothing is dropped")) for v in mine]
     candidates = [v for v in mine if v.seq not in thinned]
     for version in candidates:
         if policy.keep_within_ns and now_ns - version.at_ns <= policy.keep_within_ns:
@@ -126,11 +126,11 @@ def judge(
     return [_judged(v, kept, thinned) for v in mine]
 
 
-def _judged(version: Version, kept: Mapping[int, str], thinned: Mapping[int, str]) -> Judged:
+def _judged(version: Version, kept: Mapping[int, str], thinned: Mapping[int, str]) -> RetentionVerdict:
     if version.seq in kept:
-        return Judged(version, True, kept[version.seq])
+        return RetentionVerdict(version, True, kept[version.seq])
     why = thinned.get(version.seq) or ("displaced bytes, and no rule keeps them" if version.displaced else _NO_RULE)
-    return Judged(version, False, why)
+    return RetentionVerdict(version, False, why)
 
 
 _NO_RULE: Final = "no rule keeps it"

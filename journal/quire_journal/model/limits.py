@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 from typing import Final, Literal, TypeAlias
 
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 Limit: TypeAlias = Literal["", "threads", "descriptors", "memory"]
 
@@ -71,11 +71,11 @@ def _told_by(error: BaseException) -> Limit:
     return ""
 
 
-def refusal(limit: Limit, what: str, outcome: str = "Nothing was changed") -> Refused:
+def refusal(limit: Limit, what: str, outcome: str = "Nothing was changed") -> Refusal:
     """That `what` cannot be done now, and what to do."""
     said, action = _SAID[limit]
     message = f"{what}: {said}. {outcome}. {action}, then try again."
-    return Refused("busy", message, "retry", limit=limit, retry_after_ms=RETRY_MS)
+    return Refusal("busy", message, "retry", limit=limit, retry_after_ms=RETRY_MS)
 
 
 def wrong(limit: Limit) -> str:

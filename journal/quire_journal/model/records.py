@@ -22,7 +22,7 @@ from quire_journal.model.ids import BatchId, Seq, WriterId
 from quire_journal.model.upcast import lift
 
 
-class Damaged(Exception):
+class JournalDamaged(Exception):
     """The journal's bytes are not what they must be. Says what, where, and what to do.
 
     `everywhere`: the store itself is damaged, so nothing that it answers can be trusted; otherwise one thing in it is.
@@ -48,7 +48,7 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def event(self) -> Event | None:
         """The event inside; None for a kind that this version does not know.
 
-        Raises `log.Damaged` when the body is not what its kind says.
+        Raises `log.JournalDamaged` when the body is not what its kind says.
         """
         known, body = BY_KIND.get(self.kind), bytes(self.body)
         try:
@@ -134,15 +134,15 @@ def decode_record(stored: bytes) -> Record:
 
 
 def read_record(seq: int, stored: bytes) -> Record:
-    """The record that is stored at `seq`. Raises `log.Damaged` when the bytes there are not one."""
+    """The record that is stored at `seq`. Raises `log.JournalDamaged` when the bytes there are not one."""
     try:
         return decode_record(stored)
     except msgspec.MsgspecError as wrong:
         raise _undecodable(seq, wrong) from wrong
 
 
-def _undecodable(seq: int, wrong: msgspec.MsgspecError) -> Damaged:
-    return Damaged(f"record {seq} cannot be decoded ({wrong}); run `quire verify`")
+def _undecodable(seq: int, wrong: msgspec.MsgspecError) -> JournalDamaged:
+    return JournalDamaged(f"record {seq} cannot be decoded ({wrong}); run `quire verify`")
 
 
 def record_hash(stored: bytes) -> bytes:

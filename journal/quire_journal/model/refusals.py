@@ -1,6 +1,6 @@
 """Refusals: understood requests that are declined, as values that cross the wire. Nothing has changed then.
 
-A refusal is raised where the decision is made and becomes the reply at one place, `Refused.reply()`.
+A refusal is raised where the decision is made and becomes the reply at one place, `Refusal.reply()`.
 A fault (anything unexpected) is an exception of another kind; it is logged and answered as `fault` with a log id.
 """
 
@@ -96,7 +96,7 @@ CODES: Final[dict[str, Code]] = {
 """Every stable code."""
 
 
-class Refused(Exception):
+class Refusal(Exception):
     """A request declined.
 
     `code` is stable (see `CODES`), `message` one sentence that names the thing, `action` a machine word for

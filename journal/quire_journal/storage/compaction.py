@@ -28,7 +28,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
-from quire_journal.storage.port import TABLES, Compacted, Elsewhere, Outrun, RowChange, Store, Writing, apply_changes
+from quire_journal.storage.port import (
+    TABLES,
+    CompactionResult,
+    Elsewhere,
+    Outrun,
+    RowChange,
+    Store,
+    WriteTransaction,
+    apply_changes,
+)
 
 STEPS: Final = ("compact_begun", "compact_copied", "compact_applied", "compact_moved", "compact_finished")
 """Fault points: a crash test stops at each."""
@@ -113,7 +122,7 @@ class Compactable(Store, Protocol):
         """Hold the writers, make the last round, and put `target` in the place of the present file."""
 
     def require_room(self, copy_bytes: int = 0) -> None:
-        """Raise `StoreFailed` when the disk is too full to go on."""
+        """Raise `StoreFailure` when the disk is too full to go on."""
 
     def stop_noting(self) -> None:
         """No compaction is going on any more."""
@@ -143,13 +152,13 @@ class ByCopy:
         self._copied = True
         self._step("compact_copied")
 
-    def finish(self) -> Compacted:
+    def finish(self) -> CompactionResult:
         if not self._copied:
             raise RuntimeError("a compaction is finished when everything is copied")
         self._source.replace_by(self._target, self._last_round, self._step)
         self._source.stop_noting()
         self._step("compact_finished")
-        return Compacted(self._before_bytes, self._source.size_bytes())
+        return CompactionResult(self._before_bytes, self._source.size_bytes())
 
     def _last_round(self) -> None:
         changes = lasting(self._tee.take())
@@ -186,7 +195,7 @@ def copy_pairs(source: Compactable, target: Store, pause: Callable[[], None]) ->
             pause()
 
 
-def _copy_slice(source: Store, w: Writing, table: str, start: bytes) -> tuple[bytes | None, int]:
+def _copy_slice(source: Store, w: WriteTransaction, table: str, start: bytes) -> tuple[bytes | None, int]:
     """Copy from `start` on; where to go on (None: the table is through), and the bytes that were copied."""
     size = 0
     with source.reading() as r:

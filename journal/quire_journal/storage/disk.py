@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from quire_journal.storage.port import StoreFailed
+from quire_journal.storage.port import StoreFailure
 from quire_journal.storage.stores import UnfitFolder
 
 FULL_BELOW_BYTES: Final = 1 << 20
@@ -96,10 +96,10 @@ def free_bytes(folder: Path) -> int:
 
 
 def require_room(folder: Path, copy_bytes: int) -> None:
-    """Raise `StoreFailed` when a copy of so many bytes would not fit beside `folder`, with room for other writers."""
+    """Raise `StoreFailure` when a copy of so many bytes would not fit beside `folder`, with room for other writers."""
     needed, free = copy_bytes + _ROOM_BYTES, free_bytes(folder)
     if free < needed:
-        raise StoreFailed(
+        raise StoreFailure(
             f"a compaction needs {needed >> 20} MiB for its copy, and {free >> 20} MiB are free on the disk of "
             f"{folder.parent}; free {(needed - free >> 20) + 1} MiB more there",
             disk_full=True,

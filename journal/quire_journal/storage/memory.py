@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from quire_journal.storage.port import TABLES, Compacted, Elsewhere, OutOfOrder, StoreFailed
+from quire_journal.storage.port import TABLES, CompactionResult, Elsewhere, OutOfOrder, StoreFailure
 from quire_journal.storage.stores import checked_key
 
 
@@ -157,12 +157,12 @@ class _Compaction:
         pause()
         self._copied = True
 
-    def finish(self) -> Compacted:
+    def finish(self) -> CompactionResult:
         if not self._copied:
             raise RuntimeError("a compaction is finished when everything is copied")
         self._store.compacts = False
         size = self._store.size_bytes()
-        return Compacted(size, size)
+        return CompactionResult(size, size)
 
     def release(self) -> None:
         pass
@@ -175,7 +175,7 @@ class MemoryStore:
     """Ordered tables of bytes in memory.
 
     `fault` is called at the end of each transaction, before anything of it can be seen; what it raises is what a
-    caller of a failing disk gets (`StoreFailed`), and nothing of the transaction is kept.
+    caller of a failing disk gets (`StoreFailure`), and nothing of the transaction is kept.
     """
 
     def __init__(self, fault: Callable[[], None] | None = None) -> None:
@@ -222,7 +222,7 @@ class MemoryStore:
 
     def _require_open(self) -> None:
         if self._closed:
-            raise StoreFailed("the store is closed")
+            raise StoreFailure("the store is closed")
 
     def size_bytes(self) -> int:
         """Bytes of keys and values."""

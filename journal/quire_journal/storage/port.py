@@ -75,7 +75,7 @@ RowChange = tuple[str, bytes, bytes | None]
 is emptied."""
 
 
-class Reading(Protocol):
+class ReadTransaction(Protocol):
     """One consistent state of the tables."""
 
     known: dict[Any, Any]
@@ -102,7 +102,7 @@ class Reading(Protocol):
         """Is there no key? A fold asks that of each record, and to count takes ten times as long."""
 
 
-class Writing(Reading, Protocol):
+class WriteTransaction(ReadTransaction, Protocol):
     """A transaction; it sees its own writes."""
 
     def put(self, table: str, key: bytes, value: bytes) -> None:
@@ -124,7 +124,7 @@ class Writing(Reading, Protocol):
         """Remove every key of `table`."""
 
 
-class Compacted(msgspec.Struct, frozen=True):
+class CompactionResult(msgspec.Struct, frozen=True):
     """What a compaction did to the bytes on disk."""
 
     before_bytes: int
@@ -134,7 +134,7 @@ class Compacted(msgspec.Struct, frozen=True):
 Elsewhere = Callable[[str, str, Callable[[], None]], None]
 """Has the pairs of the database in one folder copied to the one in another by another process, and waits for its end.
 
-It calls the third now and then, whose error ends that process. Raises `StoreFailed` and `Damaged` besides.
+It calls the third now and then, whose error ends that process. Raises `StoreFailure` and `JournalDamaged` besides.
 """
 
 
@@ -148,14 +148,14 @@ class Compaction(Protocol):
         """The long part, for a worker thread; others read and write meanwhile.
 
         `pause` is called between slices of about half a millisecond: to let others run, and to end it by raising.
-        With `elsewhere` most of it is done there. Raises `StoreFailed`, `Damaged`, or what `pause` raises; the caller
+        With `elsewhere` most of it is done there. Raises `StoreFailure`, `JournalDamaged`, or what `pause` raises; the caller
         then calls `cancel`.
         """
 
-    def finish(self) -> Compacted:
+    def finish(self) -> CompactionResult:
         """The short part, where no transaction is open: catch up, and put the copy in the place of the old file.
 
-        Raises `StoreFailed`; nothing has changed then, and the caller calls `cancel`.
+        Raises `StoreFailure`; nothing has changed then, and the caller calls `cancel`.
         """
 
     def release(self) -> None:
@@ -168,9 +168,9 @@ class Compaction(Protocol):
 class Store(Protocol):
     """Ordered tables of bytes."""
 
-    def reading(self) -> AbstractContextManager[Reading]: ...
+    def reading(self) -> AbstractContextManager[ReadTransaction]: ...
 
-    def writing(self) -> AbstractContextManager[Writing]: ...
+    def writing(self) -> AbstractContextManager[WriteTransaction]: ...
 
     def size_bytes(self) -> int:
         """Bytes on disk."""
@@ -181,7 +181,7 @@ class Store(Protocol):
     def compacting(self, step: Callable[[str], None] = lambda name: None) -> Compaction:
         """Begin a compaction. No transaction may be open on this thread.
 
-        `step` is called at each fault point (`stores.compacting.STEPS`). Raises `StoreFailed` (no room for the copy: it
+        `step` is called at each fault point (`stores.compacting.STEPS`). Raises `StoreFailure` (no room for the copy: it
         says how much is missing; `disk_full`) and `RuntimeError` when one is going on.
         """
 
@@ -208,7 +208,7 @@ class OutOfOrder(Exception):
     """An append would not have gone to the end: the log is not what the caller takes it for."""
 
 
-class StoreFailed(Exception):
+class StoreFailure(Exception):
     """The store could not commit (disk full, I/O error). Nothing of the transaction is stored, unless it is `unsure`.
 
     `for_good`: nor will anything else be, until it is opened again. `unsure`: only then it shows whether this
@@ -224,11 +224,11 @@ class StoreFailed(Exception):
         self.unsure = for_good if unsure is None else unsure
 
 
-class Outrun(StoreFailed):
+class Outrun(StoreFailure):
     """A compaction gave up: more was written meanwhile than can be held. Nothing is wrong with the store."""
 
 
-class JournalGone(StoreFailed):
+class JournalGone(StoreFailure):
     """The journal's file was removed, moved away or replaced by another: no start finds what is committed to it.
 
     `unsure`: the transaction was committed all the same, and a start finds it where the file is put back.
@@ -238,14 +238,14 @@ class JournalGone(StoreFailed):
         super().__init__(message, for_good=True, unsure=unsure)
 
 
-class JournalUnseen(StoreFailed):
+class JournalUnseen(StoreFailure):
     """The transaction was committed, and the disk does not say whether the journal's file is still at its path."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, for_good=True)
 
 
-def apply_changes(w: Writing, changes: Iterable[RowChange]) -> None:
+def apply_changes(w: WriteTransaction, changes: Iterable[RowChange]) -> None:
     """Make `changes`. Harmless for those that are made already, as long as all that followed them come, too."""
     for table, key, value in changes:
         if not key:
@@ -256,7 +256,7 @@ def apply_changes(w: Writing, changes: Iterable[RowChange]) -> None:
             w.put(table, key, value)
 
 
-def last_number(r: Reading, table: str) -> int:
+def last_number(r: ReadTransaction, table: str) -> int:
     """The greatest of the numbers that are the keys of `table`; 0 where there are none."""
     for key, _ in r.scan(table, reverse=True):
         return int.from_bytes(key, "big")

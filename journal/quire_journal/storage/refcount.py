@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
 
-from quire_journal.storage.port import StoreFailed
+from quire_journal.storage.port import StoreFailure
 
 
 class Closes(Protocol):
@@ -21,7 +21,7 @@ class Closes(Protocol):
     def close(self) -> None: ...
 
 
-class Counted:
+class RefCounted:
     """Something that is open, and how many need it."""
 
     def __init__(self, env: Closes) -> None:
@@ -29,7 +29,7 @@ class Counted:
         self.users = 1  # its open snapshots, and the store that has not given it back; the last one closes it
 
 
-C = TypeVar("C", bound=Counted)
+C = TypeVar("C", bound=RefCounted)
 
 
 class InUse(Generic[C]):
@@ -42,9 +42,9 @@ class InUse(Generic[C]):
         self._process = os.getpid()
 
     def get(self) -> C:
-        """The present one. Raises `StoreFailed` when the store is closed, `RuntimeError` after a fork."""
+        """The present one. Raises `StoreFailure` when the store is closed, `RuntimeError` after a fork."""
         if self._present is None:
-            raise StoreFailed("the store is closed")
+            raise StoreFailure("the store is closed")
         if os.getpid() != self._process:
             raise RuntimeError("the store was opened by another process; open it again after a fork")
         return self._present

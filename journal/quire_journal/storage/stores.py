@@ -64,4 +64,4 @@ STORES: Final[dict[str, Opener]] = {
     "lmdb": _open_lmdb,
     "memory": _open_memory,  # forgets everything when it is closed; `folder` stays untouched
 }
-"""Name → opener. An opener raises `UnfitFolder`, `log.StoreFailed` or `log.Damaged`."""
+"""Name → opener. An opener raises `UnfitFolder`, `log.StoreFailure` or `log.JournalDamaged`."""

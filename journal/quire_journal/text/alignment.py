@@ -45,7 +45,7 @@ _Pairs = list[tuple[int, int]]
 _Matches = tuple[Sequence[int], Sequence[int]]
 
 
-class Change(msgspec.Struct, frozen=True):
+class AlignedChange(msgspec.Struct, frozen=True):
     """Lines start..stop of one text have become lines begin..end of the other. `sure`: all ways come to the same."""
 
     start: int
@@ -60,19 +60,19 @@ class Change(msgspec.Struct, frozen=True):
         return self.end - self.begin - (self.stop - self.start)
 
 
-def changes_between(a: _Lines, b: _Lines) -> list[Change]:
+def changes_between(a: _Lines, b: _Lines) -> list[AlignedChange]:
     """What differs: every line between these changes is kept, in all ways to line both up."""
     head, tail = common_lines(a, b)
     if head == len(a) == len(b):
         return []
     in_a, in_b = Counter(a), Counter(b)
-    found: list[Change] = []
+    found: list[AlignedChange] = []
     for i, j, k, m in _pieces(a, b, head, tail):
         one, other = a[i:j], b[k:m]
         if one != other:
             matches = [in_b[line] for line in one], [in_a[line] for line in other]
             inside = _changes_in(one, other, matches, (len(a), len(b)))
-            found += [Change(c.start + i, c.stop + i, c.begin + k, c.end + k, c.sure) for c in inside]
+            found += [AlignedChange(c.start + i, c.stop + i, c.begin + k, c.end + k, c.sure) for c in inside]
     return found
 
 
@@ -99,11 +99,11 @@ def _middles(pairs: _Pairs) -> Iterator[tuple[int, int]]:
             yield pairs[number - RUN // 2]
 
 
-def _changes_in(a: _Lines, b: _Lines, matches: _Matches, lengths: tuple[int, int]) -> list[Change]:
+def _changes_in(a: _Lines, b: _Lines, matches: _Matches, lengths: tuple[int, int]) -> list[AlignedChange]:
     """The changes of one piece. `matches`: how often each line stands in the other text; `lengths` of both texts."""
     head, tail = common_lines(a, b)
     if (len(a) - head - tail) * (len(b) - head - tail) > MOST_PAIRS:
-        return [Change(head, len(a) - tail, head, len(b) - tail, sure=False)]
+        return [AlignedChange(head, len(a) - tail, head, len(b) - tail, sure=False)]
     ways = _ways(a, b, matches, lengths, head, tail)
     margin = MARGIN
     while True:
@@ -115,7 +115,9 @@ def _changes_in(a: _Lines, b: _Lines, matches: _Matches, lengths: tuple[int, int
         open_above = start and not found[0].start
         open_below = stop_a < len(a) and found[-1].stop == stop_a - start
         if not (open_above or open_below):
-            return [Change(c.start + start, c.stop + start, c.begin + start, c.end + start, c.sure) for c in found]
+            return [
+                AlignedChange(c.start + start, c.stop + start, c.begin + start, c.end + start, c.sure) for c in found
+            ]
         margin *= 2
 
 
@@ -330,7 +332,7 @@ def _move(lines: _Lines, kept: list[int], others: list[int], length: int) -> Non
         gap += 1
 
 
-def _agreed(ways: Sequence[_Pairs], length: int, other: int) -> Iterator[Change]:
+def _agreed(ways: Sequence[_Pairs], length: int, other: int) -> Iterator[AlignedChange]:
     """What lies between the pairs that all ways have."""
     shared = set(ways[0]).intersection(*ways[1:])
     most = [0] * len(ways)
@@ -344,5 +346,5 @@ def _agreed(ways: Sequence[_Pairs], length: int, other: int) -> Iterator[Change]
             inside += most[number] - begun
             most[number] += 1
         if at != [i, k]:
-            yield Change(at[0], i, at[1], k, not inside)
+            yield AlignedChange(at[0], i, at[1], k, not inside)
         at = [i + 1, k + 1]

@@ -17,7 +17,7 @@ BETWEEN: Final = b"======="
 THEIRS: Final = b">>>>>>> "
 
 
-class Disputed(msgspec.Struct, frozen=True):
+class Dispute(msgspec.Struct, frozen=True):
     """A place that two sides changed: lines start..stop of a text that one of them made, and what the other has."""
 
     start: int
@@ -26,21 +26,21 @@ class Disputed(msgspec.Struct, frozen=True):
     breaks: tuple[bytes, ...]
 
 
-class Marked(msgspec.Struct, frozen=True):
+class MarkedDispute(msgspec.Struct, frozen=True):
     """A disputed place, and what its markers say of the sides."""
 
-    place: Disputed
+    place: Dispute
     other: str  # of the lines that are not in the text
     here: str  # of those that are
 
 
-def disputed(base: Text, mine: Sequence[Splice], theirs: Sequence[Splice]) -> list[Disputed | None]:
+def disputed(base: Text, mine: Sequence[Splice], theirs: Sequence[Splice]) -> list[Dispute | None]:
     """The places in the text that `theirs` makes of `base`, for those splices of `mine` that clash with it.
 
     One for each of `mine`, in order; None where it shares the place of the one before.
     """
     along = Along(theirs)
-    found: list[Disputed | None] = []
+    found: list[Dispute | None] = []
     groups: list[tuple[int, list[Splice], list[Splice]]] = []  # (index of the first, splices of `mine`, of `theirs`)
     for i, s in enumerate(mine):
         pause()
@@ -57,7 +57,7 @@ def disputed(base: Text, mine: Sequence[Splice], theirs: Sequence[Splice]) -> li
     return found
 
 
-def _place(base: Text, mine: Sequence[Splice], hits: Sequence[Splice], along: Along) -> Disputed:
+def _place(base: Text, mine: Sequence[Splice], hits: Sequence[Splice], along: Along) -> Dispute:
     start = min(s.start for s in (*mine, *hits))
     stop = max(s.stop for s in (*mine, *hits))
     moved, near = along.near(start, start)
@@ -71,7 +71,7 @@ def _place(base: Text, mine: Sequence[Splice], hits: Sequence[Splice], along: Al
         at = s.stop
     lines += base.lines[at:stop]
     breaks += base.breaks[at:stop]
-    return Disputed(start + moved, stop + moved + sum(s.shift for s in hits), tuple(lines), tuple(breaks))
+    return Dispute(start + moved, stop + moved + sum(s.shift for s in hits), tuple(lines), tuple(breaks))
 
 
 def place_after(splices: Along, start: int, stop: int) -> tuple[int, int]:
@@ -88,7 +88,7 @@ def place_after(splices: Along, start: int, stop: int) -> tuple[int, int]:
     return start + moved, stop + moved + grown
 
 
-def mark(text: Text, places: Sequence[Marked]) -> Text:
+def mark(text: Text, places: Sequence[MarkedDispute]) -> Text:
     """`text` with markers around the places (sorted by where they begin). Of places that overlap it makes one."""
     splices: list[Splice] = []
     for marked in _apart(places):
@@ -101,12 +101,12 @@ def mark(text: Text, places: Sequence[Marked]) -> Text:
     return apply(text, splices)
 
 
-def _apart(places: Sequence[Marked]) -> list[Marked]:
-    out: list[Marked] = []
+def _apart(places: Sequence[MarkedDispute]) -> list[MarkedDispute]:
+    out: list[MarkedDispute] = []
     for marked in places:
         if out and marked.place.start < out[-1].place.stop:
             a, b = out[-1].place, marked.place
-            both = Disputed(a.start, max(a.stop, b.stop), a.lines + b.lines, a.breaks + b.breaks)
+            both = Dispute(a.start, max(a.stop, b.stop), a.lines + b.lines, a.breaks + b.breaks)
             out[-1] = replace(out[-1], place=both)
         else:
             out.append(marked)

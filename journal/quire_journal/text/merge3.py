@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.text.alignment import Change, changes_between
+from quire_journal.text.alignment import AlignedChange, changes_between
 from quire_journal.text.line_diff import Block
 from quire_journal.text.text import BOM, Text, shown
 
@@ -38,7 +38,7 @@ class Contradiction(msgspec.Struct, frozen=True):
         return {name: [shown(line) for line in lines] for name, lines in sides}
 
 
-class Merged(msgspec.Struct, frozen=True):
+class MergeResult(msgspec.Struct, frozen=True):
     """The result. With conflicts, `text` has the lines of `theirs` there."""
 
     text: Text
@@ -46,7 +46,7 @@ class Merged(msgspec.Struct, frozen=True):
     met: tuple[Block, ...] = ()  # what both sides made alike: lines i..j of the base, and k..m of `theirs`
 
 
-def merge(base: Text, mine: Text, theirs: Text) -> Merged:
+def merge(base: Text, mine: Text, theirs: Text) -> MergeResult:
     """What `mine` and `theirs` made of `base`, together."""
     was, left, right = (_lines(text.data) for text in (base, mine, theirs))
     a, b, c = _numbered(was, left, right)
@@ -67,7 +67,7 @@ def merge(base: Text, mine: Text, theirs: Text) -> Merged:
                 three = was[region.start : at], left[k:m], right[p:q]
                 conflicts.append(Contradiction(region.start, at, *map(_contents, three)))
     out += was[at:]
-    return Merged(Text.of(b"".join(out)), tuple(conflicts), tuple(met))
+    return MergeResult(Text.of(b"".join(out)), tuple(conflicts), tuple(met))
 
 
 def _lines(data: bytes) -> list[bytes]:
@@ -93,17 +93,17 @@ class _Region(msgspec.Struct):
     start: int
     stop: int
     moved: tuple[int, int]  # by how many lines what comes before has moved this place, in `mine` and in `theirs`
-    mine: list[Change]
-    theirs: list[Change]
+    mine: list[AlignedChange]
+    theirs: list[AlignedChange]
 
-    def of(self, changes: Sequence[Change]) -> tuple[int, int]:
+    def of(self, changes: Sequence[AlignedChange]) -> tuple[int, int]:
         """The lines of that side which the region has become."""
         by = self.moved[changes is self.theirs]
         return self.start + by, self.stop + by + sum(change.shift for change in changes)
 
 
 def _regions(
-    mine: Sequence[Change], theirs: Sequence[Change], left: Sequence[bytes], right: Sequence[bytes]
+    mine: Sequence[AlignedChange], theirs: Sequence[AlignedChange], left: Sequence[bytes], right: Sequence[bytes]
 ) -> Iterator[_Region]:
     """The regions, in order. `left` and `right` are the lines of both sides."""
     tagged = sorted([(c.start, c.stop, 0, c) for c in mine] + [(c.start, c.stop, 1, c) for c in theirs], key=_place)
@@ -122,11 +122,11 @@ def _regions(
         yield region
 
 
-def _place(tagged: tuple[int, int, int, Change]) -> tuple[int, int, int]:
+def _place(tagged: tuple[int, int, int, AlignedChange]) -> tuple[int, int, int]:
     return tagged[:3]
 
 
-def _near(region: _Region, change: Change, side: int, left: Sequence[bytes], right: Sequence[bytes]) -> bool:
+def _near(region: _Region, change: AlignedChange, side: int, left: Sequence[bytes], right: Sequence[bytes]) -> bool:
     """Does one side add, in the region close above or by `change`, nothing but what the other one adds there?"""
     others = region.mine if side else region.theirs
     if change.start - region.stop > NEAR or bool(region.mine and region.theirs):

@@ -17,7 +17,7 @@ from quire_journal.text.splice import Splice, apply, clash
 from quire_journal.text.text import Text
 
 
-class Blocked(msgspec.Struct, frozen=True):
+class BlockedSplice(msgspec.Struct, frozen=True):
     """A splice that could not be carried, because another one built on its lines; it left lines `start..stop`."""
 
     splice: Splice  # in the coordinates before
@@ -26,11 +26,11 @@ class Blocked(msgspec.Struct, frozen=True):
     cause: Splice | None = None  # of `three_way`: its other half, where that is what another one built on, or made too
 
 
-class Carried(msgspec.Struct, frozen=True):
+class CarriedSplices(msgspec.Struct, frozen=True):
     """Splices after others came in between."""
 
     splices: tuple[Splice, ...]  # in the coordinates afterwards
-    blocked: tuple[Blocked, ...] = ()
+    blocked: tuple[BlockedSplice, ...] = ()
     met: tuple[Splice, ...] = ()  # what was done already, as it was before: the other side made the very same change
 
 
@@ -50,14 +50,14 @@ def _ended(text: Text) -> Text:
     return Text(text.bom, text.lines, [*text.breaks[:-1], text.break_for(len(text) - 1)])
 
 
-def carry(splices: Sequence[Splice], over: Sequence[Splice]) -> Carried:
+def carry(splices: Sequence[Splice], over: Sequence[Splice]) -> CarriedSplices:
     """`splices` after `over`; both sorted, both in the coordinates of one text.
 
     Touching is not a conflict: a line inserted at the edge of a replaced range, or a neighbour that changed, leaves
     no doubt about the result. Two insertions into one gap do (which comes first?), unless they are the same.
     """
     done: list[Splice] = []
-    blocked: list[Blocked] = []
+    blocked: list[BlockedSplice] = []
     met: list[Splice] = []
     moved = i = 0
     for s in splices:
@@ -71,8 +71,8 @@ def carry(splices: Sequence[Splice], over: Sequence[Splice]) -> Carried:
             met.append(s)
         else:
             start = other.start + moved
-            blocked.append(Blocked(s, start, start + len(other.lines)))
-    return Carried(tuple(done), tuple(blocked), tuple(met))
+            blocked.append(BlockedSplice(s, start, start + len(other.lines)))
+    return CarriedSplices(tuple(done), tuple(blocked), tuple(met))
 
 
 def _before(other: Splice, s: Splice) -> bool:
@@ -80,7 +80,7 @@ def _before(other: Splice, s: Splice) -> bool:
     return other.stop <= s.start and other.start != s.stop
 
 
-def three_way(base: Text, mine: Text, theirs: Text) -> tuple[Text, Carried]:
+def three_way(base: Text, mine: Text, theirs: Text) -> tuple[Text, CarriedSplices]:
     """`theirs` with what `mine` changed in `base`. Where both changed the same lines, those of `theirs` stay.
 
     So do lines that `mine` takes from one place to another, where `theirs` changed them or is in the way at either:
@@ -98,7 +98,7 @@ def three_way(base: Text, mine: Text, theirs: Text) -> tuple[Text, Carried]:
     return Text(bom, made.lines, made.breaks), carried
 
 
-def _without_half(carried: Carried, wanted: Sequence[Splice], base: Text, mine: Text) -> Carried:
+def _without_half(carried: CarriedSplices, wanted: Sequence[Splice], base: Text, mine: Text) -> CarriedSplices:
     """The same, with the other halves blocked as well of what was blocked, and of what the other side took, too."""
     blocked, met = {b.splice: b for b in carried.blocked}, {*carried.met}
     done = dict(zip((s for s in wanted if s not in blocked and s not in met), carried.splices, strict=True))
@@ -112,11 +112,11 @@ def _without_half(carried: Carried, wanted: Sequence[Splice], base: Text, mine: 
         one, cause = todo.pop()
         now = done.pop(one, None)
         if now is not None:
-            blocked[one] = Blocked(one, now.start, now.stop, cause)
+            blocked[one] = BlockedSplice(one, now.start, now.stop, cause)
         if one in blocked:
             todo += [(other, cause) for other in others.pop(one, ())]
     in_order = sorted(blocked.values(), key=lambda b: b.splice.start)
-    return Carried(tuple(done.values()), tuple(in_order), carried.met)
+    return CarriedSplices(tuple(done.values()), tuple(in_order), carried.met)
 
 
 def _halves(splices: Sequence[Splice], base: Text, mine: Text) -> Iterator[tuple[Splice, Splice]]:

@@ -36,7 +36,7 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.records import Record
 from quire_journal.storage.blobs import blobs
-from quire_journal.storage.port import Reading, Writing, u32, u64
+from quire_journal.storage.port import ReadTransaction, WriteTransaction, u32, u64
 from quire_journal.text.line_diff import breaks_between, common_bytes
 from quire_journal.text.line_hash import hash8_each, pack
 from quire_journal.text.text import BOM, Text
@@ -57,7 +57,7 @@ KINDS: Final = (
     WritesAbandoned,
 )
 
-BytesOf = Callable[[Reading, bytes], bytes]
+BytesOf = Callable[[ReadTransaction, bytes], bytes]
 """The bytes of a blob; raises `blobs.NotHeld`. `blobs.get`, or something with a cache before it."""
 
 MAX_TEXT: Final = 8 * 1024 * 1024
@@ -100,7 +100,7 @@ Mark = tuple[int, int]
 """Where a line of a text begins, in bytes, and its number: lines are counted from there, for edits are neighbours."""
 
 
-def fold(w: Writing, record: Record, event: Event | None, bytes_of: BytesOf | None = None) -> None:
+def fold(w: WriteTransaction, record: Record, event: Event | None, bytes_of: BytesOf | None = None) -> None:
     """Index the version that the event made, where the path has joined; let a path join; forget what is abandoned.
 
     Reads the versions view of the same moment: `files` is folded first.
@@ -130,20 +130,20 @@ def fold(w: Writing, record: Record, event: Event | None, bytes_of: BytesOf | No
             pass
 
 
-def newest(r: Reading, path: int) -> int | None:
+def newest(r: ReadTransaction, path: int) -> int | None:
     """The newest version that is indexed; None when the path with this number has not joined."""
     found = r.get("anchors", u32(path) + _NEWEST)
     return int.from_bytes(found[:8], "big") if found else None
 
 
-def rows(r: Reading, path: int, before: int | None = None) -> Iterable[tuple[int, Lines]]:
+def rows(r: ReadTransaction, path: int, before: int | None = None) -> Iterable[tuple[int, Lines]]:
     """(seq, lines) of the versions of a path that are indexed, newest first, with seq < `before`."""
     stop = u32(path + 1) if before is None else u32(path) + u64(before)
     for key, value in r.scan("anchors", u32(path) + u64(1), stop, reverse=True):
         yield int.from_bytes(key[4:], "big"), _LINES.decode(value)
 
 
-def trace(r: Reading, path: str, prefix: str) -> AnchorTrace | None:
+def trace(r: ReadTransaction, path: str, prefix: str) -> AnchorTrace | None:
     """Where the line whose hash begins with `prefix` (hex) was last, when it is not in the head.
 
     None when no version that is indexed had it, or when it is in the newest of them. A path is indexed from
@@ -208,7 +208,7 @@ def compare(old: bytes, new: bytes, before: int = 0, mark: Mark = (0, 0)) -> tup
     return lines, (head, first)
 
 
-def _follow(w: Writing, path: str, seq: int, held: BytesOf) -> None:
+def _follow(w: WriteTransaction, path: str, seq: int, held: BytesOf) -> None:
     """Index version `seq` of a path that has joined."""
     number = path_id(w, path)
     found = None if number is None else w.get("anchors", u32(number) + _NEWEST)
@@ -238,7 +238,7 @@ def _follow(w: Writing, path: str, seq: int, held: BytesOf) -> None:
         _set_newest(w, number, seq, now)
 
 
-def _taken_back(w: Writing, number: int, before: int, made: Version | None) -> Lines | None:
+def _taken_back(w: WriteTransaction, number: int, before: int, made: Version | None) -> Lines | None:
     """The row of a version with the very bytes from which version `before` was made, as an undo brings them back.
 
     What was added then is removed now, and the other way round: no text is looked at. That there is a row says that the
@@ -254,7 +254,7 @@ def _taken_back(w: Writing, number: int, before: int, made: Version | None) -> L
     return Lines(before, did.added, did.added_at, did.removed, did.removed_at)
 
 
-def _join(w: Writing, path: str, seq: int, held: BytesOf) -> None:
+def _join(w: WriteTransaction, path: str, seq: int, held: BytesOf) -> None:
     """Begin to index a path, with the version that was read and those that followed it."""
     number = path_id(w, path)
     if number is None or newest(w, number) is not None:
@@ -273,7 +273,7 @@ def _join(w: Writing, path: str, seq: int, held: BytesOf) -> None:
         _follow(w, path, seq, held)
 
 
-def _touched(r: Reading, event: BytesGone) -> Iterator[int]:
+def _touched(r: ReadTransaction, event: BytesGone) -> Iterator[int]:
     """The numbers of the paths that have a version of which bytes are gone, those that have not joined aside."""
     if event.paths:
         yield from (number for path in event.paths if (number := path_id(r, path)) is not None)
@@ -285,7 +285,7 @@ def _touched(r: Reading, event: BytesGone) -> Iterator[int]:
             yield joined
 
 
-def _leave(w: Writing, path: int) -> None:
+def _leave(w: WriteTransaction, path: int) -> None:
     """Forget all rows of a path, but not that it was asked for, which the first one says."""
     first, *rows = [key for key, _ in w.scan("anchors", u32(path), u32(path + 1))] or [b""]
     for key in rows:
@@ -294,7 +294,7 @@ def _leave(w: Writing, path: int) -> None:
         w.put("anchors", first, _NONE)
 
 
-def _take_back(w: Writing, path: str, seq: int, held: BytesOf) -> None:
+def _take_back(w: WriteTransaction, path: str, seq: int, held: BytesOf) -> None:
     """Forget version `seq`; the one after it is compared with the one before it."""
     number = path_id(w, path)
     if number is None or not w.delete("anchors", u32(number) + u64(seq)):
@@ -320,15 +320,15 @@ def _take_back(w: Writing, path: str, seq: int, held: BytesOf) -> None:
         _put(w, number, later, compare(old, new, before[0])[0])
 
 
-def _put(w: Writing, path: int, seq: int, lines: Lines) -> None:
+def _put(w: WriteTransaction, path: int, seq: int, lines: Lines) -> None:
     w.put("anchors", u32(path) + u64(seq), _ENCODER.encode(lines))
 
 
-def _set_newest(w: Writing, path: int, seq: int, mark: Mark = (0, 0)) -> None:
+def _set_newest(w: WriteTransaction, path: int, seq: int, mark: Mark = (0, 0)) -> None:
     w.put("anchors", u32(path) + _NEWEST, _ROW.pack(seq, *mark))
 
 
-def _bytes(r: Reading, of: Version | None, held: BytesOf) -> bytes | None:
+def _bytes(r: ReadTransaction, of: Version | None, held: BytesOf) -> bytes | None:
     """The text of a version; empty for a path that is gone, None where it cannot be had."""
     if of is None or of.uncaptured:
         return None

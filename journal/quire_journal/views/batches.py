@@ -17,7 +17,7 @@ import msgspec
 
 from quire_journal.model.events import BatchUndone, Event, ReplyKept, WritesAbandoned, WritesSettled
 from quire_journal.model.records import Record
-from quire_journal.storage.port import Reading, Writing, u32, u64
+from quire_journal.storage.port import ReadTransaction, WriteTransaction, u32, u64
 from quire_journal.views.files import TOOL_WRITES, record_before
 from quire_journal.views.writers import caller_of
 
@@ -53,12 +53,12 @@ _KEPT: Final = msgspec.msgpack.Decoder(Kept)
 _RUNS: Final = msgspec.msgpack.Decoder(Runs)
 
 
-def fold(w: Writing, record: Record, event: Event | None) -> None:
+def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
     """Note the operation id, then what the event says of batches."""
     fold_all(w, ((record, event),))
 
 
-def fold_all(w: Writing, records: Sequence[tuple[Record, Event | None]]) -> None:
+def fold_all(w: WriteTransaction, records: Sequence[tuple[Record, Event | None]]) -> None:
     """Note what records that follow each other say of batches; the rows of one are written once for all its writes."""
     growing: _Growing | None = None
     for record, event in records:
@@ -79,7 +79,7 @@ def fold_all(w: Writing, records: Sequence[tuple[Record, Event | None]]) -> None
         growing.put(w)
 
 
-def _note(w: Writing, record: Record, event: Event | None) -> None:
+def _note(w: WriteTransaction, record: Record, event: Event | None) -> None:
     """Note what an event that is no tool write says of batches."""
     if isinstance(event, WritesSettled):
         for batch, last in list(w.scan("unsettled", b"", u64(event.through + 1))):
@@ -107,7 +107,7 @@ class _Growing(msgspec.Struct):
     last: int = 0  # seq of its last tool write
 
     @classmethod
-    def of(cls, r: Reading, record: Record) -> _Growing:
+    def of(cls, r: ReadTransaction, record: Record) -> _Growing:
         """The batch of a record, as it stands in its row."""
         return cls(record.batch, record.writer, _runs(r, record.batch))
 
@@ -119,7 +119,7 @@ class _Growing(msgspec.Struct):
         """Add one more tool write."""
         self.runs, self.last = _with(self.runs, record.seq - self.batch), record.seq
 
-    def put(self, w: Writing) -> None:
+    def put(self, w: WriteTransaction) -> None:
         """Write its rows."""
         batch = u64(self.batch)
         w.put("batches", batch, _ENCODER.encode(self.runs))
@@ -127,13 +127,13 @@ class _Growing(msgspec.Struct):
         _own(w, caller_of(w, self.writer), self.batch, self.writer)
 
 
-def batch_of_op(r: Reading, op: bytes) -> int | None:
+def batch_of_op(r: ReadTransaction, op: bytes) -> int | None:
     """The newest batch that an operation id made; None when the journal does not know it."""
     found = r.get("ops", op) if op else None
     return None if found is None else int.from_bytes(found, "big")
 
 
-def state(r: Reading, batch: int) -> str:
+def state(r: ReadTransaction, batch: int) -> str:
     """`unsettled` while a write may not be on disk; `abandoned` when all its writes were taken back; else `applied`."""
     if r.get("unsettled", u64(batch)) is not None:
         return UNSETTLED
@@ -141,17 +141,17 @@ def state(r: Reading, batch: int) -> str:
     return ABANDONED if runs and not any(stands for _, _, stands in runs) else APPLIED
 
 
-def writes(r: Reading, batch: int) -> list[int]:
+def writes(r: ReadTransaction, batch: int) -> list[int]:
     """The seqs of the tool writes of a batch that stand."""
     return [batch + at for first, count, stands in _runs(r, batch) if stands for at in range(first, first + count)]
 
 
-def unsettled(r: Reading) -> list[int]:
+def unsettled(r: ReadTransaction) -> list[int]:
     """The batches that may not be on disk, oldest first."""
     return [int.from_bytes(batch, "big") for batch, _ in r.scan("unsettled")]
 
 
-def newest_of(r: Reading, caller: bytes) -> Iterator[tuple[int, int]]:
+def newest_of(r: ReadTransaction, caller: bytes) -> Iterator[tuple[int, int]]:
     """(batch, writer) of the batches with standing tool writes of a caller, newest first."""
     if caller:
         stop = (int.from_bytes(caller, "big") + 1).to_bytes(9, "big")
@@ -161,13 +161,13 @@ def newest_of(r: Reading, caller: bytes) -> Iterator[tuple[int, int]]:
                 yield first + entry[0], int.from_bytes(entry[1:], "big")
 
 
-def undoers(r: Reading, batch: int) -> list[int]:
+def undoers(r: ReadTransaction, batch: int) -> list[int]:
     """The batches that say they undid this one, newest first; they may be abandoned, or undone themselves."""
     rows = r.scan("undone", u64(batch), u64(batch + 1), reverse=True)
     return [by for by in (int.from_bytes(value, "big") for _, value in rows) if by > batch]
 
 
-def undoers_within(r: Reading, first: int, last: int) -> dict[int, list[int]]:
+def undoers_within(r: ReadTransaction, first: int, last: int) -> dict[int, list[int]]:
     """The `undoers` of each batch with first <= batch <= last that has any."""
     found: dict[int, list[int]] = {}
     for key, value in r.scan("undone", u64(first), u64(last + 1), reverse=True):
@@ -177,7 +177,7 @@ def undoers_within(r: Reading, first: int, last: int) -> dict[int, list[int]]:
     return found
 
 
-def undone_by(r: Reading, batch: int) -> int | None:
+def undone_by(r: ReadTransaction, batch: int) -> int | None:
     """The newest batch that undid this one and stands: neither abandoned nor undone itself. None: it is in force."""
     undoing: dict[int, list[int]] = {}
     todo = [batch]
@@ -193,7 +193,7 @@ def undone_by(r: Reading, batch: int) -> int | None:
     return standing[batch]
 
 
-def kept_reply(r: Reading, caller: bytes, key: str) -> Kept | None:
+def kept_reply(r: ReadTransaction, caller: bytes, key: str) -> Kept | None:
     """The reply kept under an idempotency key of a caller, unless what it answers was abandoned."""
     found = r.get("replies", caller + _key(key)) if caller else None
     kept = None if found is None else _KEPT.decode(found)
@@ -204,7 +204,7 @@ def _key(key: str) -> bytes:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
-def _runs(r: Reading, batch: int) -> Runs:
+def _runs(r: ReadTransaction, batch: int) -> Runs:
     found = r.get("batches", u64(batch))
     return () if found is None else _RUNS.decode(found)
 
@@ -223,7 +223,7 @@ def _entries(row: bytes) -> list[bytes]:
     return [row[at : at + _ENTRY_BYTES] for at in range(0, len(row), _ENTRY_BYTES)]
 
 
-def _own(w: Writing, caller: bytes, batch: int, writer: int | None) -> None:
+def _own(w: WriteTransaction, caller: bytes, batch: int, writer: int | None) -> None:
     """Say that the batch is the caller's, by this writer; None: it is not the caller's any more."""
     if not caller:
         return
@@ -250,14 +250,14 @@ def _following(seqs: Sequence[int]) -> Iterator[tuple[int, int]]:
         yield found[0], found[-1]
 
 
-def _take_back(w: Writing, records: Sequence[Record | None]) -> None:
+def _take_back(w: WriteTransaction, records: Sequence[Record | None]) -> None:
     """Mark tool writes that follow each other as taken back."""
     for (batch, writer), of_one in groupby(filter(None, records), lambda record: (record.batch, record.writer)):
         written = [record.seq - batch for record in of_one]
         _take_back_run(w, batch, writer, written[0], written[-1] + 1)
 
 
-def _take_back_run(w: Writing, batch: int, writer: int, start: int, stop: int) -> None:
+def _take_back_run(w: WriteTransaction, batch: int, writer: int, start: int, stop: int) -> None:
     """The same of one batch, from place to place. Without any that stands it waits for nothing, nobody's newest."""
     runs = _runs(w, batch)
     now: Runs = ()

@@ -14,7 +14,7 @@ from typing import Final
 
 from quire_journal.model.events import Event, OutsideWritten
 from quire_journal.model.records import Record
-from quire_journal.storage.port import Writing, u32, u64
+from quire_journal.storage.port import WriteTransaction, u32, u64
 from quire_journal.views import files, paths
 
 WORTH: Final = 16
@@ -24,7 +24,7 @@ WORTH: Final = 16
 class Newcomers:
     """Takes records of a transaction, one after the other; what it took is in the tables after `put`."""
 
-    def __init__(self, w: Writing) -> None:
+    def __init__(self, w: WriteTransaction) -> None:
         self._w = w
         self._begin()
 

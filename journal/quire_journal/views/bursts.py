@@ -27,7 +27,7 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.evidence import DISPLACED, READ, SCANNED, WATCHED
 from quire_journal.model.records import Record
-from quire_journal.storage.port import Reading, Writing, u64
+from quire_journal.storage.port import ReadTransaction, WriteTransaction, u64
 from quire_journal.views.files import OUTSIDE_WRITES, TOOL_WRITES
 from quire_journal.views.writers import caller_of
 
@@ -74,7 +74,7 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 _BURST: Final = msgspec.msgpack.Decoder(Burst)
 
 
-def fold(w: Writing, record: Record, event: Event | None) -> None:
+def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
     """Begin or end a burst, or say which open ones a file change belongs to."""
     if isinstance(event, TOOL_WRITES):
         caller = caller_of(w, record.writer)
@@ -108,19 +108,19 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
         _end(w, record, event)
 
 
-def burst(r: Reading, number: int) -> Burst | None:
+def burst(r: ReadTransaction, number: int) -> Burst | None:
     """The burst that record `number` began."""
     found = r.get("bursts", u64(number)) if 0 < number < 1 << 63 else None
     return None if found is None else _BURST.decode(found)
 
 
-def bursts(r: Reading, before: int | None = None) -> Iterator[Burst]:
+def bursts(r: ReadTransaction, before: int | None = None) -> Iterator[Burst]:
     """Every burst, the newest first; or those that began before record `before`."""
     for _, value in r.scan("bursts", b"", None if before is None else u64(before), reverse=True):
         yield _BURST.decode(value)
 
 
-def open_bursts(r: Reading) -> Iterator[Burst]:
+def open_bursts(r: ReadTransaction) -> Iterator[Burst]:
     """The bursts of which no record says that they ended, oldest first; the time of some may be over."""
     for key, _ in r.scan("open_bursts"):
         found = r.get("bursts", key)
@@ -128,13 +128,13 @@ def open_bursts(r: Reading) -> Iterator[Burst]:
             yield _BURST.decode(found)
 
 
-def batches_of(r: Reading, number: int) -> Iterator[tuple[int, str]]:
+def batches_of(r: ReadTransaction, number: int) -> Iterator[tuple[int, str]]:
     """(batch, evidence) of what belongs, or may belong, to a burst; oldest first."""
     for key, evidence in r.scan("burst_batches", u64(number), u64(number + 1)):
         yield int.from_bytes(key[8:], "big"), evidence.decode()
 
 
-def belongs(r: Reading, number: int, batch: int) -> bool:
+def belongs(r: ReadTransaction, number: int, batch: int) -> bool:
     """Does the batch belong to the burst?"""
     found = r.get("burst_batches", u64(number) + u64(batch))
     return found is not None and found.decode() in BELONGING
@@ -147,12 +147,12 @@ def claiming(bursts: Iterable[Burst], paths: Collection[str]) -> list[Burst]:
     return named or [burst for burst in taking if not burst.paths]
 
 
-def _open(w: Writing, now_ns: int) -> Iterator[Burst]:
+def _open(w: WriteTransaction, now_ns: int) -> Iterator[Burst]:
     if not w.empty("open_bursts"):  # mostly there are none, and this is asked for each write
         yield from (burst for burst in open_bursts(w) if burst.open_at(now_ns))
 
 
-def _add(w: Writing, burst: Burst, record: Record, evidence: str) -> None:
+def _add(w: WriteTransaction, burst: Burst, record: Record, evidence: str) -> None:
     row = u64(burst.number) + u64(record.batch)
     before = w.get("burst_batches", row)
     new = int(before is None)
@@ -166,7 +166,7 @@ def _add(w: Writing, burst: Burst, record: Record, evidence: str) -> None:
     _put(w, burst)
 
 
-def _end(w: Writing, record: Record, event: BurstEnded) -> None:
+def _end(w: WriteTransaction, record: Record, event: BurstEnded) -> None:
     begun = burst(w, event.burst)
     if begun is None or begun.ended:
         return
@@ -176,5 +176,5 @@ def _end(w: Writing, record: Record, event: BurstEnded) -> None:
     _put(w, msgspec.structs.replace(begun, ended=record.seq, ended_ns=ended_ns, why=event.why))
 
 
-def _put(w: Writing, burst: Burst) -> None:
+def _put(w: WriteTransaction, burst: Burst) -> None:
     w.put("bursts", u64(burst.number), _ENCODER.encode(burst))

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from quire_journal.model.events import Event, WriterIntroduced
 from quire_journal.model.ids import WriterId
 from quire_journal.model.records import Record
-from quire_journal.storage.port import Reading, Writing, u32
+from quire_journal.storage.port import ReadTransaction, WriteTransaction, u32
 from quire_journal.views.writers import caller_key
 
 TABLES = ("callers", "newest_callers")
@@ -22,7 +22,7 @@ MOST_IDS: Final = 20
 """Writers that are kept of a caller; of the others only how many they are."""
 
 
-class Caller(NamedTuple):
+class KnownCaller(NamedTuple):
     """A caller, and who it was."""
 
     key: bytes
@@ -30,7 +30,7 @@ class Caller(NamedTuple):
     ids: tuple[WriterId, ...]  # the newest of them, newest first
 
 
-def fold(w: Writing, record: Record, event: Event | None) -> None:
+def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
     """Count an introduction to the caller's others, and put the caller before all that wrote earlier."""
     if not isinstance(event, WriterIntroduced):
         return
@@ -45,19 +45,19 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
     w.put("newest_callers", newest, key)
 
 
-def newest_first(r: Reading) -> Iterator[bytes]:
+def newest_first(r: ReadTransaction) -> Iterator[bytes]:
     """The key of every caller, who was introduced last first."""
     for _, key in r.scan("newest_callers", reverse=True):
         yield key
 
 
-def caller(r: Reading, key: bytes) -> Caller:
+def caller(r: ReadTransaction, key: bytes) -> KnownCaller:
     """Who the caller with this key was."""
     row = r.get("callers", key) or bytes(4)
     ids = tuple(WriterId(int.from_bytes(row[at : at + 4], "big")) for at in range(4, len(row), 4))
-    return Caller(key, int.from_bytes(row[:4], "big"), ids)
+    return KnownCaller(key, int.from_bytes(row[:4], "big"), ids)
 
 
-def how_many(r: Reading) -> int:
+def how_many(r: ReadTransaction) -> int:
     """How many callers there are."""
     return r.count("callers")

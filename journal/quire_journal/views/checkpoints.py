@@ -17,7 +17,7 @@ from quire_journal.model.events import (
     Event,
 )
 from quire_journal.model.records import Record
-from quire_journal.storage.port import Reading, Writing, u32
+from quire_journal.storage.port import ReadTransaction, WriteTransaction, u32
 from quire_journal.views.paths import path_id
 
 TABLES = ("checkpoints", "edit_checkpoints")
@@ -52,7 +52,7 @@ _CHECKPOINT: Final = msgspec.msgpack.Decoder(Checkpoint)
 _EDIT: Final = msgspec.msgpack.Decoder(EditCheckpoint)
 
 
-def fold(w: Writing, record: Record, event: Event | None) -> None:
+def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
     """Keep, move or drop a checkpoint. A name that is given again means the new cursor."""
     match event:
         case CheckpointNamed():
@@ -71,19 +71,19 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
             pass
 
 
-def checkpoint(r: Reading, name: str) -> Checkpoint | None:
+def checkpoint(r: ReadTransaction, name: str) -> Checkpoint | None:
     """The checkpoint of that name."""
     found = r.get("checkpoints", _key(name))
     return None if found is None else _CHECKPOINT.decode(found)
 
 
-def checkpoints(r: Reading) -> Iterator[Checkpoint]:
+def checkpoints(r: ReadTransaction) -> Iterator[Checkpoint]:
     """Every named checkpoint, in no particular order."""
     for _, value in r.scan("checkpoints"):
         yield _CHECKPOINT.decode(value)
 
 
-def edit_checkpoint(r: Reading, path: int) -> EditCheckpoint | None:
+def edit_checkpoint(r: ReadTransaction, path: int) -> EditCheckpoint | None:
     """The newest checkpoint of an edit of the path with this number."""
     found = r.get("edit_checkpoints", u32(path))
     return None if found is None else _EDIT.decode(found)
@@ -93,7 +93,7 @@ def _key(name: str) -> bytes:
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
-def _edit(w: Writing, path: str, state: EditCheckpoint) -> None:
+def _edit(w: WriteTransaction, path: str, state: EditCheckpoint) -> None:
     number = path_id(w, path)
     if number is not None:
         w.put("edit_checkpoints", u32(number), _ENCODER.encode(state))

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from quire_journal.model.events import Event
 from quire_journal.model.records import Record, read_record
-from quire_journal.storage.port import Reading, Writing, u64
+from quire_journal.storage.port import ReadTransaction, WriteTransaction, u64
 
 TABLES = ("times", "set_back")
 
@@ -51,7 +51,7 @@ def dated(last_ns: int, now_ns: int) -> int:
     return last_ns if now_ns < last_ns <= now_ns + SLACK_NS else now_ns
 
 
-def fold(w: Writing, record: Record, event: Event | None) -> None:
+def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
     """Note where a record is dated before the one in front of it."""
     before = w.known.get("dated")
     w.known["dated"] = (record.seq, record.at_ns)
@@ -66,7 +66,7 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
     w.put("set_back", u64(record.seq), _key(before[1]))
 
 
-def first_to_look_at(r: Reading, at_ns: int) -> int:
+def first_to_look_at(r: ReadTransaction, at_ns: int) -> int:
     """The record with which the stretch begins that answers for this time.
 
     From there on the records that are not later than it stand before all others.
@@ -76,7 +76,7 @@ def first_to_look_at(r: Reading, at_ns: int) -> int:
     return 1
 
 
-def last_not_after(r: Reading, at_ns: int, first: int, last: int) -> int:
+def last_not_after(r: ReadTransaction, at_ns: int, first: int, last: int) -> int:
     """The last of the records first..last, whose times only rise, that is not later than a time; else first - 1."""
 
     def when(seq: int) -> int:
@@ -86,7 +86,7 @@ def last_not_after(r: Reading, at_ns: int, first: int, last: int) -> int:
     return first - 1 + bisect_right(range(first, last + 1), at_ns, key=when)
 
 
-def set_back(r: Reading) -> Iterator[SetBack]:
+def set_back(r: ReadTransaction) -> Iterator[SetBack]:
     """Where the clock was set back, the newest first."""
     rows = r.scan("set_back", reverse=True)
     for (key, before), older in pairwise(chain(rows, ((b"", b""),))):

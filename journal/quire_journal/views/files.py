@@ -27,9 +27,9 @@ from quire_journal.model.events import (
     OutsideWritten,
     WritesAbandoned,
 )
-from quire_journal.model.records import Damaged, Record, read_record
+from quire_journal.model.records import JournalDamaged, Record, read_record
 from quire_journal.model.upcast import parse_tag
-from quire_journal.storage.port import Reading, Writing, u32, u64
+from quire_journal.storage.port import ReadTransaction, WriteTransaction, u32, u64
 from quire_journal.views.paths import path_id
 
 TABLES = ("files", "versions", "continuity")
@@ -131,7 +131,7 @@ _SEQ: Final = msgspec.msgpack.Decoder(_Seq)
 _PLACE: Final = msgspec.msgpack.Decoder(_Place)
 
 
-def fold(w: Writing, record: Record, event: Event | None) -> None:
+def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
     """Add the versions that the event made, or take back those that it abandons."""
     if isinstance(event, _MAKING):
         _add(w, event.path, record, event)
@@ -152,7 +152,7 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
                 _take_back(w, write.to, seq)
 
 
-def head(r: Reading, path: int) -> Version | None:
+def head(r: ReadTransaction, path: int) -> Version | None:
     """The newest state of the path with this number; None when it has none. It is kept at hand."""
     known: Version | None = r.known.get(("head", path))
     if known is None:
@@ -162,34 +162,34 @@ def head(r: Reading, path: int) -> Version | None:
     return known
 
 
-def head_once(r: Reading, path: int) -> Version | None:
+def head_once(r: ReadTransaction, path: int) -> Version | None:
     """The same, for who asks about all paths, one after the other: it is not kept."""
     found = r.get("files", u32(path))
     return None if found is None else _VERSION.decode(found)
 
 
-def changed_after(r: Reading, seq: int) -> Iterator[int]:
+def changed_after(r: ReadTransaction, seq: int) -> Iterator[int]:
     """The numbers of the paths whose head came after record `seq`. Of each row only the beginning is made sense of."""
     for key, row in r.scan("files"):
         if _SEQ.decode(row).seq > seq:
             yield int.from_bytes(key, "big")
 
 
-def made_by(r: Reading, path: int) -> dict[str, int]:
+def made_by(r: ReadTransaction, path: int) -> dict[str, int]:
     """Writer type → number of versions of the path with this number."""
     found = r.get("files", u32(path))
     return {} if found is None else _HEAD.decode(found).made_by
 
 
-def version(r: Reading, path: int, seq: int) -> Version | None:
-    """What record `seq` made of the path with this number. Raises `log.Damaged` when that record cannot be read."""
+def version(r: ReadTransaction, path: int, seq: int) -> Version | None:
+    """What record `seq` made of the path with this number. Raises `log.JournalDamaged` when that record cannot be read."""
     if (path, seq) in r.known:
         return older(r, path, seq)
     newest = head(r, path)
     return newest if newest is not None and newest.seq == seq else older(r, path, seq)
 
 
-def older(r: Reading, path: int, seq: int) -> Version | None:
+def older(r: ReadTransaction, path: int, seq: int) -> Version | None:
     """As `version`, of one that is hardly the head."""
     known: Version | None = r.known.get((path, seq))
     if known is not None:
@@ -199,7 +199,7 @@ def older(r: Reading, path: int, seq: int) -> Version | None:
     return None if found is None else version_in_row(r, key, found)
 
 
-def version_by(r: Reading, path: int, record: Record, event: Event | None) -> Version | None:
+def version_by(r: ReadTransaction, path: int, record: Record, event: Event | None) -> Version | None:
     """As `version`, of a record that is at hand."""
     key = u32(path) + u64(record.seq)
     found = r.get("versions", key)
@@ -207,11 +207,16 @@ def version_by(r: Reading, path: int, record: Record, event: Event | None) -> Ve
 
 
 def versions(
-    r: Reading, path: int, after: int = 0, upto: int | None = None, reverse: bool = False, displaced: bool = False
+    r: ReadTransaction,
+    path: int,
+    after: int = 0,
+    upto: int | None = None,
+    reverse: bool = False,
+    displaced: bool = False,
 ) -> Iterator[Version]:
     """Versions with after < seq <= upto of the path with this number, with `displaced` also the bytes never head.
 
-    Raises `log.Damaged` when a record of one cannot be read.
+    Raises `log.JournalDamaged` when a record of one cannot be read.
     """
     start = u32(path) + u64(max(after, 0) + 1)
     stop = u32(path + 1) if upto is None else u32(path) + u64(max(upto, 0) + 1)
@@ -221,8 +226,8 @@ def versions(
             yield _version_of(r, key, place)
 
 
-def begins_outside(r: Reading, path: int) -> bool:
-    """Did no tool make the first version of the path with this number? Raises `log.Damaged` as `versions` does."""
+def begins_outside(r: ReadTransaction, path: int) -> bool:
+    """Did no tool make the first version of the path with this number? Raises `log.JournalDamaged` as `versions` does."""
     for key, row in r.scan("versions", u32(path), u32(path + 1)):
         if _place_in(key, row).index != NEVER_HEAD:
             seq = int.from_bytes(key[4:], "big")
@@ -231,8 +236,8 @@ def begins_outside(r: Reading, path: int) -> bool:
     return False
 
 
-def version_in_row(r: Reading, key: bytes, row: bytes) -> Version:
-    """The version whose row in the table that is. Raises `log.Damaged` when the row or its record cannot be read."""
+def version_in_row(r: ReadTransaction, key: bytes, row: bytes) -> Version:
+    """The version whose row in the table that is. Raises `log.JournalDamaged` when the row or its record cannot be read."""
     return _version_of(r, key, _place_in(key, row))
 
 
@@ -240,28 +245,28 @@ def _place_in(key: bytes, row: bytes) -> _Place:
     try:
         return _PLACE.decode(row)
     except msgspec.MsgspecError as wrong:
-        raise Damaged(f"the version {key.hex()} cannot be decoded ({wrong}); run `quire verify`") from wrong
+        raise JournalDamaged(f"the version {key.hex()} cannot be decoded ({wrong}); run `quire verify`") from wrong
 
 
-def _version_of(r: Reading, key: bytes, place: _Place) -> Version:
+def _version_of(r: ReadTransaction, key: bytes, place: _Place) -> Version:
     seq = int.from_bytes(key[4:], "big")
     record = record_before(r, seq, seq + 1)
     made = None if record is None else _made(record, record.event(), place)
     if made is None:
-        raise Damaged(f"record {seq} does not tell of the version {key.hex()}; run `quire verify`")
+        raise JournalDamaged(f"record {seq} does not tell of the version {key.hex()}; run `quire verify`")
     return made
 
 
-def record_before(r: Reading, seq: int, before: int) -> Record | None:
+def record_before(r: ReadTransaction, seq: int, before: int) -> Record | None:
     """Record `seq` when it stands before record `before`. A fold asks the log only for the past, so replay agrees.
 
-    Raises `log.Damaged` when the bytes there are not a record.
+    Raises `log.JournalDamaged` when the bytes there are not a record.
     """
     stored = r.get("records", u64(seq)) if 0 < seq < before else None
     return None if stored is None else read_record(seq, stored)
 
 
-def abandoned_writes(r: Reading, record: Record, event: WritesAbandoned) -> list[tuple[int, ToolWrite]]:
+def abandoned_writes(r: ReadTransaction, record: Record, event: WritesAbandoned) -> list[tuple[int, ToolWrite]]:
     """The tool writes that `event` takes back, newest first. What is no tool write before `record` is passed over."""
     known: list[tuple[int, ToolWrite]] | None = r.known.get(("abandoned", record.seq))
     if known is not None:  # three folds ask for it, one after the other
@@ -317,7 +322,7 @@ def _made(record: Record, event: Event | None, place: _Place) -> Version | None:
     )
 
 
-def _add(w: Writing, path: str, record: Record, event: Event, left: bool = False, anew: bool = False) -> None:
+def _add(w: WriteTransaction, path: str, record: Record, event: Event, left: bool = False, anew: bool = False) -> None:
     """Make what the event made of a path its head."""
     number = path_id(w, path)
     if number is None:
@@ -347,7 +352,7 @@ def first_rows(record: Record, event: Event) -> tuple[bytes, bytes]:
     return _head_row(made, {made.type: 1}), _row(_FIRST)
 
 
-def _put_head(w: Writing, number: int, made: Version, made_by: dict[str, int]) -> None:
+def _put_head(w: WriteTransaction, number: int, made: Version, made_by: dict[str, int]) -> None:
     w.known["head", number] = made
     w.put("files", u32(number), _head_row(made, made_by))
 
@@ -366,7 +371,7 @@ def _row(place: _Place) -> bytes:
     return _ENCODER.encode((place.index, place.entry) if place.entry else (place.index,))
 
 
-def _went_before(w: Writing, event: FileMoved) -> bool:
+def _went_before(w: WriteTransaction, event: FileMoved) -> bool:
     """Did the file that is moved go before, and is another one at its path, or was there since?"""
     number = path_id(w, event.path)
     there = None if number is None else head(w, number)
@@ -376,14 +381,14 @@ def _went_before(w: Writing, event: FileMoved) -> bool:
     return base is not None and base.gone
 
 
-def _lead_from(w: Writing, record: Record, path: str) -> None:
+def _lead_from(w: WriteTransaction, record: Record, path: str) -> None:
     """Note at the path by which a file went that it came back elsewhere. What is there now stays its head."""
     number = path_id(w, path)
     assert number is not None, "a version of it is known"
     w.put("versions", u32(number) + u64(record.seq), _row(_Place(NEVER_HEAD, left=True)))
 
 
-def _keep_displaced(w: Writing, record: Record, event: BytesDisplaced) -> None:
+def _keep_displaced(w: WriteTransaction, record: Record, event: BytesDisplaced) -> None:
     """List the bytes among the versions of the path and leave its head alone."""
     number = path_id(w, event.path)
     if number is None:
@@ -393,7 +398,7 @@ def _keep_displaced(w: Writing, record: Record, event: BytesDisplaced) -> None:
     w.put("versions", u32(number) + u64(record.seq), _row(place))
 
 
-def _take_back(w: Writing, path: str, seq: int) -> None:
+def _take_back(w: WriteTransaction, path: str, seq: int) -> None:
     """Remove the version that record `seq` made; those after it move up, and the newest that is left is the head."""
     number = path_id(w, path)
     found = None if number is None else w.get("files", u32(number))

@@ -15,7 +15,7 @@ import msgspec
 from quire_journal.model.events import Event, LeaseBroken, LeaseExpired, LeaseGranted, LeaseReleased, LeaseRenewed
 from quire_journal.model.line_ranges import LineRange
 from quire_journal.model.records import Record
-from quire_journal.storage.port import Reading, Writing, u64
+from quire_journal.storage.port import ReadTransaction, WriteTransaction, u64
 from quire_journal.views.clock import over
 from quire_journal.views.writers import caller_of
 
@@ -57,7 +57,7 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 _LEASE: Final = msgspec.msgpack.Decoder(Lease)
 
 
-def fold(w: Writing, record: Record, event: Event | None) -> None:
+def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
     """Keep, prolong or end a lease. An event about one that has ended, or was broken, changes nothing."""
     match event:
         case LeaseGranted():
@@ -96,13 +96,13 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
             pass
 
 
-def lease(r: Reading, number: int) -> Lease | None:
+def lease(r: ReadTransaction, number: int) -> Lease | None:
     """The lease with this number; None when there never was one or it has ended. It may be broken, or over."""
     found = next((stored for table in TABLES if (stored := r.get(table, _key(number))) is not None), None)
     return None if found is None else _LEASE.decode(found)
 
 
-def leases(r: Reading) -> Iterator[Lease]:
+def leases(r: ReadTransaction) -> Iterator[Lease]:
     """Every lease that no record has ended, oldest first, and then those that were broken; some may be over."""
     for table in TABLES:
         for _, value in r.scan(table):
@@ -114,11 +114,11 @@ def _key(number: int) -> bytes:
     return u64(number if 0 < number < 1 << 63 else 0)
 
 
-def _put(w: Writing, held: Lease, table: str = "leases") -> None:
+def _put(w: WriteTransaction, held: Lease, table: str = "leases") -> None:
     w.put(table, u64(held.number), _ENCODER.encode(held))
 
 
-def _forget_broken(w: Writing, now_ns: int) -> None:
+def _forget_broken(w: WriteTransaction, now_ns: int) -> None:
     """Forget those that are over by now: a holder that still wants its lease renews it, and is told then."""
     for key, value in list(w.scan("broken_leases")):
         if _LEASE.decode(value).over_at(now_ns):

@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from quire_journal.model.events import BytesGone, Event, JournalSalvaged, Purged
-from quire_journal.model.records import Damaged, Record, decode_record, read_record
-from quire_journal.storage.port import Reading, Writing, last_number, u64
+from quire_journal.model.records import JournalDamaged, Record, decode_record, read_record
+from quire_journal.storage.port import ReadTransaction, WriteTransaction, last_number, u64
 
 TABLES = ("gone", "replaced", "salvages")
 KINDS: Final = (BytesGone, JournalSalvaged, Purged)
@@ -29,7 +29,7 @@ GONE_KEY_BYTES: Final = 32
 """Length of a key of `gone`."""
 
 
-class Stretch(NamedTuple):
+class LostStretch(NamedTuple):
     """Records first..last that damage took; record `salvaged` says so."""
 
     first: int
@@ -44,7 +44,7 @@ class Gone(NamedTuple):
     seq: int  # of the record that says so
 
 
-def fold(w: Writing, record: Record, event: Event | None) -> None:
+def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
     """Note what is gone. Of bytes that were purged and then dropped, or lost, it stays said that they were purged."""
     if isinstance(event, BytesGone):
         for blob in event.blobs:
@@ -59,7 +59,7 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
                 w.put("replaced", u64(seq), was)
 
 
-def gone(r: Reading, blob: bytes) -> Gone | None:
+def gone(r: ReadTransaction, blob: bytes) -> Gone | None:
     """Why the bytes of `blob` are not held any more; None where no record says that they are gone."""
     found = r.get("gone", blob) if len(blob) == GONE_KEY_BYTES else None
     return None if found is None else Gone(found[8:].decode(), int.from_bytes(found[:8], "big"))
@@ -70,21 +70,21 @@ def tells_of_purge(value: bytes) -> bool:
     return len(value) == 8 + len(PURGED) and value.endswith(PURGED.encode())
 
 
-def any_gone(r: Reading) -> bool:
+def any_gone(r: ReadTransaction) -> bool:
     """Does any record say that bytes are gone?"""
     return not r.empty("gone")
 
 
-def hash_of_replaced(r: Reading, seq: int) -> bytes | None:
+def hash_of_replaced(r: ReadTransaction, seq: int) -> bytes | None:
     """The hash of the record that stood at `seq`, where another stands now."""
     return r.get("replaced", u64(seq))
 
 
-def replaced_by_log(r: Reading) -> dict[int, bytes]:
+def replaced_by_log(r: ReadTransaction) -> dict[int, bytes]:
     """`hash_of_replaced` of every record, as the log says it: for whoever cannot rely on the view."""
     found: dict[int, bytes] = {}
     for _, stored in r.scan("records"):
-        with suppress(Damaged, msgspec.MsgspecError):  # what is wrong with a record is not asked here
+        with suppress(JournalDamaged, msgspec.MsgspecError):  # what is wrong with a record is not asked here
             record = decode_record(stored)
             if record.kind in REPLACING:
                 for seq, was in hashes_before(record.event()):
@@ -108,18 +108,18 @@ def links_since(event: Event | None) -> Iterator[tuple[int, bytes]]:
     return zip((seq for seq, _ in replaced), known, strict=True)
 
 
-def last_salvage(r: Reading) -> int:
+def last_salvage(r: ReadTransaction) -> int:
     """The seq of the newest record that says that the journal was salvaged; 0 for none."""
     return last_number(r, "salvages")
 
 
-def stretches(r: Reading) -> list[Stretch]:
+def stretches(r: ReadTransaction) -> list[LostStretch]:
     """The records that damage took, oldest first. Where the end of the log was lost nobody knows how many they are."""
-    found: list[Stretch] = []
+    found: list[LostStretch] = []
     for key, _ in r.scan("salvages"):
         seq = int.from_bytes(key, "big")
         stored = r.get("records", key)
         event = None if stored is None else read_record(seq, stored).event()
         if isinstance(event, JournalSalvaged):
-            found += (Stretch(first, last, seq) for first, last in event.lost if last)
+            found += (LostStretch(first, last, seq) for first, last in event.lost if last)
     return sorted(found)

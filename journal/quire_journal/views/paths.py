@@ -29,7 +29,7 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.ids import PathId
 from quire_journal.model.records import Record
-from quire_journal.storage.port import Reading, Writing, u32
+from quire_journal.storage.port import ReadTransaction, WriteTransaction, u32
 
 TABLES = ("paths", "path_ids")
 
@@ -51,7 +51,7 @@ _MOVES: Final = (FileMoved, OutsideMoved)
 KINDS: Final = (*_NAMING, *_MOVES)
 
 
-def fold(w: Writing, record: Record, event: Event | None) -> None:
+def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
     """Number the paths that the event names."""
     if isinstance(event, _NAMING):
         _number(w, event.path)
@@ -60,7 +60,7 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
         _number(w, event.to)
 
 
-def path_id(r: Reading, path: str) -> PathId | None:
+def path_id(r: ReadTransaction, path: str) -> PathId | None:
     """The number of `path`; None when the log does not name it."""
     known: PathId | None = r.known.get(path)
     if known is None:
@@ -71,13 +71,13 @@ def path_id(r: Reading, path: str) -> PathId | None:
     return known
 
 
-def path_id_by(r: Reading, start: bytes) -> PathId | None:
+def path_id_by(r: ReadTransaction, start: bytes) -> PathId | None:
     """The number of the first path whose key (`key_of`) begins with `start`; None for none."""
     key, value = next(r.scan("path_ids", start), (b"", b""))
     return PathId(int.from_bytes(value, "big")) if key.startswith(start) else None
 
 
-def path_of(r: Reading, number: int) -> str | None:
+def path_of(r: ReadTransaction, number: int) -> str | None:
     """The path with this number; None when there is none."""
     found = r.get("paths", u32(number))
     return None if found is None else found.decode("utf-8", "surrogateescape")
@@ -94,7 +94,7 @@ def stored(path: str) -> bytes:
     return path.encode("utf-8", "surrogateescape")
 
 
-def _number(w: Writing, path: str) -> None:
+def _number(w: WriteTransaction, path: str) -> None:
     if path_id(w, path) is None:
         number = u32(w.count("paths") + 1)
         w.put("path_ids", key_of(path), number)

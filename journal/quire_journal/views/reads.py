@@ -25,7 +25,7 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.line_ranges import Ranges
 from quire_journal.model.records import Record
-from quire_journal.storage.port import Reading, Writing, u32, u64
+from quire_journal.storage.port import ReadTransaction, WriteTransaction, u32, u64
 from quire_journal.views.files import TOOL_WRITES, record_before
 from quire_journal.views.paths import path_id
 from quire_journal.views.writers import caller_of
@@ -62,7 +62,7 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 _SHOWN: Final = msgspec.msgpack.Decoder(Shown)
 
 
-def fold(w: Writing, record: Record, event: Event | None) -> None:
+def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
     """Remember a read, move a base along with its caller's write, or take that back."""
     match event:
         case ReadServed():
@@ -83,7 +83,7 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
             pass
 
 
-def shown(r: Reading, caller: bytes, path: int) -> Shown | None:
+def shown(r: ReadTransaction, caller: bytes, path: int) -> Shown | None:
     """What the caller was last shown of the path with this number."""
     if not caller:
         return None
@@ -97,13 +97,13 @@ def shown(r: Reading, caller: bytes, path: int) -> Shown | None:
     return known
 
 
-def _put(w: Writing, key: bytes, now: Shown) -> None:
+def _put(w: WriteTransaction, key: bytes, now: Shown) -> None:
     w.known["reads", key] = now  # the folds of the records that come next ask for it
     # Without what most rows do not have: they are as they were before there was such a thing.
     w.put("reads", key, _ENCODER.encode(now if now.moved else msgspec.structs.astuple(now)[:-1]))
 
 
-def _show(w: Writing, record: Record, event: ReadServed) -> None:
+def _show(w: WriteTransaction, record: Record, event: ReadServed) -> None:
     caller, number = caller_of(w, record.writer), path_id(w, event.path)
     if not caller or number is None:
         return
@@ -117,7 +117,7 @@ def _show(w: Writing, record: Record, event: ReadServed) -> None:
     _put(w, key, Shown(event.version, event.shown, record.at_ns, read, _since(before), event.moved))
 
 
-def _move_base(w: Writing, record: Record, path: str, base: int, keep_lines: bool = False) -> None:
+def _move_base(w: WriteTransaction, record: Record, path: str, base: int, keep_lines: bool = False) -> None:
     """The caller's base is its own version now, made from `base`. `keep_lines`: with the lines it was shown of that."""
     caller, number = caller_of(w, record.writer), path_id(w, path)
     if not caller or number is None:
@@ -146,7 +146,7 @@ def _read_up_to(before: Shown | None, base: int) -> int:
     return before.news_after
 
 
-def _move_base_to(w: Writing, record: Record, event: FileMoved) -> None:
+def _move_base_to(w: WriteTransaction, record: Record, event: FileMoved) -> None:
     """The base under the old name ends; under the new one it keeps the lines when the bytes are those of the base."""
     caller, old, new = caller_of(w, record.writer), path_id(w, event.path), path_id(w, event.to)
     if not caller or old is None or new is None:
@@ -174,12 +174,12 @@ def _went(event: Event | None, path: str) -> bool:
     return isinstance(event, FileDeleted | OutsideDeleted)
 
 
-def _replace(w: Writing, record: Record, key: bytes, now: Shown) -> None:
+def _replace(w: WriteTransaction, record: Record, key: bytes, now: Shown) -> None:
     w.put("reads_before", u64(record.seq) + key, w.get("reads", key) or _NOTHING)
     _put(w, key, now)
 
 
-def _take_back(w: Writing, seq: int) -> None:
+def _take_back(w: WriteTransaction, seq: int) -> None:
     """Rows that named version `seq` say again what they said before; also where a later write remembers it."""
     for row, before in list(w.scan("reads_before", u64(seq), u64(seq + 1))):
         w.delete("reads_before", row)

@@ -13,7 +13,7 @@ from typing import Final
 
 from quire_journal.model.events import BY_KIND, EVENTS, Event
 from quire_journal.model.records import Record, read_record
-from quire_journal.storage.port import OutOfOrder, Reading, Store, Writing, last_number, u64
+from quire_journal.storage.port import OutOfOrder, ReadTransaction, Store, WriteTransaction, last_number, u64
 from quire_journal.views import watermarks
 from quire_journal.views.anchors import BytesOf
 from quire_journal.views.bulk_load import WORTH, Newcomers
@@ -26,7 +26,9 @@ _PASSED: Final = 20
 """How many times as many it looks at, where most are passed over."""
 
 
-def fold_all(w: Writing, records: Sequence[tuple[Record, Event | None]], bytes_of: BytesOf | None = None) -> None:
+def fold_all(
+    w: WriteTransaction, records: Sequence[tuple[Record, Event | None]], bytes_of: BytesOf | None = None
+) -> None:
     """Fold records, the next ones of the log and without a gap, into every view, and move the watermarks.
 
     The records stand in the log and their blobs are held, or `bytes_of` gives them, when this is called.
@@ -67,7 +69,7 @@ def _level_row(seq: int) -> bytes:
     return watermarks.row(level(seq))
 
 
-def _require_level(r: Reading, seq: int) -> None:
+def _require_level(r: ReadTransaction, seq: int) -> None:
     """Raise `OutOfOrder` where a view is not at record `seq`."""
     if watermarks.is_said(r, _level_row(seq)):
         return
@@ -83,7 +85,7 @@ def _require_level(r: Reading, seq: int) -> None:
 def catch_up(store: Store, chunk: int = CHUNK) -> int:
     """Fold what the views lack and return how many records that were. A view built by another version begins again.
 
-    Raises `log.Damaged` when a record cannot be read; the views stay at the last whole transaction.
+    Raises `log.JournalDamaged` when a record cannot be read; the views stay at the last whole transaction.
     """
     with store.reading() as r:
         last = last_number(r, "records")
@@ -107,7 +109,7 @@ def rebuild(store: Store, chunk: int = CHUNK) -> int:
     return catch_up(store, chunk)
 
 
-def _begin_again(w: Writing, views: Iterable[View]) -> None:
+def _begin_again(w: WriteTransaction, views: Iterable[View]) -> None:
     """Throw these views away. They are at no record then."""
     marks = dict(watermarks.read(w))
     for view in views:
@@ -117,7 +119,7 @@ def _begin_again(w: Writing, views: Iterable[View]) -> None:
     watermarks.write(w, marks)
 
 
-def dump(r: Reading, tables: Iterable[str] | None = None) -> dict[str, list[tuple[bytes, bytes]]]:
+def dump(r: ReadTransaction, tables: Iterable[str] | None = None) -> dict[str, list[tuple[bytes, bytes]]]:
     """Everything in these tables (by default those of all views), to compare one state with another."""
     return {table: list(r.scan(table)) for table in (TABLES if tables is None else tables)}
 
@@ -130,7 +132,7 @@ _NEVER: Final = (-1, 0)
 """The watermark of a view of which none is known: what stands in its tables, nobody can say."""
 
 
-def _outdated(r: Reading) -> list[View]:
+def _outdated(r: ReadTransaction) -> list[View]:
     """The views to build from nothing: of another version, beyond the log, or ahead of a view that needs them."""
     last = last_number(r, "records")
     marks = {view.name: watermarks.read(r).get(view.name, _NEVER) for view in VIEWS}
@@ -141,7 +143,7 @@ def _outdated(r: Reading) -> list[View]:
     return [view for view in VIEWS if view.name in again]
 
 
-def _fold_chunk(w: Writing, limit: int) -> int:
+def _fold_chunk(w: WriteTransaction, limit: int) -> int:
     """Fold up to `limit` records, from the first that some view lacks; how many of the log that settled.
 
     Where the views that lack something are about a few kinds only, records of others are passed over without a look

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Final
 
 from quire_journal.model.records import read_record
-from quire_journal.storage.port import Reading, RowChange, Store, Writing, u64
+from quire_journal.storage.port import ReadTransaction, RowChange, Store, WriteTransaction, u64
 from quire_journal.views.table import View
 
 Pairs = Iterator[tuple[bytes, bytes]]
@@ -19,7 +19,7 @@ _CHUNK: Final = 1000
 """Records that are folded at once."""
 
 
-class Refolding:
+class ShadowViews:
     """Views folded again in a store of their own, chunk by chunk.
 
     The log is the journal's, with the records `instead`, by their keys, in place of its own. Asked again, it goes on
@@ -32,8 +32,8 @@ class Refolding:
         self._store = store
         self._seq = 0  # the newest record that is folded
 
-    def go_on(self, r: Reading, instead: Mapping[bytes, bytes]) -> None:
-        """Fold the records of `r` that are not folded yet. Raises `Damaged`."""
+    def go_on(self, r: ReadTransaction, instead: Mapping[bytes, bytes]) -> None:
+        """Fold the records of `r` that are not folded yet. Raises `JournalDamaged`."""
         tables = [table for view in self.views for table in view.tables]
         while True:
             with self._store.writing() as w:
@@ -52,7 +52,7 @@ class Refolding:
             if len(chunk) < _CHUNK:
                 return
 
-    def changes(self, r: Reading, views: Iterable[View]) -> Iterator[RowChange]:
+    def changes(self, r: ReadTransaction, views: Iterable[View]) -> Iterator[RowChange]:
         """What has to be put into the tables of these views so that they are as folded again."""
         with self._store.reading() as again:
             for view in views:
@@ -84,7 +84,11 @@ class ViewsElsewhere:
     """
 
     def __init__(
-        self, r: Reading, views: Writing, owned: Container[str], instead: Mapping[bytes, bytes] | None = None
+        self,
+        r: ReadTransaction,
+        views: WriteTransaction,
+        owned: Container[str],
+        instead: Mapping[bytes, bytes] | None = None,
     ) -> None:
         self._r = r
         self._views = views
@@ -92,7 +96,7 @@ class ViewsElsewhere:
         self._instead = instead or {}
         self.known = views.known
 
-    def _of(self, table: str) -> Reading:
+    def _of(self, table: str) -> ReadTransaction:
         return self._views if table in self._owned else self._r
 
     def get(self, table: str, key: bytes) -> bytes | None:
@@ -135,7 +139,7 @@ class ViewsElsewhere:
     def clear(self, table: str) -> None:
         self._own(table).clear(table)
 
-    def _own(self, table: str) -> Writing:
+    def _own(self, table: str) -> WriteTransaction:
         if table not in self._owned:
             raise KeyError(f"a fold writes to {table!r}, which is not a view's")
         return self._views

@@ -16,7 +16,7 @@ from quire_journal.model.events import (
     ReadServed,
 )
 from quire_journal.model.records import Record
-from quire_journal.storage.port import Reading, Writing, u32
+from quire_journal.storage.port import ReadTransaction, WriteTransaction, u32
 from quire_journal.views import files, reads
 from quire_journal.views.paths import path_id, path_of
 from quire_journal.views.writers import caller_of
@@ -27,7 +27,7 @@ _CALLER_BYTES = 8
 KINDS: Final = (ReadServed, *files.TOOL_WRITES, *files.OUTSIDE_WRITES)
 
 
-def fold(w: Writing, record: Record, event: Event | None) -> None:
+def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
     """Remember who reads a path; when somebody else changes it, remember that, too."""
     if isinstance(event, ReadServed):
         _read(w, record, event)
@@ -38,7 +38,7 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
         _changed(w, record, event.path)
 
 
-def stale_reads(r: Reading, caller: bytes) -> Iterator[str]:
+def stale_reads(r: ReadTransaction, caller: bytes) -> Iterator[str]:
     """The paths that others may have changed since the caller read them, in the order of their numbers."""
     if caller:
         for key, _ in r.scan("stale_reads", caller, caller + b"\xff" * 4):
@@ -47,7 +47,7 @@ def stale_reads(r: Reading, caller: bytes) -> Iterator[str]:
                 yield path
 
 
-def _read(w: Writing, record: Record, event: ReadServed) -> None:
+def _read(w: WriteTransaction, record: Record, event: ReadServed) -> None:
     caller, number = caller_of(w, record.writer), path_id(w, event.path)
     if not caller or number is None:
         return
@@ -63,7 +63,7 @@ def _read(w: Writing, record: Record, event: ReadServed) -> None:
         w.put("stale_reads", caller + u32(number), b"")
 
 
-def _changed(w: Writing, record: Record, path: str) -> None:
+def _changed(w: WriteTransaction, record: Record, path: str) -> None:
     if w.empty("readers"):
         return  # the first capture of a tree, mostly
     number = path_id(w, path)

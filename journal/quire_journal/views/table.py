@@ -19,7 +19,7 @@ import msgspec
 
 from quire_journal.model.events import Event, ReplyKept, WriterIntroduced
 from quire_journal.model.records import Record
-from quire_journal.storage.port import Writing
+from quire_journal.storage.port import WriteTransaction
 from quire_journal.views import (
     anchors,
     batches,
@@ -53,11 +53,11 @@ class View(msgspec.Struct, frozen=True):
     name: str
     version: int
     tables: tuple[str, ...]
-    apply: Callable[[Writing, Record, Event | None], None]
+    apply: Callable[[WriteTransaction, Record, Event | None], None]
     kinds: tuple[type[Event], ...] | None = None
     needs: tuple[str, ...] = ()
-    apply_with: Callable[[Writing, Record, Event | None, anchors.BytesOf], None] | None = None
-    apply_all: Callable[[Writing, Sequence[tuple[Record, Event | None]]], None] | None = None
+    apply_with: Callable[[WriteTransaction, Record, Event | None, anchors.BytesOf], None] | None = None
+    apply_all: Callable[[WriteTransaction, Sequence[tuple[Record, Event | None]]], None] | None = None
     texts: tuple[type[Event], ...] | None = None
     who: bool = False
 

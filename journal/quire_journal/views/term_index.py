@@ -23,7 +23,7 @@ from quire_journal.model.events import Event, WriterIntroduced
 from quire_journal.model.ids import OUTSIDE
 from quire_journal.model.records import Record
 from quire_journal.model.upcast import parse_tag
-from quire_journal.storage.port import Reading, Writing, u32
+from quire_journal.storage.port import ReadTransaction, WriteTransaction, u32
 from quire_journal.views.writers import writer_of
 
 TABLES = ("terms", "term_spans")
@@ -82,12 +82,12 @@ def of_writer(who: WriterIntroduced | None) -> list[bytes]:
     return terms
 
 
-def fold(w: Writing, record: Record, event: Event | None) -> None:
+def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
     """Note the terms of one record."""
     fold_all(w, ((record, event),))
 
 
-def fold_all(w: Writing, records: Sequence[tuple[Record, Event | None]]) -> None:
+def fold_all(w: WriteTransaction, records: Sequence[tuple[Record, Event | None]]) -> None:
     """Note the terms of records that follow each other: one row is written for each block that they are in."""
     by_writer: dict[int, list[bytes]] = {}
     entries: dict[tuple[str, int], list[int]] = {}  # (kind, writer) → where their terms stand in the row
@@ -124,7 +124,7 @@ def fold_all(w: Writing, records: Sequence[tuple[Record, Event | None]]) -> None
 
 
 def find(
-    r: Reading, wanted: Sequence[Alternatives], after: int, upto: int, reverse: bool
+    r: ReadTransaction, wanted: Sequence[Alternatives], after: int, upto: int, reverse: bool
 ) -> Iterator[tuple[int, Sequence[int]]]:
     """The record that the search has come to, and the records up to it with a term of each of `wanted`; and so on.
 
@@ -145,7 +145,7 @@ def find(
 
 
 def _in_blocks(
-    r: Reading, wanted: Sequence[Alternatives], blocks: tuple[int, int], bounds: tuple[int, int], reverse: bool
+    r: ReadTransaction, wanted: Sequence[Alternatives], blocks: tuple[int, int], bounds: tuple[int, int], reverse: bool
 ) -> Iterator[tuple[int, Sequence[int]]]:
     """The same, of blocks half-open, one by one."""
     after, upto = bounds
@@ -159,7 +159,7 @@ def _in_blocks(
 class Filter:
     """Asks of one record after the other whether it may have a term of each of `wanted`."""
 
-    def __init__(self, r: Reading, wanted: Sequence[Alternatives]) -> None:
+    def __init__(self, r: ReadTransaction, wanted: Sequence[Alternatives]) -> None:
         self._r = r
         self._wanted = wanted
         self._block = -1
@@ -213,7 +213,7 @@ def _places(first: int, bits: int, reverse: bool) -> list[int]:
     return seqs
 
 
-def _note_span(w: Writing, span: int, term: bytes) -> None:
+def _note_span(w: WriteTransaction, span: int, term: bytes) -> None:
     known = w.get("term_spans", u32(span)) or b""
     if not _in_span(known, term):
         w.put("term_spans", u32(span), known + term)

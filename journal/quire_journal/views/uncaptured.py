@@ -10,7 +10,7 @@ from typing import Final
 
 from quire_journal.model.events import CaptureFailed, Event, WorkspaceScanned, WritesAbandoned, paths_of
 from quire_journal.model.records import Record
-from quire_journal.storage.port import Reading, Writing, u32, u64
+from quire_journal.storage.port import ReadTransaction, WriteTransaction, u32, u64
 from quire_journal.views import files
 from quire_journal.views.paths import path_id, path_of
 
@@ -18,7 +18,7 @@ TABLES = ("uncaptured", "uncaptured_once", "scanned")
 KINDS: Final = (*files.TOOL_WRITES, *files.OUTSIDE_WRITES, WritesAbandoned, WorkspaceScanned)
 
 
-def fold(w: Writing, record: Record, event: Event | None) -> None:
+def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
     """Note a file that could not be captured; forget one whose head is held, or that is gone."""
     if isinstance(event, CaptureFailed):
         number = path_id(w, event.path)
@@ -37,12 +37,12 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
             _look(w, path)
 
 
-def count(r: Reading) -> int:
+def count(r: ReadTransaction) -> int:
     """How many files the journal does not hold as they are now."""
     return r.count("uncaptured")
 
 
-def uncaptured(r: Reading) -> Iterator[tuple[str, str]]:
+def uncaptured(r: ReadTransaction) -> Iterator[tuple[str, str]]:
     """(path, why) of the files that the journal does not hold as they are now, in the order of their numbers."""
     for key, why in r.scan("uncaptured"):
         path = path_of(r, int.from_bytes(key, "big"))
@@ -50,7 +50,7 @@ def uncaptured(r: Reading) -> Iterator[tuple[str, str]]:
             yield path, why.decode()
 
 
-def uncaptured_at(r: Reading, seq: int) -> Iterator[tuple[str, str]]:
+def uncaptured_at(r: ReadTransaction, seq: int) -> Iterator[tuple[str, str]]:
     """(path, why) of the files that the journal did not hold as they were after record `seq`."""
     for key, _ in r.scan("uncaptured_once"):
         number = int.from_bytes(key, "big")
@@ -60,13 +60,13 @@ def uncaptured_at(r: Reading, seq: int) -> Iterator[tuple[str, str]]:
             yield path, version.uncaptured
 
 
-def first_scan(r: Reading) -> int | None:
+def first_scan(r: ReadTransaction) -> int | None:
     """The record that says that the whole tree was looked at for the first time."""
     found = r.get("scanned", b"first")
     return None if found is None else int.from_bytes(found, "big")
 
 
-def _look(w: Writing, path: str) -> None:
+def _look(w: WriteTransaction, path: str) -> None:
     number = path_id(w, path)
     head = None if number is None else files.head(w, number)
     if number is None:

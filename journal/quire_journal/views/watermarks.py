@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.storage.port import Reading, Writing
+from quire_journal.storage.port import ReadTransaction, WriteTransaction
 
 KEY: Final = b"views"
 """In `meta`: the row."""
@@ -27,7 +27,7 @@ _ENCODER: Final = msgspec.msgpack.Encoder(order="sorted")
 _MARKS: Final = msgspec.msgpack.Decoder(dict[str, tuple[int, int]])
 
 
-def read(r: Reading) -> Marks:
+def read(r: ReadTransaction) -> Marks:
     """Where the views are. A row that makes no sense says nothing, and everything is folded again."""
     found = r.get("meta", KEY)
     if found is None:
@@ -43,29 +43,29 @@ def row(marks: Marks) -> bytes:
     return _ENCODER.encode(marks)
 
 
-def is_said(r: Reading, row: bytes) -> bool:
+def is_said(r: ReadTransaction, row: bytes) -> bool:
     """Is this what is said? Cheaper than reading and comparing."""
     return r.get("meta", KEY) == row
 
 
-def say(w: Writing, row: bytes) -> None:
+def say(w: WriteTransaction, row: bytes) -> None:
     """Put this row."""
     w.put("meta", KEY, row)
 
 
-def write(w: Writing, marks: Marks) -> None:
+def write(w: WriteTransaction, marks: Marks) -> None:
     """Say where the views are."""
     say(w, row(marks))
 
 
-def gather(w: Writing) -> None:
+def gather(w: WriteTransaction) -> None:
     """Make the one row of those that format 2 had for each view."""
     write(w, read(w))
     for name, _ in list(_old_rows(w)):
         w.delete("meta", OLD_PREFIX + name.encode())
 
 
-def _old_rows(r: Reading) -> Iterator[tuple[str, bytes]]:
+def _old_rows(r: ReadTransaction) -> Iterator[tuple[str, bytes]]:
     """The rows of format 2."""
     for key, mark in r.scan("meta", OLD_PREFIX, OLD_PREFIX + b"\xff"):
         yield key.removeprefix(OLD_PREFIX).decode(), mark

@@ -10,7 +10,7 @@ import msgspec
 from quire_journal.model.events import Event, WriterIntroduced
 from quire_journal.model.ids import OUTSIDE, WriterId
 from quire_journal.model.records import Record
-from quire_journal.storage.port import Reading, Writing, last_number, u32
+from quire_journal.storage.port import ReadTransaction, WriteTransaction, last_number, u32
 
 TABLES = ("writers", "writer_ids")
 KINDS: Final = (WriterIntroduced,)
@@ -25,7 +25,7 @@ def caller_key(uid: int, agent: str, agent_session: str) -> bytes:
     return hashlib.sha256(_ENCODER.encode((uid, agent, agent_session))).digest()[:_KEY_BYTES]
 
 
-def caller_of(r: Reading, writer: int) -> bytes:
+def caller_of(r: ReadTransaction, writer: int) -> bytes:
     """The caller's key of a writer; b"" for `outside` and for a writer that was never introduced."""
     known: bytes | None = r.known.get(writer)
     if known is None:
@@ -34,24 +34,24 @@ def caller_of(r: Reading, writer: int) -> bytes:
     return known
 
 
-def writer_of(r: Reading, writer: int) -> WriterIntroduced | None:
+def writer_of(r: ReadTransaction, writer: int) -> WriterIntroduced | None:
     """The introduction of a writer; None for `outside` and for a writer that was never introduced."""
     found = r.get("writers", u32(writer)) if writer != OUTSIDE else None
     return None if found is None else _WRITER.decode(found[_KEY_BYTES:])
 
 
-def writer_id(r: Reading, who: WriterIntroduced) -> WriterId | None:
+def writer_id(r: ReadTransaction, who: WriterIntroduced) -> WriterId | None:
     """The number of the writer with this identity (`who.id` does not matter); None when it is new to the journal."""
     found = r.get("writer_ids", _identity(who))
     return None if found is None else WriterId(int.from_bytes(found, "big"))
 
 
-def next_writer_id(r: Reading) -> WriterId:
+def next_writer_id(r: ReadTransaction) -> WriterId:
     """The number for the next writer to be introduced."""
     return WriterId(last_number(r, "writers") + 1)
 
 
-def fold(w: Writing, record: Record, event: Event | None) -> None:
+def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
     """Remember an introduction."""
     if isinstance(event, WriterIntroduced):
         number = u32(event.id)

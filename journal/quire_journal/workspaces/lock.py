@@ -20,7 +20,7 @@ LOCK_PATIENCE_S: Final = 0.5
 """How long `hold_lock` tries again: readers test the lock by taking it shared for a few microseconds."""
 
 
-class Running(NamedTuple):
+class LockHolder(NamedTuple):
     """What the holder of the lock says about itself. pid 0: it holds the lock and has not said it yet."""
 
     pid: int
@@ -35,7 +35,7 @@ class Lock:
     def __init__(self, fd: int) -> None:
         self.fd = fd
 
-    def announce(self, running: Running) -> None:
+    def announce(self, running: LockHolder) -> None:
         """Write who holds the lock; a reader sees nothing or all of it."""
         text = json.dumps(running._asdict()).encode()
         os.ftruncate(self.fd, 0)
@@ -87,7 +87,7 @@ def hold_lock(path: Path, patience_s: float = LOCK_PATIENCE_S) -> Iterator[Lock 
             lock.close()
 
 
-def running(place: Place) -> Running | None:
+def running(place: Place) -> LockHolder | None:
     """The daemon that holds the lock; None when nobody does. What a dead daemon left in the file counts for nothing."""
     fd = look_into(place)
     if fd < 0:
@@ -126,9 +126,9 @@ def _stands(fd: int, path: Path) -> bool:
         return False
 
 
-def _parse_running(text: bytes) -> Running:
+def _parse_running(text: bytes) -> LockHolder:
     try:
         fields: Any = json.loads(text)
-        return Running(int(fields["pid"]), str(fields["epoch"]), str(fields["socket"]), str(fields.get("doing", "")))
+        return LockHolder(int(fields["pid"]), str(fields["epoch"]), str(fields["socket"]), str(fields.get("doing", "")))
     except (ValueError, KeyError, TypeError):
-        return Running(0, "", "")  # it has the lock and is about to write
+        return LockHolder(0, "", "")  # it has the lock and is about to write

@@ -123,11 +123,11 @@ def _told(
 
 def _connected(place: Place, caller: Mapping[str, str], until: float) -> Any:
     """A connection to the daemon. Raises Unreachable."""
-    from quire_client.transport.fast_client import NotRunning, Quick, Unreachable
+    from quire_client.transport.fast_client import DaemonAbsent, Quick, Unreachable
 
     try:
         return Quick(place, caller, until)
-    except NotRunning:
+    except DaemonAbsent:
         from quire_client.transport.autostart import start
         from quire_client.transport.errors import NoDaemon
         from quire_journal.workspaces.layout import WorkspaceRefused

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
-from quire_client.commands.base import DONE, TRIAL, Command, Invocation, Opening, Option, Usage
+from quire_client.commands.base import DONE, TRIAL, ClientOptions, Command, Invocation, Option, Usage
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -45,7 +45,7 @@ def run(call: Invocation) -> int:
 
     def connect(agent: str, session: str) -> Client:
         named = ("", "") if call.environ.get(TRIAL) else (agent, session)
-        return call.opener(Opening(place, *named, timeout_s, start=True))
+        return call.opener(ClientOptions(place, *named, timeout_s, start=True))
 
     sessions = AgentSessions(connect)
     try:

@@ -31,7 +31,7 @@ def change(call: Invocation, act: Callable[[File], Callable[[str], str]], done: 
     """Change the files of one agent by `act`; `done` says in a word or two what was done to it."""
     from quire_client.setup import agents
     from quire_client.setup import write as setup_write
-    from quire_journal.model.refusals import Refused
+    from quire_journal.model.refusals import Refusal
 
     agent = call.one_argument("AGENT")
     chosen("AGENT", agent, [*AGENTS])
@@ -42,7 +42,7 @@ def change(call: Invocation, act: Callable[[File], Callable[[str], str]], done: 
         changes = setup_write.planned(files, act)
         if not dry:
             setup_write.write(changes)
-    except Refused as refused:
+    except Refusal as refused:
         return call.answer(refused.reply(), lambda reply: "")
     told = [{"path": str(c.path), "action": c.action, "diff": c.diff()} for c in changes]
     changed = [one for one in told if one["action"] != "unchanged"]
@@ -89,7 +89,7 @@ def _project(call: Invocation) -> Path:
 
 def entry_point() -> str:
     """The absolute path of this installation's `quire`. An agent has a PATH of its own. Raises Refused."""
-    from quire_journal.model.refusals import Refused
+    from quire_journal.model.refusals import Refusal
 
     beside = os.path.join(os.path.dirname(os.path.abspath(sys.executable)), "quire")
     called = os.path.abspath(sys.argv[0])
@@ -97,7 +97,7 @@ def entry_point() -> str:
         if os.path.basename(path) == "quire" and os.access(path, os.X_OK) and os.path.isfile(path):
             return path
     message = f"There is no command `quire` beside {sys.executable}; install the package, so that agents can call it."
-    raise Refused("not_installed", message, "install_quire")
+    raise Refusal("not_installed", message, "install_quire")
 
 
 def shared_entry_point(here: str, environ: Mapping[str, str]) -> str:

@@ -7,14 +7,14 @@ import sys
 from typing import Any
 
 from quire_client.cli import render
-from quire_client.commands.base import Command, Invocation, Missing, Usage, status_of
+from quire_client.commands.base import Command, Invocation, MissingArgument, Usage, status_of
 
 
 def run(call: Invocation) -> int:
     """Call the tool and print its reply, which is always JSON."""
     call.at_most(2)
     if not call.arguments:
-        raise Missing("TOOL")
+        raise MissingArgument("TOOL")
     try:
         arguments = _arguments(call.arguments[1] if len(call.arguments) > 1 else "{}")
     except Usage as wrong:

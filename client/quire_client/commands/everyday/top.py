@@ -15,7 +15,7 @@ from quire_client.commands.base import DONE, NO_DAEMON, Command, Invocation, Opt
 
 if TYPE_CHECKING:
     from quire_client.api import Client
-    from quire_client.commands.everyday.top_view import Seen
+    from quire_client.commands.everyday.top_view import TopReplies
 
 EVERY_S: Final = 1.0
 """Between two looks."""
@@ -24,7 +24,7 @@ RECORDS: Final = 200
 """Newest records that are looked at."""
 
 
-Draw = Callable[["Seen"], None]
+Draw = Callable[["TopReplies"], None]
 
 
 def run(call: Invocation) -> int:
@@ -74,9 +74,9 @@ class _Looks:
         self._call = call
         self._client: Client | None = None
 
-    def look(self, *, wait: bool = False) -> Seen:
+    def look(self, *, wait: bool = False) -> TopReplies:
         """The replies of now. Without a daemon the reason; with `wait` that is raised (NoDaemon)."""
-        from quire_client.commands.everyday.top_view import Seen
+        from quire_client.commands.everyday.top_view import TopReplies
         from quire_client.transport.errors import NoDaemon
 
         try:
@@ -92,11 +92,11 @@ class _Looks:
         except NoDaemon as error:
             if wait:
                 raise
-            return Seen({}, {}, {}, {}, str(error))
+            return TopReplies({}, {}, {}, {}, str(error))
         if status_of(status) == NO_DAEMON:  # the next look dials anew
             self.__exit__()
         who, claims, log = others
-        return Seen(status, who, claims, log)
+        return TopReplies(status, who, claims, log)
 
     def __enter__(self) -> _Looks:
         return self
@@ -112,7 +112,7 @@ def _screen(call: Invocation) -> Iterator[Draw]:
     """What draws a picture: on a screen of its own, by rich; on a terminal that cannot do that, one below the other."""
     from quire_client.commands.everyday.top_view import lines
 
-    def picture(seen: Seen) -> str:
+    def picture(seen: TopReplies) -> str:
         width, height = shutil.get_terminal_size()
         return "\n".join(lines(seen, height, width, call.colours))
 
@@ -129,7 +129,7 @@ def _screen(call: Invocation) -> Iterator[Draw]:
             return
     drawn = ""
 
-    def below(seen: Seen) -> None:
+    def below(seen: TopReplies) -> None:
         nonlocal drawn
         if (now := picture(seen)) != drawn:
             print(f"\n{now}", flush=True)

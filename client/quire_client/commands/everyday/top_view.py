@@ -21,7 +21,7 @@ INDENT: Final = "  "
 """Of what stands below a title."""
 
 
-class Seen(NamedTuple):
+class TopReplies(NamedTuple):
     """The replies of one look; without `status` the daemon was not reached, and `said` is the reason."""
 
     status: Mapping[str, Any]
@@ -31,7 +31,7 @@ class Seen(NamedTuple):
     said: str = ""
 
 
-def lines(seen: Seen, height: int, width: int, colours: render.Palette) -> list[str]:
+def lines(seen: TopReplies, height: int, width: int, colours: render.Palette) -> list[str]:
     """The picture, in at most `height` lines of `width` columns. 0: as many as there are, as wide as they are.
 
     Where there are too few, what is well goes without saying, and so does what there is none of.
@@ -66,7 +66,7 @@ def _entries(reply: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
     return [entry for entry in reply.get(name) or () if isinstance(entry, Mapping)]
 
 
-def _head(seen: Seen) -> Iterator[tuple[str, str]]:
+def _head(seen: TopReplies) -> Iterator[tuple[str, str]]:
     """(line, its colour): the workspace, the daemon, when, and how they are. What `quire status` paints is not well."""
     if not seen.status.get("ok"):
         said = seen.said or seen.status.get("message") or "The daemon cannot be reached."

@@ -63,7 +63,7 @@ def run(call: Invocation) -> int:
 
 def _unasked(call: Invocation) -> int | None:
     """The exit status where a folder has too many files and nobody agreed to record them; None: go on."""
-    from quire_journal.model.refusals import Refused
+    from quire_journal.model.refusals import Refusal
 
     root = call.place.root
     if sum(1 for _ in zip(files_of(root), range(MANY_FILES + 1), strict=False)) <= MANY_FILES:
@@ -73,7 +73,7 @@ def _unasked(call: Invocation) -> int | None:
         message = (
             f"{many}. Nothing was started. `quire up --yes` records them all; .quireignore names what to leave out."
         )
-        return call.answer(Refused("not_confirmed", message, "confirm").reply(), lambda reply: "")
+        return call.answer(Refusal("not_confirmed", message, "confirm").reply(), lambda reply: "")
     if call.agreed(f"{many}. Record them all?"):
         return None
     return call.declined("Nothing was started.")
@@ -168,11 +168,11 @@ def _lacking(client: Client, reply: Mapping[str, Any]) -> str:
         return ""
     told = [f"the bytes of {render.counted(count, 'file')} (`quire ls` marks each with the reason)"]
     if int(journal.get("versions") or 0) <= FEW_VERSIONS:
-        from quire_client.export.tree import Stopped, fetch
+        from quire_client.export.tree import ExportStop, fetch
 
         try:
             found = fetch(client).uncaptured
-        except Stopped:
+        except ExportStop:
             found = []
         told = [f"{render.one_line(one['path'])} ({str(one['uncaptured']).replace('_', ' ')})" for one in found[:NAMED]]
         if len(found) > NAMED:

@@ -45,7 +45,7 @@ _NO_TEXT: Final = ("binary_file", "file_too_large")
 
 def _blob(client: Client, path: str, point: str) -> bytes | None:
     """The bytes of a file that is not a text, or too long for one; None where they cannot be had."""
-    from quire_client.export.tree import Stopped, Unwritable, bytes_of, fetch
+    from quire_client.export.tree import ExportStop, Unwritable, bytes_of, fetch
     from quire_journal.model.ids import shown_path
 
     try:
@@ -53,7 +53,7 @@ def _blob(client: Client, path: str, point: str) -> bytes | None:
         files = (one["sha256"] for one in entries if shown_path(one) == path and one["kind"] == "file")
         address = next(files, None)
         return None if address is None else next(data for _, data in bytes_of(client, [address]))
-    except (Stopped, Unwritable):
+    except (ExportStop, Unwritable):
         return None  # what was said first is what counts
 
 

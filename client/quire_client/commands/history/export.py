@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from quire_client.cli import render
 from quire_client.cli.progress import Progress
-from quire_client.cli.stdio import Output, Unwritten
+from quire_client.cli.stdio import Output, OutputFailure
 from quire_client.commands.base import DONE, Command, Invocation, Option, Usage, chosen, stretch
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def run(call: Invocation) -> int:
         try:
             with _Output(out) as output:
                 reply = written(client, bar, output)
-        except Unwritten as reason:
+        except OutputFailure as reason:
             if not out:
                 raise
             sentence = f"{out} could not be written: {reason}; nothing is left of it."
@@ -102,7 +102,7 @@ class _Output:
         return self
 
     def keep(self) -> None:
-        """The export is complete. Raises `Unwritten`."""
+        """The export is complete. Raises `OutputFailure`."""
         self.file.flush()
         if self._beside and self._path is not None:
             try:
@@ -110,14 +110,14 @@ class _Output:
                 self.file.close()
                 os.replace(self._beside, self._path)
             except OSError as error:
-                raise Unwritten(error.strerror or str(error)) from error
+                raise OutputFailure(error.strerror or str(error)) from error
             self._beside = ""
 
     def __exit__(self, *_: object) -> None:
         if self._beside:
             os.unlink(self._beside)
         if self._path is not None:
-            with contextlib.suppress(Unwritten, BrokenPipeError):
+            with contextlib.suppress(OutputFailure, BrokenPipeError):
                 self.file.close()
 
 

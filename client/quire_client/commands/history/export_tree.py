@@ -12,7 +12,7 @@ from quire_client.commands.base import (
     UNWRITTEN,
     Command,
     Invocation,
-    Missing,
+    MissingArgument,
     Option,
     Usage,
     point_of,
@@ -26,12 +26,12 @@ MOST_NAMED: Final = 50
 
 def run(call: Invocation) -> int:
     """Write it, and say what is not in it."""
-    from quire_client.export.tree import RESERVED, DiskRefuses, Stopped, Unwritable, export, fetch
-    from quire_journal.model.refusals import Refused
+    from quire_client.export.tree import RESERVED, DiskRefuses, ExportStop, Unwritable, export, fetch
+    from quire_journal.model.refusals import Refusal
 
     call.at_most(2)
     if len(call.arguments) < 2:
-        raise Missing("POINT DIR")
+        raise MissingArgument("POINT DIR")
     point, folder = point_of(call.arguments[0]), call.arguments[1]
     target = Path(os.path.abspath(call.folder / folder))
     inside = os.path.commonpath([call.place.root, os.path.realpath(target)]) == os.path.realpath(call.place.root)
@@ -41,9 +41,9 @@ def run(call: Invocation) -> int:
         try:
             tree = fetch(client, point, call.in_workspace(call.options["path"]) if "path" in call.options else "")
             if began_later(tree):
-                return call.answer(Refused("not_found", BEFORE_IT, "choose_another_point").reply(), lambda reply: "")
+                return call.answer(Refusal("not_found", BEFORE_IT, "choose_another_point").reply(), lambda reply: "")
             missing = export(client, tree, target)
-        except Stopped as stopped:
+        except ExportStop as stopped:
             return call.answer(stopped.reply, lambda reply: "")
         except Unwritable as error:
             reply = {"ok": False, "error": "not_written", "message": str(error)}

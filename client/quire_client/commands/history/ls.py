@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 def run(call: Invocation) -> int:
     """List files, links and empty folders."""
-    from quire_client.export.tree import Stopped, fetch
+    from quire_client.export.tree import ExportStop, fetch
 
     call.at_most(1)
     path = call.in_workspace(call.arguments[0]) if call.arguments else ""
     with call.connect() as client:
         try:
             tree = fetch(client, call.options.get("at", ""), path)
-        except Stopped as stopped:
+        except ExportStop as stopped:
             return call.answer(stopped.reply, lambda reply: "")
         unknown = nowhere(call, client, call.arguments[0]) if call.arguments and not tree.entries else None
     if unknown:

@@ -79,13 +79,13 @@ def _whole(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
 
 def _bytes(client: Client, reply: Mapping[str, Any]) -> bytes | None:
     """The bytes of a version that is no text; None where they cannot be had."""
-    from quire_client.export.tree import Stopped, Unwritable, bytes_of
+    from quire_client.export.tree import ExportStop, Unwritable, bytes_of
 
     if isinstance(encoded := reply.get("content_base64"), str):
         return base64.b64decode(encoded)
     try:  # more than a reply has room for
         return next(data for _, data in bytes_of(client, [str(reply.get("sha256"))]))
-    except (Stopped, Unwritable):
+    except (ExportStop, Unwritable):
         return None
 
 

@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from quire_client.cli import render
-from quire_client.commands.base import Command, Invocation, Opening, Option, Usage
-from quire_journal.model.refusals import Refused
+from quire_client.commands.base import ClientOptions, Command, Invocation, Option, Usage
+from quire_journal.model.refusals import Refusal
 
 if TYPE_CHECKING:
     from quire_client.journals import KnownJournal
@@ -26,17 +26,17 @@ def run(call: Invocation) -> int:
         name = f"The journal of {journal.identity.root}"
         if journal.daemon is not None and "stop" not in call.options:
             who = f"pid {journal.daemon.pid}"
-            raise Refused("busy", f"{name} is in use by a daemon ({who}), and stays.", "stop_daemon")
+            raise Refusal("busy", f"{name} is in use by a daemon ({who}), and stays.", "stop_daemon")
         if "yes" not in call.options:
             if not call.can_ask:
-                raise Refused("not_confirmed", f"{name} stays: --yes was not said.", "confirm")
+                raise Refusal("not_confirmed", f"{name} stays: --yes was not said.", "confirm")
             size = render.size(journal.bytes)
             if not call.agreed(f"{name} ({size}) and all history in it will be gone. Remove it?"):
                 return call.declined(f"{name} stays.")
         if journal.daemon is not None:
             _stop(call, journal)
         freed = forget(journal)
-    except Refused as refused:
+    except Refusal as refused:
         return call.answer(refused.reply(), lambda reply: "")
     message = f"{name} is gone; {render.size(freed)} are free again. The files of the workspace are untouched."
     reply = {"ok": True, "message": message, "id": journal.identity.id, "path": journal.identity.root, "freed": freed}
@@ -58,15 +58,15 @@ def _wanted(call: Invocation) -> KnownJournal:
         return found[0]
     if found:
         raise Usage(f"{said} is the beginning of {len(found)} ids; give more of it.")
-    raise Refused("not_found", f"No journal is known for {said or os.path.realpath(call.folder)}.", "list_journals")
+    raise Refusal("not_found", f"No journal is known for {said or os.path.realpath(call.folder)}.", "list_journals")
 
 
 def _stop(call: Invocation, journal: KnownJournal) -> None:
-    opened = call.opener(Opening(journal.place, "", "", call.timeout_s(30.0), start=False))
+    opened = call.opener(ClientOptions(journal.place, "", "", call.timeout_s(30.0), start=False))
     with opened as client:
         reply = client.shutdown_daemon()
     if not reply.get("ok"):
-        raise Refused(
+        raise Refusal(
             "busy", f"The daemon of {journal.identity.root} does not end: {reply.get('message', '')}", "retry"
         )
 

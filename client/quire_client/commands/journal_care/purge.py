@@ -9,7 +9,7 @@ from typing import Any, Final
 from quire_client.cli import render
 from quire_client.cli.progress import Progress
 from quire_client.commands.base import Command, Invocation, Option, Usage
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 TIMEOUT_S: Final = 3600.0
 """All stored bytes may have to be read; --timeout shortens it."""
@@ -37,7 +37,7 @@ def run(call: Invocation) -> int:
             return call.answer(would, lambda reply: "\n".join(_lines(reply)))
         if not call.can_ask:
             message = "Nothing was purged: --yes was not said. `--plan` shows what would go."
-            return call.answer(Refused("not_confirmed", message, "confirm").reply(), lambda reply: "")
+            return call.answer(Refusal("not_confirmed", message, "confirm").reply(), lambda reply: "")
         for line in _lines(would, MOST_SHOWN):
             call.say(line)
         if not call.agreed(f"{render.counted(int(would.get('blobs') or 0), 'blob')} would be gone for good. Purge?"):

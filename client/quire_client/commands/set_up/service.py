@@ -13,7 +13,7 @@ from quire_client.cli import render
 from quire_client.commands.base import Command, Invocation, Option, Surplus, Usage, chosen
 
 if TYPE_CHECKING:
-    from quire_client.service.units import Part, Service
+    from quire_client.service.units import Service, UnitFile
     from quire_client.setup.agents import File
     from quire_client.setup.write import Change
 
@@ -32,11 +32,11 @@ def run(call: Invocation) -> int:
         raise Surplus(rest[1])
     if rest:
         call.options = {**call.options, "workspace": str(call.folder / rest[0])}
-    from quire_journal.model.refusals import Refused
+    from quire_journal.model.refusals import Refusal
 
     try:
         return what[action](call)
-    except Refused as refused:
+    except Refusal as refused:
         return call.answer(refused.reply(), lambda reply: "")
 
 
@@ -59,9 +59,9 @@ def install(call: Invocation) -> int:
 
 
 def uninstall(call: Invocation) -> int:
-    """Let the service manager forget it, and remove our files. Raises `Refused` where it cannot be stopped."""
+    """Let the service manager forget it, and remove our files. Raises `Refusal` where it cannot be stopped."""
     from quire_client.setup import write as setup_write
-    from quire_journal.model.refusals import Refused
+    from quire_journal.model.refusals import Refusal
 
     service = _service(call)
     others = _other_instances(service)
@@ -77,7 +77,7 @@ def uninstall(call: Invocation) -> int:
         if reply["commands"] and not _is_missing(call, service.stop):
             # It may run on, and begin again at each login, and nobody could see where it comes from.
             message = f"The service {service.name} could not be stopped, and nothing was removed. {reply['reason']}."
-            raise Refused("busy", message, "retry", commands=reply["commands"])
+            raise Refusal("busy", message, "retry", commands=reply["commands"])
         setup_write.write(changes)
         for change in changes:  # the folder of a file that was the last one in it
             if change.action == "remove" and change.path.parent.suffix == ".d":
@@ -126,29 +126,29 @@ def status(call: Invocation) -> int:
 def _service(call: Invocation) -> Service:
     from quire_client.commands.agents.setup import entry_point
     from quire_client.service import units
-    from quire_journal.model.refusals import Refused
+    from quire_journal.model.refusals import Refusal
 
     quired = os.path.join(os.path.dirname(entry_point()), "quired")
     if not os.access(quired, os.X_OK):
-        raise Refused("not_installed", f"There is no command {quired}; install the package.", "install_quire")
+        raise Refusal("not_installed", f"There is no command {quired}; install the package.", "install_quire")
     home = Path.home()
     if sys.platform == "darwin":
         return units.launchd(call.place, quired, call.environ, home)
     return units.systemd(call.place, quired, call.environ, home, "on-demand" in call.options)
 
 
-def _files(parts: Sequence[Part], takes: Callable[[Part], bool]) -> list[File]:
+def _files(parts: Sequence[UnitFile], takes: Callable[[UnitFile], bool]) -> list[File]:
     return [_file(part, takes(part)) for part in parts]
 
 
-def _file(part: Part, takes: bool) -> File:
+def _file(part: UnitFile, takes: bool) -> File:
     from quire_client.service.units import MARK
     from quire_client.setup.agents import File
-    from quire_client.setup.errors import Malformed
+    from quire_client.setup.errors import MalformedConfig
 
     def put(found: str) -> str:
         if found and MARK not in found:
-            raise Malformed("it is not one that `quire service install` has written")
+            raise MalformedConfig("it is not one that `quire service install` has written")
         return part.text
 
     def take(found: str) -> str:

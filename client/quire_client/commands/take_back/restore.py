@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from quire_client.commands.base import Command, Invocation, Missing, Usage
+from quire_client.commands.base import Command, Invocation, MissingArgument, Usage
 from quire_client.commands.take_back.undo import PLANNED, executing, in_the_way, show_files
 
 
@@ -20,7 +20,7 @@ def run(call: Invocation) -> int:
             raise Usage(f"PATH@POINT names a path and a point; {given!r} does not{like}.")
         arguments = {"path": call.in_workspace(path), "at": point}
     elif "token" not in call.options:
-        raise Missing("PATH@POINT")
+        raise MissingArgument("PATH@POINT")
     with call.connect() as client:
         reply = client.call("restore", arguments | executing(call))
     return call.answer(reply, show_files, below=in_the_way)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quire_client.commands.base import Command, Invocation, Missing, Option, point_of
+from quire_client.commands.base import Command, Invocation, MissingArgument, Option, point_of
 from quire_client.commands.take_back.undo import EXECUTING, executing, files_named, in_the_way, show_files
 
 
@@ -11,7 +11,7 @@ def run(call: Invocation) -> int:
     arguments = executing(call) | call.stated({"only": "writer"})
     if "token" not in call.options:
         if not call.arguments:
-            raise Missing("POINT")
+            raise MissingArgument("POINT")
         arguments["to"] = point_of(call.arguments[0])
     if call.arguments[1:]:
         arguments |= files_named(call, call.arguments[1:])

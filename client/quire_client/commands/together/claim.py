@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from quire_client.cli import render
-from quire_client.commands.base import Command, Invocation, Missing, Option
+from quire_client.commands.base import Command, Invocation, MissingArgument, Option
 from quire_client.commands.everyday.read import line_range
 
 
@@ -18,7 +18,7 @@ def run(call: Invocation) -> int:
         folder = "/" if call.arguments[0].endswith("/") else ""  # also one that is not there yet
         arguments["path"] = call.in_workspace(call.arguments[0]) + folder
     elif "renew" not in call.options:
-        raise Missing("PATH")
+        raise MissingArgument("PATH")
     arguments |= call.stated(("kind", "reason"), {"ttl": "ttl_s", "renew": "renew"}, ("dry-run",))
     arguments |= line_range(call.options.get("lines", ""))
     wait_s = call.number("wait") or 0

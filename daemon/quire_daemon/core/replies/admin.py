@@ -110,7 +110,7 @@ class WhoReply(Reply, frozen=True, kw_only=True):
     total: int
 
 
-class Superseding(Shape, frozen=True, kw_only=True):
+class Successor(Shape, frozen=True, kw_only=True):
     """What a file of the operation became since."""
 
     path: str
@@ -126,11 +126,11 @@ class OpStatusReply(Reply, frozen=True, kw_only=True):
     outcome: str  # applied, superseded, not_applied, unknown
     known: bool
     batch: Maybe[int] = UNSET
-    superseded_by: Maybe[list[Superseding] | None] = UNSET
+    superseded_by: Maybe[list[Successor] | None] = UNSET
     taken_back: Maybe[list[str]] = UNSET  # where it does not stand, of one that stands elsewhere
 
 
-class DialectNamed(Shape, frozen=True, kw_only=True):
+class ManualName(Shape, frozen=True, kw_only=True):
     """A manual that there is."""
 
     name: str
@@ -142,7 +142,7 @@ class ManualReply(Reply, frozen=True, kw_only=True):
 
     manual: str  # Markdown
     dialect: str | None
-    dialects: list[DialectNamed]
+    dialects: list[ManualName]
 
 
 class Annotations(Shape, frozen=True, kw_only=True):
@@ -155,7 +155,7 @@ class Annotations(Shape, frozen=True, kw_only=True):
     openWorldHint: bool
 
 
-class Described(Shape, frozen=True, kw_only=True):
+class ToolDescription(Shape, frozen=True, kw_only=True):
     """A tool."""
 
     name: str
@@ -172,7 +172,7 @@ class Described(Shape, frozen=True, kw_only=True):
 class DescribeReply(Reply, frozen=True, kw_only=True):
     """`describe`."""
 
-    tools: list[Described]
+    tools: list[ToolDescription]
 
 
 class ExportReply(Reply, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Base of the shapes."""
 
 
-class Warned(Shape, frozen=True, kw_only=True):
+class ReplyWarning(Shape, frozen=True, kw_only=True):
     """Something that the caller should look at."""
 
     type: str
@@ -50,14 +50,14 @@ class Reply(Shape, frozen=True, kw_only=True):
 
     ok: bool
     message: str  # a sentence for people
-    warnings: Maybe[list[Warned]] = UNSET
+    warnings: Maybe[list[ReplyWarning]] = UNSET
     changed_since_your_read: Maybe[list[Change]] = UNSET
     changed_since_your_read_more: Maybe[int] = UNSET
     outcome: Maybe[str] = UNSET  # of a tool that changes something: applied, not_applied, unknown
     op: Maybe[str] = UNSET  # what `op_status` is asked with
 
 
-class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+class RefusalReply(msgspec.Struct, frozen=True, kw_only=True):
     """An understood call that was declined; nothing has changed. Further fields help to repair the call."""
 
     ok: bool
@@ -80,7 +80,7 @@ class Writer(Shape, frozen=True, kw_only=True):
     pid: int | None
 
 
-class Missing(Shape, frozen=True, kw_only=True):
+class MissingFile(Shape, frozen=True, kw_only=True):
     """A file whose bytes the journal does not hold."""
 
     path: str

@@ -62,7 +62,7 @@ class AutoCorrection(Shape, frozen=True, kw_only=True):
     detail: str
 
 
-class Written(Reply, frozen=True, kw_only=True):
+class WriteReply(Reply, frozen=True, kw_only=True):
     """What every writing tool says of a file. With `dry_run` nothing was written."""
 
     path: Maybe[str] = UNSET  # of a call over several files, `files` have it
@@ -105,46 +105,46 @@ class SafetyWarning(Shape, frozen=True, kw_only=True):
     line: Maybe[int] = UNSET
 
 
-class ReplacedReply(Written, frozen=True, kw_only=True):
+class ReplacedReply(WriteReply, frozen=True, kw_only=True):
     """`edit_replace`, `regex_replace`."""
 
     replacements_made: Maybe[int] = UNSET
 
 
-class InsertedReply(Written, frozen=True, kw_only=True):
+class InsertedReply(WriteReply, frozen=True, kw_only=True):
     """`insert_lines`."""
 
     lines_inserted: Maybe[int] = UNSET
 
 
-class ReplacedLinesReply(Written, frozen=True, kw_only=True):
+class ReplacedLinesReply(WriteReply, frozen=True, kw_only=True):
     """`replace_lines`."""
 
     lines_removed: Maybe[int] = UNSET
     lines_added: Maybe[int] = UNSET
 
 
-class MultiEditReply(Written, frozen=True, kw_only=True):
+class MultiEditReply(WriteReply, frozen=True, kw_only=True):
     """`multi_edit`."""
 
     applied: int
     failed: list[str]
 
 
-class HashlineReply(Written, frozen=True, kw_only=True):
+class HashlineReply(WriteReply, frozen=True, kw_only=True):
     """`hashline_edit`."""
 
     first_changed_line: int | None
 
 
-class EditFileReply(Written, frozen=True, kw_only=True):
+class EditFileReply(WriteReply, frozen=True, kw_only=True):
     """`edit_file`."""
 
     beforeSha256: str
     appliedEdits: list[AppliedEdit]
 
 
-class WrittenFile(Written, frozen=True, kw_only=True):
+class WrittenFile(WriteReply, frozen=True, kw_only=True):
     """What a reply about several files tells of one."""
 
     ok: Maybe[bool] = UNSET  # type: ignore[assignment]  # which a reply has, and a part of one need not have
@@ -157,7 +157,7 @@ class PatchedFile(WrittenFile, frozen=True, kw_only=True):
     operation: Maybe[str] = UNSET
 
 
-class PatchReply(Written, frozen=True, kw_only=True):
+class PatchReply(WriteReply, frozen=True, kw_only=True):
     """`apply_patch`: of one file also at the top."""
 
     files: list[PatchedFile]

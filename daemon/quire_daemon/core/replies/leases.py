@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import UNSET
 
-from quire_daemon.core.replies.base import Change, Maybe, Reply, Shape, Span, Warned, Writer
+from quire_daemon.core.replies.base import Change, Maybe, Reply, ReplyWarning, Shape, Span, Writer
 
 
 class Holder(Shape, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ class ClaimReply(Lease, frozen=True, kw_only=True):
 
     ok: bool
     message: str
-    warnings: Maybe[list[Warned]] = UNSET
+    warnings: Maybe[list[ReplyWarning]] = UNSET
     changed_since_your_read: Maybe[list[Change]] = UNSET
     changed_since_your_read_more: Maybe[int] = UNSET
     conflicts: list[Lease]

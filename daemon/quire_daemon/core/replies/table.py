@@ -12,13 +12,13 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.core.replies import admin, edits, history, leases, undo
-from quire_daemon.core.replies.base import Refusal
+from quire_daemon.core.replies.base import RefusalReply
 from quire_journal.model.refusals import CODES
 
 REPLIES: Final[dict[str, type[msgspec.Struct]]] = {
     "read_file": edits.ReadReply,
-    "write_file": edits.Written,
-    "edit": edits.Written,
+    "write_file": edits.WriteReply,
+    "edit": edits.WriteReply,
     "hashline_edit": edits.HashlineReply,
     "edit_file": edits.EditFileReply,
     "edit_replace": edits.ReplacedReply,
@@ -28,8 +28,8 @@ REPLIES: Final[dict[str, type[msgspec.Struct]]] = {
     "regex_replace": edits.ReplacedReply,
     "apply_patch": edits.PatchReply,
     "text_editor": undo.TextEditorReply,
-    "delete_file": edits.Written,
-    "move_file": edits.Written,
+    "delete_file": edits.WriteReply,
+    "move_file": edits.WriteReply,
     "log": history.LogReply,
     "since": history.SinceReply,
     "show": history.ShowReply,
@@ -69,8 +69,10 @@ def reply_schema(tool: str) -> dict[str, Any] | None:
     shape = REPLIES.get(tool)
     if shape is None:
         return None
-    (success, refusal), definitions = msgspec.json.schema_components([shape, Refusal], ref_template="#/$defs/{name}")
+    (success, refusal), definitions = msgspec.json.schema_components(
+        [shape, RefusalReply], ref_template="#/$defs/{name}"
+    )
     definitions[shape.__name__]["properties"]["ok"] = {"const": True}
-    definitions["Refusal"]["properties"]["ok"] = {"const": False}
-    definitions["Refusal"]["properties"]["error"] = {"enum": sorted(CODES)}
+    definitions["RefusalReply"]["properties"]["ok"] = {"const": False}
+    definitions["RefusalReply"]["properties"]["error"] = {"enum": sorted(CODES)}
     return {"anyOf": [success, refusal], "$defs": dict(definitions)}

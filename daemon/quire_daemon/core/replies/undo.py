@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET
 
-from quire_daemon.core.replies.base import Change, LostRecords, Maybe, Missing, Reply, Shape, Span, Writer
-from quire_daemon.core.replies.edits import LastWriter, Written, WrittenFile
+from quire_daemon.core.replies.base import Change, LostRecords, Maybe, MissingFile, Reply, Shape, Span, Writer
+from quire_daemon.core.replies.edits import LastWriter, WriteReply, WrittenFile
 from quire_daemon.core.replies.history import Difference
 
 
@@ -50,7 +50,7 @@ class UnwoundFile(WrittenFile, frozen=True, kw_only=True):
     why: Maybe[str] = UNSET
 
 
-class UnwoundReply(Written, frozen=True, kw_only=True):
+class UnwoundReply(WriteReply, frozen=True, kw_only=True):
     """`undo`, `redo`, `rollback`, `restore`; of one file also at the top."""
 
     batch: Maybe[int | None] = UNSET  # of the undo; None where nothing had to be done
@@ -63,7 +63,7 @@ class UnwoundReply(Written, frozen=True, kw_only=True):
     gaps: Maybe[list[LostRecords]] = UNSET  # records that are lost, which it leaves out
 
 
-class TextEditorReply(Written, frozen=True, kw_only=True):
+class TextEditorReply(WriteReply, frozen=True, kw_only=True):
     """`text_editor`: of `view` as `read_file`, of `undo_edit` as `undo`, else as any edit."""
 
     newlineStyle: Maybe[str] = UNSET
@@ -93,11 +93,11 @@ class NotCaptured(Shape, frozen=True, kw_only=True):
     count: int
     never: str
     blind: str | None
-    files: Maybe[list[Missing]] = UNSET
+    files: Maybe[list[MissingFile]] = UNSET
     more: Maybe[int] = UNSET
 
 
-class Named(Shape, frozen=True, kw_only=True):
+class CheckpointName(Shape, frozen=True, kw_only=True):
     """A checkpoint."""
 
     name: str
@@ -113,7 +113,7 @@ class Named(Shape, frozen=True, kw_only=True):
 class CheckpointReply(Reply, frozen=True, kw_only=True):
     """`checkpoint`: one, of `list` all of them, of `diff` what differs."""
 
-    checkpoints: Maybe[list[Named]] = UNSET
+    checkpoints: Maybe[list[CheckpointName]] = UNSET
     name: Maybe[str] = UNSET
     seq: Maybe[int] = UNSET
     at: Maybe[str | None] = UNSET

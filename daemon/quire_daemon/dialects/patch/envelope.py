@@ -12,9 +12,9 @@ from quire_daemon.dialects.patch.model import (
     END,
     HUNK,
     FilePatch,
-    Hunk,
     Line,
-    Lines,
+    PatchHunk,
+    PatchLines,
     fail,
     open_last,
     quoted,
@@ -32,7 +32,7 @@ _ARROW: Final = " -> "
 class Envelope:
     """Reads `*** Begin Patch` … `*** End Patch`."""
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: PatchLines) -> None:
         self.lines = lines
         self.index = 0
         last = lines.last_filled()
@@ -129,13 +129,13 @@ class Envelope:
             what = "every line of a new file begins with `+`" if name == "Add File" else f"`*** {name}` has no lines"
             fail(self.index + 1, f"{what}; this is {quoted(self._line())}.")
 
-    def _hunks(self) -> Iterator[Hunk]:
+    def _hunks(self) -> Iterator[PatchHunk]:
         self._skip_blank()
         while self._more():
             yield self._hunk()
             self._skip_blank()
 
-    def _hunk(self) -> Hunk:
+    def _hunk(self) -> PatchHunk:
         number = self.index + 1
         headers: list[str] = []
         start: int | None = None
@@ -171,4 +171,4 @@ class Envelope:
         if all(line.mark == " " for line in lines):
             fail(number, "the hunk has no line that begins with `+` or `-`.")
         require_one_end(lines, number)
-        return Hunk(number, tuple(lines), tuple(headers), at_end, start)
+        return PatchHunk(number, tuple(lines), tuple(headers), at_end, start)

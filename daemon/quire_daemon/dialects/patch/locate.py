@@ -28,9 +28,9 @@ import msgspec
 from msgspec.structs import replace
 
 from quire_daemon.dialects.base import Plan
-from quire_daemon.dialects.patch.model import FilePatch, Hunk, Line
+from quire_daemon.dialects.patch.model import FilePatch, Line, PatchHunk
 from quire_daemon.dialects.text.suggest import SHOWN_CHARS, near_miss, nearest_line, why_not
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.text.splice import Splice, apply
 from quire_journal.text.text import BOM, Text, shown
 
@@ -61,7 +61,7 @@ _GOING_ON: Final = frozenset(b"else elif elsif elseif except finally catch rescu
 def plan_file(patch: FilePatch, text: Text, known: bool) -> Plan:
     """The splices of `text` that a patch of an existing file means. `known`: it is the version that the caller knows.
 
-    Raises `Refused`: `patch_apply_error` with its `reason`, or `multiple_matches`.
+    Raises `Refusal`: `patch_apply_error` with its `reason`, or `multiple_matches`.
     """
     work = _Work(patch, text, known)
     places = work.places()
@@ -74,7 +74,7 @@ def plan_file(patch: FilePatch, text: Text, known: bool) -> Plan:
 
 
 def _refuse(patch: FilePatch, number: int, reason: str, message: str, **details: Any) -> NoReturn:
-    raise Refused("patch_apply_error", message, "re-read_file", reason=reason, path=patch.path, line=number, **details)
+    raise Refusal("patch_apply_error", message, "re-read_file", reason=reason, path=patch.path, line=number, **details)
 
 
 class _Span(msgspec.Struct, frozen=True):
@@ -85,7 +85,7 @@ class _Span(msgspec.Struct, frozen=True):
     stop: int  # behind the last one that it changes
 
     @classmethod
-    def of(cls, hunk: Hunk) -> _Span:
+    def of(cls, hunk: PatchHunk) -> _Span:
         """The span of `hunk`."""
         at = 0
         touched: list[tuple[int, int]] = []
@@ -115,7 +115,7 @@ class _Work:
 
     # ── finding ──
 
-    def _without_last_break(self, hunk: Hunk) -> Hunk:
+    def _without_last_break(self, hunk: PatchHunk) -> PatchHunk:
         """The hunk without its blank last line, where that is none of the file, but the end of the last one."""
         last, old = hunk.lines[-1] if hunk.lines else None, hunk.old
         if last is None or last.mark != " " or last.text or len(old) < 2:
@@ -369,7 +369,7 @@ class _Work:
             at += line.old
         return False
 
-    def _splices(self, hunk: Hunk, at: int) -> Iterator[Splice]:
+    def _splices(self, hunk: PatchHunk, at: int) -> Iterator[Splice]:
         """One splice for each run of lines that are removed or added."""
         exact = self.patch.unified and self._same_breaks(hunk, at)
         start, new = at, list[Line]()
@@ -390,7 +390,7 @@ class _Work:
             texts[0] = texts[0].removeprefix(BOM)
         return Splice(start, stop, tuple(texts), tuple(line.ends for line in new) if exact else None)
 
-    def _same_breaks(self, hunk: Hunk, at: int) -> bool:
+    def _same_breaks(self, hunk: PatchHunk, at: int) -> bool:
         """Are the line ends that the patch has those of the file? Then it says those of new lines, too."""
         old = hunk.old
         same = [line.ends for line in old] == list(self.text.breaks[at : at + len(old)])
@@ -472,7 +472,7 @@ class _Work:
             f"{self._name(index)} (line {hunk.number} of the patch) matches at {_named(where)}; "
             "give more lines of context, or a line behind `@@` that it stands under."
         )
-        raise Refused(
+        raise Refusal(
             "multiple_matches",
             message,
             "add_context",
@@ -496,7 +496,7 @@ def _named(places: Sequence[int]) -> str:
     return f"line{'' if len(places) == 1 else 's'} {told}{more}"
 
 
-def _headers(hunk: Hunk) -> str:
+def _headers(hunk: PatchHunk) -> str:
     return " and ".join(f"`@@ {header}`" for header in hunk.headers)
 
 

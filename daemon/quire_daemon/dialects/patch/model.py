@@ -9,7 +9,7 @@ from typing import Final, Literal, NoReturn
 import msgspec
 from msgspec.structs import replace
 
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.text.text import BOM, Text
 
 _OWN_LINES: Final = (b"*** ", b"diff --git ", b"--- ", b"+++ ", b"@@")
@@ -47,7 +47,7 @@ class Line(msgspec.Struct, frozen=True):
         return self.mark != "-"
 
 
-class Hunk(msgspec.Struct, frozen=True):
+class PatchHunk(msgspec.Struct, frozen=True):
     """Lines that stand together in a file, and what becomes of them."""
 
     number: int  # of its first line in the patch, 1-based
@@ -79,7 +79,7 @@ class FilePatch(msgspec.Struct, frozen=True):
     path: str
     number: int  # of the line in the patch that begins it, 1-based
     to: str = ""  # the new name, of a "move"
-    hunks: tuple[Hunk, ...] = ()
+    hunks: tuple[PatchHunk, ...] = ()
     content: bytes = b""  # of an "add"
     executable: bool = False  # of an "add"
     unified: bool = False  # the line ends of its lines are those of the file; a "delete" names all lines
@@ -90,7 +90,7 @@ class FilePatch(msgspec.Struct, frozen=True):
         return (self.path, self.to) if self.to else (self.path,)
 
 
-class Lines:
+class PatchLines:
     """The lines of a patch. Where its own lines end with CRLF, the CR is not part of any."""
 
     def __init__(self, patch: str) -> None:
@@ -143,7 +143,7 @@ def sent(mark: str, text: bytes) -> list[Line]:
 
 def fail(number: int, message: str, **details: object) -> NoReturn:
     """Refuse the patch because of its line `number`, 1-based."""
-    raise Refused("patch_parse_error", f"Line {number} of the patch: {message}", "fix_patch", line=number, **details)
+    raise Refusal("patch_parse_error", f"Line {number} of the patch: {message}", "fix_patch", line=number, **details)
 
 
 def quoted(line: str) -> str:

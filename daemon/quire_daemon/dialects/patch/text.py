@@ -10,16 +10,16 @@ those that begin a file (below an update, a line behind a blank is one of the fi
 from __future__ import annotations
 
 from quire_daemon.dialects.patch.envelope import Envelope
-from quire_daemon.dialects.patch.model import BEGIN, FilePatch, Lines
-from quire_daemon.dialects.patch.unified import Unified
+from quire_daemon.dialects.patch.model import BEGIN, FilePatch, PatchLines
+from quire_daemon.dialects.patch.unified import UnifiedParser
 
 
 def parse_patch(patch: str) -> tuple[FilePatch, ...]:
-    """The files that `patch` is about, in its order. Raises `Refused("patch_parse_error")`."""
-    lines = Lines(patch)
+    """The files that `patch` is about, in its order. Raises `Refusal("patch_parse_error")`."""
+    lines = PatchLines(patch)
     lines.unwrap()
     first = lines.first_filled()
     begins = lines.at(first)
     if begins.strip() == BEGIN or begins.startswith("***"):
         return Envelope(lines).files(first)
-    return Unified(lines).files()
+    return UnifiedParser(lines).files()

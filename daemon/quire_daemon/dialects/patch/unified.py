@@ -13,9 +13,9 @@ from quire_daemon.dialects.patch.model import (
     HUNK,
     NO_NEWLINE,
     FilePatch,
-    Hunk,
     Line,
-    Lines,
+    PatchHunk,
+    PatchLines,
     fail,
     open_last,
     quoted,
@@ -37,10 +37,10 @@ _NO_NUMBERS: Final = f"in the envelope of `{BEGIN}` hunks need no numbers"
 _ESCAPES: Final = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
 
 
-class Unified:
+class UnifiedParser:
     """Reads what `diff -u` and `git diff` write."""
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: PatchLines) -> None:
         self.lines = lines
         self.index = 0
 
@@ -166,11 +166,11 @@ class Unified:
             self.index += 1
         return found[0], found[1]
 
-    def _hunks(self) -> Iterator[Hunk]:
+    def _hunks(self) -> Iterator[PatchHunk]:
         while self._line().startswith("@@"):
             yield self._hunk()
 
-    def _hunk(self) -> Hunk:
+    def _hunk(self) -> PatchHunk:
         number = self.index + 1
         if ANY_LINES.fullmatch(self._line()):
             return self._hunk_without_numbers(number)
@@ -193,9 +193,9 @@ class Unified:
                 lines += sent(mark, raw[1:])
             self.index += 1
         require_one_end(lines, number)
-        return Hunk(number, tuple(lines), start=start_of(header))
+        return PatchHunk(number, tuple(lines), start=start_of(header))
 
-    def _hunk_without_numbers(self, number: int) -> Hunk:
+    def _hunk_without_numbers(self, number: int) -> PatchHunk:
         """Its lines go on to the next hunk or file; blank ones without a mark, at its end, part it from that."""
         self.index += 1
         lines: list[Line] = []
@@ -215,7 +215,7 @@ class Unified:
         if all(line.mark == " " for line in lines):
             fail(number, "the hunk has no line that begins with `+` or `-`.")
         require_one_end(lines, number)
-        return Hunk(number, tuple(lines))
+        return PatchHunk(number, tuple(lines))
 
     def _count(self, mark: str, left: dict[str, int], number: int) -> None:
         for side in {" ": "-+", "-": "-", "+": "+"}.get(mark, ""):
@@ -230,7 +230,7 @@ class Unified:
             fail(self.index + 1, f"{message}; {_NO_NUMBERS}.")
 
 
-def _put_together(number: int, old: str, new: str, hunks: tuple[Hunk, ...], executable: bool) -> FilePatch:
+def _put_together(number: int, old: str, new: str, hunks: tuple[PatchHunk, ...], executable: bool) -> FilePatch:
     """The value for a file that is called `old` before and `new` afterwards."""
     if old == new == _NULL:
         fail(number, "there is no name.")

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Final
 
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.text.text import BOM, Text
 
 MOST_REPLACEMENTS: Final = 200_000
@@ -34,7 +34,7 @@ def normalised(sent: str) -> bytes:
     return sent.replace("\r\n", "\n").replace("\r", "\n").encode()
 
 
-class Lines:
+class LineIndex:
     """Which line of a text holds which byte of its normalised form. Fast for offsets that are asked for in order.
 
     Lines are 0-based. Behind a final break begins a line that the text does not have; it is numbered all the same.
@@ -114,7 +114,7 @@ def require_few(replacements: int) -> None:
     if replacements > MOST_REPLACEMENTS:
         message = f"The call would make {replacements} replacements; the limit of one call is {MOST_REPLACEMENTS}."
         details = {"matchCount": replacements, "limit": MOST_REPLACEMENTS}
-        raise Refused("too_many_edits", message, "split_the_call", **details)
+        raise Refusal("too_many_edits", message, "split_the_call", **details)
 
 
 def require_searchable(text: Text, edits: int) -> None:
@@ -122,4 +122,4 @@ def require_searchable(text: Text, edits: int) -> None:
     limit = min(max(SEARCHED_BYTES // max(len(text.data), 1), 1), MOST_EDITS)
     if edits > limit:
         message = f"The call has {edits} edits; for a file of {len(text.data)} bytes the limit of one call is {limit}."
-        raise Refused("too_many_edits", message, "split_the_call", editCount=edits, limit=limit)
+        raise Refusal("too_many_edits", message, "split_the_call", editCount=edits, limit=limit)

@@ -11,7 +11,7 @@ from itertools import chain, pairwise
 from operator import le, ne
 from typing import Final
 
-from quire_daemon.dialects.text.find import FEW_EDITS, Lines, normalised, occurrences, sought
+from quire_daemon.dialects.text.find import FEW_EDITS, LineIndex, normalised, occurrences, sought
 from quire_journal.text.line_diff import diff
 from quire_journal.text.splice import Splice, new_breaks
 from quire_journal.text.text import Text
@@ -91,7 +91,7 @@ def replaced(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], boo
         return (), None
     if len(edits) > FEW_EDITS or _lines_in(text, edits) > COMPARED_AT_ONCE:
         return replaced_at_once(text, edits)
-    lines, whole = Lines(text), text.normalised
+    lines, whole = LineIndex(text), text.normalised
     splices: list[Splice] = []
     final_break: bool | None = None
     for first, last, flat, group in _by_lines(lines, edits):
@@ -151,7 +151,7 @@ def replaced_at_once(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, .
         found = _line_for_line(text, b"".join(chain.from_iterable(zip(kept, (*news, b""), strict=True))))
         if found is not None:
             return found, None
-    lines = Lines(text)
+    lines = LineIndex(text)
     starts = lines.starts
     spans = [(bisect_right(starts, start) - 1, bisect_right(starts, stop) - 1) for start, stop, _ in edits]
     even = all(until - first == new.count(b"\n") for (first, until), (_, _, new) in zip(spans, edits, strict=True))
@@ -175,7 +175,7 @@ def _made(whole: bytes, at: int, end: int, edits: Sequence[Edit]) -> bytes:
 
 
 def _replaced_together(
-    lines: Lines, edits: Sequence[Edit], spans: Sequence[tuple[int, int]], even: bool
+    lines: LineIndex, edits: Sequence[Edit], spans: Sequence[tuple[int, int]], even: bool
 ) -> tuple[list[Splice], bool | None]:
     """Edits as one splice; or, where each keeps the number of lines (`even`), one for each run of changed lines."""
     text, whole = lines.text, lines.text.normalised
@@ -243,7 +243,7 @@ def _thinned(places: Sequence[int], most: int) -> Sequence[int]:
     return places if len(places) <= most else places[:: -(-len(places) // most)]
 
 
-def _by_lines(lines: Lines, edits: Sequence[Edit]) -> Iterator[tuple[int, int, bool, list[Edit]]]:
+def _by_lines(lines: LineIndex, edits: Sequence[Edit]) -> Iterator[tuple[int, int, bool, list[Edit]]]:
     """The edits in groups that have a line in common, each with the first and the last line that it touches.
 
     Edits inside of lines, one after another, are one group too; the third value says that it is such a one, in which

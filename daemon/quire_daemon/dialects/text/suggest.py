@@ -15,7 +15,7 @@ from typing import Any, Final
 from unicodedata import normalize
 
 from quire_daemon.dialects.text.find import normalised
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.text.text import Text, shown
 
 COMPARED_LINES: Final = 20_000
@@ -48,12 +48,12 @@ _LOOK_ALIKE: Final = (
 _LOOKS_ALIKE: Final = re.compile(f"[{''.join(_LOOK_ALIKE)}]")  # `str.translate` takes ten times as long
 
 
-def not_in(text: Text, old: str, message: str, **details: Any) -> Refused:
+def not_in(text: Text, old: str, message: str, **details: Any) -> Refusal:
     """The refusal of a text that stands nowhere in the file, with the place that comes nearest to it."""
     near = nearest(text, old)
     if near is not None:
         details["near_miss"] = near
-    return Refused("old_text_not_found", message + why_not(old, near), "re-read_file", **details)
+    return Refusal("old_text_not_found", message + why_not(old, near), "re-read_file", **details)
 
 
 def why_not(old: str, near: dict[str, Any] | None) -> str:

@@ -27,22 +27,22 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.config.live import InForce
+from quire_daemon.config.live import LiveSettings
 from quire_daemon.config.settings import Retention, policy_of
 from quire_daemon.integrity.check_client import copied
-from quire_daemon.maintenance.gc.drop import Dropping
-from quire_daemon.maintenance.gc.mark import Chunk, Marks, Needed
+from quire_daemon.maintenance.gc.drop import DropQueue
+from quire_daemon.maintenance.gc.mark import Chunk, Marks, NewerNeeds
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.workers.pool import Failed, Job
-from quire_daemon.workers.throttle import Breather, Paced
+from quire_daemon.workers.throttle import Breather, Throttle
 from quire_journal.history.points import rfc3339
 from quire_journal.maintenance.retention import Policy, duration_ns
 from quire_journal.model.events import BytesGone, RetentionApplied
 from quire_journal.model.phrasing import size
-from quire_journal.model.records import Damaged
-from quire_journal.model.refusals import Refused
-from quire_journal.storage.blobs.repack import Repacking, Tried
-from quire_journal.storage.port import Compaction, Outrun, StoreFailed
+from quire_journal.model.records import JournalDamaged
+from quire_journal.model.refusals import Refusal
+from quire_journal.storage.blobs.repack import RepackRun, RepackTrial
+from quire_journal.storage.port import Compaction, Outrun, StoreFailure
 from quire_journal.workspaces.layout import state_home
 
 STEPS: Final = ("gc_marked", "gc_begun", "gc_dropped", "gc_repacked", "gc_finished")
@@ -70,10 +70,10 @@ COMPACT_ABOVE: Final = 0.5
 Then = Callable[[dict[str, Any]], None]
 
 
-class Host(Paced, Protocol):
+class CollectorHost(Throttle, Protocol):
     """What a collection needs of the daemon."""
 
-    in_force: InForce
+    in_force: LiveSettings
     recorder: Recorder
     log: Log
     step: Callable[[str], None]
@@ -86,7 +86,7 @@ class Host(Paced, Protocol):
     def settle(self) -> None: ...
 
 
-class Asked(msgspec.Struct, frozen=True):
+class CollectionOrder(msgspec.Struct, frozen=True):
     """How a collection is to be made."""
 
     dry_run: bool = False
@@ -97,10 +97,10 @@ class Asked(msgspec.Struct, frozen=True):
     only: str = ""  # "kept", "dropped": list only those
 
 
-class Collecting:
+class Collector:
     """The collections of one daemon, one at a time, and the limits that they are made for."""
 
-    def __init__(self, host: Host, state_dir: Path) -> None:
+    def __init__(self, host: CollectorHost, state_dir: Path) -> None:
         self._host, self._state_dir = host, state_dir
         self._running: _Collection | None = None
         self._look_at = 0.0
@@ -158,16 +158,16 @@ class Collecting:
         """Is there a collection on its way? It relies on nobody else removing or rewriting blobs."""
         return self._running is not None
 
-    def begin(self, asked: Asked, then: Then) -> None:
+    def begin(self, asked: CollectionOrder, then: Then) -> None:
         """Collect, and call `then` with the reply.
 
-        Raises `Refused` while another one is going on or a purge is (neither could rely on what stands there), and as
+        Raises `Refusal` while another one is going on or a purge is (neither could rely on what stands there), and as
         `settle`.
         """
         if self._running is not None:
-            raise Refused("busy", "A collection is going on already; wait for its end.", "retry", retry_after_ms=1000)
+            raise Refusal("busy", "A collection is going on already; wait for its end.", "retry", retry_after_ms=1000)
         if "purge" in self._host.progress:
-            raise Refused("busy", "A purge is going on; collect when it has ended.", "retry", retry_after_ms=1000)
+            raise Refusal("busy", "A purge is going on; collect when it has ended.", "retry", retry_after_ms=1000)
 
         def ended(body: dict[str, Any]) -> None:
             self._running, self._look_at = None, 0.0
@@ -194,7 +194,7 @@ class Collecting:
             and due(retention.automatic, self.usage, now - self._began_s, now - self._last_s)
         ):
             self._last_s = now
-            self.begin(Asked(by="automatic", compact=True), lambda body: None)
+            self.begin(CollectionOrder(by="automatic", compact=True), lambda body: None)
 
 
 def due(automatic: str, usage: dict[str, Any], running_s: float, since_s: float) -> bool:
@@ -252,7 +252,9 @@ def _of(taken: int, limit: int) -> str:
 class _Collection:
     """One collection on its way."""
 
-    def __init__(self, host: Host, asked: Asked, begun: Path, others_s: Callable[[], float], then: Then) -> None:
+    def __init__(
+        self, host: CollectorHost, asked: CollectionOrder, begun: Path, others_s: Callable[[], float], then: Then
+    ) -> None:
         """`begun`: the file that tells of it while it drops. `others_s`: when others' records were committed last."""
         self._host, self._asked, self._begun, self._others_s, self._then = host, asked, begun, others_s, then
         self._policy: Policy = policy_of(host.in_force.now.retention)
@@ -264,16 +266,16 @@ class _Collection:
         self._attempts = 0
         self._dropped = 0  # before marks were made anew
         self._batch = 0  # of the record that says by which policy
-        self.dropping: Dropping | None = None
+        self.dropping: DropQueue | None = None
         self.alone = False  # the commit that is made is for drops only
         self.settling = False  # the commit that is made is for the collection
         self._body: dict[str, Any] = {}
         self._chunks: Iterator[Chunk] = iter(())
-        self._repacking: Repacking | None = None
+        self._repacking: RepackRun | None = None
         self._repack_until = 0.0
         self._compaction: Compaction | None = None
         self._marks: Marks
-        self._needed: Needed
+        self._needed: NewerNeeds
 
     def begin(self) -> None:
         self._host.log.info("gc", by=self._asked.by, dry_run=self._asked.dry_run, policy=str(self._policy))
@@ -292,23 +294,23 @@ class _Collection:
         self._host.start_job(work, "gc", self._fail)
 
     def _fail(self, error: Exception) -> None:
-        if isinstance(error, Damaged) or (isinstance(error, StoreFailed) and error.for_good):
+        if isinstance(error, JournalDamaged) or (isinstance(error, StoreFailure) and error.for_good):
             self._host.told("gc", error)  # for what follows from it; the reply says how far this came, too
         else:
             self._host.log.fault("gc", error)
         if self._compaction is not None:
             self._compaction.cancel()
-        if isinstance(error, Refused):
+        if isinstance(error, Refusal):
             code = error.code
         elif isinstance(error, Outrun):
             code = "busy"
-        elif isinstance(error, StoreFailed):
+        elif isinstance(error, StoreFailure):
             code = "disk_full" if error.disk_full else "journal_damaged"
         else:
-            code = "journal_damaged" if isinstance(error, Damaged) else "fault"
+            code = "journal_damaged" if isinstance(error, JournalDamaged) else "fault"
         dropped = self._end_drops()
         message = f"The collection stopped after {dropped} blobs: {error}"
-        self._then(Refused(code, message, blobs_dropped=dropped).reply())
+        self._then(Refusal(code, message, blobs_dropped=dropped).reply())
 
     # ── mark ──
 
@@ -318,7 +320,7 @@ class _Collection:
         marks.make(self._breathe)
         asked = self._asked
         listed, skip = marks.listing(asked.skip, asked.limit, asked.only, self._breathe) if asked.limit else ([], None)
-        self._marks, self._needed = marks, Needed(marks)
+        self._marks, self._needed = marks, NewerNeeds(marks)
         totals = marks.totals
         self._body = {
             "policy": str(self._policy),
@@ -354,7 +356,7 @@ class _Collection:
             self._host.step("gc_begun")
         self._chunks = self._marks.chunks(self._breathe)
         host = self._host
-        self.dropping = Dropping(host.recorder, self._store, self._needed, self._batch, self._others_s(), host.step)
+        self.dropping = DropQueue(host.recorder, self._store, self._needed, self._batch, self._others_s(), host.step)
         self._work(self._next)
 
     # ── drop ──
@@ -397,7 +399,7 @@ class _Collection:
         """Something of the past is wanted that was not when the marks were made."""
         self._end_drops()
         if self._attempts == MOST_ATTEMPTS:
-            raise Refused("busy", f"{why}; try again when no checkpoints are made.", "retry")
+            raise Refusal("busy", f"{why}; try again when no checkpoints are made.", "retry")
         self._work(self._mark)
 
     def _all_dropped(self) -> None:
@@ -405,7 +407,7 @@ class _Collection:
         used, takes = self._store.used_bytes(), self._store.size_bytes()
         if self._asked.compact and (self._asked.by == "asked" or used < COMPACT_ABOVE * takes):
             self._host.log.info("gc_repacks", used_bytes=used, size_bytes=takes)
-            self._repacking = Repacking(self._store)
+            self._repacking = RepackRun(self._store)
             self._repack_until = self._host.clock.mono_s() + REPACK_S
             self._work(self._repack)
         else:
@@ -418,7 +420,7 @@ class _Collection:
         tried = self._repacking.next(self._breathe)
         return self._begin_compaction if tried is None else lambda: self._repacked(tried)
 
-    def _repacked(self, tried: Tried) -> None:
+    def _repacked(self, tried: RepackTrial) -> None:
         assert self._repacking is not None
         with self._store.writing() as w:
             self._repacking.write(w, tried)
@@ -438,7 +440,7 @@ class _Collection:
         try:
             self._compaction = self._store.compacting(self._host.step)
         except RuntimeError as error:  # a purge compacts, too, and does what this one would
-            raise Refused("busy", f"{error}; ask for the compaction again when it has ended.", "retry") from error
+            raise Refusal("busy", f"{error}; ask for the compaction again when it has ended.", "retry") from error
         self._work(self._compact)
 
     def _compact(self) -> Callable[[], None]:

@@ -16,7 +16,7 @@ from typing import ClassVar, Final
 import msgspec
 
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.maintenance.gc.mark import Chunk, Needed
+from quire_daemon.maintenance.gc.mark import Chunk, NewerNeeds
 from quire_journal.model.events import BytesGone
 from quire_journal.storage.port import Store
 
@@ -64,11 +64,17 @@ class Portion(msgspec.Struct):
         return mean_s + (took_s - mean_s) * self.WEIGHT if mean_s else took_s
 
 
-class Dropping:
+class DropQueue:
     """What a collection drops, chunk by chunk in their order. For the thread of the loop, but for `room`."""
 
     def __init__(
-        self, recorder: Recorder, store: Store, needed: Needed, batch: int, others_s: float, step: Callable[[str], None]
+        self,
+        recorder: Recorder,
+        store: Store,
+        needed: NewerNeeds,
+        batch: int,
+        others_s: float,
+        step: Callable[[str], None],
     ) -> None:
         """`batch`: of the record that says by which policy. `others_s`: when others' records were committed last."""
         self.dropped = 0  # blobs
@@ -118,7 +124,7 @@ class Dropping:
             return None
 
     def _load(self, now_s: float, alone: bool) -> tuple[BytesGone, int] | None:
-        """The chunks that board, without what is needed. Raises `Damaged`, or whatever else a journal can."""
+        """The chunks that board, without what is needed. Raises `JournalDamaged`, or whatever else a journal can."""
         most = (LARGE if now_s - self._others_s >= QUIET_S else 1) if alone else self.portion.chunks
         gone: list[bytes] = []
         paths: dict[str, None] = {}

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.config.settings import Settings
-from quire_daemon.core.arguments import Writing
+from quire_daemon.core.arguments import WriteArguments
 from quire_daemon.core.decision import Decision, Tool, World, no_paths
 from quire_daemon.core.json_schema import Schema, described, flat, one_shape, without
 from quire_daemon.dialects import hashline_edit
@@ -23,12 +23,12 @@ from quire_daemon.dialects.manuals.summaries import ascii_text, summary
 from quire_daemon.dialects.manuals.writing import CHANGED
 from quire_daemon.tools.admin.manual import MANUALS, MOST_SHOWN
 from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refused, did_you_mean
+from quire_journal.model.refusals import Refusal, did_you_mean
 
 ANY_PATH: Final = ("apply_patch",)
 """Tools of the writing kind that name their files elsewhere: `path` means nothing there."""
 
-_COMMON: Final = tuple(name for name in Writing.__struct_fields__ if name != "path")
+_COMMON: Final = tuple(name for name in WriteArguments.__struct_fields__ if name != "path")
 
 
 class Nature(msgspec.Struct, frozen=True):
@@ -211,12 +211,12 @@ def answer(params: DescribeParams, tools: Mapping[str, Tool[Any]], settings: Set
     """The reply: `tools` of `{name, title, description, writes, offered, annotations, schema, aliases}`.
 
     One that is asked for alone also has `reply`, the schema of what it answers (`replies`).
-    Those that are offered come first, in their order. Raises `Refused` for a tool that there is not.
+    Those that are offered come first, in their order. Raises `Refusal` for a tool that there is not.
     """
     if params.tool and params.tool not in tools:
         nearest = did_you_mean(params.tool, tools)
         message = f"There is no tool {params.tool[:MOST_SHOWN]!r}; there are {', '.join(tools)}.{nearest}"
-        raise Refused("not_found", message, "choose_tool", argument="tool")
+        raise Refusal("not_found", message, "choose_tool", argument="tool")
     first = [name for name in offered(settings) if name in tools]
     rest = () if params.offered else (name for name in tools if name not in first)
     names = [params.tool] if params.tool else [*first, *rest]
@@ -263,7 +263,7 @@ def _schema(tool: Tool[Any], nature: Nature, settings: Settings) -> Schema:
     if tool.name == hashline_edit.HASHLINE_EDIT.name:  # its edits are told apart by their fields, after decoding
         variants = hashline_edit.variants(settings.dialects.hashline_edit.allow_replace_text)
         schema["properties"]["edits"]["items"] = one_shape(variants)
-    takes_path = issubclass(tool.params, Writing) and tool.name not in ANY_PATH
+    takes_path = issubclass(tool.params, WriteArguments) and tool.name not in ANY_PATH
     hidden = (*nature.aliases, *(("path",) if tool.name in ANY_PATH else ()))
     schema = without(schema, hidden, ("path",) if takes_path else ())
     return described({**schema, "properties": _own_first(schema["properties"])}, notes(tool.name))

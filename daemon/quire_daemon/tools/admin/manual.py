@@ -12,7 +12,7 @@ from quire_daemon.core.decision import Decision, Tool, World, no_paths
 from quire_daemon.dialects.manuals import apply_patch, delete_file, move_file, read_file, write_file, writing
 from quire_daemon.dialects.manuals.placeholders import filled
 from quire_daemon.dialects.table import DIALECTS
-from quire_journal.model.refusals import Refused, did_you_mean
+from quire_journal.model.refusals import Refusal, did_you_mean
 
 MOST_SHOWN: Final = 80
 """Characters of an unknown name that a refusal repeats."""
@@ -34,7 +34,7 @@ class ManualParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def decide(params: ManualParams, world: World) -> Decision:
-    """One manual, or all of them behind a list. Raises `Refused` for a tool that has none."""
+    """One manual, or all of them behind a list. Raises `Refusal` for a tool that has none."""
     return Decision(answer(params.dialect, world.settings))
 
 
@@ -50,7 +50,7 @@ def answer(dialect: str | None, settings: Settings) -> dict[str, Any]:
         names = [*manuals, writing.NAME]
         nearest = did_you_mean(dialect, names)
         message = f"There is no manual of {dialect[:MOST_SHOWN]!r}; there are {', '.join(names)}.{nearest}"
-        raise Refused("not_found", message, "choose_dialect", argument="dialect", dialects=listed)
+        raise Refusal("not_found", message, "choose_dialect", argument="dialect", dialects=listed)
     return _told(f"The manual of {dialect}.", writing.below(manuals[dialect], dialect), dialect, listed)
 
 

@@ -8,14 +8,14 @@ import msgspec
 
 from quire_daemon.config.settings import Settings
 from quire_daemon.tools.admin.manual import answer
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 
 def main(names: list[str]) -> int:
     """Print what is said with the settings that hold where nothing is set."""
     try:
         reply = answer(names[0] if names else None, Settings())
-    except Refused as refused:
+    except Refusal as refused:
         reply = refused.reply()
     sys.stdout.buffer.write(msgspec.json.encode(reply) + b"\n")
     return 0

@@ -18,7 +18,7 @@ from quire_journal.model.events import paths_of
 from quire_journal.model.ids import version_token, writer_name
 from quire_journal.model.messages import MOST_OP_BYTES
 from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 MAX_CALLERS: Final = 20
 """Callers that `status` lists; `who` lists as many as it is asked for."""
@@ -106,10 +106,10 @@ def decide_who(params: WhoParams, world: World) -> Decision:
     `leases` and open `bursts`. Connections, processes and files named are known of this run of the daemon.
     """
     if params.limit < 1:
-        raise Refused("schema_invalid", "limit: must be at least 1.", argument="limit")
+        raise Refusal("schema_invalid", "limit: must be at least 1.", argument="limit")
     if not 0 < params.minutes <= MOST_MINUTES:
         message = f"minutes: must be more than 0, and at most {MOST_MINUTES}."
-        raise Refused("schema_invalid", message, argument="minutes")
+        raise Refusal("schema_invalid", message, argument="minutes")
     within_ns = int(params.minutes * 60 * _SECOND)
     here: list[tuple[bytes, int]] = []
     others: list[tuple[bytes, int]] = []
@@ -217,7 +217,7 @@ def decide_op_status(params: OpStatusParams, world: World) -> Decision:
     except ValueError:
         op = b""
     if not 0 < len(op) <= MOST_OP_BYTES:
-        raise Refused("schema_invalid", "op: must be the operation id in hexadecimal digits.", argument="op")
+        raise Refusal("schema_invalid", "op: must be the operation id in hexadecimal digits.", argument="op")
     batch = world.history.op(op)
     if batch is None:
         return Decision(_op_reply(params.op, "unknown" if world.unsure else "not_applied", known=False))

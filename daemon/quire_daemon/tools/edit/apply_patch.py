@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from quire_daemon.core.arguments import Writing, checked_sha256
+from quire_daemon.core.arguments import WriteArguments, checked_sha256
 from quire_daemon.core.decision import Decision, FileNow, Tool, World
 from quire_daemon.dialects.base import Plan
 from quire_daemon.dialects.patch.locate import NAME, plan_file
@@ -31,7 +31,7 @@ from quire_daemon.tools.edit.basis import (
 )
 from quire_daemon.tools.edit.delete_move import deletion, movement
 from quire_daemon.tools.edit.engine import SEVERAL, WRITER_TYPE
-from quire_daemon.tools.edit.overlap import Lines, lines_of
+from quire_daemon.tools.edit.overlap import CallerLines, lines_of
 from quire_daemon.tools.edit.preconditions import (
     captured,
     require_captured,
@@ -42,14 +42,14 @@ from quire_daemon.tools.edit.preconditions import (
     require_own_name,
     require_text,
 )
-from quire_daemon.tools.edit.rebase import Conflict, carried
+from quire_daemon.tools.edit.rebase import RebaseConflict, carried
 from quire_daemon.tools.edit.result import SUSPICIOUS, Result, conclude
 from quire_daemon.tools.edit.stale_replies import Stale, refuse_stale
 from quire_daemon.tools.recent_changes import news
 from quire_journal.model.ids import version_token
 from quire_journal.model.line_ranges import Ranges
 from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.text.splice import Splice, apply, trim
 from quire_journal.text.text import Text
 
@@ -59,7 +59,7 @@ EXECUTABLE: Final = 0o755
 """The mode of a new file that a patch calls executable."""
 
 
-class PatchParams(Writing, frozen=True, kw_only=True):
+class PatchParams(WriteArguments, frozen=True, kw_only=True):
     """Arguments of `apply_patch`."""
 
     patch: str
@@ -80,13 +80,13 @@ def paths_of(params: PatchParams) -> Sequence[str]:
     """Every path that the call names; none where the patch cannot be read, which its decision refuses."""
     try:
         files = parse_patch(params.patch)
-    except Refused:
+    except Refusal:
         return ()
     return list(dict.fromkeys([*(path for file in files for path in file.paths), *params.expected]))
 
 
 def decide(params: PatchParams, world: World) -> Decision:
-    """Apply the patch. Raises `Refused`."""
+    """Apply the patch. Raises `Refusal`."""
     files = _together(parse_patch(params.patch), world)
     _require_meant(params, files)
     _require_apart(files, world)
@@ -127,10 +127,10 @@ def _require_meant(params: PatchParams, files: Sequence[FilePatch]) -> None:
     """Refuse a `path` that the patch does not name, and a `base` that could be of several files."""
     if params.path and all(params.path not in file.paths for file in files):
         message = f"`path` is {params.path!r}, which the patch does not name; leave it out."
-        raise Refused("schema_invalid", message, "fix_arguments", argument="path")
+        raise Refusal("schema_invalid", message, "fix_arguments", argument="path")
     if params.base and len(files) > 1:
         message = "`base` is a version of one file, and the patch is of several; use `expectedSha256ByPath`."
-        raise Refused("schema_invalid", message, "fix_arguments", argument="base")
+        raise Refusal("schema_invalid", message, "fix_arguments", argument="base")
 
 
 def _require_apart(files: Sequence[FilePatch], world: World) -> None:
@@ -162,7 +162,7 @@ def _twice(first: FilePatch, second: FilePatch) -> str:
 
 
 def _refuse(file: FilePatch, reason: str, message: str, path: str) -> None:
-    raise Refused("patch_apply_error", message, "fix_patch", reason=reason, path=path, line=file.number)
+    raise Refusal("patch_apply_error", message, "fix_patch", reason=reason, path=path, line=file.number)
 
 
 def _told(files: list[dict[str, Any]], dry_run: bool) -> dict[str, Any]:
@@ -217,7 +217,7 @@ class _Call:
             now = self.world.files[given]
             if self.expected[now.path] != digits:
                 message = f"`expectedSha256ByPath` expects two things of {now.path}."
-                raise Refused("schema_invalid", message, "fix_arguments", argument="expectedSha256ByPath")
+                raise Refusal("schema_invalid", message, "fix_arguments", argument="expectedSha256ByPath")
             if now.path in changed:
                 continue  # looked at with the change
             if now.kind == "missing":
@@ -229,12 +229,12 @@ class _Call:
                 raise self._not_as_expected(now, digits)
 
     def decide(self, file: FilePatch, before: int) -> Decision:
-        """What follows for one file, `before` events later. Raises `Refused`."""
+        """What follows for one file, `before` events later. Raises `Refusal`."""
         now = self.world.files[file.path]
         world = replace(self.world, next_seq=self.world.next_seq + before)
         try:
             done = self._decide(replace(file, path=now.path), now, world)
-        except Refused as refused:
+        except Refusal as refused:
             refused.details = {"path": now.path, **news(world, now.path), **refused.details}
             raise
         if done.reply["ok"]:
@@ -261,7 +261,7 @@ class _Call:
             message = f"{now.path} exists; the patch would add it, and nothing is overwritten."
             if now.kind == "file":
                 message += " Update it instead, or replace all of it with `write_file`."
-            raise Refused("already_exists", message, "choose_another_path", line=file.number)
+            raise Refusal("already_exists", message, "choose_another_path", line=file.number)
         require_name(now)
         nothing, after = Text.of(b""), Text.of(file.content)
         require_fits(now.path, after, world)
@@ -282,14 +282,14 @@ class _Call:
             return self._refuse_stale(known, now, world, self._needs(file, basis))
         known, plan = self._plan(file, known, text, rebase)
         fields = dict(plan.fields)
-        splices: tuple[Splice, ...] | Conflict = plan.splices
+        splices: tuple[Splice, ...] | RebaseConflict = plan.splices
         if known.stated and basis.behind:
             splices = carried(plan.splices, basis.steps, basis.texts, plan.final_break, alone=not basis.others)
             fields |= {"cross_version": True, "rebased_over": [v.seq for v in basis.others]} if basis.others else {}
-        if isinstance(splices, Conflict):
+        if isinstance(splices, RebaseConflict):
             return self._refuse_stale(known, now, world, lines_of(plan.splices), splices)
         made_on = basis.version if known.stated else None
-        lines = Lines(lines_of(plan.splices), made_on or now.version)
+        lines = CallerLines(lines_of(plan.splices), made_on or now.version)
         splices = trim(text, splices)
         after = apply(text, splices, plan.final_break)
         if file.kind == "delete":
@@ -299,7 +299,7 @@ class _Call:
         return conclude(self._result(now, there, text, after, plan, basis, lines), world)
 
     def _plan(self, file: FilePatch, known: _Knowledge, text: Text, rebase: bool) -> tuple[_Knowledge, Plan]:
-        """The plan on the base where the caller states it, else on the file as it is. Raises `Refused`.
+        """The plan on the base where the caller states it, else on the file as it is. Raises `Refusal`.
 
         To be rebased, a patch is planned on the base that it was made for, and thereby states it; one that names what
         came only later was not.
@@ -310,7 +310,7 @@ class _Call:
         if rebase and basis.behind:
             try:
                 return replace(known, stated=True), plan_file(file, basis.text, known=True)
-            except Refused as refused:
+            except Refusal as refused:
                 if refused.code == SEVERAL:
                     raise
         return known, plan_file(file, text, known=basis.version is not None and not basis.behind)
@@ -323,7 +323,7 @@ class _Call:
         after: Text,
         plan: Plan,
         basis: Basis,
-        lines: Lines | None,
+        lines: CallerLines | None,
     ) -> Result:
         return Result(
             tool=NAME,
@@ -345,26 +345,28 @@ class _Call:
             lines=lines,
         )
 
-    def _remove(self, now: FileNow, world: World, meant: Writing | None = None) -> Decision:
+    def _remove(self, now: FileNow, world: World, meant: WriteArguments | None = None) -> Decision:
         return deletion(self._as_it_is(now), now, world, meant)
 
-    def _stated(self, now: FileNow) -> Writing:
+    def _stated(self, now: FileNow) -> WriteArguments:
         """What the caller itself says which bytes it means."""
         base = self.params.base or (now.version and self.expected.get(now.path) and version_token(now.version.seq))
-        return Writing(path=now.path, base=base or None)
+        return WriteArguments(path=now.path, base=base or None)
 
-    def _as_it_is(self, now: FileNow) -> Writing:
+    def _as_it_is(self, now: FileNow) -> WriteArguments:
         """Arguments for what happens to a whole file of which it is settled that the caller means it as it is."""
         base = version_token(now.version.seq) if now.version is not None else None
         params = self.params
-        return Writing(path=now.path, base=base, dry_run=params.dry_run, allow_uncaptured=params.allow_uncaptured)
+        return WriteArguments(
+            path=now.path, base=base, dry_run=params.dry_run, allow_uncaptured=params.allow_uncaptured
+        )
 
     # ── what the caller knows ──
 
     def _knowledge(self, now: FileNow, text: Text, world: World, proven: bool) -> _Knowledge:
         """What the caller knows of a file; `proven` as in `find_basis`.
 
-        Raises `Refused` when it means bytes that the journal does not know.
+        Raises `Refusal` when it means bytes that the journal does not know.
         """
         digits, actual = self.expected.get(now.path), text.blob.hex()
         if digits is None or (digits == actual and self.params.base):
@@ -399,20 +401,25 @@ class _Call:
         """The lines of its base that a patch depends on; None when that cannot be said."""
         try:
             plan = plan_file(file, basis.text, known=True)
-        except Refused:
+        except Refusal:
             return basis.shown
         return lines_of(plan.splices)
 
     def _refuse_stale(
-        self, known: _Knowledge, now: FileNow, world: World, needs: Ranges | None, conflict: Conflict | None = None
+        self,
+        known: _Knowledge,
+        now: FileNow,
+        world: World,
+        needs: Ranges | None,
+        conflict: RebaseConflict | None = None,
     ) -> Decision:
         stale = Stale(NAME, STALE, known.basis, now, needs, conflict, more=known.hashes)
         return refuse_stale(stale, world, self.params.dry_run)
 
-    def _not_as_expected(self, now: FileNow, digits: str) -> Refused:
+    def _not_as_expected(self, now: FileNow, digits: str) -> Refusal:
         """The refusal because of bytes that are not there."""
         what = "does not hold the bytes that the patch is for" if digits else "exists, which is not expected"
-        return Refused(
+        return Refusal(
             STALE,
             f"{now.path} {what}." if now.kind != "missing" else f"{now.path} does not exist.",
             "re-read_file",

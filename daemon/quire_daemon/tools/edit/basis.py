@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from quire_daemon.core.arguments import Writing
+from quire_daemon.core.arguments import WriteArguments
 from quire_daemon.core.decision import FileNow, World
 from quire_daemon.tools.edit.overlap import CONFLICTING, MOST_STEPS, NONE, TOUCHING, WHOLE, image, relation, strongest
 from quire_daemon.tools.edit.rebase import ByCaller, ByOthers
@@ -22,7 +22,7 @@ from quire_journal.history.history import History
 from quire_journal.history.missing_bytes import missing
 from quire_journal.model.ids import parse_version_token, version_token
 from quire_journal.model.line_ranges import Ranges, merge_ranges
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.storage.blobs.blobs import NotHeld
 from quire_journal.text.line_diff import diff
 from quire_journal.text.splice import Splice, carry_ranges, moved_ranges
@@ -136,17 +136,19 @@ def knowing_nothing(now: FileNow, text: Text, history: History) -> Basis:
     return Basis(None, text, None, (), text, now.path, history)
 
 
-def on_stale(params: Writing, world: World) -> str:
+def on_stale(params: WriteArguments, world: World) -> str:
     """What a change by another writer means for a call: `reject` or `rebase`."""
     return params.on_stale or world.settings.edit.on_stale
 
 
-def find_basis(params: Writing, now: FileNow, text: Text, world: World, stale: str, proven: bool = False) -> Basis:
+def find_basis(
+    params: WriteArguments, now: FileNow, text: Text, world: World, stale: str, proven: bool = False
+) -> Basis:
     """The caller's base for the file `now`, whose text is `text`.
 
     `stale` is the code of the refusal for a stated base that is no version of the path. `proven`: the call brings the
     text that it changes, so that a base which it does not state, and whose bytes are not held, says nothing.
-    Raises `Refused`.
+    Raises `Refusal`.
     """
     history, who = world.history, world.who
     if params.stated_sha256:
@@ -164,7 +166,7 @@ def find_basis(params: Writing, now: FileNow, text: Text, world: World, stale: s
     return basis_at(version, now, text, world, stale)
 
 
-def never_read(params: Writing, now: FileNow, world: World, told: str) -> list[dict[str, Any]]:
+def never_read(params: WriteArguments, now: FileNow, world: World, told: str) -> list[dict[str, Any]]:
     """The warning that the caller changes what it was never shown, and names no version of; `told` says how.
 
     It is done all the same: a caller may know the file from elsewhere, and what was there is in the journal.
@@ -174,7 +176,7 @@ def never_read(params: Writing, now: FileNow, world: World, told: str) -> list[d
     return [{"type": "never_read", "message": f"You were never shown {now.path}; {told}. Read before you change."}]
 
 
-def find_basis_of_whole(params: Writing, now: FileNow, text: Text, world: World, stale: str) -> Basis:
+def find_basis_of_whole(params: WriteArguments, now: FileNow, text: Text, world: World, stale: str) -> Basis:
     """The base for a call that is about the whole file: the version that the caller last read.
 
     Its own edits moved its base along, past what others wrote in between, and of that it has seen next to nothing.
@@ -211,7 +213,7 @@ def basis_at(version: Version, now: FileNow, text: Text, world: World, stale: st
     message = f"{now.path} was changed since {version_token(version.seq)}, whose bytes are not in the journal: {gone}."
     told = changes_told(history, now.path, others, WHOLE)
     fields = {"path": now.path, "reason": "changed", "changes": told, **current_version(now)}
-    raise Refused(stale, message, "re-read_file", **fields)
+    raise Refusal(stale, message, "re-read_file", **fields)
 
 
 def _same_bytes(seq: int, version: Version, path: str, history: History) -> bool:
@@ -222,12 +224,12 @@ def _same_bytes(seq: int, version: Version, path: str, history: History) -> bool
     return other is not None and bool(other.blob) and other.blob == version.blob
 
 
-def _basis_of_bytes(params: Writing, now: FileNow, text: Text, world: World, stale: str) -> Basis:
+def _basis_of_bytes(params: WriteArguments, now: FileNow, text: Text, world: World, stale: str) -> Basis:
     """The basis of a caller that names the bytes it read. Other bytes are stale, even by its own hand."""
     sha256, path = params.stated_sha256, now.path
     if params.stated_base and _stated(params.stated_base, now, world, stale).blob.hex() != sha256:
         message = f"`base` ({params.stated_base}) has other bytes than the sha256 says; give one of them."
-        raise Refused("schema_invalid", message, "fix_arguments", argument="base")
+        raise Refusal("schema_invalid", message, "fix_arguments", argument="base")
     if sha256 == text.blob.hex():
         if now.version is None:
             return knowing_nothing(now, text, world.history)
@@ -237,14 +239,14 @@ def _basis_of_bytes(params: Writing, now: FileNow, text: Text, world: World, sta
     if version is not None:
         try:
             basis = basis_at(version, now, text, world, stale)
-        except Refused as refused:
+        except Refusal as refused:
             refused.details |= hashes
             raise
         if basis.version is not None:
             others = tuple(world.history.changed_since(path, version.seq, b""))
             return replace(basis, others=others, stated_sha256=sha256)
     message = f"{path} does not hold the bytes that are to be edited, and the journal does not know them."
-    raise Refused(stale, message, "re-read_file", path=path, reason="unknown_base", **hashes, **current_version(now))
+    raise Refusal(stale, message, "re-read_file", path=path, reason="unknown_base", **hashes, **current_version(now))
 
 
 def version_with(history: History, path: str, sha256: str) -> Version | None:
@@ -257,12 +259,12 @@ def version_with(history: History, path: str, sha256: str) -> Version | None:
 
 
 def _stated(token: str, now: FileNow, world: World, stale: str) -> Version:
-    """The version that the caller names. Raises `Refused` when it is none of this path."""
+    """The version that the caller names. Raises `Refusal` when it is none of this path."""
     seq = parse_version_token(token)
     version = None if seq is None else standing(world.history.version(now.path, seq))
     if version is None:
         current = f" It is at {version_token(now.version.seq)} now." if now.version is not None else ""
-        raise Refused(
+        raise Refusal(
             stale,
             f"{token[:80]!r} is no version of {now.path}.{current}",
             "re-read_file",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from quire_daemon.core.arguments import Writing
+from quire_daemon.core.arguments import WriteArguments
 from quire_daemon.core.decision import Decision, FileNow, Move, Remove, Tool, World
 from quire_daemon.tools.edit.basis import Basis, find_basis, find_basis_of_whole, never_read, on_stale
 from quire_daemon.tools.edit.engine import WRITER_TYPE, answering
@@ -16,7 +16,7 @@ from quire_daemon.tools.edit.preconditions import (
     require_free,
     require_own_name,
 )
-from quire_daemon.tools.edit.rebase import Conflict
+from quire_daemon.tools.edit.rebase import RebaseConflict
 from quire_daemon.tools.edit.stale_replies import Stale, refuse_stale
 from quire_daemon.tools.recent_changes import news
 from quire_journal.model.events import Event, FileDeleted, FileMoved, ReadServed
@@ -28,11 +28,11 @@ from quire_journal.text.text import Text
 STALE: Final = "stale_base"
 
 
-class DeleteParams(Writing, frozen=True, kw_only=True):
+class DeleteParams(WriteArguments, frozen=True, kw_only=True):
     """Arguments of `delete_file`."""
 
 
-class MoveParams(Writing, frozen=True, kw_only=True):
+class MoveParams(WriteArguments, frozen=True, kw_only=True):
     """Arguments of `move_file`."""
 
     to: str
@@ -44,12 +44,12 @@ class MoveParams(Writing, frozen=True, kw_only=True):
 
 
 def decide_delete(params: DeleteParams, world: World) -> Decision:
-    """Remove a file. Raises `Refused`."""
+    """Remove a file. Raises `Refusal`."""
     return answering(params, world, lambda now: deletion(params, now, world))
 
 
-def deletion(params: Writing, now: FileNow, world: World, meant: Writing | None = None) -> Decision:
-    """The end of the file `now`, whose bytes are still those that the caller knows. Raises `Refused`.
+def deletion(params: WriteArguments, now: FileNow, world: World, meant: WriteArguments | None = None) -> Decision:
+    """The end of the file `now`, whose bytes are still those that the caller knows. Raises `Refusal`.
 
     `meant`: what the caller itself stated, where `params` state more.
     """
@@ -74,12 +74,12 @@ def deletion(params: Writing, now: FileNow, world: World, meant: Writing | None 
 
 
 def decide_move(params: MoveParams, world: World) -> Decision:
-    """Rename a file. Raises `Refused`."""
+    """Rename a file. Raises `Refusal`."""
     return answering(params, world, lambda now: movement(params, now, world.files[params.to], world))
 
 
-def movement(params: Writing, now: FileNow, there: FileNow, world: World) -> Decision:
-    """The file `now` under the free name `there`, whatever its bytes are. Raises `Refused`."""
+def movement(params: WriteArguments, now: FileNow, there: FileNow, world: World) -> Decision:
+    """The file `now` under the free name `there`, whatever its bytes are. Raises `Refusal`."""
     require_file(now, world)
     require_own_name(now)
     require_free(there, now.path)
@@ -107,13 +107,13 @@ def movement(params: Writing, now: FileNow, there: FileNow, world: World) -> Dec
     return Decision(reply, events, [Move(seq, now.path, there.path, now)])
 
 
-def _refuse(params: Writing, basis: Basis, now: FileNow, world: World, tool: str) -> Decision:
+def _refuse(params: WriteArguments, basis: Basis, now: FileNow, world: World, tool: str) -> Decision:
     """The bytes are not those that the caller knows; for a rebase with the first lines in its way."""
     conflict = None
     if on_stale(params, world) == "rebase" and basis.steps and basis.steps[0]:
         theirs = basis.steps[0][0]
         kept = basis.text.lines[theirs.start : theirs.stop] if tool == "move_file" else ()
-        conflict = Conflict(Splice(theirs.start, theirs.stop, tuple(kept)), theirs, index=0, base=basis.text)
+        conflict = RebaseConflict(Splice(theirs.start, theirs.stop, tuple(kept)), theirs, index=0, base=basis.text)
     return refuse_stale(Stale(tool, STALE, basis, now, None, conflict), world, params.dry_run)
 
 
@@ -125,7 +125,7 @@ def _text(now: FileNow, world: World) -> Text | None:
     return world.history.text_held(now.version.blob)
 
 
-def _basis(params: Writing, now: FileNow, world: World) -> Basis | None:
+def _basis(params: WriteArguments, now: FileNow, world: World) -> Basis | None:
     """What the caller knows of the file; None when its bytes cannot be had and no base is named."""
     text = _text(now, world)
     if text is None:
@@ -135,12 +135,12 @@ def _basis(params: Writing, now: FileNow, world: World) -> Basis | None:
     return find_basis_of_whole(params, now, text, world, STALE)
 
 
-def _applied(params: Writing) -> str:
+def _applied(params: WriteArguments) -> str:
     return "would be applied" if params.dry_run else "applied"
 
 
 def _told(
-    params: Writing, now: FileNow, world: World, text: Text | None, lines_after: int | None, gone: bool
+    params: WriteArguments, now: FileNow, world: World, text: Text | None, lines_after: int | None, gone: bool
 ) -> dict[str, Any]:
     """What both replies say: the fields of every writing tool, for a file whose lines stay or go as a whole."""
     head = captured(now)

@@ -15,23 +15,23 @@ from quire_daemon.core.decision import Decision, FileNow, Tool, World
 from quire_daemon.dialects.edit_file import EDIT_FILE, FileParams
 from quire_daemon.tools.edit.engine import answering, decide_on
 from quire_daemon.tools.edit.preconditions import require_text
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 
 def decide(params: FileParams, world: World) -> Decision:
-    """Edit one file. Raises `Refused`."""
+    """Edit one file. Raises `Refusal`."""
     return answering(params, world, lambda now: _decide(params, now, world))
 
 
 def _decide(params: FileParams, now: FileNow, world: World) -> Decision:
     if now.kind == "folder":
-        raise Refused("not_found", f"{now.path} is a folder.", "check_path", path=now.path)
+        raise Refusal("not_found", f"{now.path} is a folder.", "check_path", path=now.path)
     if not params.expectedSha256 or params.dryRun is not None:
         raise _with_the_call_that_would_do(params, now, world)
     return decide_on(EDIT_FILE, params, now, world)
 
 
-def _with_the_call_that_would_do(params: FileParams, now: FileNow, world: World) -> Refused:
+def _with_the_call_that_would_do(params: FileParams, now: FileNow, world: World) -> Refusal:
     """The refusal of a call without a sha256, or as for MCP's filesystem server: with what is there, and a call for it.
 
     There is no such call where the edits do not fit what is there; then the refusal says why.
@@ -48,14 +48,14 @@ def _with_the_call_that_would_do(params: FileParams, now: FileNow, world: World)
         whole = replace(params, expectedSha256=sha256, dryRun=None, dry_run=params.dry_run or bool(params.dryRun))
         tried = decide_on(EDIT_FILE, replace(whole, dry_run=True), now, world).reply
         fault = None if tried["ok"] else str(tried["message"])
-    except Refused as refused:
+    except Refusal as refused:
         fault = refused.message
     if fault is None:
         details["call"] = {"tool": EDIT_FILE.name, "args": _as_sent(whole)}
         said += ". `call` is this call with it, for the file as it is now: send that if it is what you mean"
     else:
         said += f". With it, the call would be refused too: {fault.rstrip('.')}"
-    return Refused("schema_invalid", f"{EDIT_FILE.name}: {said}.", "fix_arguments", **details)
+    return Refusal("schema_invalid", f"{EDIT_FILE.name}: {said}.", "fix_arguments", **details)
 
 
 def _as_sent(struct: msgspec.Struct) -> dict[str, Any]:

@@ -9,12 +9,12 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from quire_daemon.core.arguments import Writing
-from quire_daemon.core.decision import Decision, FileNow, Implied, Tool, Who, World
+from quire_daemon.core.arguments import WriteArguments
+from quire_daemon.core.decision import Decision, FileNow, ImpliedFiles, Tool, Who, World
 from quire_daemon.dialects.base import HASH_MISMATCH, Dialect, Plan, Sight, planned_here
 from quire_daemon.dialects.edit import EDIT, EditParams
 from quire_daemon.tools.edit.basis import Basis, current_version, find_basis, never_read, on_stale
-from quire_daemon.tools.edit.overlap import Lines, lines_of
+from quire_daemon.tools.edit.overlap import CallerLines, lines_of
 from quire_daemon.tools.edit.preconditions import (
     require_captured,
     require_fits,
@@ -22,7 +22,7 @@ from quire_daemon.tools.edit.preconditions import (
     require_own_name,
     require_text,
 )
-from quire_daemon.tools.edit.rebase import ByCaller, ByOthers, Conflict, carried, touched, without_others
+from quire_daemon.tools.edit.rebase import ByCaller, ByOthers, RebaseConflict, carried, touched, without_others
 from quire_daemon.tools.edit.result import Result, conclude
 from quire_daemon.tools.edit.stale_replies import Stale, refuse_mismatch, refuse_stale, refuse_unseen
 from quire_daemon.tools.recent_changes import news
@@ -30,12 +30,12 @@ from quire_journal.history.history import History
 from quire_journal.history.points import rfc3339
 from quire_journal.model.ids import version_token
 from quire_journal.model.line_ranges import Ranges, merge_ranges, ranges_of
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.text.line_diff import changed_ranges, diff
 from quire_journal.text.splice import Splice, apply, shift_lines, trim
 from quire_journal.text.text import Text
 
-P = TypeVar("P", bound=Writing)
+P = TypeVar("P", bound=WriteArguments)
 
 WRITER_TYPE: Final = "edit"
 """The writer type of every dialect, of deletes and of moves."""
@@ -69,9 +69,9 @@ def edit_tool(dialect: Dialect[P], tools: Mapping[str, Tool[Any]] = MappingProxy
         other = handed_over(params)
         return (params.path,) if other is None else other[0].paths(other[1])
 
-    def implies(params: P, history: History, who: Who) -> Implied:
+    def implies(params: P, history: History, who: Who) -> ImpliedFiles:
         other = handed_over(params)
-        return Implied() if other is None or other[0].implies is None else other[0].implies(other[1], history, who)
+        return ImpliedFiles() if other is None or other[0].implies is None else other[0].implies(other[1], history, who)
 
     def decide_here_or_there(params: P, world: World) -> Decision:
         other = handed_over(params)
@@ -97,22 +97,22 @@ def edit_tool(dialect: Dialect[P], tools: Mapping[str, Tool[Any]] = MappingProxy
 
 
 def decide(dialect: Dialect[P], params: P, world: World, warnings: Warnings = ()) -> Decision:
-    """Everything that follows from one call of `dialect`. Raises `Refused`."""
+    """Everything that follows from one call of `dialect`. Raises `Refusal`."""
     return answering(params, world, lambda now: decide_on(dialect, params, now, world, warnings))
 
 
-def answering(params: Writing, world: World, work: Callable[[FileNow], Decision]) -> Decision:
+def answering(params: WriteArguments, world: World, work: Callable[[FileNow], Decision]) -> Decision:
     """The decision of `work` on the caller's file; its refusal tells the news."""
     now = world.files[params.path]
     try:
         return work(now)
-    except Refused as refused:
+    except Refusal as refused:
         refused.details = {**news(world, now.path), **refused.details}
         raise
 
 
 def decide_on(dialect: Dialect[P], params: P, now: FileNow, world: World, warnings: Warnings = ()) -> Decision:
-    """What follows for the file `now`. Raises `Refused`."""
+    """What follows for the file `now`. Raises `Refusal`."""
     text = require_text(now, world)
     lost = require_captured(now, params.allow_uncaptured)
     proof = dialect.proof(params)
@@ -129,7 +129,7 @@ def decide_on(dialect: Dialect[P], params: P, now: FileNow, world: World, warnin
         return call.refuse(call.needed_lines())
     try:
         plan = made_for_base or call.plan_on(basis.text, basis.shown)
-    except Refused as refused:
+    except Refusal as refused:
         if refused.code != HASH_MISMATCH:
             raise
         return refuse_mismatch(refused, basis, now, world, params.dry_run)
@@ -140,16 +140,16 @@ def decide_on(dialect: Dialect[P], params: P, now: FileNow, world: World, warnin
         if elsewhere := call.elsewhere(plan.anchors):
             return call.refuse_mismatch(elsewhere, plan)
         return call.finish_on_now(call.plan_on_now(), [*warnings, *lost])
-    splices: tuple[Splice, ...] | Conflict = plan.splices
+    splices: tuple[Splice, ...] | RebaseConflict = plan.splices
     if basis.behind:
         splices = carried(plan.splices, basis.steps, basis.texts, plan.final_break, alone=not basis.others)
-    if isinstance(splices, Conflict):
+    if isinstance(splices, RebaseConflict):
         if proof == "lines":
             return call.refuse_mismatch(call.torn(plan, splices), plan, splices)
         return call.refuse(lines_of(plan.splices, plan.anchors), splices)
     if gone := call.gone_by_own_hand(plan.anchors):
         return call.refuse_gone(gone, plan)
-    lines = Lines(lines_of(plan.splices, plan.anchors), basis.version or now.version)
+    lines = CallerLines(lines_of(plan.splices, plan.anchors), basis.version or now.version)
     return call.finish(plan, splices, lines, call.across, [*warnings, *lost])
 
 
@@ -157,7 +157,7 @@ class _Call(msgspec.Struct, frozen=True):
     """One call of a dialect, with what its steps share."""
 
     dialect: Dialect[Any]
-    params: Writing
+    params: WriteArguments
     now: FileNow
     text: Text
     basis: Basis
@@ -172,7 +172,7 @@ class _Call(msgspec.Struct, frozen=True):
         """The dialect's plan. A refusal for a missing anchor learns where the line went."""
         try:
             return self.dialect.plan(self.params, Sight(text, shown), self.world.settings)
-        except Refused as refused:
+        except Refusal as refused:
             missing = refused.details.get("missing")
             if missing:
                 _say_where_they_went(refused, missing, self.now.path, self.world)
@@ -185,7 +185,7 @@ class _Call(msgspec.Struct, frozen=True):
             return None
         try:
             return self.dialect.plan(self.params, Sight(self.basis.text, self.basis.shown), self.world.settings)
-        except Refused as refused:
+        except Refusal as refused:
             if refused.code == SEVERAL:
                 raise
             return None
@@ -202,7 +202,7 @@ class _Call(msgspec.Struct, frozen=True):
             return None
         try:
             return self.dialect.plan(self.params, Sight(known, None), self.world.settings), known
-        except Refused as refused:
+        except Refusal as refused:
             if refused.code == SEVERAL:
                 raise
             return None
@@ -212,9 +212,9 @@ class _Call(msgspec.Struct, frozen=True):
         steps = self.basis.steps
         step = ByOthers() if all(isinstance(step, ByOthers | ByCaller) for step in steps) else ()
         splices = carried(plan.splices, [step], [known, self.text], plan.final_break)
-        if isinstance(splices, Conflict):
+        if isinstance(splices, RebaseConflict):
             return self.refuse(None, splices)
-        return self.finish(plan, splices, Lines(lines_of(splices), self.now.version), self.across, warnings)
+        return self.finish(plan, splices, CallerLines(lines_of(splices), self.now.version), self.across, warnings)
 
     @property
     def across(self) -> dict[str, Any]:
@@ -273,7 +273,7 @@ class _Call(msgspec.Struct, frozen=True):
             return []
         return [line for line, image in self.images(lines) if image != line]
 
-    def torn(self, plan: Plan, conflict: Conflict) -> Sequence[int]:
+    def torn(self, plan: Plan, conflict: RebaseConflict) -> Sequence[int]:
         """The lines that the plan names and somebody changed, or else those whose neighbours are in its way."""
         mine = touched(plan.splices[conflict.index : conflict.index + 1], len(self.basis.text))
         near = {line for start, stop in mine for line in range(start, stop)}
@@ -300,7 +300,7 @@ class _Call(msgspec.Struct, frozen=True):
         moved = Sight(self.basis.text, self.basis.moved)
         return sorted(hidden.union(line for line in numbered if moved.was_shown(line)))
 
-    def refuse_mismatch(self, lines: Sequence[int], plan: Plan, conflict: Conflict | None = None) -> Decision:
+    def refuse_mismatch(self, lines: Sequence[int], plan: Plan, conflict: RebaseConflict | None = None) -> Decision:
         """The call names lines that are not what the caller was shown there."""
         torn, about = mismatch(lines, self.now.path), lines_of(plan.splices, plan.anchors)
         return refuse_mismatch(torn, self.basis, self.now, self.world, self.params.dry_run, conflict, about)
@@ -325,11 +325,11 @@ class _Call(msgspec.Struct, frozen=True):
         """The lines of the base that this call is about; None when that cannot be said."""
         try:
             plan = self.dialect.plan(self.params, Sight(self.basis.text, self.basis.shown), self.world.settings)
-        except Refused:
+        except Refusal:
             return self.basis.shown
         return lines_of(plan.splices, plan.anchors)
 
-    def refuse(self, needs: Ranges | None, conflict: Conflict | None = None) -> Decision:
+    def refuse(self, needs: Ranges | None, conflict: RebaseConflict | None = None) -> Decision:
         """The file is not what the caller knows."""
         missing = self.missing_now()
         stale = Stale(self.dialect.name, self.dialect.stale, self.basis, self.now, needs, conflict, missing=missing)
@@ -341,17 +341,17 @@ class _Call(msgspec.Struct, frozen=True):
             return ()
         try:
             self.dialect.plan(self.params, Sight(self.text, None), self.world.settings)
-        except Refused as refused:
+        except Refusal as refused:
             return tuple(refused.details.get("missing", ()))
         return ()
 
     def finish_on_now(self, plan: Plan, warnings: Warnings) -> Decision:
         """Apply a plan that was made on the file as it is, and conclude."""
-        lines = Lines(lines_of(plan.splices, plan.anchors), self.now.version)
+        lines = CallerLines(lines_of(plan.splices, plan.anchors), self.now.version)
         return self.finish(plan, plan.splices, lines, {}, warnings)
 
     def finish(
-        self, plan: Plan, splices: tuple[Splice, ...], lines: Lines, across: dict[str, Any], warnings: Warnings
+        self, plan: Plan, splices: tuple[Splice, ...], lines: CallerLines, across: dict[str, Any], warnings: Warnings
     ) -> Decision:
         """Apply the splices, which are in the coordinates of the file, and conclude. `lines` are those of the call."""
         if plan.by_number:
@@ -388,16 +388,16 @@ class _Call(msgspec.Struct, frozen=True):
         return require_free(self.world.files[rename], self.now.path)
 
 
-def mismatch(lines: Sequence[int], path: str) -> Refused:
+def mismatch(lines: Sequence[int], path: str) -> Refusal:
     """The refusal because these lines (0-based) are not what the caller was shown there."""
     numbers = sorted({line + 1 for line in lines})
     said = ", ".join(map(str, numbers[:MOST_NAMED])) + (", …" if len(numbers) > MOST_NAMED else "")
     what = f"Line {said} is not the line that was" if len(numbers) == 1 else f"Lines {said} are not the lines that were"
     message = f"{what} read there in {path}."
-    return Refused(HASH_MISMATCH, message, "use_fresh_anchors", path=path, mismatched_lines=numbers)
+    return Refusal(HASH_MISMATCH, message, "use_fresh_anchors", path=path, mismatched_lines=numbers)
 
 
-def _say_where_they_went(refused: Refused, missing: Sequence[str], path: str, world: World) -> None:
+def _say_where_they_went(refused: Refusal, missing: Sequence[str], path: str, world: World) -> None:
     """Add to a refusal in which version the missing anchors last named a line, and who removed it."""
     traces: list[dict[str, Any]] = []
     for anchor in list(dict.fromkeys(missing))[:MOST_TRACES]:
@@ -432,13 +432,13 @@ def decide_edit(params: EditParams, world: World) -> Decision:
 
 
 def _old_name_of_path(params: EditParams, world: World) -> Warnings:
-    """The warning for a call with `file_path`. Raises `Refused` when its time is over."""
+    """The warning for a call with `file_path`. Raises `Refusal` when its time is over."""
     if params.file_path is None:
         return ()
     until_ns = _accepted_until_ns(world)
     if world.now_ns >= until_ns:
         message = "`file_path` is not accepted any more; the argument is `path`."
-        raise Refused("schema_invalid", message, "use_path", argument="path")
+        raise Refusal("schema_invalid", message, "use_path", argument="path")
     ends = rfc3339(until_ns - 1)[:10]  # the last day on which it is accepted
     return [{"type": "deprecated", "message": f"`file_path` is deprecated, use `path`; accepted until {ends}."}]
 
@@ -453,7 +453,7 @@ def _accepted_until_ns(world: World) -> int:
         return int(day.timestamp()) * 1_000_000_000
     except ValueError:
         message = f"The setting dialects.edit.file_path_until is {stated!r}; it must be a date, such as 2026-01-31."
-        raise Refused("schema_invalid", message, "fix_settings", argument="file_path") from None
+        raise Refusal("schema_invalid", message, "fix_settings", argument="file_path") from None
 
 
 EDIT_TOOL: Final = Tool(

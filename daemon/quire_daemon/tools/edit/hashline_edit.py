@@ -9,11 +9,11 @@ from quire_daemon.dialects.hashline_edit import HASHLINE_EDIT, HashlineParams, e
 from quire_daemon.tools.edit.basis import current_version
 from quire_daemon.tools.edit.delete_move import deletion, movement
 from quire_daemon.tools.edit.engine import answering, decide_on
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 
 def decide(params: HashlineParams, world: World) -> Decision:
-    """Edit, remove or rename one file. Raises `Refused`."""
+    """Edit, remove or rename one file. Raises `Refusal`."""
     return answering(params, world, lambda now: _decide(params, now, world))
 
 
@@ -22,7 +22,7 @@ def _decide(params: HashlineParams, now: FileNow, world: World) -> Decision:
     decision = _operate(params, now, world)
     if decision.reply.get("unchanged"):
         message = "Nothing would change: the content is what stands there."
-        raise Refused("no_op", message, "re-read_file", path=now.path, **current_version(now))
+        raise Refusal("no_op", message, "re-read_file", path=now.path, **current_version(now))
     if decision.reply["ok"]:
         changed = decision.reply["changed"]
         decision.reply["first_changed_line"] = changed[0]["start"] if changed else None

@@ -30,7 +30,7 @@ MOST_STEPS: Final = 64
 """Versions that lines are carried over one by one; across more, only the difference of the two ends counts."""
 
 
-class Lines(msgspec.Struct, frozen=True):
+class CallerLines(msgspec.Struct, frozen=True):
     """Lines of a caller in version `at`: those of its call, or those that it was shown.
 
     A range that is empty is a gap, into which the call inserts. `ranges` is None for a whole file; `at` is None where
@@ -42,7 +42,7 @@ class Lines(msgspec.Struct, frozen=True):
     shown: bool = False  # those that it was shown, of which others' work may have been left out
 
 
-WHOLE: Final = Lines(None, None)
+WHOLE: Final = CallerLines(None, None)
 
 
 def lines_of(splices: Iterable[Splice], named: Iterable[int] = ()) -> Ranges:
@@ -125,7 +125,7 @@ def done_by(history: History, path: str, version: Version) -> tuple[Splice, ...]
     return None if was is None or made is None else diff(was, made)
 
 
-def relations(history: History, path: str, done: Done, lines: Lines) -> dict[int, str]:
+def relations(history: History, path: str, done: Done, lines: CallerLines) -> dict[int, str]:
     """What each of these versions of the file means for the lines, by seq; `conflicting` where nobody can tell."""
     found = {seq: CONFLICTING if splices is None or splices else NONE for seq, splices in done.items()}
     if lines.ranges is None or lines.at is None or not any(done.values()):
@@ -140,7 +140,7 @@ def relations(history: History, path: str, done: Done, lines: Lines) -> dict[int
     return found
 
 
-def _since(history: History, path: str, done: Done, lines: Lines, text: Text) -> Iterator[tuple[int, str]]:
+def _since(history: History, path: str, done: Done, lines: CallerLines, text: Text) -> Iterator[tuple[int, str]]:
     """The relations of what was done after `lines.at`, whose text is `text`: the lines are carried forward to it."""
     if lines.at is None or lines.ranges is None or not done:
         return
@@ -159,7 +159,7 @@ def _since(history: History, path: str, done: Done, lines: Lines, text: Text) ->
         ranges, text, held = image(splices, ranges), made, True
 
 
-def _until(history: History, path: str, done: Done, lines: Lines, text: Text) -> Iterator[tuple[int, str]]:
+def _until(history: History, path: str, done: Done, lines: CallerLines, text: Text) -> Iterator[tuple[int, str]]:
     """The relations of what was done up to `lines.at`: the lines are carried back, to stand among what it made."""
     if lines.at is None or lines.ranges is None or not done:
         return

@@ -6,7 +6,7 @@ from quire_daemon.core.decision import FileNow, World
 from quire_journal.history.points import to_the_second
 from quire_journal.model.events import REGULAR
 from quire_journal.model.ids import version_token
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.text.text import Text
 from quire_journal.views.files import Version
 
@@ -32,23 +32,23 @@ def require_file(now: FileNow, world: World) -> None:
     """Refuse what is not a regular file."""
     if now.kind == "missing":
         why = _how_it_went(now, world) or _too_much_in_front(now, world)
-        raise Refused("not_found", f"{now.path} does not exist.{why}", "check_path", path=now.path)
+        raise Refusal("not_found", f"{now.path} does not exist.{why}", "check_path", path=now.path)
     if now.kind != "file":
-        raise Refused("not_a_file", f"{now.path} is {_ARTICLE.get(now.kind, now.kind)}.", "check_path", path=now.path)
+        raise Refusal("not_a_file", f"{now.path} is {_ARTICLE.get(now.kind, now.kind)}.", "check_path", path=now.path)
 
 
 def require_own_name(now: FileNow) -> None:
     """Refuse a link: it is not said whether the link or its target is meant."""
     if now.resolved_from:
         message = f"{now.resolved_from} is a link to {now.path}; name the file itself."
-        raise Refused("not_a_file", message, "name_the_target", path=now.resolved_from, target=now.path)
+        raise Refusal("not_a_file", message, "name_the_target", path=now.resolved_from, target=now.path)
 
 
 def require_free(there: FileNow, path: str) -> FileNow:
     """Refuse a new name for `path` that something has already."""
     if there.kind != "missing":
         message = f"{there.path} exists; nothing is overwritten."
-        raise Refused("already_exists", message, "choose_another_path", path=path, to=there.path)
+        raise Refusal("already_exists", message, "choose_another_path", path=path, to=there.path)
     require_name(there)
     return there
 
@@ -57,7 +57,7 @@ def require_name(there: FileNow) -> None:
     """Refuse to make a file under a name that ends with a "/": whoever moves something to `new/` may mean a folder."""
     if there.as_folder:
         message = f"{there.path}/ names a folder, and there is none; what is made or moved there needs a name."
-        raise Refused("not_a_file", message, "check_path", path=there.path)
+        raise Refusal("not_a_file", message, "check_path", path=there.path)
 
 
 _ARTICLE = {"folder": "a folder", "special": "not a regular file", "link": "a link that leads to no file"}
@@ -96,9 +96,9 @@ def require_readable(now: FileNow, world: World) -> Text:
     require_size(now.path, now.size if now.text is None else len(now.text.data), world)
     if now.text is None:
         why = f" ({now.uncaptured})" if now.uncaptured else ""
-        raise Refused("permission_denied", f"{now.path} cannot be read{why}.", "check_permissions", path=now.path)
+        raise Refusal("permission_denied", f"{now.path} cannot be read{why}.", "check_permissions", path=now.path)
     if now.text.binary:
-        raise Refused("binary_file", f"{now.path} holds NUL bytes; text tools leave it alone.", path=now.path)
+        raise Refusal("binary_file", f"{now.path} holds NUL bytes; text tools leave it alone.", path=now.path)
     return now.text
 
 
@@ -107,7 +107,7 @@ def require_size(path: str, size: int, world: World) -> None:
     limit = world.settings.limits.edit_bytes
     if size > limit:
         message = f"{path} has {size} bytes; the limit for editing is {limit}."
-        raise Refused("file_too_large", message, path=path, sizeBytes=size, limit=limit)
+        raise Refusal("file_too_large", message, path=path, sizeBytes=size, limit=limit)
 
 
 def require_lines(path: str, lines: int, world: World) -> None:
@@ -115,7 +115,7 @@ def require_lines(path: str, lines: int, world: World) -> None:
     limit = world.settings.limits.edit_lines
     if lines > limit:
         message = f"{path} has {lines} lines; the limit for editing is {limit} (edit_lines)."
-        raise Refused("file_too_large", message, path=path, lineCount=lines, limit=limit)
+        raise Refusal("file_too_large", message, path=path, lineCount=lines, limit=limit)
 
 
 def require_fits(path: str, after: Text, world: World) -> None:
@@ -131,6 +131,6 @@ def require_captured(now: FileNow, allowed: bool) -> list[dict[str, str]]:
     why = now.uncaptured or (now.version.uncaptured if now.version else "") or "not captured"
     if not allowed:
         message = f"The bytes of {now.path} are not in the journal ({why}): there would be no undo."
-        raise Refused("uncaptured", message, "allow_uncaptured", path=now.path, why=why)
+        raise Refusal("uncaptured", message, "allow_uncaptured", path=now.path, why=why)
     message = f"The bytes of {now.path} were not in the journal ({why}): there is no undo."
     return [{"type": "uncaptured", "message": message}]

@@ -28,7 +28,7 @@ class ByCaller(tuple[Splice, ...]):
     """A step that is known to be the caller's own work. It knows what stands beside what it did."""
 
 
-class Conflict(msgspec.Struct, frozen=True):
+class RebaseConflict(msgspec.Struct, frozen=True):
     """A splice that cannot be carried, and the one by others that is in its way: what both would make of `base`."""
 
     mine: Splice
@@ -43,7 +43,7 @@ def carried(
     texts: Sequence[Text],
     final_break: bool | None = None,
     alone: bool = False,
-) -> tuple[Splice, ...] | Conflict:
+) -> tuple[Splice, ...] | RebaseConflict:
     """`splices` after every step in turn, or the first conflict. `texts`: before the first step, and after each.
 
     `final_break` is that of the plan. `alone`: all steps are the caller's own work.
@@ -57,7 +57,7 @@ def carried(
             moved = _over_own(at, steps[start:stop], texts[start:stop])
         else:
             moved = _over_others(at, texts[start], texts[stop], final_break, known=kind is ByOthers)
-        if isinstance(moved, Conflict):
+        if isinstance(moved, RebaseConflict):
             return moved
         at = moved
     return at
@@ -77,20 +77,20 @@ def without_others(steps: Sequence[Sequence[Splice]], texts: Sequence[Text]) -> 
 
 def _over_own(
     splices: Sequence[Splice], steps: Sequence[Sequence[Splice]], texts: Sequence[Text]
-) -> tuple[Splice, ...] | Conflict:
+) -> tuple[Splice, ...] | RebaseConflict:
     """The splices after steps of the caller itself, which only changes of the same lines contradict."""
     at = [*splices]
     for step, before in zip(steps, texts, strict=True):
         for index, mine in enumerate(at):
             if (own := next((own for own in step if clash(mine, own)), None)) is not None:
-                return Conflict(mine, own, index, before)
+                return RebaseConflict(mine, own, index, before)
             at[index] = _at(mine, sum(own.shift for own in step if own.stop <= mine.start))
     return tuple(at)
 
 
 def _over_others(
     splices: Sequence[Splice], before: Text, after: Text, final_break: bool | None, known: bool
-) -> tuple[Splice, ...] | Conflict:
+) -> tuple[Splice, ...] | RebaseConflict:
     """The splices of `before` as splices of `after`, which others made of it. `known`: others alone."""
     merged = merge(before, apply(before, splices, final_break), after)
     theirs = diff(before, after)
@@ -132,7 +132,9 @@ def _at(splice: Splice, offset: int) -> Splice:
     return replace(splice, start=splice.start + offset, stop=splice.stop + offset)
 
 
-def _conflict(splices: Sequence[Splice], theirs: Sequence[Splice], before: Text, start: int, stop: int) -> Conflict:
+def _conflict(
+    splices: Sequence[Splice], theirs: Sequence[Splice], before: Text, start: int, stop: int
+) -> RebaseConflict:
     """The conflict at lines start..stop of the base: what of both sides is nearest to them."""
     length = len(before)
     last = Splice(max(length - 1, 0), length, tuple(before.lines[-1:]))
@@ -143,7 +145,7 @@ def _conflict(splices: Sequence[Splice], theirs: Sequence[Splice], before: Text,
 
     index = min(range(len(splices)), key=lambda at: far(splices[at]))
     nearest = min(theirs, key=far, default=Splice(start, start))  # a byte order mark is no splice
-    return Conflict(splices[index], nearest, index, before)
+    return RebaseConflict(splices[index], nearest, index, before)
 
 
 def _moved(removal: Splice, before: Text, theirs: Sequence[Splice]) -> bool:

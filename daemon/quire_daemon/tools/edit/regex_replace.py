@@ -12,7 +12,7 @@ from quire_daemon.tools.edit import engine
 
 
 def decide(params: RegexParams, world: World) -> Decision:
-    """Everything that follows from one call. Raises `Refused`, or `NeedsSearch`: to be decided again."""
+    """Everything that follows from one call. Raises `Refusal`, or `NeedsSearch`: to be decided again."""
     return engine.decide(replace(REGEX_REPLACE, plan=planning(world.found)), params, world)
 
 

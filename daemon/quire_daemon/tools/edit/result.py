@@ -18,7 +18,7 @@ from quire_daemon.checks.safety import Grammars
 from quire_daemon.config.settings import Safety
 from quire_daemon.core.decision import Decision, FileNow, Move, Put, Remove, World, Write
 from quire_daemon.tools.edit.diff_preview import localised_diff
-from quire_daemon.tools.edit.overlap import Lines
+from quire_daemon.tools.edit.overlap import CallerLines
 from quire_daemon.tools.edit.preconditions import captured, require_lines
 from quire_daemon.tools.recent_changes import news
 from quire_journal.maintenance import secret_scan
@@ -34,7 +34,7 @@ from quire_journal.model.events import (
 from quire_journal.model.ids import version_token
 from quire_journal.model.line_ranges import Ranges, merge_ranges, without
 from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.model.uncaptured import HOLDS_SECRET, PURGED, SECRET
 from quire_journal.text.line_diff import changed_ranges, first_difference
 from quire_journal.text.line_hash import LineHashes
@@ -101,7 +101,7 @@ class Result(msgspec.Struct, frozen=True):
     warnings: tuple[dict[str, Any], ...] = ()
     fields: Mapping[str, Any] = msgspec.field(default_factory=dict)
     to: FileNow | None = None  # the free name that the result gets
-    lines: Lines | None = None  # what the call is about; None: nothing that stood there
+    lines: CallerLines | None = None  # what the call is about; None: nothing that stood there
     named: tuple[Splice, ...] | None = None  # `splices` as the call words them, with what they leave as it is
 
     @property
@@ -152,7 +152,7 @@ def _written(result: Result, reply: dict[str, Any], fresh: Ranges, world: World)
     if result.to is not None:
         if warnings:
             message = f"{warnings[0]['message']} Rename it in a call of its own."
-            raise Refused("uncaptured", message, "split_call", path=result.path, why=lost)
+            raise Refusal("uncaptured", message, "split_call", path=result.path, why=lost)
         event = FileMoved(now.path, result.to.path, after.blob, size, mode, base, by, now.inode)
     else:
         event = FileWritten(
@@ -217,7 +217,7 @@ def _writes(result: Result, seq: int, lost: str) -> list[Write]:
     return [Put(seq, to.path, after.data, now.mode, to, after), Remove(seq, now.path, now)]
 
 
-def _suspicious(result: Result, verdict: Verdict, rows: Sequence[str], world: World) -> Refused:
+def _suspicious(result: Result, verdict: Verdict, rows: Sequence[str], world: World) -> Refusal:
     """The refusal of a suspicious result."""
     now = result.now
     found = list(verdict.warnings)
@@ -226,7 +226,7 @@ def _suspicious(result: Result, verdict: Verdict, rows: Sequence[str], world: Wo
     checks = world.settings.safety
     if not any(getattr(checks, warning["type"]) == "reject" for warning in found):  # else it would be refused again
         more += ' If it is right as it is, repeat the call with `safety_check: "warn"`.'
-    return Refused(
+    return Refusal(
         "safety_check_failed",
         f"The result would break what was sound; {now.path} stays as it was. {first}{more}",
         "fix_content",

@@ -13,16 +13,16 @@ import msgspec
 from quire_daemon.core.decision import Decision, FileNow, World
 from quire_daemon.tools.edit.basis import Basis, both_hashes, current_version
 from quire_daemon.tools.edit.diff_preview import lines_around, localised_diff
-from quire_daemon.tools.edit.overlap import CONFLICTING, NONE, TOUCHING, Lines
+from quire_daemon.tools.edit.overlap import CONFLICTING, NONE, TOUCHING, CallerLines
 from quire_daemon.tools.edit.preconditions import shown_as
-from quire_daemon.tools.edit.rebase import Conflict
+from quire_daemon.tools.edit.rebase import RebaseConflict
 from quire_daemon.tools.recent_changes import MOST_ENTRIES, changes_told, news, rest
 from quire_journal.history.points import to_the_second
 from quire_journal.model.events import EditRefused, Event, ReadServed
 from quire_journal.model.ids import version_token
 from quire_journal.model.line_ranges import Ranges, merge_ranges, ranges_of, without
 from quire_journal.model.phrasing import capitalised
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.text.line_diff import changed_ranges, diff
 from quire_journal.text.line_hash import LineHashes, line_id
 from quire_journal.text.splice import Splice, apply, carry_ranges
@@ -50,7 +50,7 @@ class Stale(msgspec.Struct, frozen=True):
     basis: Basis
     now: FileNow
     needs: Ranges | None  # lines of the base that the call is about, and gaps into which it inserts; None: all of them
-    conflict: Conflict | None = None
+    conflict: RebaseConflict | None = None
     more: dict[str, Any] | None = None  # fields of the tool's own
     missing: Sequence[str] = ()  # anchors of the call that name no line of the file any more
     touches: str = ""  # what was done since means for these lines; "": what the versions since the base tell
@@ -89,30 +89,30 @@ def refuse_stale(stale: Stale, world: World, dry_run: bool) -> Decision:
         more = len(stale.missing) - MOST_ANCHORS
         named = ", ".join(repr(anchor[:MOST_OF_ANCHOR]) for anchor in stale.missing[:MOST_ANCHORS])
         message += f" No line has the hash {named} now." if more <= 0 else f" No line has {named} and {more} more now."
-    refused = Refused(stale.code, message, "re-read_file", **details)
+    refused = Refusal(stale.code, message, "re-read_file", **details)
     return _decided(refused, EditRefused(stale.tool, now.path, stale.code, touches), basis, now, ranges, dry_run)
 
 
 def refuse_mismatch(
-    refused: Refused,
+    refused: Refusal,
     basis: Basis,
     now: FileNow,
     world: World,
     dry_run: bool,
-    conflict: Conflict | None = None,
+    conflict: RebaseConflict | None = None,
     about: Ranges | None = None,
 ) -> Decision:
     """The refusal because lines that the call names (`mismatched_lines`) are not those that its caller was shown.
 
     Its message has the lines that stand there now, those that the named ones have become, and those that have their
     IDs, behind `>>>` with fresh references; the caller is thereby shown them. `about`: the lines of the whole call,
-    where more is known than those. Raises `Refused` when there never were such lines.
+    where more is known than those. Raises `Refusal` when there never were such lines.
     """
     named = [line - 1 for line in refused.details["mismatched_lines"]]
     if beyond := [line + 1 for line in named if line >= max(len(basis.text), len(basis.now))]:
         message = f"There is no line {beyond[0]}; {now.path} has {len(basis.now)}."
         details = {"path": now.path, "lines_beyond": beyond, "line_count": len(basis.now), **current_version(now)}
-        raise Refused("line_out_of_range", message, "re-read_file", **details)
+        raise Refusal("line_out_of_range", message, "re-read_file", **details)
     needs = ranges_of(line for line in named if line < len(basis.text))
     hashes = LineHashes.of(basis.now)
     marked = {min(line, len(basis.now) - 1) for line in named} if len(basis.now) else set()
@@ -167,12 +167,12 @@ def refuse_unseen(
         "lines": rows,
         **news(world, now.path, _lines(basis, now, about)),
     }
-    refused = Refused(code, message, "check_lines", **details)
+    refused = Refusal(code, message, "check_lines", **details)
     return _decided(refused, EditRefused(tool, now.path, code, "unseen"), basis, now, ranges, dry_run)
 
 
 def _decided(
-    refused: Refused, event: EditRefused, basis: Basis, now: FileNow, ranges: Ranges, dry_run: bool
+    refused: Refusal, event: EditRefused, basis: Basis, now: FileNow, ranges: Ranges, dry_run: bool
 ) -> Decision:
     """The refusal, with the records that it leaves: that it happened, and that the caller was shown `ranges`, too."""
     reply = refused.reply()
@@ -187,9 +187,9 @@ def _decided(
     return Decision(reply, events)
 
 
-def _lines(basis: Basis, now: FileNow, needs: Ranges | None) -> Lines:
+def _lines(basis: Basis, now: FileNow, needs: Ranges | None) -> CallerLines:
     """Lines of the base, which is the file as it is for a caller that has none."""
-    return Lines(needs, basis.version or now.version)
+    return CallerLines(needs, basis.version or now.version)
 
 
 def _versions(basis: Basis, now: FileNow) -> dict[str, str]:
@@ -237,7 +237,7 @@ def _span(changed: dict[str, int]) -> str:
     return f"line {start}" if start == end else f"lines {start}-{end}"
 
 
-def _three_ways(conflict: Conflict) -> dict[str, list[str]]:
+def _three_ways(conflict: RebaseConflict) -> dict[str, list[str]]:
     """The first conflict: the lines as they were, as they are now, and as the caller would have them."""
     mine, theirs, before = conflict.mine, conflict.theirs, conflict.base
     start, stop = min(mine.start, theirs.start), max(mine.stop, theirs.stop)

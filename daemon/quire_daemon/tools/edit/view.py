@@ -8,11 +8,11 @@ from quire_daemon.core.decision import Decision, FileNow, Tool, World
 from quire_daemon.tools import read
 from quire_daemon.tools.read import ReadParams
 from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 
 def decide(params: ReadParams, world: World) -> Decision:
-    """As `read_file`; of a folder `lines` are paths, those of folders with "/" behind. Raises `Refused`."""
+    """As `read_file`; of a folder `lines` are paths, those of folders with "/" behind. Raises `Refusal`."""
     now = world.files[params.path]
     return _folder(params, now) if now.kind == "folder" else read.decide(params, world)
 
@@ -20,7 +20,7 @@ def decide(params: ReadParams, world: World) -> Decision:
 def _folder(params: ReadParams, now: FileNow) -> Decision:
     if params.start_line is not None:
         message = f"view_range: {now.path} is a folder, which has no lines; view it without a range."
-        raise Refused("schema_invalid", message, argument="view_range")
+        raise Refusal("schema_invalid", message, argument="view_range")
     reply: dict[str, Any] = {
         "ok": True,
         "message": _sentence(now),

@@ -19,7 +19,7 @@ from quire_daemon.tools.edit.basis import (
     version_with,
 )
 from quire_daemon.tools.edit.engine import answering
-from quire_daemon.tools.edit.overlap import Lines, lines_of
+from quire_daemon.tools.edit.overlap import CallerLines, lines_of
 from quire_daemon.tools.edit.preconditions import (
     require_captured,
     require_file,
@@ -29,7 +29,7 @@ from quire_daemon.tools.edit.preconditions import (
 )
 from quire_daemon.tools.edit.result import Result, conclude
 from quire_daemon.tools.edit.stale_replies import Stale, refuse_stale
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.text.line_diff import diff
 from quire_journal.text.merge3 import merge
 from quire_journal.text.splice import Splice
@@ -53,7 +53,7 @@ class WriteParams(OfVersion, frozen=True, kw_only=True):
 
 
 def decide(params: WriteParams, world: World) -> Decision:
-    """Write the file. Raises `Refused` when the gate is shut."""
+    """Write the file. Raises `Refusal` when the gate is shut."""
     return answering(params, world, lambda now: _decide(params, now, world))
 
 
@@ -65,7 +65,7 @@ def _decide(params: WriteParams, now: FileNow, world: World) -> Decision:
     code, basis = _through_the_gate(params, now, before, world)
     mine = in_the_style_of(basis.text, params.content.encode())
     changes = diff(basis.text, mine)
-    lines = Lines(lines_of(changes), basis.version or now.version)
+    lines = CallerLines(lines_of(changes), basis.version or now.version)
     if not code:  # and so the base is what is there
         return _conclude(params, now, world, before, mine, changes, basis, lines, lost, {})
     hashes = both_hashes(params.expectedSha256, before.blob.hex()) if params.expectedSha256 else {}
@@ -88,7 +88,7 @@ def _create(params: WriteParams, now: FileNow, world: World) -> Decision:
     require_name(now)
     if params.stated_base:
         message = f"{now.path} does not exist; {params.stated_base[:80]!r} is to be replaced."
-        raise Refused(CONFLICT, message, "re-read_file", path=now.path, reason="missing", **current_version(now))
+        raise Refusal(CONFLICT, message, "re-read_file", path=now.path, reason="missing", **current_version(now))
     nothing = Text.of(_EMPTY)
     basis = Basis(None, nothing, (), (), nothing, now.path, world.history)
     after = Text.of(params.content.encode())
@@ -98,7 +98,7 @@ def _create(params: WriteParams, now: FileNow, world: World) -> Decision:
 def _through_the_gate(params: WriteParams, now: FileNow, before: Text, world: World) -> tuple[str, Basis]:
     """The base that the caller proves to know, and a code when the file is not that any more, else "".
 
-    Raises `Refused` when the caller proves nothing, or something that the journal does not know.
+    Raises `Refusal` when the caller proves nothing, or something that the journal does not know.
     """
     if params.expectedSha256 and params.expectedSha256 != before.blob.hex():
         version = version_with(world.history, now.path, params.expectedSha256)
@@ -106,7 +106,7 @@ def _through_the_gate(params: WriteParams, now: FileNow, before: Text, world: Wo
             return "stale_file", _with_own(basis_at(version, now, before, world, "stale_file"))
         message = f"{now.path} does not hold the bytes that are to be replaced."
         hashes = both_hashes(params.expectedSha256, before.blob.hex())
-        raise Refused("stale_file", message, "re-read_file", path=now.path, **hashes, **current_version(now))
+        raise Refusal("stale_file", message, "re-read_file", path=now.path, **hashes, **current_version(now))
     if params.stated_base:
         basis = find_basis(params, now, before, world, CONFLICT)
         return (CONFLICT, _with_own(basis)) if basis.behind else ("", basis)
@@ -116,7 +116,7 @@ def _through_the_gate(params: WriteParams, now: FileNow, before: Text, world: Wo
         return "", knowing_nothing(now, before, world.history)
     # Only `base` is an argument of every tool that comes this way.
     message = f"{now.path} exists; read it, and say as `base` which version is to be replaced."
-    raise Refused(CONFLICT, message, "re-read_file", path=now.path, reason="no_gate", **current_version(now))
+    raise Refusal(CONFLICT, message, "re-read_file", path=now.path, reason="no_gate", **current_version(now))
 
 
 def _with_own(basis: Basis) -> Basis:
@@ -150,7 +150,7 @@ def _conclude(
     after: Text,
     splices: tuple[Splice, ...],
     basis: Basis,
-    lines: Lines | None,
+    lines: CallerLines | None,
     warnings: tuple[dict[str, Any], ...],
     fields: dict[str, Any],
 ) -> Decision:

@@ -18,7 +18,7 @@ from quire_journal.history.missing_bytes import missing
 from quire_journal.history.points import parse_point, rfc3339
 from quire_journal.model.ids import version_token
 from quire_journal.model.phrasing import capitalised, counted
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.storage.blobs.blobs import NotHeld
 from quire_journal.text.text import shown
 from quire_journal.views.files import Version, standing
@@ -71,14 +71,14 @@ def decide(params: BlameParams, world: World) -> Decision:
 
 
 def _asked(params: BlameParams, now: FileNow, world: World) -> tuple[str, Version]:
-    """The file and the version that are asked about. Raises `Refused` for what is no file with lines."""
+    """The file and the version that are asked about. Raises `Refusal` for what is no file with lines."""
     history = world.history
     if params.at is not None:
         return file_then(now, parse_point(params.at, history, "at"), params.at, history)
     require_file(now, world)
     version = standing(history.file(now.path))
     if version is None:
-        raise Refused("not_found", f"The journal knows no file {now.path}.", "check_path", path=now.path)
+        raise Refusal("not_found", f"The journal knows no file {now.path}.", "check_path", path=now.path)
     return now.path, version
 
 
@@ -92,9 +92,9 @@ def require_text(path: str, version: Version, world: World) -> None:
     except NotHeld:
         lost = missing(world.history, version)
         message = f"The bytes of {path} in {version_token(version.seq)} are not in the journal: {lost.told}."
-        raise Refused("uncaptured", message, path=path, why=lost.why) from None
+        raise Refusal("uncaptured", message, path=path, why=lost.why) from None
     if text.binary:
-        raise Refused("binary_file", f"{path} holds NUL bytes; it has no lines to blame.", path=path)
+        raise Refusal("binary_file", f"{path} holds NUL bytes; it has no lines to blame.", path=path)
 
 
 def _slice(params: BlameParams, found: Blame, limit: int) -> tuple[int, int, bool]:

@@ -14,7 +14,7 @@ from quire_journal.history.history import History
 from quire_journal.model.events import BY_KIND, FOLDER, BytesDisplaced, WriterIntroduced, paths_of
 from quire_journal.model.ids import OUTSIDE, inside_escaped, is_escaped, journal_path, percent_escaped, unescaped
 from quire_journal.model.records import Record
-from quire_journal.model.refusals import Refused, did_you_mean
+from quire_journal.model.refusals import Refusal, did_you_mean
 from quire_journal.model.upcast import parse_tag
 from quire_journal.views import term_index
 from quire_journal.views.files import OUTSIDE_WRITES, TOOL_WRITES
@@ -93,7 +93,7 @@ def _agents(named: str) -> list[str]:
 
 
 def relative_path(given: str) -> str:
-    """A path from the arguments as the journal spells it. Raises `Refused` for one that leads out of the workspace.
+    """A path from the arguments as the journal spells it. Raises `Refusal` for one that leads out of the workspace.
 
     Questions about the past are not asked of the disk: no link is followed, and an absolute path of the workspace has
     been made a relative one before (`Tool.asks`).
@@ -104,8 +104,8 @@ def relative_path(given: str) -> str:
     return plain
 
 
-def _outside(given: str) -> Refused:
-    return Refused("outside_workspace", f"{given} leads out of the workspace.", path=given)
+def _outside(given: str) -> Refusal:
+    return Refusal("outside_workspace", f"{given} leads out of the workspace.", path=given)
 
 
 def known_path(given: str, history: History) -> str:
@@ -116,7 +116,7 @@ def known_path(given: str, history: History) -> str:
 
 
 def as_glob(given: str, history: History) -> str | None:
-    """The glob that it is, as the journal spells paths; None for a name. Raises `Refused` as `relative_path`.
+    """The glob that it is, as the journal spells paths; None for a name. Raises `Refusal` as `relative_path`.
 
     A name with `*`, `?` or `[` in it that the journal knows is that file, or folder (`[id].tsx`).
     """
@@ -135,25 +135,25 @@ def as_glob(given: str, history: History) -> str | None:
 
 
 def named_paths(path: str, paths: Sequence[str]) -> tuple[str, ...]:
-    """What a caller named in its arguments `path` and `paths`, each once. Raises `Refused` for one that is empty."""
+    """What a caller named in its arguments `path` and `paths`, each once. Raises `Refusal` for one that is empty."""
     if "" in paths:  # left out it would mean everything
-        raise Refused("schema_invalid", "paths: one of them is empty; `.` names everything.", argument="paths")
+        raise Refusal("schema_invalid", "paths: one of them is empty; `.` names everything.", argument="paths")
     return tuple(dict.fromkeys((path, *paths) if path else paths))
 
 
 def glob_matches(glob: str) -> Callable[[str], object]:
-    """As `globs.matches`. Raises `Refused` for a glob that is none."""
+    """As `globs.matches`. Raises `Refusal` for a glob that is none."""
     try:
         return globs.matches(glob)
     except ValueError as error:
-        raise Refused("schema_invalid", f"path: {glob!r} is not a glob: {error}.", argument="path") from None
+        raise Refusal("schema_invalid", f"path: {glob!r} is not a glob: {error}.", argument="path") from None
 
 
 def path_filter(given: str, history: History) -> Callable[[str], object]:
     """Does a path match: a file, everything in a folder, or a glob (`*`, `**`, `?`, `[…]` as in `.gitignore`)?
 
     The answer counts as true or false. It is asked of every path that there is, so it is an expression's own `match`.
-    Raises `Refused` for a glob that is none, and for what leads out of the workspace.
+    Raises `Refusal` for a glob that is none, and for what leads out of the workspace.
     """
     if not given:
         return lambda path: True
@@ -185,30 +185,30 @@ def single_path(given: str, history: History) -> str | None:
         return None
     try:
         wanted = known_path(given, history)
-    except Refused:
+    except Refusal:
         return None
     head = history.file(wanted)
     return wanted if head is not None and head.entry != FOLDER else None
 
 
 def named_burst(named: int | str, history: History) -> int:
-    """The burst with that number. Raises `Refused`."""
+    """The burst with that number. Raises `Refusal`."""
     if isinstance(named, str):
         if not (named.isascii() and named.isdigit() and len(named) < 19):
-            raise Refused("schema_invalid", f"burst: {named!r} is not the number of a burst.", argument="burst")
+            raise Refusal("schema_invalid", f"burst: {named!r} is not the number of a burst.", argument="burst")
         named = int(named)
     if history.burst(named) is None:
-        raise Refused("not_found", f"There is no burst {named}.", "list_bursts", burst=named)
+        raise Refusal("not_found", f"There is no burst {named}.", "list_bursts", burst=named)
     return named
 
 
 def named_kinds(asked: str | list[str]) -> frozenset[str]:
-    """The kinds that a caller asked for, or those shown by default. Raises `Refused` for one that does not exist."""
+    """The kinds that a caller asked for, or those shown by default. Raises `Refusal` for one that does not exist."""
     named = frozenset([asked] if isinstance(asked, str) else asked) - {""}
     unknown = sorted(named - BY_KIND.keys())
     if unknown:
         nearest = did_you_mean(unknown[0], BY_KIND)
-        raise Refused(
+        raise Refusal(
             "schema_invalid",
             f"kind: there is no kind {unknown[0]!r}." + (nearest or f" The kinds are {', '.join(sorted(BY_KIND))}."),
             argument="kind",

@@ -24,14 +24,14 @@ from quire_daemon.tools.history.filters import (
     nobody_warned,
     path_filter,
 )
-from quire_daemon.tools.history.pages import Page, Wish, page
+from quire_daemon.tools.history.pages import LogQuery, Page, page
 from quire_journal.history.history import History
 from quire_journal.history.points import parse_point, rfc3339
 from quire_journal.model.events import REGULAR
 from quire_journal.model.ids import version_token
 from quire_journal.model.phrasing import counted
 from quire_journal.model.records import Record
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 MAX_LIMIT: Final = 1000
 """Records in one reply."""
@@ -172,10 +172,10 @@ def cursor_at(seq: int, world: World) -> str:
 
 
 def _parse_cursor(cursor: str, world: World) -> int | None:
-    """The seq in a cursor of this journal; None for one of another. Raises `Refused` for what is not a cursor."""
+    """The seq in a cursor of this journal; None for one of another. Raises `Refusal` for what is not a cursor."""
     found = _CURSOR.fullmatch(cursor)
     if found is None:
-        raise Refused("schema_invalid", f"cursor: {cursor!r} is not a cursor of an earlier reply.", argument="cursor")
+        raise Refusal("schema_invalid", f"cursor: {cursor!r} is not a cursor of an earlier reply.", argument="cursor")
     seq, journal = int(found[1]), int(found[2], 16)
     # A cursor from before the first record carries no mark yet, and is right in every journal that begins after it.
     ours = journal == world.first_event_ns or (journal == 0 and seq == 0)
@@ -186,7 +186,7 @@ def _parse_cursor(cursor: str, world: World) -> int | None:
 
 
 def _filter(params: LogParams | SinceParams, history: History) -> Filter:
-    """What the arguments ask of a record. Raises `Refused`."""
+    """What the arguments ask of a record. Raises `Refusal`."""
     kinds = named_kinds(params.kind)
     path = path_filter(params.path, history) if params.path else None
     if isinstance(params, SinceParams):
@@ -216,12 +216,12 @@ def decide_log(params: LogParams, world: World) -> Decision:
     if params.cursor is not None:
         at = _parse_cursor(params.cursor, world)
         if at is None:
-            raise Refused("schema_invalid", "cursor: it belongs to another journal; begin anew.", argument="cursor")
+            raise Refusal("schema_invalid", "cursor: it belongs to another journal; begin anew.", argument="cursor")
         after, upto = (after, min(upto, at)) if params.order == "newest" else (max(after, at), upto)
     keep = _filter(params, history)
     if params.burst is not None:
         after, upto = _within_burst(keep.burst, after, upto, history)
-    wish = Wish(
+    wish = LogQuery(
         keep,
         params.path,
         after,
@@ -271,7 +271,7 @@ def decide_since(params: SinceParams, world: World) -> Decision:
     if params.cursor is None:
         return _since_reply(world, params, Page([], None, more=False), head, fresh=False)
     after, fresh = _after(params.cursor, world)
-    found = page(Wish(keep, params.path, after, head, newest_first=False, limit=params.limit), history)
+    found = page(LogQuery(keep, params.path, after, head, newest_first=False, limit=params.limit), history)
     end = head if not found.more else found.looked_to if found.looked_to is not None else after
     return _since_reply(world, params, found, end, fresh)
 

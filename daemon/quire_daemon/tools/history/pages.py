@@ -47,7 +47,7 @@ MOST_PATHS: Final = 400
 """Paths whose versions are merged. Of more, the log is looked through."""
 
 
-class Wish(msgspec.Struct, frozen=True):
+class LogQuery(msgspec.Struct, frozen=True):
     """What is to be found, where, and what is to be told of each record."""
 
     keep: Filter
@@ -63,7 +63,7 @@ class Wish(msgspec.Struct, frozen=True):
     patch_bytes: int = 0
 
 
-class Found(msgspec.Struct, frozen=True):
+class LogRow(msgspec.Struct, frozen=True):
     """A record that is listed, and what is told of it beside itself."""
 
     record: Record
@@ -73,14 +73,14 @@ class Found(msgspec.Struct, frozen=True):
 class Page(msgspec.Struct, frozen=True):
     """What one call found. `looked_to` is the last record that was looked at, `more` whether others may lie behind."""
 
-    found: list[Found]
+    found: list[LogRow]
     looked_to: int | None
     more: bool
 
 
-def page(wish: Wish, history: History) -> Page:
+def page(wish: LogQuery, history: History) -> Page:
     """The next records, in order."""
-    found: list[Found] = []
+    found: list[LogRow] = []
     looked_to: int | None = None
     looking = _Looking(wish, history)
     for reached, seqs in _steps(wish, history):
@@ -103,7 +103,7 @@ def page(wish: Wish, history: History) -> Page:
 # ── which records to look at ─────────────────────────────────────────────────
 
 
-def _steps(wish: Wish, history: History) -> Iterator[tuple[int, Sequence[int]]]:
+def _steps(wish: LogQuery, history: History) -> Iterator[tuple[int, Sequence[int]]]:
     """Records to look at, in order, with the record up to which these are all."""
     wanted = wish.keep.sought()
     numbers = _few_paths(wish, history)
@@ -115,7 +115,7 @@ def _steps(wish: Wish, history: History) -> Iterator[tuple[int, Sequence[int]]]:
         yield seq, (seq,) if may_be.admits(seq) else ()
 
 
-def _few_paths(wish: Wish, history: History) -> Sequence[int] | None:
+def _few_paths(wish: LogQuery, history: History) -> Sequence[int] | None:
     """The numbers of the paths that are asked for, where they are few and what is asked for are versions."""
     if wish.keep.path is None or not wish.keep.kinds <= SHOWN_KINDS:
         return None
@@ -137,7 +137,7 @@ def _few_paths(wish: Wish, history: History) -> Sequence[int] | None:
 class _Looking:
     """Looks at one record after the other, and counts what that takes."""
 
-    def __init__(self, wish: Wish, history: History) -> None:
+    def __init__(self, wish: LogQuery, history: History) -> None:
         self.left: float = WORK
         self.full = False  # the patches of this page leave no room for that of the next record
         self._wish = wish
@@ -147,7 +147,7 @@ class _Looking:
         self._near = BlobCache(NEAR_BYTES)
         self._room = Room(wish.patch_bytes)
 
-    def at(self, seq: int) -> Found | None:
+    def at(self, seq: int) -> LogRow | None:
         """The record, if it is one of those that are asked for."""
         self.left -= RECORD_WORK
         record = self._history.record(seq)
@@ -166,7 +166,7 @@ class _Looking:
                 told["occurrences"] = counts
             if changed is not None:
                 told |= self._difference(changed)
-        return Found(record, told)
+        return LogRow(record, told)
 
     def _contains(self, record: Record) -> bool:
         """Do the bytes of the version contain the text? Bytes that are not kept contain nothing."""

@@ -30,7 +30,7 @@ from quire_journal.model.events import FOLDER, path_after, paths_of
 from quire_journal.model.ids import parse_version_token, version_token
 from quire_journal.model.phrasing import counted
 from quire_journal.model.records import Record
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.storage.blobs.blobs import NotHeld
 from quire_journal.text.text import shown
 from quire_journal.views.files import Version
@@ -84,7 +84,7 @@ def decide_show(params: ShowParams, world: World) -> Decision:
 
 
 def _found(params: ShowParams, history: History) -> tuple[Record, Version | None, str | None]:
-    """(record, the version it made, its path). Raises `Refused`."""
+    """(record, the version it made, its path). Raises `Refusal`."""
     seq = int(parse_point(params.version, history, "version"))
     if params.path:
         asked = known_path(params.path, history)
@@ -94,12 +94,12 @@ def _found(params: ShowParams, history: History) -> tuple[Record, Version | None
             version = history.version_at(asked, seq)
         record = history.record(version.seq) if version is not None else None
         if record is None:
-            raise Refused("not_found", f"{params.path!r} had no version at {params.version}.", "log", path=params.path)
+            raise Refusal("not_found", f"{params.path!r} had no version at {params.version}.", "log", path=params.path)
         return record, version, asked
     require_not_lost(history, seq, params.version)
     record = history.record(seq)
     if record is None:
-        raise Refused("not_found", f"There is no record {params.version}.", "log")
+        raise Refusal("not_found", f"There is no record {params.version}.", "log")
     path = path_after(record.event())
     version = history.version(path, seq) if path is not None and record.kind in VERSION_KINDS else None
     return record, version, path
@@ -232,7 +232,7 @@ def _changed_paths(params: DiffParams, start: int, end: int, history: History) -
         fits = path_filter(given, history)
         there = {path for path in _between(start, end, history) if fits(path)}
         if not there and not any(fits(path) for path, _ in history.paths()):
-            raise Refused("not_found", f"The journal knows no file {given}.", "check_path", path=given)
+            raise Refusal("not_found", f"The journal knows no file {given}.", "check_path", path=given)
         found |= there
     return sorted(found)
 

@@ -20,7 +20,7 @@ from quire_journal.history.points import parse_point, time_of
 from quire_journal.model.events import FOLDER, LINK
 from quire_journal.model.ids import version_token
 from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.storage.blobs.blobs import NotHeld
 from quire_journal.views.files import Version, standing
 
@@ -67,7 +67,7 @@ def decide_tree(params: TreeParams, world: World) -> Decision:
     `gaps` are these, and an entry for which they leave open what stood there has the reason `record_lost`.
     """
     if not 0 <= params.cursor < MOST_NUMBERS:
-        raise Refused("schema_invalid", "cursor: it must be `next` of an earlier reply.", argument="cursor")
+        raise Refusal("schema_invalid", "cursor: it must be `next` of an earlier reply.", argument="cursor")
     history = world.history
     at = int(parse_point(params.at, history, "at")) if params.at else int(history.head())
     gaps = gaps_at(history, at)
@@ -157,7 +157,7 @@ def decide_blobs(params: BlobsParams, world: World) -> Decision:
     wrong = next((one for one in params.sha256 if not _SHA256.fullmatch(one)), None)
     if wrong is not None or not params.sha256 or len(params.sha256) > MOST_BLOBS or params.offset < 0:
         message = f"sha256: must be 1 to {MOST_BLOBS} addresses of 64 hexadecimal digits, and offset not negative."
-        raise Refused("schema_invalid", message, argument="sha256")
+        raise Refusal("schema_invalid", message, argument="sha256")
     told: list[dict[str, Any]] = []
     room = PART_BYTES
     for sha256 in params.sha256:

@@ -28,7 +28,7 @@ from quire_journal.model.events import REGULAR, BatchUndone, paths_of
 from quire_journal.model.evidence import CAPTURED
 from quire_journal.model.ids import version_token
 from quire_journal.model.records import Record
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.storage.blobs.blobs import NotHeld
 from quire_journal.text.line_diff import diff
 from quire_journal.text.splice import Splice
@@ -67,7 +67,7 @@ def decide(params: WhyParams, world: World) -> Decision:
         path, version, told = _of_line(params.line, path, found, world)
     record = history.record(version.seq)
     if record is None:
-        raise Refused("not_found", f"The record of {version_token(version.seq)} is not in the log.", "verify")
+        raise Refusal("not_found", f"The record of {version_token(version.seq)} is not in the log.", "verify")
     old_path, old = before(history, path, version)
     change: dict[str, Any] | None = None
     if not _found_there(record):  # else all of the file would stand there, as if somebody had put it in
@@ -95,7 +95,7 @@ def decide(params: WhyParams, world: World) -> Decision:
 
 
 def _asked(params: WhyParams, now: FileNow, world: World) -> tuple[str, Version]:
-    """The version that stands at the path then. Also one that says that the file is gone. Raises `Refused`."""
+    """The version that stands at the path then. Also one that says that the file is gone. Raises `Refusal`."""
     history, path = world.history, now.path
     if params.at is not None and now.resolved_from:  # it may have led elsewhere, or been a file itself
         return file_then(now, parse_point(params.at, history, "at"), params.at, history)
@@ -109,7 +109,7 @@ def _asked(params: WhyParams, now: FileNow, world: World) -> tuple[str, Version]
         if params.at is None:
             require_file(now, world)
         point = f" at {params.at}" if params.at is not None else ""
-        raise Refused("not_found", f"The journal knows no file {path}{point}.", "check_path", path=path)
+        raise Refusal("not_found", f"The journal knows no file {path}{point}.", "check_path", path=path)
     return path, version
 
 
@@ -117,17 +117,17 @@ def _asked(params: WhyParams, now: FileNow, world: World) -> tuple[str, Version]
 
 
 def _blamed(line: int, path: str, version: Version, world: World) -> Blame:
-    """Who wrote the lines of the version. Raises `Refused` for what has no such line."""
+    """Who wrote the lines of the version. Raises `Refusal` for what has no such line."""
     if version.gone:
         message = f"{path} is gone since {version_token(version.seq)}; ask without a line, or at an earlier point."
-        raise Refused("not_found", message, "choose_another_point", path=path)
+        raise Refusal("not_found", message, "choose_another_point", path=path)
     if version.entry != REGULAR:
-        raise Refused("not_a_file", f"{path} is no regular file and has no lines.", "check_path", path=path)
+        raise Refusal("not_a_file", f"{path} is no regular file and has no lines.", "check_path", path=path)
     require_text(path, version, world)
     found = blame(world.history, path, version)
     if not 1 <= line <= len(found.text):
         message = f"There is no line {line}; {path} has {len(found.text)}."
-        raise Refused("line_out_of_range", message, "re-read_file", path=path, line=line)
+        raise Refusal("line_out_of_range", message, "re-read_file", path=path, line=line)
     return found
 
 

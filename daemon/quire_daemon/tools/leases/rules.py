@@ -24,7 +24,7 @@ from quire_daemon.core.decision import Decision, P, Put, Tool, World, Write, nam
 from quire_daemon.tools.leases.scope import apart, covers, disturbs, free_lines, lines_at, meet
 from quire_journal.history.points import rfc3339, to_the_second
 from quire_journal.model.line_ranges import LineRange
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.text.text import Text
 from quire_journal.views.files import Version
 from quire_journal.views.leases import EXCLUSIVE, INTENT, SHARED, Lease
@@ -123,7 +123,7 @@ def _span(lines: LineRange) -> str:
     return f"line {lines[1]}" if lines[1] == lines[0] + 1 else f"lines {lines[0] + 1}-{lines[1]}"
 
 
-def lease_held(path: str, holding: Sequence[Lease], world: World, count: int | None, verb: str) -> Refused:
+def lease_held(path: str, holding: Sequence[Lease], world: World, count: int | None, verb: str) -> Refusal:
     """The refusal because of `holding`, the leases in the way; `count` is how many lines the file `path` has now.
 
     What is free: `lines` of the file that none of them is about, `kinds` of leases that would be granted there, and
@@ -142,7 +142,7 @@ def lease_held(path: str, holding: Sequence[Lease], world: World, count: int | N
     strong = any(held.strength == EXCLUSIVE for held in holding)
     what = "it" if first.path == path else first.path
     over_ns = max((held.expires_ns for held in holding if held.number), default=None)
-    return Refused(
+    return Refusal(
         "lease_held",
         f"{path} cannot be {verb}: {world.history.named(first.writer)} has {what}, {told}{quoted(first.reason)}{rest}.",
         "wait_or_use_free_lines" if free else "wait",
@@ -162,7 +162,7 @@ def lease_held(path: str, holding: Sequence[Lease], world: World, count: int | N
 def under_leases(tool: Tool[P], params: P, world: World) -> Decision:
     """What follows from a call, unless a lease forbids it. The one place at which leases hold, for every tool.
 
-    Raises `Refused`, as the tool's own decision does. A dry run is judged by the writes that the real one would make.
+    Raises `Refusal`, as the tool's own decision does. A dry run is judged by the writes that the real one would make.
     """
     decision = tool.decide(params, world)
     if not tool.writes:
@@ -176,7 +176,7 @@ def under_leases(tool: Tool[P], params: P, world: World) -> Decision:
     writes = tool.decide(_in_earnest(params), world).writes if dry else decision.writes
     try:
         told = warnings(writes, held, world)
-    except Refused as refused:
+    except Refusal as refused:
         if not dry:
             raise
         planned: dict[str, Any] = {name: decision.reply[name] for name in _PLANNED if name in decision.reply}
@@ -188,7 +188,7 @@ def under_leases(tool: Tool[P], params: P, world: World) -> Decision:
 
 
 def warnings(writes: Sequence[Write], held: Sequence[Lease], world: World) -> list[dict[str, Any]]:
-    """What the writer must know about leases where it writes. Raises `Refused` when one of another forbids it."""
+    """What the writer must know about leases where it writes. Raises `Refusal` when one of another forbids it."""
     met = [(one, write, path) for write in writes for path in names(write) for one in held if covers(one, path)]
     theirs = [m for m in met if m[0].holder != world.who.key and not m[0].broken and _affects(*m, world)]
     for one, write, path in theirs:

@@ -33,7 +33,7 @@ from quire_journal.history.points import rfc3339, to_the_second
 from quire_journal.model.events import Event, LeaseBroken, LeaseGranted, LeaseReleased, LeaseRenewed
 from quire_journal.model.line_ranges import LineRange
 from quire_journal.model.phrasing import capitalised, counted
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.model.sanitize import plain
 from quire_journal.views.leases import EXCLUSIVE, INTENT, Lease
 
@@ -118,7 +118,7 @@ class ClaimsParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def decide_claim(params: ClaimParams, world: World) -> Decision:
-    """Grant a lease, or renew one. Raises `Refused`; `lease_held` may become a grant when it is asked again.
+    """Grant a lease, or renew one. Raises `Refusal`; `lease_held` may become a grant when it is asked again.
 
     The reply is the lease (`lease_json`: `lease`, `fencing`, `kind`, `path`, `form`, `lines`, `reason`, `holder`,
     `granted_at`, `expires_at`, `bind`, …), `conflicts` (leases of others on that ground, which did not refuse it; all
@@ -140,7 +140,7 @@ def decide_claim(params: ClaimParams, world: World) -> Decision:
             raise lease_held(wanted.path, holding, world, count, how)
         return Decision(refused_reply(lease_held(wanted.path, holding, world, count, how), params))  # it does not wait
     if len(held) >= MOST_LEASES:
-        raise Refused("busy", f"There are {len(held)} leases in force; some must be released first.", "release")
+        raise Refusal("busy", f"There are {len(held)} leases in force; some must be released first.", "release")
     event = LeaseGranted(
         wanted.path,
         wanted.form,
@@ -156,7 +156,7 @@ def decide_claim(params: ClaimParams, world: World) -> Decision:
 
 
 def wanted_lease(params: ClaimParams, world: World) -> Lease:
-    """What a claim asks for, as a lease without a number. Raises `Refused` for a ground that cannot be."""
+    """What a claim asks for, as a lease without a number. Raises `Refusal` for a ground that cannot be."""
     now = world.files[params.path]
     form = _form(params.path, now)
     lines = version = None
@@ -189,15 +189,15 @@ def _form(given: str, now: FileNow) -> str:
 def _lines(params: ClaimParams, now: FileNow, form: str, world: World) -> LineRange:
     """The lines that are claimed, of the version that stands there now."""
     if form == GLOB:
-        raise Refused("schema_invalid", "start_line: a glob has no lines.", "fix_arguments", argument="start_line")
+        raise Refusal("schema_invalid", "start_line: a glob has no lines.", "fix_arguments", argument="start_line")
     count = len(require_text(now, world))
     if captured(now) is None:
         message = f"The bytes of {now.path} are not in the journal: its lines cannot be followed. Claim the whole file."
-        raise Refused("uncaptured", message, "claim_whole_file", path=now.path)
+        raise Refusal("uncaptured", message, "claim_whole_file", path=now.path)
     start = (params.start_line or 1) - 1
     if start >= count:
         message = f"There is no line {start + 1}; {now.path} has {count}."
-        raise Refused("line_out_of_range", message, "re-read_file", path=now.path, line_count=count)
+        raise Refusal("line_out_of_range", message, "re-read_file", path=now.path, line_count=count)
     return start, min(count, params.end_line or count)
 
 
@@ -213,23 +213,23 @@ def _same(mine: Lease, wanted: Lease, world: World) -> bool:
 
 
 def _own(number: int, world: World) -> Lease:
-    """The caller's own lease of that number, in force. Raises `Refused`."""
+    """The caller's own lease of that number, in force. Raises `Refusal`."""
     held = world.history.lease(number)
     if held is None or (not held.broken and not held.binds(world.now_ns)):
         raise _ended(number, held, "claim")
     if held.holder != world.who.key:
         whose = f"{world.history.named(held.writer)}'s{quoted(held.reason)}"
         message = f"Lease {number} is {whose}; only its holder can renew it."
-        raise Refused("lease_held", message, "claim", **anothers_json(held, world))
+        raise Refusal("lease_held", message, "claim", **anothers_json(held, world))
     if held.broken:
         message = f"Lease {number} was broken by {breaker(held, world)}; claim again."
-        raise Refused("not_found", message, "claim", lease=number)
+        raise Refusal("not_found", message, "claim", lease=number)
     return held
 
 
-def _ended(number: int, held: Lease | None, action: str) -> Refused:
+def _ended(number: int, held: Lease | None, action: str) -> Refusal:
     when = f" It was over at {to_the_second(held.expires_ns)}." if held is not None else ""
-    return Refused("not_found", f"There is no lease {number} (any more).{when}", action, lease=number)
+    return Refusal("not_found", f"There is no lease {number} (any more).{when}", action, lease=number)
 
 
 def _renew(mine: Lease, params: ClaimParams, world: World) -> Decision:
@@ -285,7 +285,7 @@ def _ground(shown: Mapping[str, Any], dry_run: bool) -> str:
 
 
 def decide_release(params: ReleaseParams, world: World) -> Decision:
-    """Give leases up, or break those of others. Raises `Refused`.
+    """Give leases up, or break those of others. Raises `Refusal`.
 
     The reply: `released`, leases of the caller, and `broken`, leases of others. Without `force` a release by path
     leaves those of others alone.
@@ -299,7 +299,7 @@ def decide_release(params: ReleaseParams, world: World) -> Decision:
             f"Lease {first.number} on {first.path} is {world.history.named(first.writer)}'s, until "
             f"{to_the_second(first.expires_ns)}{quoted(first.reason)}; `force: true` breaks it."
         )
-        raise Refused("lease_held", message, "force", **anothers_json(first, world))
+        raise Refusal("lease_held", message, "force", **anothers_json(first, world))
     broken = foreign if params.force else []
     why = plain(params.reason, MOST_REASON)
     events: list[Event] = [LeaseReleased(one.number, one.path) for one in mine]
@@ -316,7 +316,7 @@ def decide_release(params: ReleaseParams, world: World) -> Decision:
 
 
 def _meant(params: ReleaseParams, world: World) -> list[Lease]:
-    """The leases that a release names. Raises `Refused` when there is none of that name."""
+    """The leases that a release names. Raises `Refusal` when there is none of that name."""
     if params.lease is not None:
         found = world.history.lease(params.lease)
         if found is None or (found.broken and found.holder != world.who.key) or found.over_at(world.now_ns):
@@ -328,7 +328,7 @@ def _meant(params: ReleaseParams, world: World) -> list[Lease]:
     wanted = known_path(params.path, world.history)
     found_there = [one for one in held if one.path == wanted]
     if not found_there:
-        raise Refused("not_found", f"There is no lease on {params.path}.", "claims", path=params.path)
+        raise Refusal("not_found", f"There is no lease on {params.path}.", "claims", path=params.path)
     return found_there
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from quire_daemon.tools.history.filters import VERSION_KINDS, path_filter
 from quire_journal.history.history import History
-from quire_journal.history.timeline import Step
+from quire_journal.history.timeline import TimelineStep
 from quire_journal.model.events import FOLDER, BatchUndone, paths_of
 from quire_journal.model.ids import OUTSIDE
 from quire_journal.model.records import Record
@@ -80,7 +80,7 @@ class Batches:
             self._undoers[batch] = self._not_abandoned(self.history.undoers(batch))
         return self._undoers[batch]
 
-    def undoers_in(self, steps: Sequence[Step]) -> Callable[[int], Sequence[int]]:
+    def undoers_in(self, steps: Sequence[TimelineStep]) -> Callable[[int], Sequence[int]]:
         """The undoers of a batch that undid it in the file of these steps, too."""
         found: dict[int, Sequence[int]] = {}
         about: dict[int, bool] = {}
@@ -95,7 +95,7 @@ class Batches:
 
         return undoers
 
-    def _is_about(self, undoer: int, steps: Sequence[Step]) -> bool:
+    def _is_about(self, undoer: int, steps: Sequence[TimelineStep]) -> bool:
         """Did a batch that undid others undo them in the file of these steps, too?
 
         It did if what it undid in the file had a name that the undoer was narrowed to.

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from quire_daemon.tools.undo.batches import Batches
 from quire_daemon.tools.undo.select import Choice
-from quire_journal.history.timeline import Life, Step, lives
+from quire_journal.history.timeline import FileTimeline, TimelineStep, lives
 from quire_journal.history.unwinder import unwind
-from quire_journal.history.weave import Standing
+from quire_journal.history.weave import BatchesInForce
 from quire_journal.model.events import BatchUndone
 from quire_journal.views.batches import ABANDONED
 from quire_journal.views.files import Version
@@ -50,7 +50,7 @@ class _Without:
         self._first = min(self._chosen, default=0)  # of the chosen batches
         self._last_other = max(self._connected - self._chosen, default=0)  # of those that are connected with them
         self._names = names if others else None
-        self._standing = Standing(known.undoers, self._chosen)  # in the file that is looked at
+        self._standing = BatchesInForce(known.undoers, self._chosen)  # in the file that is looked at
         marks = (known.mark(batch) for batch in self._connected)
         self._by_path = bool(choice.paths) or any(mark is not None and (mark.paths or mark.left) for mark in marks)
 
@@ -65,11 +65,11 @@ class _Without:
                     todo.append(other)
         return found
 
-    def lives(self) -> list[Life]:
+    def lives(self) -> list[FileTimeline]:
         """The lives of the files that the choice is about, with what is undone in each."""
         return [self._flagged(life) for life in self._found()]
 
-    def undoing_since(self, found: Sequence[Life]) -> dict[str, set[int]]:
+    def undoing_since(self, found: Sequence[FileTimeline]) -> dict[str, set[int]]:
         """The batches that undid others since the first of these lives begins, by the names of the files in which these
         others did something. In some they left no record, as there was nothing to do.
         """
@@ -89,11 +89,11 @@ class _Without:
                     doing.setdefault(path, set()).add(record.batch)
         return doing
 
-    def as_they_are(self) -> list[Life]:
+    def as_they_are(self) -> list[FileTimeline]:
         """The same lives, with what is undone now: they should come to the files as they are."""
         return [self._as_it_is(life) for life in self._found()]
 
-    def _found(self) -> list[Life]:
+    def _found(self) -> list[FileTimeline]:
         known, names = self._known, self._names
         in_path = known.fits(tuple(self._choice.paths))
         # Where an undo left no record it made no difference, and no redo of it does: else the two would not be nothing.
@@ -130,42 +130,42 @@ class _Without:
             todo += more
         return {batch for batch in seen - self._chosen if not self._known.undid(batch)}
 
-    def _flagged(self, life: Life) -> Life:
+    def _flagged(self, life: FileTimeline) -> FileTimeline:
         """The life from its first undone step on, each flagged as it is with all that is known now.
 
         Where the newest steps are the chosen ones, and they come out of what was in force before them, the file is
         what it was then, to the byte: conflict markers as well, which are in no version that undone steps leave.
         """
         if self._by_path:
-            self._standing = Standing(self._known.undoers_in(life.steps), self._chosen)
+            self._standing = BatchesInForce(self._known.undoers_in(life.steps), self._chosen)
         newest = tuple(dropwhile(lambda step: step.batch not in self._chosen, life.steps))
         if newest and all(step.batch in self._chosen for step in newest) and self._as_before(newest[0], life.steps):
-            return Life(newest)
+            return FileTimeline(newest)
         return _from_first_undone(life, self._undone)
 
-    def _as_it_is(self, life: Life) -> Life:
-        undid, standing = self._known.undid, Standing(self._known.undoers_in(life.steps))
+    def _as_it_is(self, life: FileTimeline) -> FileTimeline:
+        undid, standing = self._known.undid, BatchesInForce(self._known.undoers_in(life.steps))
         return _from_first_undone(life, lambda batch: bool(undid(batch)) or not standing.in_force(batch))
 
-    def _as_before(self, first: Step, steps: Sequence[Step]) -> bool:
+    def _as_before(self, first: TimelineStep, steps: Sequence[TimelineStep]) -> bool:
         """Is of what stands before the first chosen step the same in force without the choice as was then?"""
         before = {step.batch for step in steps if step.undone and step.seq < first.seq}
         if not before or self._last_other < first.batch <= self._first:  # all that came since is chosen
             return True
-        then = Standing(self._known.undoers_in(steps)).upto(first.batch - 1)
+        then = BatchesInForce(self._known.undoers_in(steps)).upto(first.batch - 1)
         return all(self._standing.in_force(batch) == then(batch) for batch in before)
 
     def _undone(self, batch: int) -> bool:
         return bool(self._known.undid(batch)) or not self._standing.in_force(batch)
 
 
-def _from_first_undone(life: Life, undone: Callable[[int], bool]) -> Life:
+def _from_first_undone(life: FileTimeline, undone: Callable[[int], bool]) -> FileTimeline:
     """The life from the first of its flagged steps on that are of batches which are undone, with only those flagged."""
     steps = tuple(step if not step.undone or undone(step.batch) else replace(step, undone=False) for step in life.steps)
-    return Life(tuple(dropwhile(lambda step: not step.undone, steps)) or steps)
+    return FileTimeline(tuple(dropwhile(lambda step: not step.undone, steps)) or steps)
 
 
-def lives_without(known: Batches, choice: Choice) -> list[Life]:
+def lives_without(known: Batches, choice: Choice) -> list[FileTimeline]:
     """The lives of the files that the choice is about, with what is undone in each.
 
     What others undid there since counts as well, else it would depend on the order of undos what they come to where one
@@ -204,7 +204,7 @@ def lives_without(known: Batches, choice: Choice) -> list[Life]:
     return [explained.get(life.now, life) for life in found]
 
 
-def _undoing_among_kept(known: Batches, found: Iterable[Life]) -> set[int]:
+def _undoing_among_kept(known: Batches, found: Iterable[FileTimeline]) -> set[int]:
     """The batches that undid others, and are among the kept steps of these lives."""
     kept = (step.after.version for life in found for step in life.steps if not step.undone)
     batches = {version.batch for version in kept if version is not None and version.type == "undo"}
@@ -218,5 +218,5 @@ def _parted(batches: Iterable[int], fits: Callable[[int], bool]) -> tuple[list[i
     return [b for b in every if fits(b)], [b for b in every if not fits(b)]
 
 
-def _names(step: Step) -> tuple[str, str]:
+def _names(step: TimelineStep) -> tuple[str, str]:
     return step.before.path, step.after.path

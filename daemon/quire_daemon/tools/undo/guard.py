@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from quire_daemon.tools.undo.batches import Batches
-from quire_journal.history.timeline import Life
-from quire_journal.history.undo_guard import Undoing, guard
+from quire_journal.history.timeline import FileTimeline
+from quire_journal.history.undo_guard import GuardedUndo, guard
 from quire_journal.history.unwinder import Unwound
 
 
@@ -19,9 +19,9 @@ class Guard:
         self.chosen = frozenset(chosen)
         self._nothing: dict[int, bool] = {}
 
-    def check(self, life: Life, found: Unwound) -> Unwound:
+    def check(self, life: FileTimeline, found: Unwound) -> Unwound:
         """What a file comes to, as far as the chosen batches account for it."""
-        undoing = Undoing(self.chosen, self._comes_to_nothing, self._affected, self._known.undoers_in(life.steps))
+        undoing = GuardedUndo(self.chosen, self._comes_to_nothing, self._affected, self._known.undoers_in(life.steps))
         return guard(self._known.history, life, found, undoing)
 
     @cached_property

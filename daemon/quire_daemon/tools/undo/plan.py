@@ -137,7 +137,7 @@ class _Room(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(action, waits=self.waits, clears=self.clears)
 
 
-class Planning(msgspec.Struct):
+class Planner(msgspec.Struct):
     """Turns what the files would come to into actions on the files that are there."""
 
     world: World

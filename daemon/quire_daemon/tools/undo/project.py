@@ -1,7 +1,7 @@
 """What the files come to without the batches that are chosen, and which of these stay in force all the same.
 
 Everything in here is asked of the journal alone, so that the app learns from it which files a decision must see
-(`implied_by`), and the decision uses what was found then, unless the log has moved on (`Foreseen`).
+(`implied_by`), and the decision uses what was found then, unless the log has moved on (`UndoProjection`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from quire_daemon.core.decision import Implied, Who
+from quire_daemon.core.decision import ImpliedFiles, Who
 from quire_daemon.tools.history.before_journal import and_before_it
 from quire_daemon.tools.history.filters import named_burst, path_filter, single_path
 from quire_daemon.tools.undo.batches import Batches, in_paths
@@ -29,7 +29,7 @@ from quire_daemon.tools.undo.select import (
 )
 from quire_journal.history.gaps import RECORD_LOST, is_lost, version_then
 from quire_journal.history.history import History
-from quire_journal.history.timeline import Life, State, Step
+from quire_journal.history.timeline import FileTimeline, State, TimelineStep
 from quire_journal.history.unwinder import Unwound, unwind
 from quire_journal.model.events import (
     FOLDER,
@@ -45,9 +45,9 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.ids import above, caller_name, version_token
 from quire_journal.model.pause_points import paced, pause
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 from quire_journal.storage.blobs.blobs import NotHeld
-from quire_journal.text.conflict_markers import Marked, mark, place_after
+from quire_journal.text.conflict_markers import MarkedDispute, mark, place_after
 from quire_journal.text.splice import Along
 from quire_journal.text.transform import changes
 from quire_journal.views.files import OUTSIDE_WRITES, TOOL_WRITES, Version, standing
@@ -62,24 +62,24 @@ MOST_NAME: Final = 60
 # ── what the files come to ───────────────────────────────────────────────────
 
 
-class Lived(NamedTuple):
+class ProjectedFile(NamedTuple):
     """The life of a file, with the steps that are undone in it, and what it comes to without them."""
 
-    life: Life
+    life: FileTimeline
     unwound: Unwound
 
 
-def _unwound(known: Batches, choice: Choice) -> list[Lived]:
+def _unwound(known: Batches, choice: Choice) -> list[ProjectedFile]:
     """What the files of the chosen batches come to without them."""
     guard = Guard(known, choice.batches)
-    found = [Lived(life, _unwound_since(known.history, life, guard)) for life in lives_without(known, choice)]
+    found = [ProjectedFile(life, _unwound_since(known.history, life, guard)) for life in lives_without(known, choice)]
     if choice.how != "redo":
         return found
     # What undid others may have been about files that the chosen batch never touched: they stay as they are.
     return [one for one in found if not one.unwound.is_now or one.unwound.conflicts or one.unwound.missing]
 
 
-def _unwound_since(history: History, life: Life, guard: Guard) -> Unwound:
+def _unwound_since(history: History, life: FileTimeline, guard: Guard) -> Unwound:
     """What a file comes to; of others' versions that stay only those are told that are later than what is chosen."""
     pause()  # where its texts are at hand nothing is read
     found = guard.check(life, unwind(history, life))
@@ -136,17 +136,17 @@ def _restore_paths(history: History, choice: Choice) -> list[str]:
         ]
         if not there:
             if not any(map(fits, history.names())):
-                raise Refused("not_found", f"The journal knows no file {asked}.", "check_path", path=asked)
+                raise Refusal("not_found", f"The journal knows no file {asked}.", "check_path", path=asked)
             message = f"{asked} was not there at that point.{and_before_it(choice.at, history)}"
-            raise Refused("not_found", message, "log", path=asked)
+            raise Refusal("not_found", message, "log", path=asked)
         found.update(dict.fromkeys(there))
     return list(found)
 
 
-def outcome(known: Batches, choice: Choice, who: Who) -> tuple[Sequence[Unwound], Sequence[Life]]:
+def outcome(known: Batches, choice: Choice, who: Who) -> tuple[Sequence[Unwound], Sequence[FileTimeline]]:
     """What the chosen files come to, and the life of each, which a restore does not ask for.
 
-    Raises `Refused` for a restore of what was not there.
+    Raises `Refusal` for a restore of what was not there.
     """
     if choice.how == "restore":
         return _restored(known.history, choice), ()
@@ -155,7 +155,7 @@ def outcome(known: Batches, choice: Choice, who: Who) -> tuple[Sequence[Unwound]
     return ([_with_markers(u, known.history, who) for u in found] if choice.conflicts == "markers" else found), lives
 
 
-def left_alone(seen: Foreseen, skipped: Sequence[bool]) -> tuple[int, ...]:
+def left_alone(seen: UndoProjection, skipped: Sequence[bool]) -> tuple[int, ...]:
     """The records of the chosen batches in those files of the outcome in which they are in force as before."""
     chosen = {*seen.choice.batches}
     steps = (step for life, left in zip(seen.lives, skipped, strict=False) if left for step in life.steps)
@@ -165,7 +165,7 @@ def left_alone(seen: Foreseen, skipped: Sequence[bool]) -> tuple[int, ...]:
 # ── what stays in force ──────────────────────────────────────────────────────
 
 
-def stayed(known: Batches, seen: Foreseen, skipped: Sequence[bool]) -> tuple[int, ...]:
+def stayed(known: Batches, seen: UndoProjection, skipped: Sequence[bool]) -> tuple[int, ...]:
     """The chosen batches of which nothing comes out, in the order of the choice: they are in force as before.
 
     `skipped` says of each file whether it is left alone. A redo and conflict markers leave nothing: what is in the way
@@ -182,7 +182,7 @@ def stayed(known: Batches, seen: Foreseen, skipped: Sequence[bool]) -> tuple[int
 class _Staying:
     """Tells what stays by leaving batches out: what comes to the same with fewer conflicts made no difference."""
 
-    def __init__(self, known: Batches, seen: Foreseen, skipped: Sequence[bool]) -> None:
+    def __init__(self, known: Batches, seen: UndoProjection, skipped: Sequence[bool]) -> None:
         self._known, self._choice = known, seen.choice
         self._files = list(zip(seen.lives, seen.found, skipped, strict=True))
         self._touched: dict[int, set[int]] = {}  # by batch: which of the files it is undone in
@@ -232,7 +232,7 @@ class _Staying:
             return True
         return all(_meets(place, ranges) for place in places)
 
-    def _places_now(self, step: Step, now: State) -> Iterator[tuple[int, int]]:
+    def _places_now(self, step: TimelineStep, now: State) -> Iterator[tuple[int, int]]:
         """Where the lines are now that a step changed."""
         if not (step.before.present and step.after.present and now.present) or step.before.blob == step.after.blob:
             return
@@ -269,8 +269,8 @@ class _Staying:
             self._steps += len(life.steps)
             kept = self._out | group
             steps = tuple(replace(s, undone=s.undone and s.batch not in kept) for s in life.steps)
-            now = unwind(self._known.history, Life(steps))
-            now = guard.check(Life(steps), now)
+            now = unwind(self._known.history, FileTimeline(steps))
+            now = guard.check(FileTimeline(steps), now)
             same = (now.present, now.path, now.mode, now.blob) == (was.present, was.path, was.mode, was.blob)
             if not same or now.missing or len(now.conflicts) > self._conflicts[number]:
                 return None
@@ -298,7 +298,7 @@ def _with_markers(u: Unwound, history: History, who: Who) -> Unwound:
     for conflict, place in places:
         start, stop = place_after(since, place.start, place.stop)
         sides = f"undone by {by}", _blocker(conflict.seq, history)
-        marked.append(Marked(replace(place, start=start, stop=stop), *sides))
+        marked.append(MarkedDispute(replace(place, start=start, stop=stop), *sides))
     made = mark(rest, sorted(marked, key=lambda one: (one.place.start, one.place.stop)))
     return replace(u, blob=made.blob, made=made)
 
@@ -316,37 +316,39 @@ def plain_name(name: str) -> str:
     return "".join(c for c in name if c.isprintable())[:MOST_NAME]
 
 
-class Foreseen(msgspec.Struct, frozen=True):
+class UndoProjection(msgspec.Struct, frozen=True):
     """What a call is about and what its files come to, as the journal has it up to record `head`."""
 
     params: Params
     head: int
     choice: Choice
     found: Sequence[Unwound]
-    lives: Sequence[Life] = ()  # of these files, in that order; of a restore none is known
+    lives: Sequence[FileTimeline] = ()  # of these files, in that order; of a restore none is known
 
 
-def foresee(params: Params, known: Batches, who: Who) -> Foreseen:
-    """The choice that the arguments stand for, and what comes of it. Raises `Refused`."""
+def foresee(params: Params, known: Batches, who: Who) -> UndoProjection:
+    """The choice that the arguments stand for, and what comes of it. Raises `Refusal`."""
     choice = choose(params, known, who)
-    return Foreseen(params, known.history.head(), choice, *outcome(known, choice, who))
+    return UndoProjection(params, known.history.head(), choice, *outcome(known, choice, who))
 
 
-def implied_by(params: Params, history: History, who: Who) -> Implied:
+def implied_by(params: Params, history: History, who: Who) -> ImpliedFiles:
     """The paths that a decision must see. A refusal is left to the decision."""
     try:
         seen = foresee(params, Batches(history), who)
-    except Refused:
-        return Implied()
+    except Refusal:
+        return ImpliedFiles()
     paths = list(dict.fromkeys(path for u in seen.found for path in (u.now.path, u.path)))
     return _implied(paths, seen, who)
 
 
-def _implied(paths: Sequence[str], seen: Foreseen, who: Who) -> Implied:
-    return Implied(paths, seen, partial(_still, paths, seen, who))
+def _implied(paths: Sequence[str], seen: UndoProjection, who: Who) -> ImpliedFiles:
+    return ImpliedFiles(paths, seen, partial(_still, paths, seen, who))
 
 
-def _still(paths: Sequence[str], seen: Foreseen, who: Who, history: History, upto: int, narrow: bool) -> Implied | None:
+def _still(
+    paths: Sequence[str], seen: UndoProjection, who: Who, history: History, upto: int, narrow: bool
+) -> ImpliedFiles | None:
     """The same as of record `upto`, where all that came since is what others did elsewhere.
 
     It is asked when many files have been looked at, while others went on: to find all of it out anew takes as long as
@@ -373,7 +375,7 @@ def _still(paths: Sequence[str], seen: Foreseen, who: Who, history: History, upt
     return _implied(paths, replace(seen, head=upto), who)
 
 
-def _of_own_or_named(seen: Foreseen, history: History) -> bool:
+def _of_own_or_named(seen: UndoProjection, history: History) -> bool:
     """Can what others do not join the choice? No point of time, no names that a new path could give another meaning."""
     params = seen.params
     if not isinstance(params, UndoParams | RedoParams) or seen.choice.paths:

@@ -10,7 +10,7 @@ from quire_daemon.tools.undo.plan import AS_THEN, UNSEEN, Action
 from quire_daemon.tools.undo.select import Choice
 from quire_journal.history.gaps import RECORD_LOST
 from quire_journal.history.history import History
-from quire_journal.history.missing_bytes import Missing, missing_blob
+from quire_journal.history.missing_bytes import MissingBytes, missing_blob
 from quire_journal.history.points import rfc3339
 from quire_journal.history.rebase_steps import Conflict
 from quire_journal.model.ids import version_token
@@ -75,7 +75,7 @@ def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any
     return entry
 
 
-def lacking_bytes(action: Action, history: History) -> Missing | None:
+def lacking_bytes(action: Action, history: History) -> MissingBytes | None:
     """What became of the bytes that a file would need; None where it is left alone for another reason."""
     u = action.unwound
     if action.skipped != "uncaptured" or not u.missing:
@@ -83,7 +83,7 @@ def lacking_bytes(action: Action, history: History) -> Missing | None:
     if u.needed is None:
         return missing_blob(history, u.blob)
     if u.needed.uncaptured:
-        return Missing(u.needed.uncaptured, f"never kept ({u.needed.uncaptured.replace('_', ' ')})")
+        return MissingBytes(u.needed.uncaptured, f"never kept ({u.needed.uncaptured.replace('_', ' ')})")
     return missing_blob(history, u.needed.blob)
 
 

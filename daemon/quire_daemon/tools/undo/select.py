@@ -28,7 +28,7 @@ from quire_journal.history.gaps import require_not_lost
 from quire_journal.history.history import History
 from quire_journal.history.points import parse_point
 from quire_journal.model.ids import parse_version_token
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 Paths = tuple[str, ...]
 """Files, folders and globs; none stands for everything."""
@@ -118,7 +118,7 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 def choose(params: Params, known: Batches, who: Who) -> Choice:
-    """The choice that the arguments, or the token of a plan, stand for. Raises `Refused`."""
+    """The choice that the arguments, or the token of a plan, stand for. Raises `Refusal`."""
     history = known.history
     if params.token is not None:
         return read_token(params.token)[0]
@@ -144,11 +144,11 @@ def choose(params: Params, known: Batches, who: Who) -> Choice:
 
 
 def _rollback_as_undo(params: RollbackParams) -> UndoParams:
-    """The undo that a rollback is. Raises `Refused`."""
+    """The undo that a rollback is. Raises `Refusal`."""
     if not params.to:
-        raise Refused("schema_invalid", "to: is missing; name the point to go back to.", argument="to")
+        raise Refusal("schema_invalid", "to: is missing; name the point to go back to.", argument="to")
     if params.only and params.writer and params.only != params.writer:
-        raise Refused("schema_invalid", "only: means the same as `writer`; give one of them.", argument="only")
+        raise Refusal("schema_invalid", "only: means the same as `writer`; give one of them.", argument="only")
     return UndoParams(writer=params.only or params.writer, from_=params.to)
 
 
@@ -161,20 +161,20 @@ def _wide(params: _Choosing) -> bool:
 def _named_batch(params: _Choosing, named: int | str, known: Batches, who: Who) -> int:
     """The batch with that number, or the one that made that version, if the rest of the choice is its too.
 
-    Raises `Refused`.
+    Raises `Refusal`.
     """
     history = known.history
     seq = named if isinstance(named, int) else parse_version_token(named)
     if seq is None and isinstance(named, str) and named.isascii() and named.isdigit():
         seq = int(named[:19])
     if seq is None:
-        raise Refused("schema_invalid", f"batch: {named!r} is neither a number nor a version.", argument="batch")
+        raise Refusal("schema_invalid", f"batch: {named!r} is neither a number nor a version.", argument="batch")
     record = history.record(seq)
     if record is None:
-        raise Refused("not_found", f"There is no batch {named}.", "log", batch=named)
+        raise Refusal("not_found", f"There is no batch {named}.", "log", batch=named)
     if _wide(params) and not _is_of(params, record.batch, known, who):
         message = f"Batch {record.batch} is none of those that the other arguments name; leave out one or the other."
-        raise Refused("not_found", message, "log", batch=record.batch)
+        raise Refusal("not_found", message, "log", batch=record.batch)
     return record.batch
 
 
@@ -190,7 +190,7 @@ def _is_of(params: _Choosing, batch: int, known: Batches, who: Who) -> bool:
 
 
 def _own_last(params: _Choosing, known: Batches, who: Who, paths: Sequence[str]) -> tuple[int, ...]:
-    """The newest batches of the caller that are in force and would change something. Raises `Refused`."""
+    """The newest batches of the caller that are in force and would change something. Raises `Refusal`."""
     wanted = _wanted(params)
     in_path = in_paths(paths, known.history)
     found: list[int] = []
@@ -201,25 +201,25 @@ def _own_last(params: _Choosing, known: Batches, who: Who, paths: Sequence[str])
             found.append(batch)
     if not found:
         where = f" in {', '.join(paths)}" if paths else ""
-        raise Refused("not_found", f"There is nothing of yours to undo{where}.", "log")
+        raise Refusal("not_found", f"There is nothing of yours to undo{where}.", "log")
     return tuple(found)
 
 
 def _wanted(params: _Choosing) -> int:
-    """How many of the caller's own are asked for. Raises `Refused`."""
+    """How many of the caller's own are asked for. Raises `Refusal`."""
     wanted = 1 if params.last is None else params.last
     require_in_bounds("last", wanted, MAX_BATCHES)
     return wanted
 
 
 def _choose_redo(params: RedoParams, known: Batches, who: Who, paths: Paths) -> tuple[tuple[int, ...], Paths]:
-    """What has to be undone so that the chosen comes back, and in which files. Raises `Refused`."""
+    """What has to be undone so that the chosen comes back, and in which files. Raises `Refusal`."""
     if params.batch is not None:
         batch = _named_batch(params, params.batch, known, who)
         if known.undid(batch):
             return (batch,), paths
         if known.in_force(batch):
-            raise Refused("not_found", f"Batch {batch} is in force: there is nothing to redo.", "log", batch=batch)
+            raise Refusal("not_found", f"Batch {batch} is in force: there is nothing to redo.", "log", batch=batch)
         return _bringing_back([batch], known, paths)
     if _wide(params):
         return _bringing_back(_matching(params, known, who, paths, _edits_undone), known, paths)
@@ -227,7 +227,7 @@ def _choose_redo(params: RedoParams, known: Batches, who: Who, paths: Paths) -> 
 
 
 def _last_undos(wanted: int, known: Batches, who: Who, paths: Sequence[str]) -> tuple[int, ...]:
-    """The caller's newest undos that are in force. Raises `Refused`."""
+    """The caller's newest undos that are in force. Raises `Refusal`."""
     in_path = in_paths(paths, known.history)
     found: list[int] = []
     for batch in known.history.last_batches(who.key, MAX_BATCHES):
@@ -239,14 +239,14 @@ def _last_undos(wanted: int, known: Batches, who: Who, paths: Sequence[str]) -> 
         if len(found) == wanted:
             break
     if not found:
-        raise Refused("not_found", "There is no undo of yours to take back.", "log")
+        raise Refusal("not_found", "There is no undo of yours to take back.", "log")
     return tuple(found)
 
 
 def _bringing_back(wanted: Sequence[int], known: Batches, paths: Paths) -> tuple[tuple[int, ...], Paths]:
     """What to undo, and where, so that the batches `wanted` are in force again, and nothing else that is undone.
 
-    Whatever undid them goes; what that had undone besides is undone anew, where it was. Raises `Refused`.
+    Whatever undid them goes; what that had undone besides is undone anew, where it was. Raises `Refusal`.
     """
     coming = {*wanted}
     undoing = list(dict.fromkeys(by for batch in wanted for by in known.standing_undoers(batch)))
@@ -257,7 +257,7 @@ def _bringing_back(wanted: Sequence[int], known: Batches, paths: Paths) -> tuple
         if all(_undone_there(known, batch, undoing, where) for batch in besides):
             return batches, where
     message = "What is to come back was undone together with others, and not all of it in the same files."
-    raise Refused(
+    raise Refusal(
         "conflict", f"{message} Name the undo itself, or fewer files.", "narrow_the_choice", undone_by=undoing
     )
 
@@ -291,7 +291,7 @@ def _edits_undone(known: Batches, batch: int, in_path: Fits, chosen: set[int]) -
 
 
 def _matching(params: _Choosing, known: Batches, who: Who, paths: Sequence[str], admits: _Admits) -> tuple[int, ...]:
-    """The batches that fit every choice and are admitted, newest first. Raises `Refused`."""
+    """The batches that fit every choice and are admitted, newest first. Raises `Refusal`."""
     history = known.history
     fits, in_path = _writer_choice(params, history, who), in_paths(paths, history)
     wanted = MAX_BATCHES + 1 if params.last is None else _wanted(params)
@@ -305,26 +305,26 @@ def _matching(params: _Choosing, known: Batches, who: Who, paths: Sequence[str],
         found.append(batch)
         chosen.add(batch)
         if len(found) > MAX_BATCHES:
-            raise Refused("schema_invalid", f"That is more than {MAX_BATCHES} batches.", "narrow_the_choice")
+            raise Refusal("schema_invalid", f"That is more than {MAX_BATCHES} batches.", "narrow_the_choice")
     if not found:
         raise _nothing_fits(params, history)
     return tuple(found)
 
 
-def _nothing_fits(params: _Choosing, history: History) -> Refused:
+def _nothing_fits(params: _Choosing, history: History) -> Refusal:
     known = nobody(params.writer, history)
     if known:
-        return Refused("not_found", f"{known} There is nothing to take back or to redo.", "log")
+        return Refusal("not_found", f"{known} There is nothing to take back or to redo.", "log")
     if isinstance(params, RedoParams):
-        return Refused("not_found", "Nothing that was undone fits the choice: there is nothing to redo.", "log")
+        return Refusal("not_found", "Nothing that was undone fits the choice: there is nothing to redo.", "log")
     message = "No change that is in force fits the choice: there is nothing to take back."
     if not (params.writer or params.agent_session or params.burst is not None):
         message += " It was about your own work; `writer` names another's, `*` everyone's."
-    return Refused("not_found", message, "log")
+    return Refusal("not_found", message, "log")
 
 
 def _candidates(params: _Choosing, known: Batches) -> Iterator[tuple[int, int]]:
-    """(batch, writer) of the file changes within the burst and the points, newest first. Raises `Refused`."""
+    """(batch, writer) of the file changes within the burst and the points, newest first. Raises `Refusal`."""
     history = known.history
     after = parse_point(params.from_, history, "from") if params.from_ else 0
     upto = parse_point(params.to, history, "to") if params.to else history.head()
@@ -337,7 +337,7 @@ def _candidates(params: _Choosing, known: Batches) -> Iterator[tuple[int, int]]:
     seen: set[int] = set()
     for looked, record in enumerate(history.records(after=after, upto=upto, reverse=True)):
         if looked == SCAN_RECORDS:
-            raise Refused(
+            raise Refusal(
                 "schema_invalid",
                 f"The choice goes back more than {SCAN_RECORDS} records; name where it begins with `from`.",
                 "narrow_the_choice",
@@ -377,14 +377,14 @@ def _writer_choice(params: _Choosing, history: History, who: Who) -> Callable[[i
 def _choose_restore(params: RestoreParams, history: History) -> Choice:
     asked = named_paths(params.path, params.paths)
     if not params.at:
-        raise Refused("schema_invalid", "at: is missing; name the point to go back to.", argument="at")
+        raise Refusal("schema_invalid", "at: is missing; name the point to go back to.", argument="at")
     if not asked:
-        raise Refused("schema_invalid", "path: is missing; name what to restore, `.` for everything.", argument="path")
+        raise Refusal("schema_invalid", "path: is missing; name what to restore, `.` for everything.", argument="path")
     return Choice("restore", at=parse_point(params.at, history, "at"), paths=asked)
 
 
 def require_as_planned(params: Params, planned: Choice, known: Batches, who: Who) -> None:
-    """Refuse a choice beside the token of a plan, unless it is that of the plan, or names more. Raises `Refused`."""
+    """Refuse a choice beside the token of a plan, unless it is that of the plan, or names more. Raises `Refusal`."""
     paths = named_paths(params.path, params.paths)
     same = not paths or paths == planned.paths
     if isinstance(params, RestoreParams):
@@ -399,11 +399,11 @@ def require_as_planned(params: Params, planned: Choice, known: Batches, who: Who
         same = {*planned.batches} <= {*choose(asked_too, known, who).batches}
     if not same:
         message = "token: its plan is not what the other arguments name; give it alone, or make a plan of them."
-        raise Refused("schema_invalid", message, "plan_again", argument="token")
+        raise Refusal("schema_invalid", message, "plan_again", argument="token")
 
 
 def read_token(token: str) -> tuple[Choice, bytes]:
-    """(the choice, the digest of the outcome). Raises `Refused` for what is not a token of a plan.
+    """(the choice, the digest of the outcome). Raises `Refusal` for what is not a token of a plan.
 
     So it does for an empty one: who carries out a plan and has lost its token does not mean whatever came last.
     """
@@ -411,7 +411,7 @@ def read_token(token: str) -> tuple[Choice, bytes]:
         packed = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
         choice, digest = msgspec.msgpack.decode(packed, type=tuple[Choice, bytes])
     except (binascii.Error, ValueError, msgspec.MsgspecError) as wrong:
-        raise Refused("schema_invalid", "token: this is not the token of a plan.", argument="token") from wrong
+        raise Refusal("schema_invalid", "token: this is not the token of a plan.", argument="token") from wrong
     if len(choice.batches) > MAX_BATCHES:  # a caller can write a token by hand
-        raise Refused("schema_invalid", f"token: it names more than {MAX_BATCHES} batches.", argument="token")
+        raise Refusal("schema_invalid", f"token: it names more than {MAX_BATCHES} batches.", argument="token")
     return choice, digest

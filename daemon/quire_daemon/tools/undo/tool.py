@@ -20,8 +20,8 @@ from quire_daemon.tools.checkpoints import blind_then
 from quire_daemon.tools.history.before_journal import and_before_it
 from quire_daemon.tools.undo.apply import CarryingOut
 from quire_daemon.tools.undo.batches import Batches
-from quire_daemon.tools.undo.plan import AS_THEN, UNSEEN, Action, Planning, in_order
-from quire_daemon.tools.undo.project import Foreseen, foresee, implied_by, left_alone, stayed
+from quire_daemon.tools.undo.plan import AS_THEN, UNSEEN, Action, Planner, in_order
+from quire_daemon.tools.undo.project import UndoProjection, foresee, implied_by, left_alone, stayed
 from quire_daemon.tools.undo.report import (
     SKIPPED,
     as_found_sentence,
@@ -44,7 +44,7 @@ from quire_journal.history.gaps import RECORD_LOST, gaps_after, gaps_json, named
 from quire_journal.history.history import History
 from quire_journal.model.ids import version_token
 from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refused
+from quire_journal.model.refusals import Refusal
 
 P = TypeVar("P", UndoParams, RedoParams, RollbackParams, RestoreParams)
 
@@ -89,10 +89,10 @@ def decide(params: Params, world: World) -> Decision:
     seen = _foreseen(params, known, world)
     choice, found = seen.choice, seen.found
     if params.token is not None and choice.how != _HOW[type(params)]:
-        raise Refused("schema_invalid", f"token: it is of a plan to {choice.how}.", argument="token")
-    actions = Planning(world, params.allow_uncaptured, choice.at if choice.how == "rollback" else 0).actions(found)
+        raise Refusal("schema_invalid", f"token: it is of a plan to {choice.how}.", argument="token")
+    actions = Planner(world, params.allow_uncaptured, choice.at if choice.how == "rollback" else 0).actions(found)
     if params.token is not None and _digest(choice, actions) != read_token(params.token)[1]:
-        raise Refused("plan_stale", "A file has changed since the plan was made; make a new plan.", "plan_again")
+        raise Refusal("plan_stale", "A file has changed since the plan was made; make a new plan.", "plan_again")
     if params.token is not None:
         require_as_planned(params, choice, known, world.who)
     alone = [a.left_alone for a in actions]
@@ -132,17 +132,17 @@ def _lost_json(choice: Choice, point: str, actions: Sequence[Action], history: H
     return ({"gaps": gaps_json(gaps)} if gaps else {}) | ({"warnings": warnings} if warnings else {})
 
 
-def _foreseen(params: Params, known: Batches, world: World) -> Foreseen:
-    """What the app knows already, to know the files, unless something was noted since. Raises `Refused`."""
+def _foreseen(params: Params, known: Batches, world: World) -> UndoProjection:
+    """What the app knows already, to know the files, unless something was noted since. Raises `Refusal`."""
     seen = world.implied.thought
-    if isinstance(seen, Foreseen) and (seen.params, seen.head) == (params, known.history.head()):
+    if isinstance(seen, UndoProjection) and (seen.params, seen.head) == (params, known.history.head()):
         return seen
     return foresee(params, known, world.who)
 
 
 def _pointless(
     params: Params, choice: Choice, actions: Sequence[Action], staying: Sequence[int], history: History
-) -> Refused | None:
+) -> Refusal | None:
     """The refusal where nothing can be done, or not everything and the caller wants all or nothing.
 
     What could be done though every chosen batch stays is what earlier undos left to be done: nobody asks for that here.
@@ -158,24 +158,24 @@ def _pointless(
         if all(a.skipped == "uncaptured" for a in blocked):
             files_told = lacking_sentence(blocked, history)
             message = f"The journal does not hold the bytes that {choice.how} needs; nothing was changed: {files_told}."
-            return Refused("uncaptured", message, "log", files=files)
+            return Refusal("uncaptured", message, "log", files=files)
         if all(a.skipped == RECORD_LOST for a in blocked):
             gaps = tuple(history.lost())
             message = f"{_conflict_sentence(blocked, history)[:-1]}: {named(gaps)}."
-            return Refused(RECORD_LOST, message, files=files, gaps=gaps_json(gaps))
+            return Refusal(RECORD_LOST, message, files=files, gaps=gaps_json(gaps))
         if all(a.skipped == "not_there_then" for a in blocked):
             message = f"None of these files was there at that point.{and_before_it(choice.at, history)}"
-            return Refused("not_found", message, "log", files=files)
+            return Refusal("not_found", message, "log", files=files)
         if all(a.skipped == "changed_meanwhile" for a in blocked):
             message = f"{_conflict_sentence(blocked, history)[:-1]}; try again."
-            return Refused("busy", message, "retry", retry_after_ms=RETRY_MS, files=files)
+            return Refusal("busy", message, "retry", retry_after_ms=RETRY_MS, files=files)
         action = "plan" if any(a.built_on for a in blocked) else "narrow_the_choice"  # no marker helps against these
-        return Refused("conflict", _conflict_sentence(blocked, history), action, files=files)
+        return Refusal("conflict", _conflict_sentence(blocked, history), action, files=files)
     if not doing and choice.how != "restore":
         by = next((by for by in map(history.undone_by, choice.batches) if by is not None), None)
         why = f"batch {by} has undone it already" if by is not None else "the files are like that already"
         verb = "roll back" if choice.how == "rollback" else choice.how
-        return Refused("not_found", f"There is nothing to {verb}: {why}.", "log", batches=list(choice.batches))
+        return Refusal("not_found", f"There is nothing to {verb}: {why}.", "log", batches=list(choice.batches))
     return None
 
 
@@ -205,7 +205,7 @@ _HOW: Final[dict[type[Params], How]] = {
 
 
 def _plan_reply(
-    choice: Choice, actions: Sequence[Action], staying: Sequence[int], history: History, refused: Refused | None
+    choice: Choice, actions: Sequence[Action], staying: Sequence[int], history: History, refused: Refusal | None
 ) -> dict[str, Any]:
     """What would be done to each file, and what stands in its way. `refused`: how the whole would be answered."""
     would = "" if refused is None else f" It would be refused: {refused.message}"

@@ -15,7 +15,7 @@ import msgspec
 from quire_daemon.clock import Clock
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.watch.git.head import CLOCKS_NS, GitHead, Head
-from quire_daemon.watch.git.trace2 import Command, Commands, GitTrace, Poll
+from quire_daemon.watch.git.trace2 import Command, Commands, GitTrace, TracePoll
 from quire_journal.model.events import GitRan, WriterIntroduced
 from quire_journal.model.ids import OUTSIDE
 from quire_journal.model.sanitize import plain
@@ -33,7 +33,7 @@ class GitWriter:
         self._recorder, self._clock, self._head, self._commands = recorder, clock, head, commands
         self._trace: GitTrace | None = None
 
-    def hear(self, listener: socket, poll: Poll) -> None:
+    def hear(self, listener: socket, poll: TracePoll) -> None:
         """Listen to what git processes say there."""
         self._trace = GitTrace(listener, poll, self._commands)
 

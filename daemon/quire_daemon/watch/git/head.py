@@ -55,7 +55,7 @@ class Head(msgspec.Struct, frozen=True):
         return " ".join(part for part in (self.name, self.commit[:12]) if part)
 
 
-class Move(msgspec.Struct, frozen=True):
+class HeadMove(msgspec.Struct, frozen=True):
     """HEAD went from one place to another."""
 
     before: Head
@@ -72,7 +72,7 @@ class GitHead:
     def __init__(self, root: str) -> None:
         self._root = root
         self._stamp: tuple[int, ...] = ()
-        self._move: Move | None = None
+        self._move: HeadMove | None = None
         self._told = True  # of the last move
         self._expected_ns = 0  # until when HEAD may move because of a lock that labelled something
         self._lock = 0  # inode of the lock that is held
@@ -102,7 +102,7 @@ class GitHead:
         self._expected_ns = now_ns + EXPECTED_NS
         return "git: index.lock was held"
 
-    def finished(self, now_ns: int) -> Move | None:
+    def finished(self, now_ns: int) -> HeadMove | None:
         """A move that writes were labelled by, or that followed on them, and that has not been told of."""
         if now_ns <= self._expected_ns:
             self._look()
@@ -125,7 +125,7 @@ class GitHead:
         self._stamp = stamp
         self.now = _read(folder)
         if not first and before != self.now and _CHANGES_TREES.match(self.now.action):
-            self._move, self._told = Move(before, self.now), self._told and not self._expected_ns
+            self._move, self._told = HeadMove(before, self.now), self._told and not self._expected_ns
 
     def _look_at_lock(self, folder: str) -> None:
         """Since when the index is locked, or from when to when it was."""

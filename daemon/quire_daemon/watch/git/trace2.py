@@ -64,7 +64,7 @@ _KIND: Final = re.compile(rb'\{"event":"(start|def_repo|cmd_name|def_param|exit)
 _USER_IN_URL: Final = re.compile(r"//[^/@\s]*@")
 
 
-class Poll(Protocol):
+class TracePoll(Protocol):
     """What is asked of the server."""
 
     def watch(self, fd: int) -> None: ...
@@ -234,7 +234,7 @@ class Commands:
 class GitTrace:
     """The socket, and the connections of git processes. One thread owns it; nothing here waits."""
 
-    def __init__(self, listener: socket.socket, poll: Poll, commands: Commands) -> None:
+    def __init__(self, listener: socket.socket, poll: TracePoll, commands: Commands) -> None:
         self._listener, self._poll, self.commands = listener, poll, commands
         self._connections: dict[int, socket.socket] = {}
         self._rest: dict[int, bytes] = {}  # an unfinished line

@@ -16,7 +16,7 @@ import msgspec
 
 from quire_daemon.workers.pipe import LENGTH, framed
 from quire_daemon.workers.process import Command, program, wired
-from quire_daemon.workers.regex.job import Answer, Failed, Search, TimedOut
+from quire_daemon.workers.regex.job import Answer, Search, SearchFailure, TimedOut
 from quire_journal.model import limits
 
 START_S: Final = 10.0
@@ -32,7 +32,7 @@ Ticket = int
 """Names a search that was asked for. Never 0."""
 
 
-class Poll(Protocol):
+class SocketPoll(Protocol):
     """The loop, as far as it concerns a socket."""
 
     def watch(self, fd: int, writable: bool = False) -> None:
@@ -54,10 +54,10 @@ class _Job(msgspec.Struct, frozen=True):
     limit_ms: int
 
 
-class Searching:
+class SearchClient:
     """Runs searches for the loop."""
 
-    def __init__(self, poll: Poll, command: Command = _searcher, start_s: float = START_S) -> None:
+    def __init__(self, poll: SocketPoll, command: Command = _searcher, start_s: float = START_S) -> None:
         self._poll, self._command, self._start_s = poll, command, start_s
         self._last_ticket = 0
         self._waiting: deque[_Job] = deque()
@@ -127,7 +127,7 @@ class Searching:
         self._end()
         if self._running is None and self._waiting and not process.ready:
             self._running = self._waiting.popleft()
-        return Failed(why)
+        return SearchFailure(why)
 
     def _begin(self, now_s: float, ended: list[tuple[Ticket, Answer]]) -> bool:
         """Begin the next search, or start the process for it. True when there may be news at once."""
@@ -137,7 +137,7 @@ class Searching:
             try:
                 self._process = _Process(self._command, self._poll)
             except OSError as error:
-                failed = Failed(f"no process for it can be started ({error})", limits.reached(error))
+                failed = SearchFailure(f"no process for it can be started ({error})", limits.reached(error))
                 ended.append((self._waiting.popleft().ticket, failed))
                 return True
             self._until_s = now_s + self._start_s
@@ -160,7 +160,7 @@ _ANSWER: Final[msgspec.msgpack.Decoder[Answer]] = msgspec.msgpack.Decoder(Answer
 class _Process:
     """The process, and what is on its way to it and from it."""
 
-    def __init__(self, command: Command, poll: Poll) -> None:
+    def __init__(self, command: Command, poll: SocketPoll) -> None:
         self.ready = False  # it has said that it is there
         self._poll = poll
         self._incoming, self._outgoing = bytearray(), memoryview(b"")

@@ -35,7 +35,7 @@ class _Answer(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """What came of a search."""
 
 
-class Found(_Answer, frozen=True):
+class Replacements(_Answer, frozen=True):
     """The replacements, sorted; those that share a line are one edit. `made` is how many there are."""
 
     made: int
@@ -57,7 +57,7 @@ class BadReplacement(_Answer, frozen=True):
     position: int | None = None
 
 
-class TooLarge(_Answer, frozen=True):
+class ResultTooLarge(_Answer, frozen=True):
     """The text would have so many bytes afterwards."""
 
     size: int
@@ -69,14 +69,14 @@ class TimedOut(_Answer, frozen=True):
     limit_ms: int
 
 
-class Failed(_Answer, frozen=True):
+class SearchFailure(_Answer, frozen=True):
     """The search came to no end for a reason of its own, such as its memory."""
 
     why: str
     limit: Literal["", "threads", "descriptors", "memory"] = ""  # of this machine, that was reached
 
 
-Answer: TypeAlias = Found | BadPattern | BadReplacement | TooLarge | TimedOut | Failed
+Answer: TypeAlias = Replacements | BadPattern | BadReplacement | ResultTooLarge | TimedOut | SearchFailure
 
 
 class NeedsSearch(Exception):
@@ -100,7 +100,7 @@ def run(search: Search) -> Answer:
     try:
         return _run(search)
     except MemoryError:
-        return Failed("it needs more memory than a search may have")
+        return SearchFailure("it needs more memory than a search may have")
 
 
 def _run(search: Search) -> Answer:
@@ -120,7 +120,7 @@ def _run(search: Search) -> Answer:
     except (IndexError, OverflowError, ValueError) as error:
         return BadReplacement(str(error))
     if NO_TEXT in search.pattern:
-        return Found(0)
+        return Replacements(0)
     # One pass in C. Each match becomes itself and its replacement, between marks, and so they can be told apart.
     marked = f"{_MARK}\\g<0>{_MARK}{search.replacement}{_MARK}"
     text = search.text.decode("utf-8", "surrogateescape")
@@ -128,10 +128,10 @@ def _run(search: Search) -> Answer:
     edits = tuple(_edits(parts, len if text.isascii() else _size))
     size = len(search.text) + sum(len(new) - (stop - start) for start, stop, new in edits)
     if size > search.most_bytes:
-        return TooLarge(size)
+        return ResultTooLarge(size)
     made = len(parts) // 3
     beyond = bool(made) and text.endswith("\n") and not parts[-3] and not parts[-1] and bool(parts[-2])
-    return Found(made, edits, beyond)
+    return Replacements(made, edits, beyond)
 
 
 def _edits(parts: Sequence[str], size: Callable[[str], int]) -> Iterator[Edit]:

@@ -20,14 +20,14 @@ from typing import Final
 import msgspec
 
 from quire_journal.model.ids import BlobId, blob_id
-from quire_journal.model.records import Damaged
+from quire_journal.model.records import JournalDamaged
 from quire_journal.storage.blobs import codec, overflow
 from quire_journal.storage.blobs import index as blob_index
 from quire_journal.storage.blobs import row as blob_row
 from quire_journal.storage.blobs.codec import MADE_OF_BASE, Frame
-from quire_journal.storage.blobs.row import RUN, Stored
+from quire_journal.storage.blobs.row import RUN, BlobRow
 from quire_journal.storage.lru import Recent
-from quire_journal.storage.port import Reading, Writing, last_number, u64
+from quire_journal.storage.port import ReadTransaction, WriteTransaction, last_number, u64
 
 MAX_CHAIN: Final = 80
 """The most links from a blob to its keyframe; the next one becomes a keyframe. A link takes a reader 0.01 to 0.02
@@ -61,7 +61,7 @@ class NotHeld(KeyError):
         return f"the journal does not hold the bytes with sha256 {self.blob.hex()}"
 
 
-class Addressed(msgspec.Struct, frozen=True):
+class HashedBytes(msgspec.Struct, frozen=True):
     """Bytes with their address, which took as long to compute as everything else that storing them takes."""
 
     data: bytes
@@ -79,20 +79,20 @@ class BlobCache(Recent[bytes]):
 
 
 def put(
-    w: Writing,
+    w: WriteTransaction,
     data: bytes,
     cache: BlobCache | None = None,
     blob: BlobId | None = None,
     before: Callable[[], bytes] = bytes,
     like: Callable[[], Iterable[bytes]] = tuple,
-    bytes_of: Callable[[Reading, bytes], bytes] | None = None,
+    bytes_of: Callable[[ReadTransaction, bytes], bytes] | None = None,
 ) -> BlobId:
     """Store `data`, once, and say its address.
 
     The delta is made against the blob that `before` names, which stood at the path, or where it names none, against the
     first of those that `like` names of which it is worth it. `blob` is the address, where it is known already;
     `bytes_of` gives the bytes of a base, say from what is at hand. Raises `ValueError` over `MAX_BYTES`,
-    `log.StoreFailed` as every write does. A base that is damaged is not built upon.
+    `log.StoreFailure` as every write does. A base that is damaged is not built upon.
     """
     codec.require_size(data)
     blob = blob or blob_id(data)
@@ -103,41 +103,41 @@ def put(
         stored = _after(w, data, last, base_of, whole) if last else _like(w, data, like, base_of, whole)
         if stored is None:
             kind, frame = whole()
-            stored = Stored(0, 0, len(data), kind, frame)
+            stored = BlobRow(0, 0, len(data), kind, frame)
         _add(w, _next_number(w), blob, stored)
     if cache is not None:
         cache.keep(blob, data)
     return blob
 
 
-def put_prepared(w: Writing, frames: Iterable[Frame]) -> None:
+def put_prepared(w: WriteTransaction, frames: Iterable[Frame]) -> None:
     """Store frames from `compress`, as they are. Where their paths have earlier versions, `put` stores less."""
     first = _next_number(w)
     new: dict[bytes, Frame] = {}
     for frame in frames:
         if frame.blob not in new and not holds(w, frame.blob):
             new[frame.blob] = frame
-    stored = (Stored(0, 0, frame.size, frame.kind, frame.body) for frame in new.values())
+    stored = (BlobRow(0, 0, frame.size, frame.kind, frame.body) for frame in new.values())
     rows = [rows_of(number, one) for number, one in enumerate(stored, first)]
     w.append_all("blobs", [(u64(number), row) for number, (row, _) in enumerate(rows, first)])
     w.append_all("pieces", [part for _, parts in rows for part in parts])
     blob_index.put_all(w, ((blob, number) for number, blob in enumerate(new, first)))
 
 
-def get(r: Reading, blob: bytes, cache: BlobCache | None = None) -> bytes:
-    """The bytes of `blob`. Raises `NotHeld`, or `log.Damaged` when what is stored does not give these bytes."""
+def get(r: ReadTransaction, blob: bytes, cache: BlobCache | None = None) -> bytes:
+    """The bytes of `blob`. Raises `NotHeld`, or `log.JournalDamaged` when what is stored does not give these bytes."""
     if cache is not None and (cached := cache.find(blob)) is not None:
         return cached
     at = number_of(r, blob)
     data = unpack(r, at, proven=True)
     if hashlib.sha256(data).digest() != blob:
-        raise Damaged(f"blob {at} does not have the bytes with sha256 {blob.hex()} any more; run `quire verify`")
+        raise JournalDamaged(f"blob {at} does not have the bytes with sha256 {blob.hex()} any more; run `quire verify`")
     if cache is not None:
         cache.keep(blob, data)
     return data
 
 
-def number_of(r: Reading, blob: bytes) -> int:
+def number_of(r: ReadTransaction, blob: bytes) -> int:
     """The number of `blob`. Raises `NotHeld`."""
     found = blob_index.find(r, blob)
     if found is None:
@@ -145,18 +145,18 @@ def number_of(r: Reading, blob: bytes) -> int:
     return found
 
 
-def holds(r: Reading, blob: bytes) -> bool:
+def holds(r: ReadTransaction, blob: bytes) -> bool:
     """Does the journal have these bytes?"""
     return blob_index.find(r, blob) is not None
 
 
-def unpack(r: Reading, number: int, cache: BlobCache | None = None, proven: bool = False) -> bytes:
+def unpack(r: ReadTransaction, number: int, cache: BlobCache | None = None, proven: bool = False) -> bytes:
     """What the frames of blob `number` and of its bases give; whether it is what it must be is for `get` to say.
 
     `cache` saves unpacking a base again. It holds what this function gave, by number: not the cache of `get`.
-    `proven`: the caller holds what comes of it against a sha256 (see `frames.unframe`). Raises `log.Damaged`.
+    `proven`: the caller holds what comes of it against a sha256 (see `frames.unframe`). Raises `log.JournalDamaged`.
     """
-    links: list[tuple[int, Stored]] = []
+    links: list[tuple[int, BlobRow]] = []
     at, data = number, None
     while data is None:
         stored = stored_at(r, at)
@@ -164,7 +164,7 @@ def unpack(r: Reading, number: int, cache: BlobCache | None = None, proven: bool
         if stored.kind not in MADE_OF_BASE:
             break
         if not stored.base:
-            raise Damaged(f"blob {at} names no blob as its base; run `quire verify`")
+            raise JournalDamaged(f"blob {at} names no blob as its base; run `quire verify`")
         at = stored.base
         data = cache.find(u64(at)) if cache is not None else None
     data = data or b""
@@ -175,7 +175,7 @@ def unpack(r: Reading, number: int, cache: BlobCache | None = None, proven: bool
     return data
 
 
-def drop(w: Writing, blob: bytes) -> int:
+def drop(w: WriteTransaction, blob: bytes) -> int:
     """Remove the bytes of `blob`; how many the frame took, 0 when they are not held.
 
     The caller sees to it that nothing that stays is made from it.
@@ -192,38 +192,38 @@ def drop(w: Writing, blob: bytes) -> int:
     return size
 
 
-def stored_at(r: Reading, number: int) -> Stored:
-    """Blob `number` as it is stored. Raises `log.Damaged`, also where it is gone."""
+def stored_at(r: ReadTransaction, number: int) -> BlobRow:
+    """Blob `number` as it is stored. Raises `log.JournalDamaged`, also where it is gone."""
     stored = _row(r, number)
     if not stored.rest:
         return stored
     return msgspec.structs.replace(stored, frame=overflow.joined(r, number, stored.rest), rest=0)
 
 
-def _row(r: Reading, number: int) -> Stored:
+def _row(r: ReadTransaction, number: int) -> BlobRow:
     row = r.get("blobs", u64(number))
     if row is None:
-        raise Damaged(f"blob {number}, which others may be made from, is gone; run `quire verify`")
+        raise JournalDamaged(f"blob {number}, which others may be made from, is gone; run `quire verify`")
     return read_row(number, row)
 
 
-def read_row(number: int, row: bytes) -> Stored:
-    """The blob without the part of its frame that stands in pieces. Raises `log.Damaged`."""
+def read_row(number: int, row: bytes) -> BlobRow:
+    """The blob without the part of its frame that stands in pieces. Raises `log.JournalDamaged`."""
     try:
         stored = blob_row.read(number, row)
     except ValueError as error:
-        raise Damaged(f"blob {number} is not a blob ({error}); run `quire verify`") from error
+        raise JournalDamaged(f"blob {number} is not a blob ({error}); run `quire verify`") from error
     if not 0 <= stored.base < number:
-        raise Damaged(f"blob {number} names blob {stored.base} as its base; run `quire verify`")
+        raise JournalDamaged(f"blob {number} names blob {stored.base} as its base; run `quire verify`")
     return stored
 
 
-def base_of(r: Reading, number: int) -> int:
-    """The number of the blob that this one is made from; 0: of none. Raises `log.Damaged`, also where it is gone."""
+def base_of(r: ReadTransaction, number: int) -> int:
+    """The number of the blob that this one is made from; 0: of none. Raises `log.JournalDamaged`, also where it is gone."""
     return _row(r, number).base
 
 
-def rows_of(number: int, stored: Stored) -> tuple[bytes, list[tuple[bytes, bytes]]]:
+def rows_of(number: int, stored: BlobRow) -> tuple[bytes, list[tuple[bytes, bytes]]]:
     """The row of blob `number`, and the rows in `pieces` that belong to it."""
     frame = stored.frame
     if len(frame) <= overflow.IN_ROW:
@@ -233,11 +233,11 @@ def rows_of(number: int, stored: Stored) -> tuple[bytes, list[tuple[bytes, bytes
     )
 
 
-def _next_number(r: Reading) -> int:
+def _next_number(r: ReadTransaction) -> int:
     return max(last_number(r, "blobs"), int.from_bytes(r.get("meta", _NEWEST) or b"", "big")) + 1
 
 
-def _add(w: Writing, number: int, blob: bytes, stored: Stored) -> None:
+def _add(w: WriteTransaction, number: int, blob: bytes, stored: BlobRow) -> None:
     row, parts = rows_of(number, stored)
     w.append("blobs", u64(number), row)
     if parts:
@@ -246,12 +246,12 @@ def _add(w: Writing, number: int, blob: bytes, stored: Stored) -> None:
 
 
 def _after(
-    r: Reading,
+    r: ReadTransaction,
     data: bytes,
     last: bytes,
-    bytes_of: Callable[[Reading, bytes], bytes],
+    bytes_of: Callable[[ReadTransaction, bytes], bytes],
     whole: Callable[[], tuple[int, bytes]],
-) -> Stored | None:
+) -> BlobRow | None:
     """`data` as what comes after `last` at the same path; None where a keyframe, which `whole` makes, is better."""
     number = blob_index.find(r, last)
     if number is None:
@@ -265,15 +265,15 @@ def _after(
             if stored is not None:
                 return stored
         base = bytes_of(r, last)
-    except (Damaged, NotHeld):
+    except (JournalDamaged, NotHeld):
         return None
     made = codec.delta(data, base, whole)
-    return None if made is None else Stored(number, row.links + 1, len(data), *made, run=(row.run + 1) % RUN)
+    return None if made is None else BlobRow(number, row.links + 1, len(data), *made, run=(row.run + 1) % RUN)
 
 
 def _long_link(
-    r: Reading, number: int, row: Stored, data: bytes, whole: Callable[[], tuple[int, bytes]]
-) -> Stored | None:
+    r: ReadTransaction, number: int, row: BlobRow, data: bytes, whole: Callable[[], tuple[int, bytes]]
+) -> BlobRow | None:
     """`data` as what comes after a whole run of versions; None where the file has become another meanwhile.
 
     Then another run follows behind the first, for which there are links enough.
@@ -282,16 +282,16 @@ def _long_link(
     made = codec.delta(data, _checked(r, at), whole)
     if made is None or not codec.is_part(made[1], _WORTH_A_LONG_LINK, data, whole):
         return None
-    return Stored(at, first.links + 1, len(data), *made)
+    return BlobRow(at, first.links + 1, len(data), *made)
 
 
 def _like(
-    r: Reading,
+    r: ReadTransaction,
     data: bytes,
     like: Callable[[], Iterable[bytes]],
-    bytes_of: Callable[[Reading, bytes], bytes],
+    bytes_of: Callable[[ReadTransaction, bytes], bytes],
     whole: Callable[[], tuple[int, bytes]],
-) -> Stored | None:
+) -> BlobRow | None:
     """`data` as what tells it from one of those; None where a keyframe, which `whole` makes, is better."""
     for blob in like():
         number = blob_index.find(r, blob)
@@ -305,24 +305,24 @@ def _like(
             if row.size > KIN_BYTES:
                 continue
             base = bytes_of(r, blob) if at == number else _checked(r, at)
-        except (Damaged, NotHeld):
+        except (JournalDamaged, NotHeld):
             continue
         made = codec.delta(data, base, whole)
         if made is not None:
-            return Stored(at, row.links + 1, len(data), *made)
+            return BlobRow(at, row.links + 1, len(data), *made)
     return None
 
 
-def _back(r: Reading, number: int, row: Stored, enough: Callable[[Stored], bool]) -> tuple[int, Stored]:
-    """The blob that this one is made from over as many links as it takes. Raises `Damaged`."""
+def _back(r: ReadTransaction, number: int, row: BlobRow, enough: Callable[[BlobRow], bool]) -> tuple[int, BlobRow]:
+    """The blob that this one is made from over as many links as it takes. Raises `JournalDamaged`."""
     while row.base and not enough(row):
         number, row = row.base, _row(r, row.base)
     return number, row
 
 
-def _checked(r: Reading, number: int) -> bytes:
-    """The bytes of a blob of which the address is not known. Raises `Damaged` when they lead to another one."""
+def _checked(r: ReadTransaction, number: int) -> bytes:
+    """The bytes of a blob of which the address is not known. Raises `JournalDamaged` when they lead to another one."""
     data = unpack(r, number, proven=True)
     if blob_index.find(r, blob_id(data)) != number:
-        raise Damaged(f"blob {number} does not have the bytes that it had; run `quire verify`")
+        raise JournalDamaged(f"blob {number} does not have the bytes that it had; run `quire verify`")
     return data

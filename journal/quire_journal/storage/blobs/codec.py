@@ -21,9 +21,9 @@ from typing import Final
 import msgspec
 
 from quire_journal.model.ids import BlobId, blob_id
-from quire_journal.model.records import Damaged
+from quire_journal.model.records import JournalDamaged
 from quire_journal.storage.blobs.entropy import TABLES
-from quire_journal.storage.blobs.row import Stored, read_number, write_number
+from quire_journal.storage.blobs.row import BlobRow, read_number, write_number
 from quire_journal.storage.blobs.zstd import zstd
 from quire_journal.text.line_diff import same_end, same_start
 
@@ -168,7 +168,7 @@ def is_part(packed: bytes, part: float, data: bytes, whole: Callable[[], tuple[i
     return len(packed) * _MOST_GAIN <= part * len(data) or len(packed) <= part * len(whole()[1])
 
 
-def tighter(number: int, stored: Stored, data: bytes, base: bytes) -> Stored | None:
+def tighter(number: int, stored: BlobRow, data: bytes, base: bytes) -> BlobRow | None:
     """Blob `number`, which is `data`, in a shorter frame that needs the same base; None where none is found.
 
     It takes a few milliseconds, during which other threads run. The new frame was unpacked again. One stretch stays
@@ -282,14 +282,14 @@ def _block_head(size: int) -> bytes:
     return (size << 3 | _LAST_PACKED).to_bytes(_BLOCK_HEAD, "little")
 
 
-def unframe(number: int, stored: Stored, base: bytes, proven: bool = False) -> bytes:
-    """The bytes of one blob from its frame and its base's bytes; never more than declared. Raises `log.Damaged`.
+def unframe(number: int, stored: BlobRow, base: bytes, proven: bool = False) -> bytes:
+    """The bytes of one blob from its frame and its base's bytes; never more than declared. Raises `log.JournalDamaged`.
 
     `proven`: what comes of it is held against a sha256. Then the frame's own checksum need not be looked at, and it
     takes two thirds of the time.
     """
     if not 0 <= stored.size <= MAX_BYTES:
-        raise Damaged(f"blob {number} claims to have {stored.size} bytes; run `quire verify`")
+        raise JournalDamaged(f"blob {number} claims to have {stored.size} bytes; run `quire verify`")
     try:
         if proven and stored.kind == TABLED_BLOCK and len(base) <= _MOST_IN_BLOCK:  # nearly always
             data = _unpack_behind(stored, base)
@@ -306,11 +306,11 @@ def unframe(number: int, stored: Stored, base: bytes, proven: bool = False) -> b
         if len(data) != stored.size:
             raise ValueError(f"it gives {len(data)} bytes, not {stored.size}")
     except (zstd.ZstdError, msgspec.MsgspecError, ValueError) as error:
-        raise Damaged(f"the frame of blob {number} cannot be read ({error}); run `quire verify`") from error
+        raise JournalDamaged(f"the frame of blob {number} cannot be read ({error}); run `quire verify`") from error
     return data
 
 
-def _unpack_by_itself(stored: Stored, base: bytes) -> bytes:
+def _unpack_by_itself(stored: BlobRow, base: bytes) -> bytes:
     frame = stored.frame if stored.kind in (PACKED, DELTA) else _MAGIC + stored.frame
     declared = zstd.get_frame_info(frame).decompressed_size
     if declared != stored.size:
@@ -320,7 +320,7 @@ def _unpack_by_itself(stored: Stored, base: bytes) -> bytes:
     return _unpack(prefix, frame, stored.size, {zstd.DecompressionParameter.window_log_max: window})
 
 
-def _unpack_with_tables(stored: Stored, base: bytes) -> bytes:
+def _unpack_with_tables(stored: BlobRow, base: bytes) -> bytes:
     block = stored.frame if stored.kind == TABLED else b""
     if stored.kind == TABLED_BLOCK and _CHECKSUM < len(stored.frame) <= _TABLED_BYTES + _CHECKSUM:
         block = _block_head(len(stored.frame) - _CHECKSUM) + stored.frame
@@ -329,7 +329,7 @@ def _unpack_with_tables(stored: Stored, base: bytes) -> bytes:
     return _unpack(zstd.ZstdDict(TABLES + base).as_undigested_dict, _head(stored.size) + block, stored.size)
 
 
-def _unpack_behind(stored: Stored, base: bytes) -> bytes:
+def _unpack_behind(stored: BlobRow, base: bytes) -> bytes:
     """The bytes of a `TABLED_BLOCK`, of which the checksum is left out: as what follows the base in one frame.
 
     Taking in a dictionary, tables and all, takes half of the time of a link. So the tables alone are taken in once, and
@@ -358,7 +358,7 @@ def _unpack(
     return data
 
 
-def _unsplice(stored: Stored, base: bytes) -> bytes:
+def _unsplice(stored: BlobRow, base: bytes) -> bytes:
     if stored.kind == STRETCH:
         head, at = read_number(stored.frame, 0)
         middle = stored.frame[at:]

@@ -25,8 +25,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from quire_journal.model.records import Damaged
-from quire_journal.storage.port import Reading, Writing
+from quire_journal.model.records import JournalDamaged
+from quire_journal.storage.port import ReadTransaction, WriteTransaction
 from quire_journal.storage.stores import random_id
 
 KEY: Final = b"key"
@@ -49,19 +49,19 @@ Address = tuple[bytes, int]
 """The mark of a blob, and its number. Up to format 5 the first bytes of the sha256 stand for a mark."""
 
 
-def find(r: Reading, blob: bytes) -> int | None:
-    """The number of `blob`; None when the journal does not hold it. Raises `Damaged`."""
+def find(r: ReadTransaction, blob: bytes) -> int | None:
+    """The number of `blob`; None when the journal does not hold it. Raises `JournalDamaged`."""
     return at(r, mark(r, blob)) if len(blob) == _SHA256 else None
 
 
-def mark(r: Reading, blob: bytes) -> bytes:
-    """The mark that stands for the address `blob`. Raises `Damaged` where what marks are made with is damaged."""
+def mark(r: ReadTransaction, blob: bytes) -> bytes:
+    """The mark that stands for the address `blob`. Raises `JournalDamaged` where what marks are made with is damaged."""
     key = _key(r)
     return _mark(key, blob) if key else blob[:_OLD]
 
 
-def at(r: Reading, mark: bytes) -> int | None:
-    """The number of the blob with this mark. Raises `Damaged`."""
+def at(r: ReadTransaction, mark: bytes) -> int | None:
+    """The number of the blob with this mark. Raises `JournalDamaged`."""
     if len(mark) != MARK_BYTES:
         old = next((row for key, row in r.scan("addresses", mark) if key.startswith(mark)), None)
         return None if old is None else int.from_bytes(old, "big")
@@ -70,8 +70,8 @@ def at(r: Reading, mark: bytes) -> int | None:
     return int.from_bytes(row[found : found + row[0]], "big") if found >= 0 else None
 
 
-def put(w: Writing, blob: bytes, number: int) -> None:
-    """Say that `blob` has this number. Raises `Damaged`."""
+def put(w: WriteTransaction, blob: bytes, number: int) -> None:
+    """Say that `blob` has this number. Raises `JournalDamaged`."""
     own = _mark(_key(w) or _draw(w), blob)
     key, row = _row_of(w, own)
     longer = _with(row, own[len(key) // 2 :], number) if row else b""
@@ -81,14 +81,14 @@ def put(w: Writing, blob: bytes, number: int) -> None:
         _put_in(w, key, [(own, number)])
 
 
-def put_all(w: Writing, numbers: Iterable[tuple[bytes, int]]) -> None:
-    """Say of each of these blobs that it has this number. Raises `Damaged`."""
+def put_all(w: WriteTransaction, numbers: Iterable[tuple[bytes, int]]) -> None:
+    """Say of each of these blobs that it has this number. Raises `JournalDamaged`."""
     key = _key(w) or _draw(w)
     _put_marks(w, ((_mark(key, blob), number) for blob, number in numbers))
 
 
-def forget(w: Writing, blob: bytes) -> None:
-    """Forget which number `blob` has. Raises `Damaged`."""
+def forget(w: WriteTransaction, blob: bytes) -> None:
+    """Forget which number `blob` has. Raises `JournalDamaged`."""
     own = mark(w, blob)
     key, row = _row_of(w, own)
     rest = own[len(key) // 2 :]
@@ -102,13 +102,13 @@ def forget(w: Writing, blob: bytes) -> None:
         w.delete("addresses", key)
 
 
-def numbers(r: Reading) -> Iterator[int]:
-    """The numbers of all blobs that have an address, in no order. Raises `Damaged`."""
+def numbers(r: ReadTransaction) -> Iterator[int]:
+    """The numbers of all blobs that have an address, in no order. Raises `JournalDamaged`."""
     for key, row in r.scan("addresses"):
         yield from (number for _, number in _read(r, key, row))
 
 
-def in_row(r: Reading, key: bytes, row: bytes) -> list[Address]:
+def in_row(r: ReadTransaction, key: bytes, row: bytes) -> list[Address]:
     """The addresses that stand in one row of the table. Raises `ValueError` where it cannot be one."""
     if not _key(r):
         number = int.from_bytes(row, "big")
@@ -128,7 +128,7 @@ def in_row(r: Reading, key: bytes, row: bytes) -> list[Address]:
     return [(known + row[at : at + rest], int.from_bytes(row[at + rest : at + each], "big")) for at in places]
 
 
-def gather(w: Writing) -> None:
+def gather(w: WriteTransaction) -> None:
     """Make the rows of those that formats 3 to 5 had.
 
     All of them are in memory meanwhile, as 17 bytes each, for they come in another order and are only written once.
@@ -146,14 +146,14 @@ def gather(w: Writing) -> None:
         _put_marks(w, ((one[:MARK_BYTES], int.from_bytes(one[MARK_BYTES:], "big")) for one in few))
 
 
-def _read(r: Reading, key: bytes, row: bytes) -> list[Address]:
+def _read(r: ReadTransaction, key: bytes, row: bytes) -> list[Address]:
     try:
         return in_row(r, key, row)
     except ValueError as error:
-        raise Damaged(f"a row of addresses cannot be read ({error}); run `quire verify`") from error
+        raise JournalDamaged(f"a row of addresses cannot be read ({error}); run `quire verify`") from error
 
 
-def _key(r: Reading) -> bytes:
+def _key(r: ReadTransaction) -> bytes:
     """What marks are made with; b"" in a table of format 5 or before, and in an empty one."""
     known: bytes | None = r.known.get((KEY,))
     if known is None:
@@ -161,7 +161,7 @@ def _key(r: Reading) -> bytes:
         if held is None:
             first, _ = next(r.scan("addresses"), (b"", b""))
             if 0 < len(first) < _OLD:  # with another one, all that are there would never be found again
-                raise Damaged("what addresses are made with is gone; run `quire verify`")
+                raise JournalDamaged("what addresses are made with is gone; run `quire verify`")
             return b""
         known = r.known[KEY,] = _proven(held)
     return known
@@ -171,17 +171,17 @@ def _key(r: Reading) -> bytes:
 def _proven(held: bytes) -> bytes:
     key = held[:-_PROOF]
     if _kept(key) != held:
-        raise Damaged("what addresses are made with is not what it was; run `quire verify`")
+        raise JournalDamaged("what addresses are made with is not what it was; run `quire verify`")
     return key
 
 
-def _draw(w: Writing) -> bytes:
+def _draw(w: WriteTransaction) -> bytes:
     key = bytes.fromhex(random_id())
     _keep(w, key)
     return key
 
 
-def _keep(w: Writing, key: bytes) -> None:
+def _keep(w: WriteTransaction, key: bytes) -> None:
     w.put("addresses", KEY, _kept(key))
     w.known[KEY,] = key
 
@@ -195,7 +195,7 @@ def _mark(key: bytes, blob: bytes) -> bytes:
     return hashlib.blake2b(blob[:_OLD], digest_size=MARK_BYTES, key=key).digest()
 
 
-def _row_of(r: Reading, mark: bytes) -> tuple[bytes, bytes]:
+def _row_of(r: ReadTransaction, mark: bytes) -> tuple[bytes, bytes]:
     """The row where the address with this mark stands or would stand, and its key; b"" where there is no row yet."""
     digits = mark.hex().encode()
     for count in range(_FEWEST_DIGITS, len(digits)):
@@ -208,11 +208,11 @@ def _row_of(r: Reading, mark: bytes) -> tuple[bytes, bytes]:
 def _place(row: bytes, rest: bytes) -> int:
     """Where in a row the number stands of the mark that ends with `rest`; -1: nowhere.
 
-    Raises `Damaged` for a row that was not made so: what is added to it would not be found again.
+    Raises `JournalDamaged` for a row that was not made so: what is added to it would not be found again.
     """
     each = len(rest) + row[0]
     if not 0 < row[0] <= _MOST_NUMBER_BYTES or (len(row) - 1) % each:
-        raise Damaged(f"a row of addresses cannot be read (it cannot have {len(row)} bytes); run `quire verify`")
+        raise JournalDamaged(f"a row of addresses cannot be read (it cannot have {len(row)} bytes); run `quire verify`")
     found = row.find(rest, 1)
     while found >= 0 and (found - 1) % each:
         found = row.find(rest, found + 1)
@@ -227,7 +227,7 @@ def _with(row: bytes, rest: bytes, number: int) -> bytes:
     return row + rest + number.to_bytes(width, "big")
 
 
-def _put_marks(w: Writing, new: Iterable[Address]) -> None:
+def _put_marks(w: WriteTransaction, new: Iterable[Address]) -> None:
     rows: defaultdict[bytes, list[Address]] = defaultdict(list)
     for own, number in new:
         rows[own[:1].hex().encode()].append((own, number))
@@ -235,7 +235,7 @@ def _put_marks(w: Writing, new: Iterable[Address]) -> None:
         _put_in(w, key, some)
 
 
-def _put_in(w: Writing, key: bytes, new: list[Address]) -> None:
+def _put_in(w: WriteTransaction, key: bytes, new: list[Address]) -> None:
     """Add these, of which `key` has the first digits, to its row, or to the ones that stand in for it."""
     row = w.get("addresses", key)
     if row:

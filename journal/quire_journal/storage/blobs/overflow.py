@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from quire_journal.model.records import Damaged
-from quire_journal.storage.port import Reading, Writing, u64
+from quire_journal.model.records import JournalDamaged
+from quire_journal.storage.port import ReadTransaction, WriteTransaction, u64
 
 IN_ROW: Final = 1000
 """Bytes of the longest frame that stands in the row of its blob."""
@@ -31,15 +31,15 @@ def cut(number: int, frame: bytes) -> list[tuple[bytes, bytes]]:
     return [(u64(number) + bytes([part]), data) for part, data in enumerate(parts)]
 
 
-def joined(r: Reading, number: int, size: int) -> bytes:
-    """The `size` bytes of the frame of blob `number` that stand here. Raises `Damaged` where that is not so."""
+def joined(r: ReadTransaction, number: int, size: int) -> bytes:
+    """The `size` bytes of the frame of blob `number` that stand here. Raises `JournalDamaged` where that is not so."""
     frame = b"".join(part for _, part in r.scan("pieces", u64(number), u64(number + 1)))
     if len(frame) != size:
-        raise Damaged(f"blob {number} has {len(frame)} of the {size} bytes of its frame; run `quire verify`")
+        raise JournalDamaged(f"blob {number} has {len(frame)} of the {size} bytes of its frame; run `quire verify`")
     return frame
 
 
-def forget(w: Writing, number: int) -> int:
+def forget(w: WriteTransaction, number: int) -> int:
     """Remove the pieces of blob `number`; returns how many bytes they had."""
     rows = list(w.scan("pieces", u64(number), u64(number + 1)))
     for key, _ in rows:

@@ -18,11 +18,11 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.model.records import Damaged
+from quire_journal.model.records import JournalDamaged
 from quire_journal.storage.blobs import blobs, codec, overflow
 from quire_journal.storage.blobs.blobs import BlobCache
 from quire_journal.storage.blobs.codec import MADE_OF_BASE
-from quire_journal.storage.port import Store, Writing, last_number, u64
+from quire_journal.storage.port import Store, WriteTransaction, last_number, u64
 
 KEY: Final = b"repacked"
 """In `meta`: the number of the last blob that was tried."""
@@ -47,14 +47,14 @@ class Tighter(msgspec.Struct, frozen=True):
     saved: int  # bytes of the frame
 
 
-class Tried(msgspec.Struct, frozen=True):
+class RepackTrial(msgspec.Struct, frozen=True):
     """What came out of a few blobs."""
 
     upto: int
     made: list[Tighter]
 
 
-class Repacking:
+class RepackRun:
     """One pass over the blobs that were stored since the last one."""
 
     def __init__(self, store: Store) -> None:
@@ -67,7 +67,7 @@ class Repacking:
             self._at = int.from_bytes(r.get("meta", KEY) or b"", "big")
             self._last = last_number(r, "blobs")
 
-    def next(self, pause: Callable[[], None] = lambda: None) -> Tried | None:
+    def next(self, pause: Callable[[], None] = lambda: None) -> RepackTrial | None:
         """Try the next few; None when all were. `pause` is called before each of them, and may end it by raising."""
         if self._at >= self._last:
             return None
@@ -84,7 +84,7 @@ class Repacking:
                     stored = blobs.stored_at(r, number)
                     data = blobs.unpack(r, number, self._near)
                     base = blobs.unpack(r, stored.base, self._near) if stored.kind in MADE_OF_BASE else b""
-                except Damaged:
+                except JournalDamaged:
                     continue  # that is for `verify` to tell
                 size += len(data) + len(base)
                 better = codec.tighter(number, stored, data, base)
@@ -92,9 +92,9 @@ class Repacking:
                     saved = len(stored.frame) - len(better.frame)
                     made.append(Tighter(number, was, *blobs.rows_of(number, better), saved))
         self._at = upto
-        return Tried(upto, made)
+        return RepackTrial(upto, made)
 
-    def write(self, w: Writing, tried: Tried) -> None:
+    def write(self, w: WriteTransaction, tried: RepackTrial) -> None:
         """Put what they became in the place of what they were."""
         for one in tried.made:
             key = u64(one.number)

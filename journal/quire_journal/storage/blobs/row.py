@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 RUN: Final = 32
-"""There are always fewer short links in a row than this (`Stored.run`)."""
+"""There are always fewer short links in a row than this (`BlobRow.run`)."""
 
 _HERE: Final = 0x80
 _IN_PIECES: Final = 0xA0
@@ -30,7 +30,7 @@ _MOST_LINKS: Final = 1 << 20
 _LONGEST: Final = 9  # bytes of a number; nothing that is counted here needs as many
 
 
-class Stored(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class BlobRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A blob as it stands in the table."""
 
     base: int  # number of the blob that the frame needs; 0: none
@@ -42,10 +42,10 @@ class Stored(msgspec.Struct, frozen=True, array_like=True, gc=False):
     run: int = 0  # of the links how many lead from a version of the path to the one before it, until a longer one comes
 
 
-_decode_old: Final = msgspec.msgpack.Decoder(Stored).decode
+_decode_old: Final = msgspec.msgpack.Decoder(BlobRow).decode
 
 
-def row(number: int, stored: Stored) -> bytes:
+def row(number: int, stored: BlobRow) -> bytes:
     """The row of blob `number`."""
     back = number - stored.base if stored.base else 0
     if not (0 <= stored.kind < _KINDS and back >= 0 and 0 <= stored.run < RUN and stored.run <= stored.links):
@@ -58,7 +58,7 @@ def row(number: int, stored: Stored) -> bytes:
     return bytes(out + stored.frame)
 
 
-def read(number: int, row: bytes) -> Stored:
+def read(number: int, row: bytes) -> BlobRow:
     """What the row of blob `number` says. Raises `ValueError` where it makes no sense."""
     begins = row[0] if row else 0
     if begins in _OLD:
@@ -73,7 +73,7 @@ def read(number: int, row: bytes) -> Stored:
     size, at = read_number(row, at)
     rest, at = read_number(row, at) if begins >= _IN_PIECES else (0, at)
     run = links % RUN
-    return Stored(number - back if back else 0, links // RUN + run, size, begins % _KINDS, row[at:], rest, run)
+    return BlobRow(number - back if back else 0, links // RUN + run, size, begins % _KINDS, row[at:], rest, run)
 
 
 def may_be(row: bytes) -> bool:
@@ -81,7 +81,7 @@ def may_be(row: bytes) -> bool:
     return bool(row) and (row[0] in _OLD or row[0] in _STARTS)
 
 
-def _read_old(row: bytes) -> Stored:
+def _read_old(row: bytes) -> BlobRow:
     try:
         stored = _decode_old(row)
     except msgspec.MsgspecError as error:

@@ -11,11 +11,11 @@ from typing import Final
 
 import lmdb
 
-from quire_journal.model.records import Damaged
+from quire_journal.model.records import JournalDamaged
 from quire_journal.storage.disk import NO_ROOM, takes_nothing
 from quire_journal.storage.lmdb.files import ADVICE, reserve_lock_file
-from quire_journal.storage.port import TABLES, StoreFailed
-from quire_journal.storage.refcount import Counted
+from quire_journal.storage.port import TABLES, StoreFailure
+from quire_journal.storage.refcount import RefCounted
 
 _MAP_BYTES: Final = (1 << 40, 1 << 36, 1 << 32)
 """Address space to ask for, the first that the system grants. Not disk space."""
@@ -37,7 +37,7 @@ DAMAGE: Final = (
 """Errors of LMDB that say that the file is not what it must be."""
 
 
-class Opened(Counted):
+class OpenEnvironment(RefCounted):
     """An environment that is open, and which file that is. Raises OSError where that cannot be told."""
 
     def __init__(self, env: lmdb.Environment, databases: dict[str, lmdb._Database | None]) -> None:
@@ -87,14 +87,14 @@ def make(new: Path) -> None:
         env.sync(True)
 
 
-def open_tables(env: lmdb.Environment) -> Opened:
+def open_tables(env: lmdb.Environment) -> OpenEnvironment:
     """`env` with a handle of every table that it has."""
     # Handles last only when a writing transaction opened them; this one changes nothing, so commits nothing.
     with env.begin(write=True) as txn:
-        return Opened(env, {table: find(env, txn, table) for table in TABLES})
+        return OpenEnvironment(env, {table: find(env, txn, table) for table in TABLES})
 
 
-def open_to_read(path: Path) -> Opened:
+def open_to_read(path: Path) -> OpenEnvironment:
     """The environment at `path` for a process that only reads, with a handle of every table that it has."""
     env = lmdb.open(
         str(path),
@@ -107,7 +107,7 @@ def open_to_read(path: Path) -> Opened:
         lib_version=0,
     )
     # Each in a transaction of its own: handles that a reading one opened among others do not last.
-    return Opened(env, {table: find(env, None, table) for table in TABLES})
+    return OpenEnvironment(env, {table: find(env, None, table) for table in TABLES})
 
 
 def find(env: lmdb.Environment, txn: lmdb.Transaction[bytes] | None, table: str) -> lmdb._Database | None:
@@ -123,19 +123,19 @@ _FAULT: Final = os.strerror(errno.EIO)
 """How LMDB tells of these, which has no classes for them."""
 
 
-def failure(path: Path, what: str, error: lmdb.Error) -> StoreFailed | Damaged:
+def failure(path: Path, what: str, error: lmdb.Error) -> StoreFailure | JournalDamaged:
     """`error` of the database in the folder `path`, in the words of the port; `what` could not be done."""
     # A transaction is given up by LMDB itself (MDB_BAD_TXN) when it met a page that makes no sense.
     if isinstance(error, (*DAMAGE, lmdb.BadTxnError)):
-        return Damaged(f"{what}: {error}; {ADVICE}", everywhere=True)
+        return JournalDamaged(f"{what}: {error}; {ADVICE}", everywhere=True)
     full = _no_room(path, error)
-    return StoreFailed(f"{what}: {'the disk is full' if full else error}", disk_full=full)
+    return StoreFailure(f"{what}: {'the disk is full' if full else error}", disk_full=full)
 
 
-def store_failed(folder: Path, what: str, error: lmdb.Error | OSError) -> StoreFailed:
+def store_failed(folder: Path, what: str, error: lmdb.Error | OSError) -> StoreFailure:
     """The same of a database that is not open, or is being made, where an error says nothing about what it holds."""
     said = error.strerror if isinstance(error, OSError) else error
-    return StoreFailed(f"{what}: {said}", disk_full=_no_room(folder, error))
+    return StoreFailure(f"{what}: {said}", disk_full=_no_room(folder, error))
 
 
 def _no_room(folder: Path, error: lmdb.Error | OSError) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from quire_journal.model.records import Damaged
+from quire_journal.model.records import JournalDamaged
 
 ADVICE: Final = "stop the daemon and keep a copy of the folder before anything else"
 
@@ -43,7 +43,7 @@ _META: Final = struct.Struct("=16x II 16x I 44x 48x Q Q")
 
 
 def require_whole(data: Path, walk: Callable[[Path], list[str]]) -> None:
-    """Raise `Damaged` for a file that is shorter than its newest meta page says; on it LMDB would die with SIGBUS.
+    """Raise `JournalDamaged` for a file that is shorter than its newest meta page says; on it LMDB would die with SIGBUS.
 
     `walk` says what is wrong with the structure of the file. Must run before the environment is opened.
     """
@@ -56,11 +56,11 @@ def require_whole(data: Path, walk: Callable[[Path], list[str]]) -> None:
             heads.append(file.read(_META.size))
     metas = [_META.unpack(head) for head in heads if len(head) == _META.size]
     if len(metas) != 2 or any(magic != 0xBEEFC0DE for magic, *_ in metas):
-        raise Damaged(f"{data} is not a database, or its beginning is lost; {ADVICE}")
+        raise JournalDamaged(f"{data} is not a database, or its beginning is lost; {ADVICE}")
     newest = max(metas, key=lambda meta: meta[4])
     if size >= (newest[3] + 1) * page:
         return
     # The last pages may have been given up before they were ever written: only a full walk can tell.
     problems = walk(data)
     if problems:
-        raise Damaged(f"{data} is cut off at {size} bytes ({problems[0]}); {ADVICE}")
+        raise JournalDamaged(f"{data} is cut off at {size} bytes ({problems[0]}); {ADVICE}")

@@ -40,7 +40,7 @@ _HEAD: Final = struct.Struct("<8sQI16s")  # magic, number of the transaction bef
 _MAGIC: Final = b"quire-re"
 
 
-class Entry(msgspec.Struct, frozen=True, array_like=True):
+class RedoEntry(msgspec.Struct, frozen=True, array_like=True):
     """What a commit changes."""
 
     base: int  # the number of the transaction before
@@ -49,10 +49,10 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODER: Final = msgspec.msgpack.Decoder(Entry)
+_DECODER: Final = msgspec.msgpack.Decoder(RedoEntry)
 
 
-def entries(path: Path) -> list[Entry]:
+def entries(path: Path) -> list[RedoEntry]:
     """The entries of the file that are whole, oldest first. Raises OSError where it cannot be read: a commit that was
     answered may stand nowhere else.
     """
@@ -64,7 +64,7 @@ def entries(path: Path) -> list[Entry]:
     return sorted((entry for entry in found if entry is not None), key=lambda entry: entry.base)
 
 
-def _entry(slot: bytes) -> Entry | None:
+def _entry(slot: bytes) -> RedoEntry | None:
     if len(slot) < _HEAD.size:
         return None
     magic, base, length, digest = _HEAD.unpack_from(slot)

@@ -13,7 +13,7 @@ from typing import Final
 
 import lmdb
 
-from quire_journal.model.records import Damaged
+from quire_journal.model.records import JournalDamaged
 from quire_journal.storage import fsync
 from quire_journal.storage.afterimage import NAME as IMAGE
 from quire_journal.storage.afterimage import Afterimage, Looks
@@ -24,7 +24,7 @@ from quire_journal.storage.fsync_thread import Sync
 from quire_journal.storage.lmdb import redo_log
 from quire_journal.storage.lmdb.environment import (
     DAMAGE,
-    Opened,
+    OpenEnvironment,
     environment,
     failure,
     make,
@@ -36,7 +36,7 @@ from quire_journal.storage.lmdb.environment import (
 from quire_journal.storage.lmdb.files import ADVICE, require_whole
 from quire_journal.storage.lmdb.redo_log import SLOT_BYTES, Redo
 from quire_journal.storage.lmdb.transaction import ReadingBlock, Snapshot, Transaction
-from quire_journal.storage.port import TABLES, JournalGone, JournalUnseen, RowChange, StoreFailed, apply_changes
+from quire_journal.storage.port import TABLES, JournalGone, JournalUnseen, RowChange, StoreFailure, apply_changes
 from quire_journal.storage.refcount import InUse
 from quire_journal.storage.stores import Durability
 
@@ -53,7 +53,7 @@ _BESIDE: Final = "db.beside"
 class LmdbStore:
     """Ordered tables of bytes in `folder/db`. Open it with `LmdbStore.open`."""
 
-    def __init__(self, path: Path, opened: Opened, durability: Durability) -> None:
+    def __init__(self, path: Path, opened: OpenEnvironment, durability: Durability) -> None:
         self._path = path
         self._file = f"{path}/data.mdb"
         self._opened = InUse(opened)
@@ -71,8 +71,8 @@ class LmdbStore:
     def open(cls, folder: Path, durability: Durability = Durability.NORMAL) -> LmdbStore:
         """The store in `folder`, made when there is none.
 
-        Raises `UnfitFolder` (wrong owner, network file system), `Damaged` (not a database, or a torn one) or
-        `StoreFailed` (disk full, open elsewhere in this process). One process at a time: the caller holds a lock.
+        Raises `UnfitFolder` (wrong owner, network file system), `JournalDamaged` (not a database, or a torn one) or
+        `StoreFailure` (disk full, open elsewhere in this process). One process at a time: the caller holds a lock.
         """
         require_fit(folder)
         path = folder / "db"
@@ -86,7 +86,7 @@ class LmdbStore:
             require_whole(path / "data.mdb", walk)
             env = environment(path, sync=durability is not Durability.FAST)
         except DAMAGE as error:
-            raise Damaged(f"{path / 'data.mdb'} is not a sound database ({error}); {ADVICE}") from error
+            raise JournalDamaged(f"{path / 'data.mdb'} is not a sound database ({error}); {ADVICE}") from error
         except (OSError, lmdb.Error) as error:
             raise store_failed(folder, f"could not open the journal in {folder}", error) from error
         try:
@@ -94,7 +94,7 @@ class LmdbStore:
             env.reader_check()  # readers of a process that was killed would keep old pages from being used again
         except lmdb.Error as error:
             env.close()
-            raise Damaged(f"{path / 'data.mdb'} cannot be read ({error}); {ADVICE}") from error
+            raise JournalDamaged(f"{path / 'data.mdb'} cannot be read ({error}); {ADVICE}") from error
         except OSError as error:
             env.close()
             raise store_failed(folder, f"could not open the journal in {folder}", error) from error
@@ -116,13 +116,13 @@ class LmdbStore:
             if entry.base != last or entry.witness != self._witness():
                 continue
             if not {table for table, _, _ in entry.changes} <= {*TABLES}:
-                raise StoreFailed("a newer Quire wrote last when the machine ended; start that one")
+                raise StoreFailure("a newer Quire wrote last when the machine ended; start that one")
             with self.writing() as w:
                 apply_changes(w, entry.changes)
         self._begun = False
 
     def _begin(self) -> None:
-        """Before anything is written: from now on `redo` tells of what this process commits. Raises `StoreFailed`."""
+        """Before anything is written: from now on `redo` tells of what this process commits. Raises `StoreFailure`."""
         path = self._path / redo_log.NAME
         if path.exists():
             self.sync()  # before what it tells of is forgotten: what leads to the last commit may be on no disk
@@ -140,26 +140,26 @@ class LmdbStore:
     def open_to_read(cls, folder: Path) -> LmdbStore:
         """The store in `folder`, for a process that only reads, also while another one has it open and writes.
 
-        A damaged database can end the process: for a child that nobody else depends on. Raises `Damaged` or
-        `StoreFailed`.
+        A damaged database can end the process: for a child that nobody else depends on. Raises `JournalDamaged` or
+        `StoreFailure`.
         """
         path = folder / "db"
         try:
             require_whole(path / "data.mdb", walk)
             opened = open_to_read(path)
         except OSError as error:
-            raise StoreFailed(f"could not open the journal in {folder}: {error.strerror}") from error
+            raise StoreFailure(f"could not open the journal in {folder}: {error.strerror}") from error
         except DAMAGE as error:
-            raise Damaged(f"{path / 'data.mdb'} is not a sound database ({error}); {ADVICE}") from error
+            raise JournalDamaged(f"{path / 'data.mdb'} is not a sound database ({error}); {ADVICE}") from error
         except lmdb.Error as error:
-            raise StoreFailed(f"could not open the journal in {folder}: {error}") from error
+            raise StoreFailure(f"could not open the journal in {folder}: {error}") from error
         return cls(path, opened, Durability.NORMAL)
 
     @classmethod
     def beside(cls, folder: Path) -> LmdbStore:
         """An empty store beside the one in `folder`, for what is worked out there and need not last: one at a time.
 
-        Raises `StoreFailed`.
+        Raises `StoreFailure`.
         """
         return Copy.begin(folder / _BESIDE, Durability.FAST)
 
@@ -193,7 +193,7 @@ class LmdbStore:
             finally:
                 self._writer_thread = None
 
-    def _transact(self, opened: Opened) -> Iterator[Transaction]:
+    def _transact(self, opened: OpenEnvironment) -> Iterator[Transaction]:
         if not self._begun:
             self._begin()
         self._make_tables(opened)
@@ -216,7 +216,7 @@ class LmdbStore:
         except BaseException as error:
             txn.abort()
             if isinstance(error, OSError):
-                raise StoreFailed(f"could not look at {self._file}: {error.strerror}") from error
+                raise StoreFailure(f"could not look at {self._file}: {error.strerror}") from error
             raise
         if self._image is not None:
             self._image.committing()
@@ -226,10 +226,10 @@ class LmdbStore:
             txn.commit()
         except lmdb.Error as error:
             failed = failure(self._path, "could not commit", error)
-            if not (isinstance(failed, StoreFailed) and failed.disk_full):
+            if not (isinstance(failed, StoreFailure) and failed.disk_full):
                 failed = self._failed_for_good("could not commit", error)
             if self._redo is not None and entry is not None and not self._take_back(self._redo, entry, base):
-                failed = StoreFailed(f"{failed}; and the next start may make it ({self._broken})", for_good=True)
+                failed = StoreFailure(f"{failed}; and the next start may make it ({self._broken})", for_good=True)
             raise failed from error
         try:
             self._conclude(opened, noted, entry)
@@ -237,7 +237,7 @@ class LmdbStore:
             self._broken = self._broken or str(error)  # the journal counts on without what is stored
             raise
 
-    def _conclude(self, opened: Opened, noted: list[RowChange] | None, entry: Sync | None) -> None:
+    def _conclude(self, opened: OpenEnvironment, noted: list[RowChange] | None, entry: Sync | None) -> None:
         """What is left of a commit that was made. Whatever is raised, nobody knows whether a start will find it."""
         try:
             looks = self._looks(opened)  # one call of the system, against answers that would not be true
@@ -253,7 +253,7 @@ class LmdbStore:
         if noted != []:
             self._make_last(opened, entry)
 
-    def _looks(self, opened: Opened) -> Looks:
+    def _looks(self, opened: OpenEnvironment) -> Looks:
         """How the file looks. Raises `JournalGone` where another is at its path, or none, and OSError where that cannot
         be told.
         """
@@ -277,8 +277,8 @@ class LmdbStore:
             return None  # noted for the compaction, whatever its size
         return self._redo.begin(base, witness, noted)
 
-    def _make_last(self, opened: Opened, entry: Sync | None) -> None:
-        """Wait until a power cut cannot take a commit back any more. Raises `StoreFailed`."""
+    def _make_last(self, opened: OpenEnvironment, entry: Sync | None) -> None:
+        """Wait until a power cut cannot take a commit back any more. Raises `StoreFailure`."""
         if self._durability is Durability.FAST:
             return
         if entry is not None:
@@ -301,7 +301,7 @@ class LmdbStore:
             forgone.close()
 
     def _empty_redo(self) -> None:
-        """Of the present file nothing is to be made again; another comes in its place. Raises `StoreFailed`."""
+        """Of the present file nothing is to be made again; another comes in its place. Raises `StoreFailure`."""
         if not self._begun:
             self._begin()  # an earlier process may have left entries
         try:
@@ -311,7 +311,7 @@ class LmdbStore:
             else:
                 (self._path / redo_log.NAME).unlink(missing_ok=True)
         except OSError as error:
-            raise StoreFailed(f"could not empty {self._path / redo_log.NAME}: {error.strerror}") from error
+            raise StoreFailure(f"could not empty {self._path / redo_log.NAME}: {error.strerror}") from error
 
     def _take_back(self, telling: Redo, entry: Sync, base: int) -> bool:
         """Let no start make a commit that failed; where that cannot be (False), nothing is written any more."""
@@ -323,26 +323,26 @@ class LmdbStore:
             return False
         return True
 
-    def _failed_for_good(self, what: str, error: lmdb.Error) -> StoreFailed | Damaged:
+    def _failed_for_good(self, what: str, error: lmdb.Error) -> StoreFailure | JournalDamaged:
         """Let nothing be written any more; what says so."""
         self._broken = str(error)
         failed = failure(self._path, what, error)
-        if isinstance(failed, StoreFailed):
+        if isinstance(failed, StoreFailure):
             failed.for_good = True
         return failed
 
     def _require_whole(self) -> None:
-        """Raise `StoreFailed` when a commit failed for good."""
+        """Raise `StoreFailure` when a commit failed for good."""
         if self._gone:
             raise self._is_gone()
         if self._broken:
-            raise StoreFailed(
+            raise StoreFailure(
                 f"nothing is written since a commit failed ({self._broken}); restart the daemon",
                 for_good=True,
                 unsure=False,
             )
 
-    def _make_tables(self, opened: Opened) -> None:
+    def _make_tables(self, opened: OpenEnvironment) -> None:
         """Add the tables that a file of an earlier version lacks. Not at open: a reader changes nothing."""
         if None not in opened.databases.values():
             return
@@ -372,7 +372,7 @@ class LmdbStore:
         )
 
     def sync(self) -> None:
-        """Make every commit survive power loss; only `fast` has some that do not. Raises `StoreFailed`."""
+        """Make every commit survive power loss; only `fast` has some that do not. Raises `StoreFailure`."""
         try:
             self._opened.get().env.sync(True)
         except lmdb.Error as error:
@@ -395,7 +395,7 @@ class LmdbStore:
         """A copy of the database as `folder/db`, synced, without its free pages. `folder` must not hold one.
 
         What was deleted may still be in the gaps of its pages: for a copy to keep, not one to hide something.
-        Raises `StoreFailed`.
+        Raises `StoreFailure`.
         """
         new = folder / "db.new"
         try:
@@ -427,7 +427,7 @@ class LmdbStore:
         return ByCopy(self, target, tee, step)
 
     def require_room(self, copy_bytes: int = 0) -> None:
-        """Raise `StoreFailed` when the rest of a copy would not fit, with room for what others write."""
+        """Raise `StoreFailure` when the rest of a copy would not fit, with room for what others write."""
         require_room(self._path, copy_bytes)
 
     def replace_by(self, target: Target, last_round: Callable[[], None], step: Callable[[str], None]) -> None:
@@ -442,7 +442,7 @@ class LmdbStore:
             try:
                 os.rename(target.path / "data.mdb", self._path / "data.mdb")
             except OSError as error:
-                raise StoreFailed(f"could not put the compacted journal in place: {error.strerror}") from error
+                raise StoreFailure(f"could not put the compacted journal in place: {error.strerror}") from error
             if self._image is not None:
                 self._image.committed()
             step("compact_moved")
@@ -455,7 +455,7 @@ class LmdbStore:
                 sync_path(self._path.parent)
             except OSError as error:
                 self._broken = f"the compacted journal may not be in place after a power cut: {error.strerror}"
-                raise StoreFailed(self._broken, for_good=True) from error
+                raise StoreFailure(self._broken, for_good=True) from error
 
     def stop_noting(self) -> None:
         """No compaction is going on any more."""
@@ -471,7 +471,7 @@ class LmdbStore:
         if self._image is not None:
             self._image.close()
         if self._redo is not None:
-            with suppress(StoreFailed, RuntimeError):  # what it tells of then stays to be told
+            with suppress(StoreFailure, RuntimeError):  # what it tells of then stays to be told
                 self.sync()
                 self._forgo_redo()
         self._opened.close()
@@ -484,7 +484,7 @@ class Copy(LmdbStore):
 
     @classmethod
     def begin(cls, folder: Path, durability: Durability) -> Copy:
-        """An empty one in `folder`, which will last as `durability` says. Raises `StoreFailed`."""
+        """An empty one in `folder`, which will last as `durability` says. Raises `StoreFailure`."""
         try:
             make(folder)
             copy = cls.at(folder)
@@ -509,7 +509,7 @@ class Copy(LmdbStore):
         except (OSError, lmdb.Error) as error:
             raise store_failed(self._path, "could not open the compacted journal", error) from error
 
-    def surrender(self) -> Opened:
+    def surrender(self) -> OpenEnvironment:
         """The environment, which is another store's from now on."""
         return self._opened.surrender()
 

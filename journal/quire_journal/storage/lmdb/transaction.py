@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn
 
 import lmdb
 
-from quire_journal.storage.lmdb.environment import Opened, failure
+from quire_journal.storage.lmdb.environment import OpenEnvironment, failure
 from quire_journal.storage.port import OutOfOrder, RowChange
 from quire_journal.storage.refcount import InUse
 from quire_journal.storage.stores import KEY_BYTES, checked_key
@@ -28,7 +28,7 @@ _ENDED: Final = _Ended()
 class Snapshot:
     """A reading transaction; ends with its block."""
 
-    def __init__(self, path: Path, opened: Opened, txn: lmdb.Transaction[bytes]) -> None:
+    def __init__(self, path: Path, opened: OpenEnvironment, txn: lmdb.Transaction[bytes]) -> None:
         self._path = path
         self._txn = txn
         self._databases: Mapping[str, lmdb._Database | None] = opened.databases  # None: this file has no such table yet
@@ -109,7 +109,7 @@ class ReadingBlock:
 
     __slots__ = ("_opened", "_path", "_snapshot", "_txn", "_uses")
 
-    def __init__(self, path: Path, uses: InUse[Opened]) -> None:
+    def __init__(self, path: Path, uses: InUse[OpenEnvironment]) -> None:
         self._path, self._uses = path, uses
 
     def __enter__(self) -> Snapshot:
@@ -142,7 +142,7 @@ class Transaction(Snapshot):
     Its changes are noted, as long as what is put is at most `noting` bytes; else `noted` is None.
     """
 
-    def __init__(self, path: Path, opened: Opened, txn: lmdb.Transaction[bytes], noting: float) -> None:
+    def __init__(self, path: Path, opened: OpenEnvironment, txn: lmdb.Transaction[bytes], noting: float) -> None:
         super().__init__(path, opened, txn)
         self.noted: list[RowChange] | None = [] if noting else None
         self._room = noting
