@@ -14,7 +14,7 @@ import pytest
 
 from quire_client.transport.errors import NoDaemon, NoReply, NotSent
 from quire_client.transport.file_transport import SpoolLine, way_in
-from quire_journal.model.file_transport import FOLDER, LOCK, MAX_BYTES
+from quire_journal.model.file_transport import LOCK, MAX_BYTES, SPOOL_FOLDER
 from quire_journal.model.messages import Reply, encode
 from quire_journal.workspaces.layout import Place
 from quire_journal.workspaces.lock import LockHolder
@@ -22,7 +22,7 @@ from quire_journal.workspaces.lock import LockHolder
 
 @pytest.fixture
 def folder(place: Place) -> Path:
-    made = place.root.joinpath(*FOLDER)
+    made = place.root.joinpath(*SPOOL_FOLDER)
     made.mkdir(parents=True, mode=0o700)
     return made
 

@@ -13,7 +13,7 @@ import pytest
 
 from quire_daemon.server import file_transport
 from quire_daemon.server.file_transport import PREFIX, Spool
-from quire_journal.model.file_transport import FOLDER, LOCK, MAX_BYTES
+from quire_journal.model.file_transport import LOCK, MAX_BYTES, SPOOL_FOLDER
 
 CLIENT = "0123456789abcdef"
 WHO = PREFIX + CLIENT.encode()
@@ -28,7 +28,7 @@ def door(tmp_path: Path) -> Iterator[Spool]:
 
 @pytest.fixture
 def folder(door: Spool, tmp_path: Path) -> Path:
-    return tmp_path.joinpath(*FOLDER)
+    return tmp_path.joinpath(*SPOOL_FOLDER)
 
 
 def test_the_folder_is_the_owners_alone(folder: Path) -> None:
@@ -37,7 +37,7 @@ def test_the_folder_is_the_owners_alone(folder: Path) -> None:
 
 
 def test_a_folder_that_was_open_to_others_is_closed(tmp_path: Path) -> None:
-    folder = tmp_path.joinpath(*FOLDER)
+    folder = tmp_path.joinpath(*SPOOL_FOLDER)
     folder.mkdir(parents=True)
     folder.chmod(0o777)
     door = Spool(tmp_path, "epoch", time.time_ns)
@@ -51,11 +51,11 @@ def test_a_link_in_its_place_is_no_folder(tmp_path: Path, depth: int) -> None:
     outside = tmp_path / "outside"
     (outside / "spool").mkdir(parents=True)
     (outside / "daemon").write_text("precious")
-    link = tmp_path / "site" / FOLDER[0]
+    link = tmp_path / "site" / SPOOL_FOLDER[0]
     (tmp_path / "site").mkdir()
     if depth:
         link.mkdir()
-        link = link / FOLDER[1]
+        link = link / SPOOL_FOLDER[1]
     link.symlink_to(outside)
     with pytest.raises(OSError, match=r"."):
         Spool(tmp_path / "site", "epoch", time.time_ns)
@@ -133,7 +133,7 @@ def test_a_file_outside_that_has_the_name_of_the_lock_too_keeps_its_bytes(tmp_pa
     """The lock of a daemon that was killed stays; anybody may have put another file in its place."""
     root, outside = tmp_path / "root", tmp_path / "outside"
     outside.write_bytes(b"not ours")
-    folder = root.joinpath(*FOLDER)
+    folder = root.joinpath(*SPOOL_FOLDER)
     folder.mkdir(parents=True, mode=0o700)
     os.link(outside, folder / LOCK)
     made = Spool(root, "e1", time.time_ns)
@@ -151,7 +151,7 @@ def test_what_belongs_to_another_user_is_not_taken(door: Spool, folder: Path, tm
     ((_, _, said),) = door.take()
     assert isinstance(said, str)
     assert "of the workspace's owner" in said
-    theirs = tmp_path.joinpath("site", *FOLDER)
+    theirs = tmp_path.joinpath("site", *SPOOL_FOLDER)
     theirs.mkdir(parents=True)
     os.chown(theirs, 12345, 12345)
     with pytest.raises(PermissionError, match="belongs to another user"):
@@ -219,7 +219,7 @@ def test_a_folder_that_somebody_removed_is_noticed(door: Spool, folder: Path) ->
     ("later_s", "stays"), [(file_transport.KEPT_S - 60, True), (file_transport.KEPT_S + 60, False)]
 )
 def test_what_nobody_fetches_goes_when_its_time_is_over(tmp_path: Path, later_s: float, stays: bool) -> None:
-    left = tmp_path.joinpath(*FOLDER, "left.reply")
+    left = tmp_path.joinpath(*SPOOL_FOLDER, "left.reply")
     left.parent.mkdir(parents=True, mode=0o700)
     left.write_bytes(b"")
     door = Spool(tmp_path, "epoch", lambda: time.time_ns() + int(later_s * 1e9))

@@ -31,7 +31,7 @@ from quire_daemon.watch.observe import RETRY_S
 from quire_journal.integrity.checker import check
 from quire_journal.maintenance.purge import PurgeSurvey, PurgeTarget
 from quire_journal.model.events import EditRefused, GitRan, JournalSalvaged
-from quire_journal.model.file_transport import FOLDER, request_file
+from quire_journal.model.file_transport import SPOOL_FOLDER, request_file
 from quire_journal.model.ids import WriterId
 from quire_journal.model.records import encode_record, read_record
 from quire_journal.storage.port import StoreFailure, u64
@@ -43,7 +43,7 @@ def test_a_file_that_is_no_request_is_answered_to_whoever_waits_for_its_number(d
     """Its name says which one it is; the answer went to number 0, and the caller waited until its time was over."""
     server = daemon.server
     server.spool = Spool(daemon.root, "epoch", daemon.clock.now_ns)
-    (daemon.root.joinpath(*FOLDER) / request_file("0" * 16, 7)).write_bytes(written)
+    (daemon.root.joinpath(*SPOOL_FOLDER) / request_file("0" * 16, 7)).write_bytes(written)
     server.spool.ring()
     daemon.app.turn(server.poll(0.0))
     assert server.answered == [7]

@@ -19,7 +19,7 @@ import quire_client
 from quire_client.transport.fast_client import Quick
 from quire_client.transport.file_transport import SpoolLine, way_in
 from quire_journal import VERSION
-from quire_journal.model.file_transport import FOLDER
+from quire_journal.model.file_transport import SPOOL_FOLDER
 from quire_journal.workspaces.layout import place_of
 
 pytestmark = pytest.mark.real
@@ -47,7 +47,7 @@ def unreachable(home: live.Live) -> Iterator[live.Live]:
 
 
 def spool(home: live.Live) -> Path:
-    return home.root.joinpath(*FOLDER)
+    return home.root.joinpath(*SPOOL_FOLDER)
 
 
 def by_files(home: live.Live, session: str) -> quire_client.Client:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from quire_client.transport.connection import Connection
 from quire_client.transport.errors import NoDaemon, NoReply, NotSent
 from quire_journal import VERSION
-from quire_journal.model.file_transport import FOLDER as SPOOL
+from quire_journal.model.file_transport import SPOOL_FOLDER
 from quire_journal.model.messages import Request, encode
 from quire_journal.workspaces.discover import checked
 from quire_journal.workspaces.layout import Place, make_private_folder, open_own
@@ -118,7 +118,7 @@ class Door:
 
 def _by_files(place: Place) -> SpoolLine | None:
     """A line by files, where a daemon takes them and nothing better can be had. Most workspaces have no such folder."""
-    if not os.path.lexists(place.root.joinpath(*SPOOL)):
+    if not os.path.lexists(place.root.joinpath(*SPOOL_FOLDER)):
         return None
     from quire_client.transport.file_transport import way_in
 

@@ -21,9 +21,9 @@ import msgspec
 
 from quire_client.transport.errors import NoDaemon, NoReply, NotSent
 from quire_journal.model.file_transport import (
-    FOLDER,
     LOCK,
     MAX_BYTES,
+    SPOOL_FOLDER,
     caller_file,
     reply_file,
     request_file,
@@ -130,7 +130,9 @@ class SpoolLine:
         except OSError as error:
             if not self.alive():
                 raise NotSent("The daemon ended.") from error
-            raise NoDaemon(f"The call cannot be left in {'/'.join(FOLDER)}: {error.strerror or error}.") from error
+            raise NoDaemon(
+                f"The call cannot be left in {'/'.join(SPOOL_FOLDER)}: {error.strerror or error}."
+            ) from error
         finally:
             with contextlib.suppress(OSError):
                 os.unlink(part, dir_fd=self._folder)
@@ -169,7 +171,7 @@ def _folder(root: Path) -> int:
     """A descriptor of the workspace's spool, if it is there and ours; else -1. No link is followed."""
     try:
         fd = os.open(root, _INTO & ~os.O_NOFOLLOW)
-        for name in FOLDER:
+        for name in SPOOL_FOLDER:
             try:
                 below = os.open(name, _INTO, dir_fd=fd)
             finally:

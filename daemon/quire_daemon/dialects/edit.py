@@ -24,7 +24,7 @@ from quire_daemon.dialects.anchors import (
     resolve_range,
 )
 from quire_daemon.dialects.base import Dialect, Plan, Sight
-from quire_daemon.dialects.manuals.edit import MANUAL
+from quire_daemon.dialects.manuals.edit import EDIT_MANUAL
 from quire_journal.model.phrasing import counted
 from quire_journal.model.refusals import Refusal
 from quire_journal.text.line_hash import LineHashes
@@ -223,4 +223,4 @@ def _in_order(splices: list[tuple[Splice, int]]) -> tuple[Splice, ...]:
     return tuple(s for s, _ in ordered)
 
 
-EDIT: Final = Dialect("edit", EditParams, plan, stale="anchor_stale", safety="strict", manual=MANUAL)
+EDIT: Final = Dialect("edit", EditParams, plan, stale="anchor_stale", safety="strict", manual=EDIT_MANUAL)

@@ -15,7 +15,7 @@ import msgspec
 from quire_daemon.config.settings import Settings
 from quire_daemon.core.arguments import WriteArguments, checked_sha256
 from quire_daemon.dialects.base import Dialect, Plan, Sight
-from quire_daemon.dialects.manuals.edit_file import MANUAL
+from quire_daemon.dialects.manuals.edit_file import EDIT_FILE_MANUAL
 from quire_daemon.dialects.text.find import (
     LineIndex,
     count_of,
@@ -177,5 +177,5 @@ EDIT_FILE: Final = Dialect(
     FileParams,
     plan,
     stale="stale_file",
-    manual=MANUAL,
+    manual=EDIT_FILE_MANUAL,
 )

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from quire_daemon.config.settings import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
-from quire_daemon.dialects.manuals.edit_replace import MANUAL
+from quire_daemon.dialects.manuals.edit_replace import EDIT_REPLACE_MANUAL
 from quire_daemon.dialects.named_file import NamedFile
 from quire_daemon.dialects.text.find import count_of, require_few
 from quire_daemon.dialects.text.replace import replaced_everywhere
@@ -59,5 +59,5 @@ EDIT_REPLACE: Final = Dialect(
     plan,
     stale="stale_base",
     proof=own_text,
-    manual=MANUAL,
+    manual=EDIT_REPLACE_MANUAL,
 )

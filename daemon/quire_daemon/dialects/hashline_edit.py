@@ -17,7 +17,7 @@ import msgspec
 from quire_daemon.config.settings import Settings
 from quire_daemon.core.arguments import WriteArguments
 from quire_daemon.dialects.base import HASH_MISMATCH, Dialect, Plan, Proof, Sight
-from quire_daemon.dialects.manuals.hashline_edit import MANUAL
+from quire_daemon.dialects.manuals.hashline_edit import HASHLINE_EDIT_MANUAL
 from quire_daemon.dialects.text.find import normalised, occurrences
 from quire_daemon.dialects.text.replace import replaced
 from quire_daemon.dialects.text.suggest import not_in
@@ -294,5 +294,5 @@ HASHLINE_EDIT: Final = Dialect(
     stale="stale_base",
     proof=proof,
     in_place=True,
-    manual=MANUAL,
+    manual=HASHLINE_EDIT_MANUAL,
 )

@@ -6,7 +6,7 @@ from typing import Final
 
 from quire_daemon.config.settings import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Proof, Sight
-from quire_daemon.dialects.manuals.insert_lines import MANUAL
+from quire_daemon.dialects.manuals.insert_lines import INSERT_LINES_MANUAL
 from quire_daemon.dialects.named_file import NamedFile
 from quire_journal.model.refusals import Refusal
 from quire_journal.text.splice import Splice
@@ -53,5 +53,5 @@ INSERT_LINES: Final = Dialect(
     plan,
     stale="stale_base",
     proof=proof,
-    manual=MANUAL,
+    manual=INSERT_LINES_MANUAL,
 )

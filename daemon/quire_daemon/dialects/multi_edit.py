@@ -9,7 +9,7 @@ import msgspec
 from quire_daemon.config.settings import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
 from quire_daemon.dialects.edit_replace import empty_old_text, left_over
-from quire_daemon.dialects.manuals.multi_edit import MANUAL
+from quire_daemon.dialects.manuals.multi_edit import MULTI_EDIT_MANUAL
 from quire_daemon.dialects.named_file import NamedFile
 from quire_daemon.dialects.text.find import require_searchable
 from quire_daemon.dialects.text.replace import Draft, replaced
@@ -81,5 +81,5 @@ MULTI_EDIT: Final = Dialect(
     plan,
     stale="stale_base",
     proof=own_text,
-    manual=MANUAL,
+    manual=MULTI_EDIT_MANUAL,
 )

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from quire_daemon.config.settings import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
-from quire_daemon.dialects.manuals.regex_replace import MANUAL
+from quire_daemon.dialects.manuals.regex_replace import REGEX_REPLACE_MANUAL
 from quire_daemon.dialects.named_file import NamedFile
 from quire_daemon.dialects.text.find import require_few
 from quire_daemon.dialects.text.replace import replaced
@@ -156,5 +156,5 @@ REGEX_REPLACE: Final = Dialect(
     planning({}),
     stale="stale_base",
     proof=own_text,
-    manual=MANUAL,
+    manual=REGEX_REPLACE_MANUAL,
 )

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from quire_daemon.config.settings import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight
-from quire_daemon.dialects.manuals.replace_lines import MANUAL
+from quire_daemon.dialects.manuals.replace_lines import REPLACE_LINES_MANUAL
 from quire_daemon.dialects.named_file import NamedFile
 from quire_journal.model.refusals import Refusal
 from quire_journal.text.splice import Splice
@@ -47,5 +47,5 @@ REPLACE_LINES: Final = Dialect(
     LinesParams,
     plan,
     stale="stale_base",
-    manual=MANUAL,
+    manual=REPLACE_LINES_MANUAL,
 )

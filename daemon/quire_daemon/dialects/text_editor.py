@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from quire_daemon.config.settings import Settings
 from quire_daemon.core.arguments import WriteArguments
 from quire_daemon.dialects.base import Dialect, InOtherWords, Plan, Proof, Sight
-from quire_daemon.dialects.manuals.text_editor import MANUAL
+from quire_daemon.dialects.manuals.text_editor import TEXT_EDITOR_MANUAL
 from quire_daemon.dialects.text.find import LineIndex, count_of, normalised, occurrences
 from quire_daemon.dialects.text.replace import replaced
 from quire_daemon.dialects.text.suggest import not_in
@@ -139,5 +139,5 @@ TEXT_EDITOR: Final = Dialect(
     stale="stale_base",
     proof=proof,
     in_other_words=in_other_words,
-    manual=MANUAL,
+    manual=TEXT_EDITOR_MANUAL,
 )

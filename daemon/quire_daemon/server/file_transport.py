@@ -19,10 +19,10 @@ from typing import Final
 from quire_daemon.workspace.workspace import own_folder
 from quire_journal.model.file_transport import (
     CALLER,
-    FOLDER,
     LOCK,
     MAX_BYTES,
     REQUEST,
+    SPOOL_FOLDER,
     caller_file,
     reply_file,
     unfinished_file,
@@ -96,7 +96,7 @@ class Spool:
     def stands(self) -> bool:
         """Is the folder still there? Somebody may have removed it."""
         try:
-            return os.path.samestat(os.fstat(self._folder), os.lstat(self._root.joinpath(*FOLDER)))
+            return os.path.samestat(os.fstat(self._folder), os.lstat(self._root.joinpath(*SPOOL_FOLDER)))
         except OSError:
             return False
 
@@ -129,7 +129,7 @@ class Spool:
         if self._folder >= 0:
             with contextlib.suppress(OSError):
                 if self.stands():
-                    os.rmdir(self._root.joinpath(*FOLDER))
+                    os.rmdir(self._root.joinpath(*SPOOL_FOLDER))
             os.close(self._folder)
             self._folder = -1
 
@@ -210,11 +210,11 @@ class Spool:
 
 def _folder(root: Path) -> int:
     """A descriptor of the folder, for nobody else. Raises OSError."""
-    fd = own_folder(root, "/".join(FOLDER))
+    fd = own_folder(root, "/".join(SPOOL_FOLDER))
     try:
         found = os.fstat(fd)
         if found.st_uid != os.getuid():
-            raise PermissionError(f"{'/'.join(FOLDER)} belongs to another user (uid {found.st_uid})")
+            raise PermissionError(f"{'/'.join(SPOOL_FOLDER)} belongs to another user (uid {found.st_uid})")
         if found.st_mode & 0o077:
             os.fchmod(fd, 0o700)
     except BaseException:

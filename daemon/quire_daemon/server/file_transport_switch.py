@@ -10,7 +10,7 @@ from quire_daemon.ops.daemon_log import Log
 from quire_daemon.server.file_transport import Spool
 from quire_daemon.server.socket import Server
 from quire_daemon.watch.watcher import Watcher
-from quire_journal.model.file_transport import FOLDER
+from quire_journal.model.file_transport import SPOOL_FOLDER
 
 
 class SpoolSwitch:
@@ -45,4 +45,4 @@ class SpoolSwitch:
                 self._log.warning("no_spool", error=str(error))
             return
         self._none = ""
-        self._watcher.tell("/".join(FOLDER), ".request", spool.ring)
+        self._watcher.tell("/".join(SPOOL_FOLDER), ".request", spool.ring)

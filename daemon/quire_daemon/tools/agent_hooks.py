@@ -364,7 +364,7 @@ def _implied(params: NativeParams, history: History, who: Who) -> ImpliedFiles:
     return ImpliedFiles(params.paths)
 
 
-NATIVE_TOOL: Final = Tool(
+NATIVE_TOOL: Final[Tool[NativeParams]] = Tool(
     "native",
     NativeParams,
     no_paths,

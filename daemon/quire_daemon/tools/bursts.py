@@ -244,4 +244,6 @@ def _burst(named: int | str, history: History) -> Burst:
     return burst
 
 
-BURST_TOOL: Final = Tool("burst", BurstParams, no_paths, decide, writes=True, catch_up=True, settle_s=SETTLE_S)
+BURST_TOOL: Final[Tool[BurstParams]] = Tool(
+    "burst", BurstParams, no_paths, decide, writes=True, catch_up=True, settle_s=SETTLE_S
+)

@@ -204,7 +204,7 @@ def _not_captured(named: Checkpoint) -> dict[str, Any]:
     return {"count": named.uncaptured, "never": NEVER_CAPTURED, "blind": named.blind or None}
 
 
-CHECKPOINT_TOOL: Final = Tool(
+CHECKPOINT_TOOL: Final[Tool[CheckpointParams]] = Tool(
     "checkpoint",
     CheckpointParams,
     no_paths,

@@ -281,7 +281,7 @@ def file_then(now: FileNow, seq: int, point: str, history: History) -> tuple[str
     raise Refusal("not_a_file", f"{named} was a link at {point} that leads to no file.", "check_path", path=named)
 
 
-READ_TOOL: Final = Tool(
+READ_TOOL: Final[Tool[ReadParams]] = Tool(
     name="read_file",
     params=ReadParams,
     paths=lambda params: (params.path,),

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-FOLDER: Final = (".quire", "spool")
+SPOOL_FOLDER: Final = (".quire", "spool")
 LOCK: Final = "daemon"
 CALLER: Final = ".caller"
 REQUEST: Final = re.compile(r"([0-9a-f]{16})-(\d{1,19})\.request")

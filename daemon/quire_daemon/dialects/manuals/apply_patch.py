@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-MANUAL: Final = """\
+APPLY_PATCH_MANUAL: Final = """\
 # `apply_patch`: change, add, remove and rename several files, all of them or none
 
 The patch is an envelope of file sections; a unified diff works too, with numbers or with `@@ ... @@`.

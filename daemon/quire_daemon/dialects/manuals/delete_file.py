@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-MANUAL: Final = """\
+DELETE_FILE_MANUAL: Final = """\
 # `delete_file`: remove a file
 
 It needs `path`. `stale_base`: another writer changed the file since you read it. Read it again before you decide.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-MANUAL: Final = """\
+EDIT_MANUAL: Final = """\
 # `edit`: change lines that are named by hash anchors
 
 In the output of `read_file`, the line number is advisory (snapshot position) only, and the hash is the authoritative \

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-MANUAL: Final = """\
+EDIT_FILE_MANUAL: Final = """\
 # `edit_file`: replace exact texts in the version of a file that you read
 
 `expectedSha256` is the `sha256` of your last `read_file`, so concurrent modifications are detected up front.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-MANUAL: Final = """\
+EDIT_REPLACE_MANUAL: Final = """\
 # `edit_replace`: replace exact text in a file
 
 Always read the file first to find the exact text to replace.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-MANUAL: Final = """\
+HASHLINE_EDIT_MANUAL: Final = """\
 # `hashline_edit`: change lines that are named as `LINE#ID`
 
 Apply precise file edits using `LINE#ID` anchors from `read_file` output (`format: "hashline"`).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-MANUAL: Final = """\
+INSERT_LINES_MANUAL: Final = """\
 # `insert_lines`: insert text at a line number
 
 `line_number` is the line to insert BEFORE (1-based).

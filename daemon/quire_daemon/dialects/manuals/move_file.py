@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-MANUAL: Final = """\
+MOVE_FILE_MANUAL: Final = """\
 # `move_file`: rename a file
 
 It needs `path` and `to`; folders are made. Nothing is ever overwritten: `already_exists` says that `to` is taken.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-MANUAL: Final = """\
+MULTI_EDIT_MANUAL: Final = """\
 # `multi_edit`: make several search-and-replace edits to one file
 
 Use `multi_edit` when you need to make several changes to the same file: it is more efficient than multiple \

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-MANUAL: Final = """\
+READ_FILE_MANUAL: Final = """\
 # `read_file`: show lines of a file, with or without anchors
 
 Always read a file before you edit it: an edit is checked against what you were shown.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-MANUAL: Final = """\
+REGEX_REPLACE_MANUAL: Final = """\
 # `regex_replace`: replace text by a regular expression
 
 Use `regex_replace` for pattern-based changes like renaming variables, updating version strings, or fixing formatting.

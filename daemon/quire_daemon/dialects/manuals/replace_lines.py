@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-MANUAL: Final = """\
+REPLACE_LINES_MANUAL: Final = """\
 # `replace_lines`: replace a range of lines
 
 Read the file first to identify the exact line range.

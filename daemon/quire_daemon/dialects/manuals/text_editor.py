@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-MANUAL: Final = """\
+TEXT_EDITOR_MANUAL: Final = """\
 # `text_editor`: view, create and edit a file by commands
 
 - `view`: shows the file with line numbers; `view_range: [first, last]` a part of it, -1 for the end. Of \

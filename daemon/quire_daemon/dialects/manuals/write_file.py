@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-MANUAL: Final = """\
+WRITE_FILE_MANUAL: Final = """\
 # `write_file`: write a whole file
 
 Use it for new files, and when the whole file changes. For small changes prefer `edit_replace` or another editing \

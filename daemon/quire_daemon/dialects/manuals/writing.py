@@ -86,7 +86,7 @@ _TABLE: Final = f"""\
 | `write_file` | {_WRITE} |
 """
 
-MANUAL: Final = (
+WRITING_MANUAL: Final = (
     f"# `{NAME}`: what every writing tool takes, and what a change by others means\n\n"
     f"{_ARGUMENTS}\n{_REPLIES}\n{_TABLE}\n{_REFUSED}"
 )

@@ -18,11 +18,11 @@ MOST_SHOWN: Final = 80
 """Characters of an unknown name that a refusal repeats."""
 
 MANUALS: Final[dict[str, str]] = {name: dialect.manual for name, dialect in DIALECTS.items()} | {
-    "apply_patch": apply_patch.MANUAL,
-    "read_file": read_file.MANUAL,
-    "write_file": write_file.MANUAL,
-    "delete_file": delete_file.MANUAL,
-    "move_file": move_file.MANUAL,
+    "apply_patch": apply_patch.APPLY_PATCH_MANUAL,
+    "read_file": read_file.READ_FILE_MANUAL,
+    "write_file": write_file.WRITE_FILE_MANUAL,
+    "delete_file": delete_file.DELETE_FILE_MANUAL,
+    "move_file": move_file.MOVE_FILE_MANUAL,
 }
 """Tool → its manual: the dialects, and the tools beside them that agents edit with."""
 
@@ -45,7 +45,7 @@ def answer(dialect: str | None, settings: Settings) -> dict[str, Any]:
     if dialect is None:
         return _told(f"The manuals of {len(manuals)} tools.", _all(manuals, listed), None, listed)
     if dialect == writing.NAME:
-        return _told("What every writing tool takes.", writing.MANUAL, dialect, listed)
+        return _told("What every writing tool takes.", writing.WRITING_MANUAL, dialect, listed)
     if dialect not in manuals:
         names = [*manuals, writing.NAME]
         nearest = did_you_mean(dialect, names)
@@ -61,13 +61,13 @@ def about(manual: str) -> str:
 
 
 def _all(manuals: dict[str, str], listed: Sequence[dict[str, str]]) -> str:
-    common = {"name": writing.NAME, "about": about(writing.MANUAL)}
+    common = {"name": writing.NAME, "about": about(writing.WRITING_MANUAL)}
     rows = "\n".join(f"- `{row['name']}`: {row['about']}" for row in [common, *listed])
-    return "\n".join([f"# Tools\n\n{rows}\n", writing.MANUAL, *manuals.values()])
+    return "\n".join([f"# Tools\n\n{rows}\n", writing.WRITING_MANUAL, *manuals.values()])
 
 
 def _told(message: str, manual: str, dialect: str | None, listed: Sequence[dict[str, str]]) -> dict[str, Any]:
     return {"ok": True, "message": message, "manual": manual, "dialect": dialect, "dialects": listed}
 
 
-MANUAL_TOOL: Final = Tool(name="manual", params=ManualParams, paths=no_paths, decide=decide)
+MANUAL_TOOL: Final[Tool[ManualParams]] = Tool(name="manual", params=ManualParams, paths=no_paths, decide=decide)

@@ -255,6 +255,6 @@ def _superseding(history: History, batch: int) -> Iterator[dict[str, Any]]:
         yield {"path": path, "version": version_token(head.seq), "writer": history.writer_json(head.writer, head.type)}
 
 
-STATUS_TOOL: Final = Tool("status", StatusParams, no_paths, decide_status, needs_health=True)
-WHO_TOOL: Final = Tool("who", WhoParams, no_paths, decide_who, needs_presence=True, all_noted=True)
-OP_STATUS_TOOL: Final = Tool("op_status", OpStatusParams, no_paths, decide_op_status)
+STATUS_TOOL: Final[Tool[StatusParams]] = Tool("status", StatusParams, no_paths, decide_status, needs_health=True)
+WHO_TOOL: Final[Tool[WhoParams]] = Tool("who", WhoParams, no_paths, decide_who, needs_presence=True, all_noted=True)
+OP_STATUS_TOOL: Final[Tool[OpStatusParams]] = Tool("op_status", OpStatusParams, no_paths, decide_op_status)

@@ -437,4 +437,4 @@ def _sha256(now: FileNow) -> str:
     return head.blob.hex() if head is not None and now.kind == "file" else ""
 
 
-PATCH_TOOL: Final = Tool(name=NAME, params=PatchParams, paths=paths_of, decide=decide, writes=True)
+PATCH_TOOL: Final[Tool[PatchParams]] = Tool(name=NAME, params=PatchParams, paths=paths_of, decide=decide, writes=True)

@@ -170,7 +170,7 @@ def _told(
     return reply | ({"dry_run": True, "valid": True} if params.dry_run else {"checkpoint": "committed"})
 
 
-DELETE_TOOL: Final = Tool(
+DELETE_TOOL: Final[Tool[DeleteParams]] = Tool(
     name="delete_file",
     params=DeleteParams,
     paths=lambda params: (params.path,),
@@ -178,7 +178,7 @@ DELETE_TOOL: Final = Tool(
     writes=True,
 )
 
-MOVE_TOOL: Final = Tool(
+MOVE_TOOL: Final[Tool[MoveParams]] = Tool(
     name="move_file",
     params=MoveParams,
     paths=lambda params: (params.path, params.to),

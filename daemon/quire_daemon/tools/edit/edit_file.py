@@ -68,7 +68,7 @@ def _as_sent(struct: msgspec.Struct) -> dict[str, Any]:
     return sent
 
 
-EDIT_FILE_TOOL: Final = Tool(
+EDIT_FILE_TOOL: Final[Tool[FileParams]] = Tool(
     name=EDIT_FILE.name,
     params=FileParams,
     paths=lambda params: (params.path,),

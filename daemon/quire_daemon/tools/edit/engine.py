@@ -456,7 +456,7 @@ def _accepted_until_ns(world: World) -> int:
         raise Refusal("schema_invalid", message, "fix_settings", argument="file_path") from None
 
 
-EDIT_TOOL: Final = Tool(
+EDIT_TOOL: Final[Tool[EditParams]] = Tool(
     name=EDIT.name,
     params=EditParams,
     paths=lambda params: (params.path,),

@@ -37,7 +37,7 @@ def _operate(params: HashlineParams, now: FileNow, world: World) -> Decision:
     return decide_on(HASHLINE_EDIT, params, now, world)
 
 
-HASHLINE_TOOL: Final = Tool(
+HASHLINE_TOOL: Final[Tool[HashlineParams]] = Tool(
     name=HASHLINE_EDIT.name,
     params=HashlineParams,
     paths=lambda params: (params.path, params.rename) if params.rename else (params.path,),

@@ -16,7 +16,7 @@ def decide(params: RegexParams, world: World) -> Decision:
     return engine.decide(replace(REGEX_REPLACE, plan=planning(world.found)), params, world)
 
 
-REGEX_TOOL: Final = Tool(
+REGEX_TOOL: Final[Tool[RegexParams]] = Tool(
     name=REGEX_REPLACE.name,
     params=RegexParams,
     paths=lambda params: (params.path,),

@@ -38,5 +38,5 @@ def _sentence(now: FileNow) -> str:
     return f"{now.path} is a folder: {many}, two levels deep, without hidden ones."
 
 
-VIEW_TOOL: Final = Tool("view", ReadParams, lambda params: (params.path,), decide, journals=True)
+VIEW_TOOL: Final[Tool[ReadParams]] = Tool("view", ReadParams, lambda params: (params.path,), decide, journals=True)
 """Not a tool of its own: `text_editor` hands its command `view` to it."""

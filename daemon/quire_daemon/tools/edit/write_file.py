@@ -175,7 +175,7 @@ def _conclude(
     return conclude(result, world)
 
 
-WRITE_TOOL: Final = Tool(
+WRITE_TOOL: Final[Tool[WriteParams]] = Tool(
     name="write_file",
     params=WriteParams,
     paths=lambda params: (params.path,),

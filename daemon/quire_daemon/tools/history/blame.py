@@ -171,6 +171,6 @@ def _sentence(found: Blame, path: str, start: int, stop: int, cut: bool, whose: 
     return f"{said}; more from line {stop + 1} on." if cut else f"{said}."
 
 
-BLAME_TOOL: Final = Tool(
+BLAME_TOOL: Final[Tool[BlameParams]] = Tool(
     "blame", BlameParams, lambda params: (params.path,), decide, catch_up=True, of_tree=True, long=True
 )

@@ -302,9 +302,9 @@ def _since_reply(world: World, params: SinceParams, found: Page, end: int, fresh
     )
 
 
-LOG_TOOL: Final = Tool(
+LOG_TOOL: Final[Tool[LogParams]] = Tool(
     "log", LogParams, no_paths, decide_log, catch_up=True, of_tree=True, long=True, all_noted=True, asks=("path",)
 )
-SINCE_TOOL: Final = Tool(
+SINCE_TOOL: Final[Tool[SinceParams]] = Tool(
     "since", SinceParams, no_paths, decide_since, catch_up=True, of_tree=True, all_noted=True, asks=("path",)
 )

@@ -259,7 +259,7 @@ def _between(start: int, end: int, history: History) -> set[str]:
     return {path for record in history.records(after=low, upto=high) for path in _paths_of(record)}
 
 
-SHOW_TOOL: Final = Tool("show", ShowParams, no_paths, decide_show, asks=("path",), long=True)
-DIFF_TOOL: Final = Tool(
+SHOW_TOOL: Final[Tool[ShowParams]] = Tool("show", ShowParams, no_paths, decide_show, asks=("path",), long=True)
+DIFF_TOOL: Final[Tool[DiffParams]] = Tool(
     "diff", DiffParams, no_paths, decide_diff, catch_up=True, of_tree=True, long=True, asks=("path", "paths")
 )

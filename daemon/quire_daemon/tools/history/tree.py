@@ -188,7 +188,7 @@ def _blob(blob: bytes, offset: int, room: int, whole: bool, history: History) ->
     return {**told, "next_offset": offset + len(part)} if offset + len(part) < len(data) else told
 
 
-TREE_TOOL: Final = Tool(
+TREE_TOOL: Final[Tool[TreeParams]] = Tool(
     "tree", TreeParams, no_paths, decide_tree, catch_up=True, of_tree=True, long=True, asks=("path",)
 )
-BLOBS_TOOL: Final = Tool("blobs", BlobsParams, no_paths, decide_blobs)
+BLOBS_TOOL: Final[Tool[BlobsParams]] = Tool("blobs", BlobsParams, no_paths, decide_blobs)

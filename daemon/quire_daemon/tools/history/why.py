@@ -262,4 +262,6 @@ def _did(version: Version) -> str:
     return f"moved here from {version.moved_from}" if version.moved_from else "last changed"
 
 
-WHY_TOOL: Final = Tool("why", WhyParams, lambda params: (params.path,), decide, catch_up=True, of_tree=True, long=True)
+WHY_TOOL: Final[Tool[WhyParams]] = Tool(
+    "why", WhyParams, lambda params: (params.path,), decide, catch_up=True, of_tree=True, long=True
+)

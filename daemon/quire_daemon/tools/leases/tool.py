@@ -393,8 +393,10 @@ def _how_broken(held: Lease, world: World) -> dict[str, Any]:
     }
 
 
-CLAIM_TOOL: Final = Tool(
+CLAIM_TOOL: Final[Tool[ClaimParams]] = Tool(
     "claim", ClaimParams, lambda params: (params.path,) if params.path else (), decide_claim, writes=True
 )
-RELEASE_TOOL: Final = Tool("release", ReleaseParams, no_paths, decide_release, writes=True, asks=("path",))
-CLAIMS_TOOL: Final = Tool("claims", ClaimsParams, no_paths, decide_claims, asks=("path",))
+RELEASE_TOOL: Final[Tool[ReleaseParams]] = Tool(
+    "release", ReleaseParams, no_paths, decide_release, writes=True, asks=("path",)
+)
+CLAIMS_TOOL: Final[Tool[ClaimsParams]] = Tool("claims", ClaimsParams, no_paths, decide_claims, asks=("path",))

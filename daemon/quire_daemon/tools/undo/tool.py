@@ -237,7 +237,7 @@ def _tool(params: type[P]) -> Tool[P]:
     )
 
 
-UNDO_TOOL: Final = _tool(UndoParams)
-REDO_TOOL: Final = _tool(RedoParams)
-ROLLBACK_TOOL: Final = _tool(RollbackParams)
-RESTORE_TOOL: Final = _tool(RestoreParams)
+UNDO_TOOL: Final[Tool[UndoParams]] = _tool(UndoParams)
+REDO_TOOL: Final[Tool[RedoParams]] = _tool(RedoParams)
+ROLLBACK_TOOL: Final[Tool[RollbackParams]] = _tool(RollbackParams)
+RESTORE_TOOL: Final[Tool[RestoreParams]] = _tool(RestoreParams)
