@@ -17,8 +17,8 @@ from quire_journal import VERSION as __version__
 
 if TYPE_CHECKING:
     from quire_client.api import Client, connect
-    from quire_client.transport.errors import NoDaemon
-    from quire_journal.workspaces.layout import WorkspaceRefused
+    from quire_client.transport import NoDaemon
+    from quire_journal.workspaces import WorkspaceRefused
 
 __all__ = ["Client", "NoDaemon", "WorkspaceRefused", "__version__", "connect"]
 

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from quire_client.cli import render, stdio
-from quire_client.commands.base import (
+from quire_client.commands import (
+    COMMANDS,
     COMMON,
     DONE,
     FAULT,
@@ -34,10 +35,10 @@ from quire_client.commands.base import (
     chosen,
     either,
     kind_of,
+    offered,
     open_client,
     point_of,
 )
-from quire_client.commands.table import COMMANDS, offered
 from quire_journal import VERSION
 
 READ_AS: Final = {"POINT": point_of, "KIND": kind_of}
@@ -127,9 +128,8 @@ def _help(options: dict[str, str], words: list[str], opener: Opener) -> int:
 def _load(name: str) -> Command:
     """The command called `name`. Raises Usage."""
     if name not in COMMANDS:
-        from quire_client.calls.edits import Edits
-        from quire_client.calls.queries import Queries
-        from quire_journal.model.refusals import did_you_mean
+        from quire_client.calls import Edits, Queries
+        from quire_journal.model import did_you_mean
 
         tools = {tool for tool in (*vars(Queries), *vars(Edits)) if not tool.startswith("_")}
         if name in tools:
@@ -185,7 +185,7 @@ def _what_is_wrong(error: getopt.GetoptError, words: Sequence[str], known: Seque
             *others, last = sorted(f"--{name}" for name in long if name.startswith(error.opt))
             return f"--{error.opt} may be {', '.join(others)} or {last}."
         return f"{error.msg[:1].upper()}{error.msg[1:]}."
-    from quire_journal.model.refusals import did_you_mean
+    from quire_journal.model import did_you_mean
 
     given = f"--{error.opt}" if len(error.opt) > 1 else f"-{error.opt}"
     names = [f"--{option.name}" for option in known]
@@ -197,8 +197,8 @@ def _what_is_wrong(error: getopt.GetoptError, words: Sequence[str], known: Seque
 
 def _explain(error: Exception, json: bool) -> int:
     """The sentence and the exit status of what was raised."""
-    from quire_client.transport.errors import NoDaemon
-    from quire_journal.workspaces.layout import NoFolder, WorkspaceRefused
+    from quire_client.transport import NoDaemon
+    from quire_journal.workspaces import NoFolder, WorkspaceRefused
 
     if isinstance(error, NoFolder):
         return _fail(NOT_FOUND, "not_found", str(error), json)

@@ -31,15 +31,22 @@ from __future__ import annotations
 
 import os
 
-from quire_client.calls.base import TIMEOUT_S, Answer, Line, Opens
-from quire_client.calls.edits import Edits, WriteArguments
-from quire_client.calls.leases import Leases
-from quire_client.calls.maintenance import Maintenance
-from quire_client.calls.queries import Queries
-from quire_client.calls.undo import Choice, UndoCalls
-from quire_client.transport.autostart import Door
-from quire_journal.model.messages import Caller
-from quire_journal.workspaces.layout import place_of
+from quire_client.calls import (
+    TIMEOUT_S,
+    Answer,
+    Choice,
+    Edits,
+    Leases,
+    Line,
+    Maintenance,
+    Opens,
+    Queries,
+    UndoCalls,
+    WriteArguments,
+)
+from quire_client.transport import Door
+from quire_journal.model import Caller
+from quire_journal.workspaces import place_of
 
 __all__ = ["TIMEOUT_S", "Answer", "Choice", "Client", "Line", "Opens", "WriteArguments", "connect"]
 

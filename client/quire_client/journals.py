@@ -16,11 +16,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from quire_client.transport.fast_client import Quick, Unreachable
-from quire_journal.model.refusals import Refusal
-from quire_journal.workspaces.identity import Identity, drop_workspace_id, known_journals, read_identity
-from quire_journal.workspaces.layout import Place, state_home
-from quire_journal.workspaces.lock import LockHolder, hold_lock, running
+from quire_client.transport import Quick, Unreachable
+from quire_journal.model import Refusal
+from quire_journal.workspaces import (
+    Identity,
+    LockHolder,
+    Place,
+    drop_workspace_id,
+    hold_lock,
+    known_journals,
+    read_identity,
+    running,
+    state_home,
+)
 
 ANSWER_S: Final = 1.0
 """How long a daemon may take to say its version; a list does not wait for one that hangs."""

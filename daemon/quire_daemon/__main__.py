@@ -15,15 +15,23 @@ from typing import Final
 
 from quire_journal import VERSION
 from quire_journal.journal import NewerFormat
-from quire_journal.model import limits
-from quire_journal.model.records import JournalDamaged
-from quire_journal.model.refusals import Refusal
-from quire_journal.storage.port import StoreFailure
-from quire_journal.storage.stores import UnfitFolder
-from quire_journal.workspaces.discover import checked, served_already
-from quire_journal.workspaces.identity import Identity, identity_for, settle
-from quire_journal.workspaces.layout import Place, WorkspaceRefused, make_private_folder, place_of, require_own_kinds
-from quire_journal.workspaces.lock import Lock, LockHolder, hold_lock
+from quire_journal.model import JournalDamaged, Refusal, limits
+from quire_journal.storage import StoreFailure, UnfitFolder
+from quire_journal.workspaces import (
+    Identity,
+    Lock,
+    LockHolder,
+    Place,
+    WorkspaceRefused,
+    checked,
+    hold_lock,
+    identity_for,
+    make_private_folder,
+    place_of,
+    require_own_kinds,
+    served_already,
+    settle,
+)
 
 USAGE: Final = "usage: quired --workspace WORKSPACE [--state-dir STATE_DIR] [--socket SOCKET] [--check-settings]"
 
@@ -93,8 +101,7 @@ def _check_settings(root: Path) -> int:
 
     For `quire doctor`, which knows nothing of what may stand there.
     """
-    from quire_daemon.config.errors import BadSettings
-    from quire_daemon.config.files import SettingsFiles
+    from quire_daemon.config import BadSettings, SettingsFiles
 
     files = SettingsFiles(root)
     try:
@@ -133,26 +140,19 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     # Imported here: `quired --version` and a refused start need none of it. What is made meanwhile stays, and the
     # collector of cycles went through it again and again: an eighth of the time of a start.
     gc.disable()
+    from quire_daemon import server
     from quire_daemon.app import App
     from quire_daemon.clock import SystemClock
-    from quire_daemon.commit.disk_reserve import Reserve
-    from quire_daemon.commit.recorder import Recorder
-    from quire_daemon.config.errors import BadSettings
-    from quire_daemon.config.files import SettingsFiles
-    from quire_daemon.config.live import LiveSettings
+    from quire_daemon.commit import Recorder, Reserve
+    from quire_daemon.config import BadSettings, LiveSettings, SettingsFiles
     from quire_daemon.integrity import check_client, verdict
-    from quire_daemon.ops import fault_injection
-    from quire_daemon.ops.daemon_log import Log
-    from quire_daemon.server import socket as server
-    from quire_daemon.startup.power_loss import bring_back
-    from quire_daemon.startup.recovery import recover
-    from quire_daemon.startup.recovery_context import RecoveryContext
-    from quire_daemon.watch.capture_policy import CapturePolicy
-    from quire_daemon.watch.ignore import Ignore
+    from quire_daemon.ops import Log, fault_injection
+    from quire_daemon.startup import RecoveryContext, bring_back, recover
+    from quire_daemon.watch import CapturePolicy, Ignore
     from quire_daemon.workers import process
-    from quire_daemon.workspace.workspace import Workspace
+    from quire_daemon.workspace import Workspace
     from quire_journal.journal import Journal
-    from quire_journal.storage.stores import STORES
+    from quire_journal.storage import STORES
     from quire_journal.views import replay
 
     gc.freeze()

@@ -33,58 +33,46 @@ from typing import Any
 
 import msgspec
 
-from quire_daemon.checks.syntax import SyntaxChecker
-from quire_daemon.commit.disk_reserve import Reserve
-from quire_daemon.commit.failures import FailurePolicy
-from quire_daemon.commit.flush_timer import FlushTimer
-from quire_daemon.commit.recorder import Recorder
-from quire_daemon.config.live import LiveSettings
-from quire_daemon.core.call import Call, IncomingRequest
-from quire_daemon.engine.admission import Admission
-from quire_daemon.engine.barrier import WatcherBarrier
-from quire_daemon.engine.burst_expiry import BurstExpiry
-from quire_daemon.engine.decide import Decider
-from quire_daemon.engine.deferred import DeferredSearches
-from quire_daemon.engine.execute import Execution
-from quire_daemon.engine.gather import Gatherer
-from quire_daemon.engine.health_report import SALVAGE_IS_TOLD_NS, CoverageReport, health, reasons, salvaged
-from quire_daemon.engine.lease_queue import LeaseQueue
-from quire_daemon.engine.long_decisions import LongDecisions
-from quire_daemon.engine.perform import Performer
-from quire_daemon.engine.presence import Presence
-from quire_daemon.engine.queue import CallQueue
-from quire_daemon.engine.request_files import RequestFiles
-from quire_daemon.engine.respond import Responder
-from quire_daemon.engine.stage import STAGERS
-from quire_daemon.maintenance.export_session import ExportSessions
-from quire_daemon.maintenance.gc.collector import Collector
-from quire_daemon.maintenance.table import SERVICES
-from quire_daemon.ops import systemd
-from quire_daemon.ops.daemon_log import Log
-from quire_daemon.ops.timers import Chore, Chores
-from quire_daemon.server.file_transport_switch import SpoolSwitch
-from quire_daemon.server.socket import Server, listen
-from quire_daemon.tools.notices import beside
-from quire_daemon.watch.git.attribution import GitWriter
-from quire_daemon.watch.git.head import GitHead
-from quire_daemon.watch.git.trace2 import Commands
-from quire_daemon.watch.ignore import Ignore
-from quire_daemon.watch.mounts import Mounts
-from quire_daemon.watch.observe import Observer
-from quire_daemon.watch.outside import Outside
-from quire_daemon.watch.root_guard import RootGuard
-from quire_daemon.watch.scan import RULES
-from quire_daemon.watch.watcher import Watcher
-from quire_daemon.workers.pool import Failed as JobFailed
-from quire_daemon.workers.pool import Job, Jobs
-from quire_daemon.workers.regex.client import SearchClient
-from quire_daemon.workspace.workspace import Workspace
+from quire_daemon.checks import SyntaxChecker
+from quire_daemon.commit import FailurePolicy, FlushTimer, Recorder, Reserve
+from quire_daemon.config import LiveSettings
+from quire_daemon.core import Call, IncomingRequest
+from quire_daemon.engine import (
+    SALVAGE_IS_TOLD_NS,
+    STAGERS,
+    Admission,
+    BurstExpiry,
+    CallQueue,
+    CoverageReport,
+    Decider,
+    DeferredSearches,
+    Execution,
+    Gatherer,
+    LeaseQueue,
+    LongDecisions,
+    Performer,
+    Presence,
+    RequestFiles,
+    Responder,
+    WatcherBarrier,
+    health,
+    reasons,
+    salvaged,
+)
+from quire_daemon.maintenance import SERVICES, ExportSessions
+from quire_daemon.maintenance.gc import Collector
+from quire_daemon.ops import Chore, Chores, Log, systemd
+from quire_daemon.server import Server, SpoolSwitch, listen
+from quire_daemon.tools import beside
+from quire_daemon.watch import RULES, Ignore, Mounts, Observer, Outside, RootGuard, Watcher
+from quire_daemon.watch.git import Commands, GitHead, GitWriter
+from quire_daemon.workers import Failed as JobFailed, Job, Jobs
+from quire_daemon.workers.regex import SearchClient
+from quire_daemon.workspace import Workspace
 from quire_journal import VERSION
-from quire_journal.model.events import WorkspaceOpened
-from quire_journal.model.evidence import SCANNED
-from quire_journal.model.records import JournalDamaged
-from quire_journal.storage.port import StoreFailure
-from quire_journal.workspaces.layout import trace_socket
+from quire_journal.model import SCANNED, JournalDamaged, WorkspaceOpened
+from quire_journal.storage import StoreFailure
+from quire_journal.workspaces import trace_socket
 
 HURRIED_S = 0.5  # after a request about a file, background work takes small slices for this long
 ASKING_S = 0.1  # and a request of many writes is written in smaller slices

@@ -12,19 +12,27 @@ from typing import Final
 import msgspec
 
 from quire_journal import FORMAT, VERSION
-from quire_journal.history.delta_base import DeltaBases
+from quire_journal.history import DeltaBases
 from quire_journal.migrate import HEAD_KEY, head_row, migrate
-from quire_journal.model.events import Event, FileMoved, OutsideMoved
-from quire_journal.model.ids import BatchId, Seq, WriterId
-from quire_journal.model.records import GENESIS, JournalDamaged, Record, encode_record, read_record, record_hash, seal
-from quire_journal.storage.blobs import blobs, overflow
-from quire_journal.storage.blobs.blobs import BlobCache, HashedBytes
-from quire_journal.storage.blobs.codec import Frame
-from quire_journal.storage.port import ReadTransaction, RowChange, Store, apply_changes, u64
-from quire_journal.storage.stores import random_id
-from quire_journal.text.text import Text
-from quire_journal.views import replay
-from quire_journal.views.clock import dated
+from quire_journal.model import (
+    GENESIS,
+    BatchId,
+    Event,
+    FileMoved,
+    JournalDamaged,
+    OutsideMoved,
+    Record,
+    Seq,
+    WriterId,
+    encode_record,
+    read_record,
+    record_hash,
+    seal,
+)
+from quire_journal.storage import ReadTransaction, RowChange, Store, apply_changes, blobs, random_id, u64
+from quire_journal.storage.blobs import BlobCache, Frame, HashedBytes, overflow
+from quire_journal.text import Text
+from quire_journal.views import dated, replay
 
 CACHE_BYTES: Final = 12 * 1024 * 1024
 """Memory for recent versions that are held, so that the next delta need not unpack the one before."""

@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from quire_journal.model.records import GENESIS, JournalDamaged, record_hash
-from quire_journal.storage.blobs import index as blob_index
-from quire_journal.storage.blobs import repack
-from quire_journal.storage.port import Store, WriteTransaction, u64
+from quire_journal.model import GENESIS, JournalDamaged, record_hash
+from quire_journal.storage import Store, WriteTransaction, u64
+from quire_journal.storage.blobs import index as blob_index, repack
 from quire_journal.views import watermarks
 
 Step = Callable[[WriteTransaction], None]

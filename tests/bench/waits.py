@@ -27,8 +27,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from blame import Model
-from blame import make as make_versions
+from blame import Model, make as make_versions
 from undo import names, raise_the_limit, text
 
 import quire_client

@@ -17,8 +17,7 @@ from typing import Any
 import msgspec
 import pytest
 import zmq
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import live
 from letters import texts

@@ -16,8 +16,7 @@ import pytest
 from quire_client.__main__ import main
 from quire_client.commands.agents.setup import shared_entry_point
 from quire_client.hooks.table import AGENTS
-from quire_client.setup import agents, jsonc
-from quire_client.setup import write as setup_write
+from quire_client.setup import agents, jsonc, write as setup_write
 from quire_client.setup.agents import Scope
 from quire_journal.model.refusals import Refusal
 

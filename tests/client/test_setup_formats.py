@@ -7,8 +7,7 @@ import tomllib
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from letters import texts
 from quire_client.setup import block, jsonc

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack
 
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,

@@ -24,8 +24,7 @@ from quire_journal.model.events import FileWritten, WriterIntroduced, WritesSett
 from quire_journal.model.ids import WriterId, blob_id
 from quire_journal.model.records import JournalDamaged
 from quire_journal.model.refusals import Refusal
-from quire_journal.storage.blobs import codec
-from quire_journal.storage.blobs import row as blob_row
+from quire_journal.storage.blobs import codec, row as blob_row
 from quire_journal.storage.blobs.row import BlobRow
 from quire_journal.storage.compaction import Tee
 from quire_journal.storage.memory import MemoryStore

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from hashlines import FIVE, FOUR, LAST, ONE, TEN, THREE, TWO, after, before, edit, opened, put, read, ref, span
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memory_daemon import MemoryDaemon
 from quire_daemon.config.settings import Dialects, HashlineDialect, Settings

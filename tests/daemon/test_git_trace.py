@@ -13,8 +13,7 @@ from select import select
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import live
 from letters import texts

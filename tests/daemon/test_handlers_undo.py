@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from undoings import START, built_on, daemon_with, only_file
 
 from memory_daemon import BEGAN_NS, MemoryDaemon, lines

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from leased import TEN, after, claim
 
 from memory_daemon import BEGAN_NS, SECOND, MemoryDaemon

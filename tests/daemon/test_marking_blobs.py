@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire_daemon.maintenance.gc.mark import Chunk, Marks, NewerNeeds
 from quire_journal.history.history import History

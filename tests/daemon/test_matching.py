@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from quire_daemon.dialects.text.find import LineIndex, normalised, occurrences
 from quire_daemon.dialects.text.replace import Draft, replaced, replaced_at_once

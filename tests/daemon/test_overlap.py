@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memory_daemon import MemoryDaemon
 from quire_daemon.tools.edit.overlap import MOST_STEPS, image, inverse, lines_of, relation, strongest

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire_daemon.core import reconcile
 from quire_daemon.core.reconcile import (

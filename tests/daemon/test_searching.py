@@ -14,8 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from searches import LONG_MS, Loop, Poll, children, endless, search
 
 from quire_daemon.dialects.text.replace import replaced

@@ -9,8 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from memory_daemon import MemoryDaemon
 from quire_daemon.checks import safety, syntax_worker

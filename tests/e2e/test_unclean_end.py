@@ -15,8 +15,7 @@ from quire_client import NoDaemon
 from quire_daemon.integrity import verdict
 from quire_journal.journal import Journal
 from quire_journal.storage.lmdb import LmdbStore
-from quire_journal.views import table as views
-from quire_journal.views import watermarks
+from quire_journal.views import table as views, watermarks
 from quire_journal.views.table import VIEWS
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(60)]

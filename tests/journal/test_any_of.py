@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire_journal.maintenance.multi_search import DEEPEST, HEAD, AnyOf, any_of
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scribe import Scribe
 
 from quire_journal.history.history import History

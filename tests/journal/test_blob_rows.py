@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from quire_journal.storage.blobs import codec
-from quire_journal.storage.blobs import row as blob_row
+from quire_journal.storage.blobs import codec, row as blob_row
 from quire_journal.storage.blobs.row import RUN, BlobRow
 
 NUMBER = st.integers(1, 1 << 40)

@@ -8,15 +8,13 @@ from collections.abc import Sequence
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import live
 from quire_journal.journal import ENTRY_BYTES
 from quire_journal.model.ids import blob_id
 from quire_journal.model.records import JournalDamaged
-from quire_journal.storage.blobs import blobs, codec, overflow
-from quire_journal.storage.blobs import row as blob_row
+from quire_journal.storage.blobs import blobs, codec, overflow, row as blob_row
 from quire_journal.storage.blobs.blobs import BlobCache, NotHeld
 from quire_journal.storage.blobs.row import BlobRow
 from quire_journal.storage.blobs.zstd import zstd

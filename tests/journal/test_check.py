@@ -29,8 +29,7 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.ids import OUTSIDE, BatchId, WriterId, blob_id
 from quire_journal.model.records import decode_record
-from quire_journal.storage.blobs import blobs, codec
-from quire_journal.storage.blobs import index as blob_index
+from quire_journal.storage.blobs import blobs, codec, index as blob_index
 from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import Store, WriteTransaction, u32, u64

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire_journal.history.history import History
 from quire_journal.history.line_blame import blame
@@ -24,8 +23,7 @@ from quire_journal.model.events import (
     WritesAbandoned,
 )
 from quire_journal.model.ids import BatchId, WriterId, blob_id
-from quire_journal.storage.blobs import blobs
-from quire_journal.storage.blobs import index as blob_index
+from quire_journal.storage.blobs import blobs, index as blob_index
 from quire_journal.storage.blobs.blobs import NotHeld
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.text.line_hash import hash8

@@ -14,8 +14,7 @@ from typing import Any, get_type_hints
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from letters import texts
 from quire_journal.model.events import BY_KIND, EVENTS, Event, WritesSettled

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scribe import BLOB, Scribe
 
 from quire_journal.history.gaps import gaps_at, gaps_before, gaps_of, is_lost, named, version_then

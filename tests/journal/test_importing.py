@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from msgspec.structs import replace
 from scribe import Scribe, to_purge
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire_journal import FORMAT
 from quire_journal.history.history import History
@@ -19,8 +18,7 @@ from quire_journal.migrate import HEAD_KEY, head_row
 from quire_journal.model.events import Event, FileMoved, FileWritten, OutsideWritten, WorkspaceOpened, WritesSettled
 from quire_journal.model.ids import OUTSIDE, BatchId, WriterId, blob_id
 from quire_journal.model.records import GENESIS, JournalDamaged, Record, decode_record, encode_record, link, record_hash
-from quire_journal.storage.blobs import blobs, codec
-from quire_journal.storage.blobs import index as blob_index
+from quire_journal.storage.blobs import blobs, codec, index as blob_index
 from quire_journal.storage.blobs.blobs import NotHeld
 from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.storage.memory import MemoryStore

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scribe import ANN, ANN_KEY, BEN, BEN_KEY, SECOND, Scribe
 
 from quire_journal.model.events import (

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire_journal.text.line_hash import MOST_CHANGES, LineHashes, Occurrences, context8, hash8, line_id, quality
 from quire_journal.text.splice import Splice, apply

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire_journal.text.conflict_markers import Dispute, MarkedDispute, disputed, mark, place_after
 from quire_journal.text.splice import Along, Splice

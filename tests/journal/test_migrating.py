@@ -24,8 +24,7 @@ from quire_journal.migrate import HEAD_KEY, MIGRATIONS, head_row, migrate
 from quire_journal.model.events import FileWritten
 from quire_journal.model.ids import BatchId, WriterId, blob_id
 from quire_journal.model.records import JournalDamaged, decode_record
-from quire_journal.storage.blobs import blobs, codec, repack
-from quire_journal.storage.blobs import index as blob_index
+from quire_journal.storage.blobs import blobs, codec, index as blob_index, repack
 from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import WriteTransaction, u64

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scribe import SECOND, Scribe
 
 from quire_journal.history.points import MAX_NAME, is_name, parse_point, parse_rfc3339, rfc3339, time_of

@@ -8,8 +8,7 @@ from typing import Final
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scribe import Scribe, to_purge
 
 from quire_journal.export import jsonl

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from msgspec.structs import fields, replace
 
 from quire_journal.maintenance.retention import Pins, Policy, RetentionVerdict, duration_ns, judge

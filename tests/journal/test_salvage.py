@@ -35,14 +35,12 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.ids import BatchId, WriterId, blob_id
 from quire_journal.model.records import decode_record, encode_event, encode_record, record_hash
-from quire_journal.storage.blobs import codec
-from quire_journal.storage.blobs import row as blob_row
+from quire_journal.storage.blobs import codec, row as blob_row
 from quire_journal.storage.blobs.row import BlobRow
 from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import u64
-from quire_journal.views import table as views
-from quire_journal.views import watermarks
+from quire_journal.views import table as views, watermarks
 from quire_journal.views.table import VIEWS
 
 

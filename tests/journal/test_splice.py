@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from quire_journal.model.ids import blob_id
 from quire_journal.text.splice import Splice, apply, carry_ranges, clash, moved_ranges, shift_lines, trim

@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from quire_journal.model.line_ranges import merge_ranges, ranges_of, without
 from quire_journal.text.text import BOM, Text, content_lines, shown

@@ -24,8 +24,7 @@ from quire_journal.model.events import (
     WritesAbandoned,
 )
 from quire_journal.storage.port import TABLES
-from quire_journal.views import callers, paths
-from quire_journal.views import table as views
+from quire_journal.views import callers, paths, table as views
 
 
 def test_every_table_of_a_view_is_a_table_of_the_store_and_of_no_other_view() -> None:

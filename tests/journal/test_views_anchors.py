@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scribe import ANN, BEN, Scribe
 
 from quire_journal.model.events import (

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scribe import ANN, ANN_KEY, BEN, SECOND, Scribe
 
 from quire_journal.model.events import (

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scribe import ANN, ANN_KEY, BEN, BEN_KEY, BLOB, Scribe
 
 from quire_journal.model.events import (

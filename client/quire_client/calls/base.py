@@ -16,12 +16,10 @@ from typing import Any, Final, Protocol, Self
 
 import msgspec
 
-from quire_client.transport.errors import NoDaemon, NoReply, NotSent
+from quire_client.transport import NoDaemon, NoReply, NotSent
 from quire_journal import VERSION, WIRE
-from quire_journal.model.messages import MAX_MESSAGE, MOST_OP_BYTES, Caller, Reply, Request, encode
-from quire_journal.model.refusals import Refusal
-from quire_journal.workspaces.layout import Place, WorkspaceRefused
-from quire_journal.workspaces.lock import running
+from quire_journal.model import MAX_MESSAGE, MOST_OP_BYTES, Caller, Refusal, Reply, Request, encode
+from quire_journal.workspaces import Place, WorkspaceRefused, running
 
 TIMEOUT_S = 30.0
 """How long a call may take, from the search for a daemon to its reply."""

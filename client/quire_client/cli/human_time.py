@@ -10,7 +10,7 @@ import re
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Final
 
-from quire_journal.history.typed_times import AGO, CLOCK, DATE, DAYS, NOW, PART
+from quire_journal.history import AGO, CLOCK, DATE, DAYS, NOW, PART
 
 POINTS: Final = """\
 A POINT is a version (v12), seq:N, a checkpoint, or a time: 2026-01-31T12:00:00Z, 2026-01-31, 2026-01-31T14:30 or 14:30

@@ -13,8 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from quire_journal.model.phrasing import counted as counted
-from quire_journal.model.phrasing import size as size
+from quire_journal.model import counted as counted, size as size
 
 _COLOURS: Final = {
     "red": "31",

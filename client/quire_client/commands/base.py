@@ -14,12 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from quire_client.cli import render
-from quire_client.cli.stdio import silence
+from quire_client.cli import render, silence
 
 if TYPE_CHECKING:
     from quire_client.api import Client
-    from quire_journal.workspaces.layout import Place
+    from quire_journal.workspaces import Place
 
 DONE: Final = 0
 REFUSED: Final = 1
@@ -133,8 +132,8 @@ Opener = Callable[[ClientOptions], "Client"]
 def open_client(wanted: ClientOptions) -> Client:
     """A connected client. Raises NoDaemon or WorkspaceRefused."""
     from quire_client.api import Client
-    from quire_client.transport.autostart import Door
-    from quire_journal.model.messages import Caller
+    from quire_client.transport import Door
+    from quire_journal.model import Caller
 
     door = Door(wanted.place, wanted.start, wanted.told)
     return Client(door, Caller(wanted.agent, wanted.session), wanted.timeout_s).open()
@@ -188,7 +187,7 @@ class Invocation:
             try:
                 os.getcwd()
             except FileNotFoundError:
-                from quire_journal.workspaces.layout import NoFolder
+                from quire_journal.workspaces import NoFolder
 
                 raise NoFolder(f"The current folder is gone; go to another one, or {instead}.") from None
         return Path(given)
@@ -196,7 +195,7 @@ class Invocation:
     @cached_property
     def place(self) -> Place:
         """The workspace that is acted on. Raises WorkspaceRefused."""
-        from quire_journal.workspaces.discover import find_workspace
+        from quire_journal.workspaces import find_workspace
 
         # A file lies in a workspace or in none: who names one means no folder that is to become one.
         given = "workspace" in self.options and self.folder == self.named
@@ -207,7 +206,7 @@ class Invocation:
 
         `told` is called with what a daemon does that takes long to start, which is waited for then.
         """
-        from quire_client.cli.progress import Progress
+        from quire_client.cli import Progress
 
         opens = ClientOptions(self.place, *self._named, self.timeout_s(30.0), start, told)
         with Progress("Waiting for the daemon", self.person_watches):
@@ -227,7 +226,7 @@ class Invocation:
             return client.call(tool, arguments)
 
     def _quickly(self, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        from quire_client.transport.fast_client import Quick, Unreachable
+        from quire_client.transport import Quick, Unreachable
         from quire_journal import VERSION
 
         until = time.monotonic() + min(self.timeout_s(30.0) / 2, _QUICK_S)
@@ -304,8 +303,8 @@ class Invocation:
         """
         if not path:
             raise Usage("A path is empty; `.` names the whole folder.")
-        from quire_journal.model.ids import journal_path
-        from quire_journal.workspaces.layout import at_home
+        from quire_journal.model import journal_path
+        from quire_journal.workspaces import at_home
 
         above = os.path.realpath(self.folder)
         absolute = os.fspath(at_home(os.path.normpath(os.path.join(above, path))))
@@ -358,7 +357,7 @@ class Invocation:
         A reader who has seen enough is no reason to end otherwise than with all of it. Raises `streams.OutputFailure`.
         """
         if sys.stdout.isatty() and not self.json and "no-pager" not in self.options:
-            from quire_client.cli.pager import page
+            from quire_client.cli import page
 
             page(text, self.environ)
             return
@@ -418,7 +417,7 @@ class Invocation:
 
     def _tell_of_points(self, refused: str) -> None:
         """Which points there are on the command line only; and what to do where a path was taken for one."""
-        from quire_client.cli.human_time import HERE
+        from quire_client.cli import HERE
 
         text, point = self._parted
         if point == refused and ("." in point or "/" in point):  # the end of a file's name
@@ -462,7 +461,7 @@ def chosen(what: str, given: str, choices: Sequence[str]) -> str:
     """`given`, which must be one of `choices`. Raises Usage, which names them all and the nearest."""
     if given in choices:
         return given
-    from quire_journal.model.refusals import did_you_mean
+    from quire_journal.model import did_you_mean
 
     raise Usage(f"{what} is {either(choices)}, not {given!r}.{did_you_mean(given, choices)}")
 
@@ -479,7 +478,7 @@ def point_of(text: str) -> str:
         return text  # most are versions or names, and the import costs
     from datetime import UTC, datetime
 
-    from quire_client.cli.human_time import NoMoment, point
+    from quire_client.cli import NoMoment, point
 
     try:
         return point(text, datetime.now(UTC))

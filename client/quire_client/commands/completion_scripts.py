@@ -88,7 +88,7 @@ def _kinds(usage: str) -> tuple[str, ...]:
 
 
 def _records() -> tuple[str, ...]:
-    from quire_journal.model.events import BY_KIND
+    from quire_journal.model import BY_KIND
 
     return tuple(sorted(BY_KIND))
 

@@ -13,8 +13,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from quire_client.cli import render
-from quire_client.cli.human_time import PARTED, POINTS
+from quire_client.cli import PARTED, POINTS, render
 from quire_client.commands.base import COMMON, VERSION_OPTION, Command, Option
 from quire_client.commands.table import COMMANDS, GROUPS
 

@@ -36,7 +36,7 @@ def nearest(call: Invocation, path: str) -> str:
 
     Nothing of what lies outside, which is as `in_workspace` leaves it.
     """
-    from quire_journal.model.refusals import did_you_mean
+    from quire_journal.model import did_you_mean
 
     if os.path.isabs(path):
         return ""

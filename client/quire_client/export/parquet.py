@@ -14,8 +14,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from quire_journal.export.jsonl_schema import EventLine, decode_line
-from quire_journal.history.points import parse_rfc3339
+from quire_journal.export import EventLine, decode_line
+from quire_journal.history import parse_rfc3339
 
 ROWS: Final = 20_000
 """Rows of one group: so many are held in memory."""

@@ -22,9 +22,8 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from quire_journal.model.ids import disk_path, leads_inside, shown_path
-from quire_journal.model.reserved_names import is_reserved, is_within, repositories
-from quire_journal.workspaces.mount_id import mount_of
+from quire_journal.model import disk_path, is_reserved, is_within, leads_inside, repositories, shown_path
+from quire_journal.workspaces import mount_of
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -16,3 +16,25 @@ A refusal of Quire is a result that a model reads and repairs (`isError`, the wh
 is wrong with the message itself (no JSON, unknown method, unknown tool) is an error of the protocol. Nothing imports
 this package but the command `quire mcp`: the SDK takes a second to load.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from quire_journal.faces import face
+
+if TYPE_CHECKING:
+    from quire_client.mcp.agents import AgentSessions as AgentSessions
+    from quire_client.mcp.gate import token_in as token_in
+    from quire_client.mcp.http import listener as listener, serve as serve
+    from quire_client.mcp.identity import Own as Own
+    from quire_client.mcp.server import over_stdio as over_stdio
+else:
+    __getattr__ = face(
+        __name__,
+        agents="AgentSessions",
+        gate="token_in",
+        http="listener serve",
+        identity="Own",
+        server="over_stdio",
+    )

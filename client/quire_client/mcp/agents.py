@@ -13,10 +13,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
-from quire_client.calls.base import waits_s
-from quire_client.transport.errors import NoDaemon
-from quire_journal.model.refusals import Refusal
-from quire_journal.workspaces.layout import WorkspaceRefused
+from quire_client.calls import waits_s
+from quire_client.transport import NoDaemon
+from quire_journal.model import Refusal
+from quire_journal.workspaces import WorkspaceRefused
 
 Answer = dict[str, Any]
 

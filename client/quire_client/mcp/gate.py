@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from quire_journal.workspaces.layout import WorkspaceRefused
+from quire_journal.workspaces import WorkspaceRefused
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

@@ -18,8 +18,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from quire_journal.model.refusals import Refusal
-from quire_journal.workspaces.layout import Place, state_home
+from quire_journal.model import Refusal
+from quire_journal.workspaces import Place, state_home
 
 MARK: Final = "Written by `quire service install`"
 """Stands in every file of ours."""

@@ -18,7 +18,7 @@ from typing import BinaryIO, Final, NamedTuple
 
 from quire_client.setup.agents import File
 from quire_client.setup.errors import MalformedConfig
-from quire_journal.model.refusals import Refusal
+from quire_journal.model import Refusal
 
 _MADE: Final = "user.quire.made"
 """The mark (an extended attribute) of folders that were made here, so that they go when nothing is left in them."""

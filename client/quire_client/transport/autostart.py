@@ -18,11 +18,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 from quire_client.transport.connection import Connection
 from quire_client.transport.errors import NoDaemon, NoReply, NotSent
 from quire_journal import VERSION
-from quire_journal.model.file_transport import SPOOL_FOLDER
-from quire_journal.model.messages import Request, encode
-from quire_journal.workspaces.discover import checked
-from quire_journal.workspaces.layout import Place, make_private_folder, open_own
-from quire_journal.workspaces.lock import LockHolder, hold_lock, running
+from quire_journal.model import SPOOL_FOLDER, Request, encode
+from quire_journal.workspaces import LockHolder, Place, checked, hold_lock, make_private_folder, open_own, running
 
 if TYPE_CHECKING:
     import socket

@@ -17,9 +17,8 @@ import msgspec
 import zmq
 
 from quire_client.transport.errors import NoReply, NotSent
-from quire_journal.model.messages import MAX_MESSAGE, Reply, decode_reply
-from quire_journal.workspaces.layout import Place
-from quire_journal.workspaces.lock import LockHolder, is_held, look_into, running
+from quire_journal.model import MAX_MESSAGE, Reply, decode_reply
+from quire_journal.workspaces import LockHolder, Place, is_held, look_into, running
 
 SLICE_S: Final = 0.2
 """How often a waiting call looks whether the daemon still lives. Mostly the end of its socket tells first."""

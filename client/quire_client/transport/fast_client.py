@@ -17,8 +17,7 @@ from typing import Any, Final
 
 from quire_client.transport.message_codec import pack, unpack
 from quire_journal import VERSION, WIRE
-from quire_journal.workspaces.layout import Place
-from quire_journal.workspaces.lock import running
+from quire_journal.workspaces import Place, running
 
 _GREETING: Final = b"\xff" + bytes(8) + b"\x7f" + b"\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32)
 _READY: Final = b"\x05READY\x0bSocket-Type\0\0\0\x06DEALER\x08Identity\0\0\0\0"

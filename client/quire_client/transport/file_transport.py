@@ -20,19 +20,19 @@ from typing import Final
 import msgspec
 
 from quire_client.transport.errors import NoDaemon, NoReply, NotSent
-from quire_journal.model.file_transport import (
+from quire_journal.model import (
     LOCK,
     MAX_BYTES,
     SPOOL_FOLDER,
+    Refusal,
+    Reply,
     caller_file,
+    decode_reply,
     reply_file,
     request_file,
     unfinished_file,
 )
-from quire_journal.model.messages import Reply, decode_reply
-from quire_journal.model.refusals import Refusal
-from quire_journal.workspaces.layout import Place
-from quire_journal.workspaces.lock import running
+from quire_journal.workspaces import Place, running
 
 FIRST_PAUSE_S: Final = 0.001
 LONGEST_PAUSE_S: Final = 0.02

@@ -17,9 +17,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from quire_journal.text.line_hash import is_poor
-from quire_journal.text.splice import Splice
-from quire_journal.text.text import Text, shown
+from quire_journal.text import Splice, Text, is_poor, shown
 
 JUDGED_BYTES: Final = 1024 * 1024
 """Larger files are not judged by their brackets: the reading of a file this long costs more than the edit."""

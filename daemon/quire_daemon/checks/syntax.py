@@ -21,8 +21,8 @@ import msgspec
 import xxhash
 
 from quire_daemon.checks.safety import no_faults
-from quire_daemon.workers.process import Command, program, wired
-from quire_journal.text.text import Text, shown
+from quire_daemon.workers import Command, program, wired
+from quire_journal.text import Text, shown
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

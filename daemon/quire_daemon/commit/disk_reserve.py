@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import Any, Final
 
-from quire_journal.storage.disk import FULL_BELOW_BYTES, free_bytes
+from quire_journal.storage import FULL_BELOW_BYTES, free_bytes
 
 ROOM_BYTES: Final = 8 << 20
 """Free space beside the reserve, without which it is not taken."""

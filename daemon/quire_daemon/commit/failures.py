@@ -13,12 +13,9 @@ from typing import Any
 
 from quire_daemon.commit.disk_reserve import Reserve
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.ops.daemon_log import Log
-from quire_journal.model import limits
-from quire_journal.model.phrasing import capitalised, counted
-from quire_journal.model.records import JournalDamaged
-from quire_journal.model.refusals import Refusal
-from quire_journal.storage.port import JournalGone, JournalUnseen, StoreFailure
+from quire_daemon.ops import Log
+from quire_journal.model import JournalDamaged, Refusal, capitalised, counted, limits
+from quire_journal.storage import JournalGone, JournalUnseen, StoreFailure
 
 
 class FailurePolicy:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from quire_daemon.clock import Clock
-from quire_journal.history.points import to_the_second
-from quire_journal.storage.port import StoreFailure
+from quire_journal.history import to_the_second
+from quire_journal.storage import StoreFailure
 
 FULL_S: Final = 60.0
 """After the last commit that found the disk full it has room again, if it takes anything."""

@@ -16,10 +16,8 @@ import msgspec
 
 from quire_daemon.commit.record_chunks import RecordChunks
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.core.call import Call
-from quire_daemon.core.decision import Decision, names
-from quire_journal.model.events import WritesAbandoned
-from quire_journal.model.ids import Seq, WriterId
+from quire_daemon.core import Call, Decision, names
+from quire_journal.model import Seq, WriterId, WritesAbandoned
 
 
 class InFlightWrite(msgspec.Struct):

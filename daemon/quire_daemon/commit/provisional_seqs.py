@@ -14,9 +14,8 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from quire_daemon.core.decision import Write
-from quire_journal.model.events import Event
-from quire_journal.model.ids import parse_version_token, version_token
+from quire_daemon.core import Write
+from quire_journal.model import Event, parse_version_token, version_token
 
 T = TypeVar("T")
 

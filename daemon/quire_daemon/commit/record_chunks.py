@@ -16,9 +16,8 @@ from msgspec.structs import replace
 
 from quire_daemon.commit.provisional_seqs import ProvisionalSeqs
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.core.decision import Decision, Put
-from quire_journal.model.events import Event
-from quire_journal.model.ids import Seq, WriterId
+from quire_daemon.core import Decision, Put
+from quire_journal.model import Event, Seq, WriterId
 
 PORTION: Final = 48
 """Records of one commit at most, which takes about a tenth of a millisecond for each. All portions are about as large:

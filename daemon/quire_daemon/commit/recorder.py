@@ -20,19 +20,15 @@ from quire_daemon.commit.full_disk import FullDisk
 from quire_daemon.commit.repeats import LastReads, Refusals
 from quire_daemon.commit.text_weight import MOST_BYTES, weight
 from quire_daemon.commit.writer_ids import WriterNumbers
-from quire_daemon.core.reconcile import SeenStat
-from quire_daemon.workspace.stat_cache import SeenFiles
-from quire_journal.history.history import History, Shown
-from quire_journal.history.path_cache import PathNames
+from quire_daemon.core import SeenStat
+from quire_daemon.workspace import SeenFiles
+from quire_journal.history import History, PathNames, Shown
 from quire_journal.journal import Bytes, Journal, NewRecord
-from quire_journal.maintenance.purge import PurgeTransaction
-from quire_journal.model.events import BytesGone, Event, ReadServed, WriterIntroduced
-from quire_journal.model.ids import OUTSIDE, BatchId, BlobId, Seq, WriterId
-from quire_journal.storage.blobs import blobs
-from quire_journal.storage.blobs.codec import Frame
-from quire_journal.storage.lru import Recent
-from quire_journal.storage.port import ReadTransaction, StoreFailure
-from quire_journal.text.text import Text
+from quire_journal.maintenance import PurgeTransaction
+from quire_journal.model import OUTSIDE, BatchId, BlobId, BytesGone, Event, ReadServed, Seq, WriterId, WriterIntroduced
+from quire_journal.storage import ReadTransaction, Recent, StoreFailure, blobs
+from quire_journal.storage.blobs import Frame
+from quire_journal.text import Text
 
 MOST_FAILED: Final = 1000  # commits that failed, of which it is known why
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from quire_journal.model.events import ReadServed
-from quire_journal.model.ids import WriterId
+from quire_journal.model import ReadServed, WriterId
 
 REPEAT_S: Final = 60.0  # for so long a read that a writer repeats, of the same lines of the same version, is not noted
 MOST_READS: Final = 1000  # that are remembered for this, the last ones

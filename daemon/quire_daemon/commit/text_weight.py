@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from quire_journal.text.text import Text
+from quire_journal.text import Text
 
 MOST_BYTES: Final = 80 << 20  # of memory, as `weight` has it
 

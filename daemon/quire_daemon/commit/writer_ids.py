@@ -14,9 +14,8 @@ from weakref import WeakValueDictionary
 from msgspec.structs import replace
 
 from quire_journal.journal import NewRecord
-from quire_journal.model.events import WriterIntroduced
-from quire_journal.model.ids import WriterId
-from quire_journal.storage.port import Store
+from quire_journal.model import WriterId, WriterIntroduced
+from quire_journal.storage import Store
 from quire_journal.views import writers
 
 MOST_CALLERS: Final = 1000

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_journal.model.refusals import LONGEST_GUESS, did_you_mean
+from quire_journal.model import LONGEST_GUESS, did_you_mean
 
 _AT_LINE: Final = re.compile(r" \(at line (?P<line>\d+), column (?P<column>\d+)\)$")
 _AT_END: Final = " (at end of document)"

@@ -8,7 +8,7 @@ from typing import Final
 
 from quire_daemon.config.errors import BadSettings
 from quire_daemon.config.settings import Settings, load
-from quire_journal.workspaces.layout import settings_files
+from quire_journal.workspaces import settings_files
 
 MOST_BYTES: Final = 1 << 20
 """A settings file is not larger; what is would be a mistake, and would be read whole."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.core.json_schema import Schema, flat
-from quire_journal.model.refusals import LONGEST_GUESS, Refusal, did_you_mean
+from quire_journal.model import LONGEST_GUESS, Refusal, did_you_mean
 
 _PLACE: Final = re.compile(r" - at `\$(?P<place>[^`]*)`$")
 _STEP: Final = re.compile(r"\.([^.\[]+)|\[[^\]]*\]")

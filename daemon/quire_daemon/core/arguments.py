@@ -7,7 +7,7 @@ from typing import Literal, Self
 import msgspec
 from msgspec.structs import replace
 
-from quire_journal.model.refusals import Refusal
+from quire_journal.model import Refusal
 
 
 class WriteArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

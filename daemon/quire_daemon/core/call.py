@@ -12,10 +12,9 @@ from quire_daemon.core.arguments import WriteArguments
 from quire_daemon.core.decision import FileNow, ImpliedFiles, Tool, Who
 from quire_daemon.core.lost_races import LostRaces
 from quire_daemon.core.nulls import without_nulls
-from quire_daemon.workers.fiber import Fiber
-from quire_daemon.workers.regex.job import Answer, Search
-from quire_journal.model.messages import MAX_DEPTH, Request
-from quire_journal.model.refusals import Refusal
+from quire_daemon.workers import Fiber
+from quire_daemon.workers.regex import Answer, Search
+from quire_journal.model import MAX_DEPTH, Refusal, Request
 
 
 class Peer(msgspec.Struct, frozen=True):

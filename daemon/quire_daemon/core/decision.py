@@ -13,16 +13,13 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from quire_daemon.checks.safety import Grammars, no_grammars
-from quire_daemon.config.settings import Settings
-from quire_daemon.workers.regex.job import Answer, Search
-from quire_journal.history.history import History
-from quire_journal.model.events import Event, WriterIntroduced
-from quire_journal.model.ids import WriterId
-from quire_journal.model.refusals import Refusal
-from quire_journal.text.text import Text
-from quire_journal.views.files import Version
-from quire_journal.views.leases import Lease
+from quire_daemon.checks import Grammars, no_grammars
+from quire_daemon.config import Settings
+from quire_daemon.workers.regex import Answer, Search
+from quire_journal.history import History
+from quire_journal.model import Event, Refusal, WriterId, WriterIntroduced
+from quire_journal.text import Text
+from quire_journal.views import Lease, Version
 
 P = TypeVar("P", bound=msgspec.Struct)
 

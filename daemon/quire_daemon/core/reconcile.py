@@ -12,9 +12,10 @@ from typing import Final, Literal, Protocol
 
 import msgspec
 
-from quire_journal.model.events import (
+from quire_journal.model import (
     FOLDER,
     LINK,
+    NOT_A_FILE,
     REGULAR,
     CaptureFailed,
     Event,
@@ -22,10 +23,9 @@ from quire_journal.model.events import (
     OutsideModeChanged,
     OutsideMoved,
     OutsideWritten,
+    above,
 )
-from quire_journal.model.ids import above
-from quire_journal.model.uncaptured import NOT_A_FILE
-from quire_journal.views.files import Version, standing
+from quire_journal.views import Version, standing
 
 Kind = Literal["file", "link", "folder", "special", "unreadable"]
 

@@ -15,11 +15,10 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.config.settings import EditDialect
+from quire_daemon.config import EditDialect
 from quire_daemon.dialects.base import Sight
-from quire_journal.model.phrasing import counted
-from quire_journal.text.line_hash import FULL_DIGITS, SHOWN_DIGITS, LineHashes, is_poor
-from quire_journal.text.text import shown
+from quire_journal.model import counted
+from quire_journal.text import FULL_DIGITS, SHOWN_DIGITS, LineHashes, is_poor, shown
 
 NEIGHBOURS: Final = 3
 """How many lines before and after a poor anchor are looked at for a better one."""

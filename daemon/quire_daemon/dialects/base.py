@@ -14,9 +14,8 @@ from typing import Any, Final, Generic, Literal, TypeVar
 
 import msgspec
 
-from quire_daemon.config.settings import Settings
-from quire_journal.text.splice import Splice
-from quire_journal.text.text import Text
+from quire_daemon.config import Settings
+from quire_journal.text import Splice, Text
 
 P = TypeVar("P", bound=msgspec.Struct)
 

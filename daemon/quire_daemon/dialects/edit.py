@@ -11,8 +11,8 @@ from typing import Final, Self, TypeAlias
 import msgspec
 from msgspec.structs import force_setattr, replace
 
-from quire_daemon.config.settings import Settings
-from quire_daemon.core.arguments import OfVersion
+from quire_daemon.config import Settings
+from quire_daemon.core import OfVersion
 from quire_daemon.dialects.anchors import (
     MOST_IN_FULL,
     NEIGHBOURS,
@@ -24,12 +24,9 @@ from quire_daemon.dialects.anchors import (
     resolve_range,
 )
 from quire_daemon.dialects.base import Dialect, Plan, Sight
-from quire_daemon.dialects.manuals.edit import EDIT_MANUAL
-from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refusal
-from quire_journal.text.line_hash import LineHashes
-from quire_journal.text.splice import Splice
-from quire_journal.text.text import content_lines
+from quire_daemon.dialects.manuals import EDIT_MANUAL
+from quire_journal.model import Refusal, counted
+from quire_journal.text import LineHashes, Splice, content_lines
 
 # ── arguments ────────────────────────────────────────────────────────────────
 

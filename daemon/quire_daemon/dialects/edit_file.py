@@ -12,22 +12,22 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 import msgspec
 
-from quire_daemon.config.settings import Settings
-from quire_daemon.core.arguments import WriteArguments, checked_sha256
+from quire_daemon.config import Settings
+from quire_daemon.core import WriteArguments, checked_sha256
 from quire_daemon.dialects.base import Dialect, Plan, Sight
-from quire_daemon.dialects.manuals.edit_file import EDIT_FILE_MANUAL
-from quire_daemon.dialects.text.find import (
+from quire_daemon.dialects.manuals import EDIT_FILE_MANUAL
+from quire_daemon.dialects.text import (
     LineIndex,
     count_of,
     normalised,
+    not_in,
     occurrences,
+    replaced,
     require_few,
     require_searchable,
 )
-from quire_daemon.dialects.text.replace import replaced
-from quire_daemon.dialects.text.suggest import not_in
-from quire_journal.model.refusals import Refusal
-from quire_journal.text.text import Text
+from quire_journal.model import Refusal
+from quire_journal.text import Text
 
 MOST_RANGES: Final = 100
 """Ranges that one entry of a reply lists; its count is of all."""

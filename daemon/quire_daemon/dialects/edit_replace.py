@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from quire_daemon.config.settings import Settings
+from quire_daemon.config import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
-from quire_daemon.dialects.manuals.edit_replace import EDIT_REPLACE_MANUAL
+from quire_daemon.dialects.manuals import EDIT_REPLACE_MANUAL
 from quire_daemon.dialects.named_file import NamedFile
-from quire_daemon.dialects.text.find import count_of, require_few
-from quire_daemon.dialects.text.replace import replaced_everywhere
-from quire_daemon.dialects.text.suggest import not_in
-from quire_journal.model.refusals import Refusal
+from quire_daemon.dialects.text import count_of, not_in, replaced_everywhere, require_few
+from quire_journal.model import Refusal
 
 
 class ReplaceParams(NamedFile, frozen=True, kw_only=True):

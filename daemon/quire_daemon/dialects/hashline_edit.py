@@ -14,17 +14,13 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from quire_daemon.config.settings import Settings
-from quire_daemon.core.arguments import WriteArguments
+from quire_daemon.config import Settings
+from quire_daemon.core import WriteArguments
 from quire_daemon.dialects.base import HASH_MISMATCH, Dialect, Plan, Proof, Sight
-from quire_daemon.dialects.manuals.hashline_edit import HASHLINE_EDIT_MANUAL
-from quire_daemon.dialects.text.find import normalised, occurrences
-from quire_daemon.dialects.text.replace import replaced
-from quire_daemon.dialects.text.suggest import not_in
-from quire_journal.model.refusals import Refusal
-from quire_journal.text.line_hash import SHOWN_DIGITS, hash8, line_id
-from quire_journal.text.splice import Splice
-from quire_journal.text.text import Text, content_lines
+from quire_daemon.dialects.manuals import HASHLINE_EDIT_MANUAL
+from quire_daemon.dialects.text import normalised, not_in, occurrences, replaced
+from quire_journal.model import Refusal
+from quire_journal.text import SHOWN_DIGITS, Splice, Text, content_lines, hash8, line_id
 
 MOST_SHOWN: Final = 80
 """Characters of the caller's text that a message repeats."""

@@ -6,16 +6,14 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.config.settings import Settings
+from quire_daemon.config import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
 from quire_daemon.dialects.edit_replace import empty_old_text, left_over
-from quire_daemon.dialects.manuals.multi_edit import MULTI_EDIT_MANUAL
+from quire_daemon.dialects.manuals import MULTI_EDIT_MANUAL
 from quire_daemon.dialects.named_file import NamedFile
-from quire_daemon.dialects.text.find import require_searchable
-from quire_daemon.dialects.text.replace import Draft, replaced
-from quire_daemon.dialects.text.suggest import nearest, not_in, why_not
-from quire_journal.model.refusals import Refusal
-from quire_journal.text.text import Text
+from quire_daemon.dialects.text import Draft, nearest, not_in, replaced, require_searchable, why_not
+from quire_journal.model import Refusal
+from quire_journal.text import Text
 
 MOST_HINTS: Final = 3
 """Failed edits for which the nearest place is looked up."""

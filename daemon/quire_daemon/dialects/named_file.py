@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import force_setattr
 
-from quire_daemon.core.arguments import WriteArguments
+from quire_daemon.core import WriteArguments
 
 
 class NamedFile(WriteArguments, frozen=True, kw_only=True):

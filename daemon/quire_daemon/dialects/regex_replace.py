@@ -10,13 +10,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from quire_daemon.config.settings import Settings
+from quire_daemon.config import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
-from quire_daemon.dialects.manuals.regex_replace import REGEX_REPLACE_MANUAL
+from quire_daemon.dialects.manuals import REGEX_REPLACE_MANUAL
 from quire_daemon.dialects.named_file import NamedFile
-from quire_daemon.dialects.text.find import require_few
-from quire_daemon.dialects.text.replace import replaced
-from quire_daemon.workers.regex.job import (
+from quire_daemon.dialects.text import replaced, require_few
+from quire_daemon.workers.regex import (
     NO_TEXT,
     Answer,
     BadPattern,
@@ -28,8 +27,7 @@ from quire_daemon.workers.regex.job import (
     SearchFailure,
     TimedOut,
 )
-from quire_journal.model import limits
-from quire_journal.model.refusals import Refusal
+from quire_journal.model import Refusal, limits
 
 SHOWN_CHARS: Final = 80
 """Of the pattern, in messages."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from quire_daemon.config.settings import Settings
+from quire_daemon.config import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight
-from quire_daemon.dialects.manuals.replace_lines import REPLACE_LINES_MANUAL
+from quire_daemon.dialects.manuals import REPLACE_LINES_MANUAL
 from quire_daemon.dialects.named_file import NamedFile
-from quire_journal.model.refusals import Refusal
-from quire_journal.text.splice import Splice
-from quire_journal.text.text import content_lines
+from quire_journal.model import Refusal
+from quire_journal.text import Splice, content_lines
 
 
 class LinesParams(NamedFile, frozen=True, kw_only=True):

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from quire_daemon.config.settings import Settings
-from quire_daemon.core.arguments import WriteArguments
+from quire_daemon.config import Settings
+from quire_daemon.core import WriteArguments
 from quire_daemon.dialects.base import Dialect, InOtherWords, Plan, Proof, Sight
-from quire_daemon.dialects.manuals.text_editor import TEXT_EDITOR_MANUAL
-from quire_daemon.dialects.text.find import LineIndex, count_of, normalised, occurrences
-from quire_daemon.dialects.text.replace import replaced
-from quire_daemon.dialects.text.suggest import not_in
-from quire_journal.model.refusals import Refusal
-from quire_journal.text.splice import Splice
-from quire_journal.text.text import content_lines
+from quire_daemon.dialects.manuals import TEXT_EDITOR_MANUAL
+from quire_daemon.dialects.text import LineIndex, count_of, normalised, not_in, occurrences, replaced
+from quire_journal.model import Refusal
+from quire_journal.text import Splice, content_lines
 
 _NEEDED: Final = {"create": ("file_text",), "str_replace": ("old_str",), "insert": ("insert_line",)}
 """The arguments that a command cannot do without."""

@@ -6,30 +6,19 @@ import os
 from collections.abc import Iterable
 from typing import Any, Final, TypeVar
 
-from quire_daemon.commit.failures import FailurePolicy
-from quire_daemon.commit.recorder import Recorder
-from quire_daemon.config.live import LiveSettings
-from quire_daemon.core import call as calls
-from quire_daemon.core.call import Call, IncomingRequest, Peer
-from quire_daemon.core.decision import Who
+from quire_daemon.commit import FailurePolicy, Recorder
+from quire_daemon.config import LiveSettings
+from quire_daemon.core import Call, IncomingRequest, Peer, Who, call as calls
 from quire_daemon.engine.presence import Presence
-from quire_daemon.maintenance.shutdown import SHUTDOWN
-from quire_daemon.maintenance.table import SERVICES
-from quire_daemon.ops.address_space import NEEDED, memory_left
-from quire_daemon.ops.daemon_log import Log
-from quire_daemon.server.socket import Server
-from quire_daemon.tools.admin.describe import describe_tool
-from quire_daemon.tools.agent_hooks import NATIVE_TOOL
-from quire_daemon.tools.notices import beside
-from quire_daemon.tools.table import TOOLS
-from quire_daemon.watch.git.trace2 import pid_start
+from quire_daemon.maintenance import SERVICES, SHUTDOWN
+from quire_daemon.ops import NEEDED, Log, memory_left
+from quire_daemon.server import Server
+from quire_daemon.tools import NATIVE_TOOL, TOOLS, beside
+from quire_daemon.tools.admin import describe_tool
+from quire_daemon.watch.git import pid_start
 from quire_journal import VERSION, WIRE
-from quire_journal.model import limits
-from quire_journal.model.events import WriterIntroduced
-from quire_journal.model.messages import MOST_OP_BYTES
-from quire_journal.model.refusals import Refusal, did_you_mean
-from quire_journal.model.sanitize import plain_name
-from quire_journal.views.writers import caller_key
+from quire_journal.model import MOST_OP_BYTES, Refusal, WriterIntroduced, did_you_mean, limits, plain_name
+from quire_journal.views import caller_key
 
 MOST_REMEMBERED: Final = 1024
 """Connections whose processes are remembered, and writers whose numbers are: each turn of an agent is one. The oldest

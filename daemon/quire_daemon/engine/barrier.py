@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from quire_daemon.clock import Clock
-from quire_daemon.core.call import Call, RetryLater
-from quire_daemon.watch.observe import RETRY_S
-from quire_daemon.watch.outside import Outside
-from quire_daemon.watch.watcher import Watcher
+from quire_daemon.core import Call, RetryLater
+from quire_daemon.watch import RETRY_S, Outside, Watcher
 
 CATCH_UP_S: Final = 2.0
 """How long a query waits for the watcher's cookie before it answers with what is known, and says so."""

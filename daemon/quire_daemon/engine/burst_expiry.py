@@ -11,13 +11,11 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from quire_daemon.clock import Clock
-from quire_daemon.commit.recorder import Recorder
-from quire_daemon.core.call import Call
-from quire_daemon.server.connections import CONNECTION, ConnectionBound, Connections
-from quire_journal.model.events import BurstBegun, BurstEnded, Event
-from quire_journal.model.ids import OUTSIDE, WriterId, journal_path
-from quire_journal.views.bursts import claiming
-from quire_journal.views.clock import over
+from quire_daemon.commit import Recorder
+from quire_daemon.core import Call
+from quire_daemon.server import CONNECTION, ConnectionBound, Connections
+from quire_journal.model import OUTSIDE, BurstBegun, BurstEnded, Event, WriterId, journal_path
+from quire_journal.views import claiming, over
 
 STAMP_NS: Final = 12_000_000
 """How far a file's time stamp may lag behind the clock: the kernel's own tick is up to 10 ms long."""

@@ -14,13 +14,9 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from quire_daemon.checks.syntax import SyntaxChecker
-from quire_daemon.commit.failures import FailurePolicy
-from quire_daemon.commit.inflight import InFlightWrite
-from quire_daemon.commit.provisional_seqs import ProvisionalSeqs
-from quire_daemon.commit.record_chunks import RecordChunks
-from quire_daemon.core.call import Call, LookProgress, RetryLater
-from quire_daemon.core.decision import Decision, Put, World, Write
+from quire_daemon.checks import SyntaxChecker
+from quire_daemon.commit import FailurePolicy, InFlightWrite, ProvisionalSeqs, RecordChunks
+from quire_daemon.core import Call, Decision, LookProgress, Put, RetryLater, World, Write
 from quire_daemon.engine.barrier import WatcherBarrier
 from quire_daemon.engine.burst_expiry import BurstExpiry
 from quire_daemon.engine.gather import Gatherer
@@ -30,18 +26,14 @@ from quire_daemon.engine.long_decisions import LongDecisions
 from quire_daemon.engine.perform import MANY, most_open, require_room
 from quire_daemon.engine.presence import Presence
 from quire_daemon.engine.respond import BEHIND, Responder
-from quire_daemon.maintenance.service import ServiceHost
-from quire_daemon.maintenance.table import SERVICES
-from quire_daemon.tools.leases.rules import warnings
-from quire_daemon.tools.notices import decided
-from quire_daemon.watch.observe import RETRY_S, Observer
-from quire_daemon.watch.root_guard import RootGuard
-from quire_journal.history.history import History
-from quire_journal.model.events import EditRefused, Event, ReadServed
-from quire_journal.model.ids import Seq
-from quire_journal.model.refusals import Refusal
-from quire_journal.storage.port import StoreFailure
-from quire_journal.text.text import Text
+from quire_daemon.maintenance import SERVICES, ServiceHost
+from quire_daemon.tools import decided
+from quire_daemon.tools.leases import warnings
+from quire_daemon.watch import RETRY_S, Observer, RootGuard
+from quire_journal.history import History
+from quire_journal.model import EditRefused, Event, ReadServed, Refusal, Seq
+from quire_journal.storage import StoreFailure
+from quire_journal.text import Text
 
 _READ_ONLY: Final = "read_only"
 """What a thought is about that changes nothing: it holds for the journal as it was."""

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from quire_daemon.commit.recorder import Recorder
-from quire_daemon.config.live import LiveSettings
-from quire_daemon.core.call import Call
+from quire_daemon.commit import Recorder
+from quire_daemon.config import LiveSettings
+from quire_daemon.core import Call
 from quire_daemon.engine.respond import Responder
-from quire_daemon.watch.observe import RETRY_S
-from quire_daemon.workers.regex.client import SearchClient
-from quire_daemon.workers.regex.job import Search
-from quire_journal.model.refusals import Refusal
+from quire_daemon.watch import RETRY_S
+from quire_daemon.workers.regex import Search, SearchClient
+from quire_journal.model import Refusal
 
 MOST_ASKED: Final = 5  # times that one call asks, because the file changed meanwhile, before it is told `busy`
 

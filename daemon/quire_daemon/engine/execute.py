@@ -9,17 +9,14 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, Final
 
-from quire_daemon.commit.failures import FailurePolicy
-from quire_daemon.commit.inflight import InFlightWrite
-from quire_daemon.commit.recorder import Recorder
-from quire_daemon.config.live import LiveSettings
+from quire_daemon.commit import FailurePolicy, InFlightWrite, Recorder
+from quire_daemon.config import LiveSettings
 from quire_daemon.engine.perform import MANY, DiskFailure, Done, InPart, LostRace, Outcome, Performer
 from quire_daemon.engine.queue import CallQueue
 from quire_daemon.engine.respond import Responder
-from quire_daemon.watch.watcher import Watcher
-from quire_journal.model import limits
-from quire_journal.model.refusals import Refusal
-from quire_journal.storage.port import StoreFailure
+from quire_daemon.watch import Watcher
+from quire_journal.model import Refusal, limits
+from quire_journal.storage import StoreFailure
 
 FEW_WRITES: Final = 64
 """Of one turn: the kernel keeps their events until all are answered (it drops them beyond 16,384)."""

@@ -13,15 +13,13 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.core.call import Call, LookProgress, RetryLater
-from quire_daemon.core.decision import FileNow
+from quire_daemon.core import Call, FileNow, LookProgress, RetryLater
 from quire_daemon.engine.long_decisions import LongDecisions
 from quire_daemon.engine.request_files import RequestFiles
-from quire_daemon.watch.observe import RETRY_S, FileBusy, FileInFlight
-from quire_daemon.workspace.workspace import NoPath
-from quire_journal.history.history import History
-from quire_journal.model.events import JournalSalvaged, WritesAbandoned, paths_of
-from quire_journal.model.refusals import Refusal
+from quire_daemon.watch import RETRY_S, FileBusy, FileInFlight
+from quire_daemon.workspace import NoPath
+from quire_journal.history import History
+from quire_journal.model import JournalSalvaged, Refusal, WritesAbandoned, paths_of
 
 SLICE_S: Final = 0.008
 """Of one turn, spent on finding out which files one call implies, and on looking at them."""

@@ -10,20 +10,18 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from quire_daemon.clock import Clock
-from quire_daemon.commit.disk_reserve import Reserve
-from quire_daemon.commit.failures import FailurePolicy
+from quire_daemon.commit import FailurePolicy, Reserve
 from quire_daemon.engine.perform import Performer
-from quire_daemon.maintenance.service import ServiceHost
-from quire_daemon.ops.daemon_log import Log
-from quire_daemon.server.socket import Server
-from quire_daemon.workers.pool import Jobs
-from quire_daemon.workspace.workspace import Protection, Workspace
+from quire_daemon.maintenance import ServiceHost
+from quire_daemon.ops import Log
+from quire_daemon.server import Server
+from quire_daemon.workers import Jobs
+from quire_daemon.workspace import Protection, Workspace
 from quire_journal import FORMAT, VERSION, WIRE
-from quire_journal.history.points import rfc3339, to_the_second
-from quire_journal.integrity.salvager import sentence
-from quire_journal.maintenance.retention import span
-from quire_journal.model import limits
-from quire_journal.model.events import JournalSalvaged
+from quire_journal.history import rfc3339, to_the_second
+from quire_journal.integrity import sentence
+from quire_journal.maintenance import span
+from quire_journal.model import JournalSalvaged, limits
 
 CLOCK_STEP_NS: Final = 2 * 10**9  # by which a clock is set before anybody is told
 MOST_SET_BACK: Final = 5  # places where the clock went back that are told

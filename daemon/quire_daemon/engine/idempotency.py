@@ -10,13 +10,10 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.core.call import Call
-from quire_daemon.tools.undo.partial_operations import but_for, taken_back
-from quire_journal.history.history import History
-from quire_journal.model.events import FileDeleted, ReplyKept, path_after
-from quire_journal.model.ids import version_token
-from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refusal
+from quire_daemon.core import Call
+from quire_daemon.tools.undo import but_for, taken_back
+from quire_journal.history import History
+from quire_journal.model import FileDeleted, Refusal, ReplyKept, counted, path_after, version_token
 
 KEPT_NS: Final = 24 * 3600 * 10**9
 """For so long a call that comes again by its key is answered from the log."""

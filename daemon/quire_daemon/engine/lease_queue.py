@@ -18,15 +18,12 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from quire_daemon.clock import Clock
-from quire_daemon.commit.recorder import Recorder
-from quire_daemon.core.call import Call
-from quire_daemon.core.decision import World
-from quire_daemon.server.connections import CONNECTION, ConnectionBound, Connections
-from quire_daemon.tools.leases.tool import ClaimParams, wanted_lease
-from quire_journal.model.events import Event, LeaseExpired, LeaseGranted, LeaseReleased
-from quire_journal.model.ids import OUTSIDE, WriterId
-from quire_journal.model.refusals import Refusal
-from quire_journal.views.leases import Lease
+from quire_daemon.commit import Recorder
+from quire_daemon.core import Call, World
+from quire_daemon.server import CONNECTION, ConnectionBound, Connections
+from quire_daemon.tools.leases import ClaimParams, wanted_lease
+from quire_journal.model import OUTSIDE, Event, LeaseExpired, LeaseGranted, LeaseReleased, Refusal, WriterId
+from quire_journal.views import Lease
 
 AGAIN_S: Final = 0.02  # between two decisions of a claim that waits
 

@@ -16,13 +16,13 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
-from quire_daemon.commit.recorder import Recorder
-from quire_daemon.core.call import Call, LongThought, RetryLater
-from quire_daemon.watch.observe import RETRY_S
-from quire_daemon.workers.fiber import Fiber, Pause
-from quire_journal.history.history import History
-from quire_journal.model.pause_points import pause, pausing
-from quire_journal.storage.port import ReadTransaction
+from quire_daemon.commit import Recorder
+from quire_daemon.core import Call, LongThought, RetryLater
+from quire_daemon.watch import RETRY_S
+from quire_daemon.workers import Fiber, Pause
+from quire_journal.history import History
+from quire_journal.model import pause, pausing
+from quire_journal.storage import ReadTransaction
 
 T = TypeVar("T")
 

@@ -24,28 +24,15 @@ from typing import Final, Protocol
 
 import msgspec
 
-from quire_daemon.commit.inflight import InFlight, InFlightWrite
-from quire_daemon.commit.record_chunks import RecordChunks
-from quire_daemon.commit.recorder import Recorder
-from quire_daemon.core.decision import Move, Put, Write, names
+from quire_daemon.commit import InFlight, InFlightWrite, RecordChunks, Recorder
+from quire_daemon.core import Move, Put, Write, names
 from quire_daemon.engine.rescued import Theirs, Withheld, nothing_is_withheld
 from quire_daemon.engine.stage import AT_ONCE, STAGERS, Slices, StagedWrites, Stager, only_syncs, to_end
-from quire_daemon.watch.outside import Outside
-from quire_daemon.workspace.workspace import (
-    DisplacedBytes,
-    FileBusy,
-    InDoubt,
-    StagedWrite,
-    SwapDone,
-    SwapLost,
-    Workspace,
-)
-from quire_journal.model.events import BytesGone, WritesSettled
-from quire_journal.model.evidence import DISPLACED
-from quire_journal.model.ids import disk_path
-from quire_journal.model.refusals import Refusal
-from quire_journal.storage.port import StoreFailure
-from quire_journal.text.text import Text
+from quire_daemon.watch import Outside
+from quire_daemon.workspace import DisplacedBytes, FileBusy, InDoubt, StagedWrite, SwapDone, SwapLost, Workspace
+from quire_journal.model import DISPLACED, BytesGone, Refusal, WritesSettled, disk_path
+from quire_journal.storage import StoreFailure
+from quire_journal.text import Text
 
 STEPS: Final[tuple[str, ...]] = (
     "before_commit",

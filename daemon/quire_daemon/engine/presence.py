@@ -12,10 +12,10 @@ from typing import Final
 import msgspec
 
 from quire_daemon.clock import Clock
-from quire_daemon.core.decision import Present, Who
-from quire_daemon.server.connections import Connections
-from quire_daemon.watch.git.trace2 import pid_start
-from quire_journal.model.events import WriterIntroduced
+from quire_daemon.core import Present, Who
+from quire_daemon.server import Connections
+from quire_daemon.watch.git import pid_start
+from quire_journal.model import WriterIntroduced
 
 MOST_CALLERS: Final = 1000
 MOST_FILES: Final = 8

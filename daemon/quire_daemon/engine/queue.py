@@ -12,19 +12,17 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from typing import Final
 
-from quire_daemon.commit.failures import FailurePolicy
-from quire_daemon.commit.inflight import InFlight, InFlightWrite
-from quire_daemon.commit.recorder import Recorder
-from quire_daemon.core.call import Call, RetryLater
+from quire_daemon.commit import FailurePolicy, InFlight, InFlightWrite, Recorder
+from quire_daemon.core import Call, RetryLater
 from quire_daemon.engine.decide import Decider
 from quire_daemon.engine.deferred import DeferredSearches
 from quire_daemon.engine.long_decisions import LongDecisions
 from quire_daemon.engine.respond import Responder
-from quire_daemon.maintenance.shutdown import SHUTDOWN
-from quire_daemon.tools.notices import FIELD, beside
-from quire_daemon.watch.observe import RETRY_S
-from quire_daemon.workers.regex.job import NeedsSearch
-from quire_journal.model.refusals import Refusal
+from quire_daemon.maintenance import SHUTDOWN
+from quire_daemon.tools import FIELD, beside
+from quire_daemon.watch import RETRY_S
+from quire_daemon.workers.regex import NeedsSearch
+from quire_journal.model import Refusal
 
 MOST_CALLS: Final = 4096  # that wait
 MOST_OF_ONE: Final = 256  # of one connection: a caller that sends without end is refused before it crowds out others

@@ -7,20 +7,28 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.config.globs import is_glob
-from quire_daemon.core.decision import MOST_INSIDE, FileNow
-from quire_daemon.watch.crawl import MOST_LISTED, all_in, names_in
-from quire_daemon.watch.observe import Observer, Sighting
-from quire_daemon.workspace.confine import refusal
-from quire_daemon.workspace.workspace import FileBusy, FileVanished, NotRegular, Place, TooLarge
-from quire_journal.model.events import LINK, Event, OutsideDeleted, OutsideWritten
-from quire_journal.model.evidence import READ
-from quire_journal.model.ids import BlobId, blob_id, disk_path, is_escaped, journal_path, unescaped
-from quire_journal.model.path_map import mapped
-from quire_journal.model.refusals import Refusal
-from quire_journal.model.uncaptured import SECRET
-from quire_journal.text.text import Text
-from quire_journal.views.files import standing
+from quire_daemon.config import is_glob
+from quire_daemon.core import MOST_INSIDE, FileNow
+from quire_daemon.watch import MOST_LISTED, Observer, Sighting, all_in, names_in
+from quire_daemon.workspace import FileBusy, FileVanished, NotRegular, Place, TooLarge, refusal
+from quire_journal.model import (
+    LINK,
+    READ,
+    SECRET,
+    BlobId,
+    Event,
+    OutsideDeleted,
+    OutsideWritten,
+    Refusal,
+    blob_id,
+    disk_path,
+    is_escaped,
+    journal_path,
+    mapped,
+    unescaped,
+)
+from quire_journal.text import Text
+from quire_journal.views import standing
 
 MOST_FIRST: Final = 4
 """How often a request waits for the other end of a rename to be looked at: some programs go on and on."""

@@ -11,12 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from quire_daemon.commit.recorder import Recorder
-from quire_daemon.workspace.workspace import TMP, DisplacedBytes, LateBytes, Workspace
-from quire_journal.model.events import BytesDisplaced
-from quire_journal.model.ids import blob_id, disk_path, journal_path
-from quire_journal.model.refusals import Refusal
-from quire_journal.model.uncaptured import TOO_LARGE
+from quire_daemon.commit import Recorder
+from quire_daemon.workspace import TMP, DisplacedBytes, LateBytes, Workspace
+from quire_journal.model import TOO_LARGE, BytesDisplaced, Refusal, blob_id, disk_path, journal_path
 
 LATE_S: Final = 1.0
 """Between two tries to journal bytes of others, where the journal does not take them or there is no place aside."""

@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence, Set
 from typing import Any, Final
 
-from quire_daemon.commit.failures import FailurePolicy
-from quire_daemon.commit.recorder import Recorder
-from quire_daemon.core.call import Call
-from quire_daemon.core.decision import refused_reply
+from quire_daemon.commit import FailurePolicy, Recorder
+from quire_daemon.core import Call, refused_reply
 from quire_daemon.engine.lease_queue import LeaseQueue
-from quire_daemon.maintenance.gc.collector import Collector
-from quire_daemon.server.socket import Server
-from quire_daemon.watch.hints import Blind, blind_told, touching
-from quire_journal.model.events import EditRefused
-from quire_journal.model.ids import is_escaped, percent_escaped
-from quire_journal.model.phrasing import capitalised
-from quire_journal.model.refusals import Refusal
+from quire_daemon.maintenance.gc import Collector
+from quire_daemon.server import Server
+from quire_daemon.watch import Blind, blind_told, touching
+from quire_journal.model import EditRefused, Refusal, capitalised, is_escaped, percent_escaped
 
 WITH_PATHS: Final = frozenset(
     {

@@ -14,13 +14,11 @@ from typing import Final, Protocol, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from quire_daemon.commit.inflight import InFlightWrite
-from quire_daemon.core.decision import Move, Put, Write
-from quire_daemon.workspace.stage import TOGETHER, UnsyncedWrites
-from quire_daemon.workspace.workspace import StagedWrite, Workspace
-from quire_journal.model.ids import disk_path
-from quire_journal.storage.fsync_thread import Sync, Syncer
-from quire_journal.storage.threads import Pool
+from quire_daemon.commit import InFlightWrite
+from quire_daemon.core import Move, Put, Write
+from quire_daemon.workspace import TOGETHER, StagedWrite, UnsyncedWrites, Workspace
+from quire_journal.model import disk_path
+from quire_journal.storage import Pool, Sync, Syncer
 
 STAGERS: Final = 8
 """Threads that stage: they wait for the disk, which syncs eight files in little more time than one."""

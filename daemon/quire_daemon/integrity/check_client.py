@@ -18,9 +18,9 @@ from typing import IO, Any, Final, Protocol
 import msgspec
 
 from quire_daemon.integrity.check_worker import PAGES, CopyTask, Task, be_forked
-from quire_daemon.workers.process import PipedProcess, last_words, program
-from quire_journal.model.records import JournalDamaged
-from quire_journal.storage.port import StoreFailure
+from quire_daemon.workers import PipedProcess, last_words, program
+from quire_journal.model import JournalDamaged
+from quire_journal.storage import StoreFailure
 
 Told = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, of how much."""

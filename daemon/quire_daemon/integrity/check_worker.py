@@ -26,18 +26,12 @@ from typing import Any, Final, NoReturn, TextIO
 import msgspec
 
 from quire_daemon.clock import Clock, SystemClock
-from quire_daemon.workers.pipe import die_with
-from quire_daemon.workers.throttle import Breather
-from quire_journal.integrity.checker import Finding, check
-from quire_journal.integrity.lmdb_pages import Pages
-from quire_journal.integrity.quick_check import check_end
-from quire_journal.integrity.salvager import salvage, sentence
+from quire_daemon.workers import Breather, die_with
+from quire_journal.integrity import Finding, Pages, check, check_end, salvage, sentence
 from quire_journal.journal import NewerFormat, require_format
-from quire_journal.model.records import JournalDamaged
-from quire_journal.storage.compaction import copy_pairs
-from quire_journal.storage.lmdb import LmdbStore, walk
-from quire_journal.storage.lmdb.store import Copy
-from quire_journal.storage.port import Store, StoreFailure
+from quire_journal.model import JournalDamaged
+from quire_journal.storage import Store, StoreFailure, copy_pairs
+from quire_journal.storage.lmdb import Copy, LmdbStore, walk
 
 TOLD_EVERY_S: Final = 0.2
 

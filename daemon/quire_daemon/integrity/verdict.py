@@ -37,13 +37,10 @@ from typing import Final, NamedTuple
 
 from quire_daemon.integrity.check_client import Begin, CheckAnswer, Told, examine, executed
 from quire_daemon.integrity.check_worker import CheckTask, SalvageTask
+from quire_journal import views
 from quire_journal.journal import NewerFormat
-from quire_journal.model.records import JournalDamaged
-from quire_journal.storage import afterimage
-from quire_journal.storage.afterimage import Looks
-from quire_journal.storage.fsync import sync_path
-from quire_journal.storage.port import StoreFailure
-from quire_journal.views import table as views
+from quire_journal.model import JournalDamaged
+from quire_journal.storage import Looks, StoreFailure, afterimage, sync_path
 
 MOST_RECORDS: Final = 20_000
 """Of a journal that is checked to the last byte before it is served, in a few seconds."""

@@ -6,10 +6,10 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.core.call import Call
-from quire_daemon.maintenance.gc.collector import CollectionOrder
+from quire_daemon.core import Call
+from quire_daemon.maintenance.gc import CollectionOrder
 from quire_daemon.maintenance.service import Service, ServiceHost
-from quire_journal.model.refusals import Refusal
+from quire_journal.model import Refusal
 
 MOST_LISTED: Final = 1000
 

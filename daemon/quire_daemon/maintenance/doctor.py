@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from quire_daemon.core.call import Call
+from quire_daemon.core import Call
 from quire_daemon.maintenance.service import NoArguments, Service, ServiceHost
-from quire_journal.model.phrasing import size
+from quire_journal.model import size
 
 _INSTEAD: Final = {
     "openat2": "each folder on the way is opened and compared by itself, and without /proc a bind mount is not noticed",

@@ -9,16 +9,14 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.core.call import Call
+from quire_daemon.core import Call
 from quire_daemon.maintenance.export_session import Export
 from quire_daemon.maintenance.service import Service, ServiceHost
-from quire_journal.export.formats import FORMATS
-from quire_journal.export.source import Source, Stretch
-from quire_journal.export.steps import BY
-from quire_journal.history.points import parse_point
-from quire_journal.model.refusals import Refusal
-from quire_journal.storage.blobs.blobs import NotHeld
-from quire_journal.storage.port import StoreFailure
+from quire_journal.export import BY, FORMATS, Source, Stretch
+from quire_journal.history import parse_point
+from quire_journal.model import Refusal
+from quire_journal.storage import StoreFailure
+from quire_journal.storage.blobs import NotHeld
 
 
 class ExportParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

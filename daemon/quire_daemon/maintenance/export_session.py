@@ -16,7 +16,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from quire_journal.export.source import Source
+from quire_journal.export import Source
 
 PAGE_BYTES: Final = 1 << 20
 PAGE_S: Final = 0.5

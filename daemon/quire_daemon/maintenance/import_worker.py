@@ -19,18 +19,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from quire_daemon.clock import SystemClock
-from quire_daemon.integrity.verdict import set_aside
-from quire_journal.export.importer import ImportResult, NotAnExport, import_lines
+from quire_daemon.integrity import set_aside
+from quire_journal.export import ImportResult, NotAnExport, import_lines
 from quire_journal.journal import Journal, NewerFormat
-from quire_journal.model.records import JournalDamaged
-from quire_journal.model.refusals import Refusal
-from quire_journal.storage.fsync import sync_path
-from quire_journal.storage.port import StoreFailure
-from quire_journal.storage.stores import STORES, UnfitFolder
-from quire_journal.workspaces.discover import checked
-from quire_journal.workspaces.identity import settle
-from quire_journal.workspaces.layout import Place, WorkspaceRefused, make_private_folder, place_of
-from quire_journal.workspaces.lock import hold_lock
+from quire_journal.model import JournalDamaged, Refusal
+from quire_journal.storage import STORES, StoreFailure, UnfitFolder, sync_path
+from quire_journal.workspaces import Place, WorkspaceRefused, checked, hold_lock, make_private_folder, place_of, settle
 
 _BESIDE: Final = "journal.import"
 """Where the journal is made, in the state folder."""

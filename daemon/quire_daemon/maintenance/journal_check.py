@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from quire_daemon.core.call import Call
-from quire_daemon.integrity.check_client import CheckAnswer, examine
-from quire_daemon.integrity.check_worker import CheckTask
+from quire_daemon.core import Call
+from quire_daemon.integrity import CheckAnswer, CheckTask, examine
 from quire_daemon.maintenance.service import ServiceHost
-from quire_daemon.workers.pool import Cancellation
-from quire_journal.model.refusals import Refusal
+from quire_daemon.workers import Cancellation
+from quire_journal.model import Refusal
 
 MOST_FINDINGS: Final = 200
 """Findings that a reply lists; its message has their number."""

@@ -23,22 +23,16 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.core.call import Call
-from quire_daemon.integrity.check_client import copied
-from quire_daemon.integrity.verdict import set_aside
+from quire_daemon.core import Call
+from quire_daemon.integrity import copied, set_aside
 from quire_daemon.maintenance.purge_worker import CompiledTexts, FindTask, MaskTask, Purger, PurgeSurveyed
 from quire_daemon.maintenance.service import Service, ServiceHost
-from quire_daemon.tools.history.filters import known_path
-from quire_daemon.workers.throttle import Breather
-from quire_daemon.workspace.workspace import TMP
-from quire_journal.maintenance import purge
-from quire_journal.maintenance.purge import Found
-from quire_journal.model.events import FOLDER
-from quire_journal.model.ids import disk_path, version_token
-from quire_journal.model.phrasing import counted
-from quire_journal.model.records import JournalDamaged
-from quire_journal.model.refusals import Refusal
-from quire_journal.storage.port import Compaction, StoreFailure
+from quire_daemon.tools.history import known_path
+from quire_daemon.workers import Breather
+from quire_daemon.workspace import TMP
+from quire_journal.maintenance import Found, purge
+from quire_journal.model import FOLDER, JournalDamaged, Refusal, counted, disk_path, version_token
+from quire_journal.storage import Compaction, StoreFailure
 
 MOST_LISTED: Final = 200
 TMP_S: Final = 5.0

@@ -23,17 +23,11 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.workers.pipe import die_with, framed, received
-from quire_daemon.workers.pool import Cancellation
-from quire_daemon.workers.process import PipedProcess, last_words, program
-from quire_journal.maintenance import purge
-from quire_journal.maintenance.multi_search import AnyOf
-from quire_journal.maintenance.purge import Found, PurgeSurvey, PurgeTarget, PurgeTransaction, Texts
-from quire_journal.model.events import BytesGone, Purged
-from quire_journal.model.records import JournalDamaged
-from quire_journal.model.refusals import Refusal
+from quire_daemon.workers import Cancellation, PipedProcess, die_with, framed, last_words, program, received
+from quire_journal.maintenance import AnyOf, Found, PurgeSurvey, PurgeTarget, PurgeTransaction, Texts, purge
+from quire_journal.model import BytesGone, JournalDamaged, Purged, Refusal
+from quire_journal.storage import RowChange, StoreFailure
 from quire_journal.storage.lmdb import LmdbStore
-from quire_journal.storage.port import RowChange, StoreFailure
 
 SHOWN_CHARS: Final = 200
 MIB: Final = 1 << 20

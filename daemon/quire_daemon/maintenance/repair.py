@@ -11,13 +11,11 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.core.call import Call
-from quire_daemon.integrity.check_client import CheckAnswer
-from quire_daemon.integrity.check_worker import CheckTask
-from quire_daemon.integrity.verdict import ask_for_repair, only_views
+from quire_daemon.core import Call
+from quire_daemon.integrity import CheckAnswer, CheckTask, ask_for_repair, only_views
 from quire_daemon.maintenance.journal_check import MOST_FINDINGS, check
 from quire_daemon.maintenance.service import Service, ServiceHost
-from quire_journal.model.phrasing import counted
+from quire_journal.model import counted
 
 
 class RepairParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -14,14 +14,13 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from quire_daemon.clock import Clock
-from quire_daemon.commit.recorder import Recorder
-from quire_daemon.config.live import LiveSettings
-from quire_daemon.core.call import Call
-from quire_daemon.core.decision import Decision, Tool, World
+from quire_daemon.commit import Recorder
+from quire_daemon.config import LiveSettings
+from quire_daemon.core import Call, Decision, Tool, World
 from quire_daemon.maintenance.export_session import ExportSessions
-from quire_daemon.maintenance.gc.collector import Collector
-from quire_daemon.watch.outside import Outside
-from quire_daemon.workers.pool import Failed, Job
+from quire_daemon.maintenance.gc import Collector
+from quire_daemon.watch import Outside
+from quire_daemon.workers import Failed, Job
 
 P = TypeVar("P", bound=msgspec.Struct)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from quire_daemon.core.call import Call
+from quire_daemon.core import Call
 from quire_daemon.maintenance.service import NoArguments, Service, ServiceHost
 
 

@@ -7,13 +7,11 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.core.call import Call
-from quire_daemon.integrity.check_client import CheckAnswer
-from quire_daemon.integrity.check_worker import CheckTask
+from quire_daemon.core import Call
+from quire_daemon.integrity import CheckAnswer, CheckTask
 from quire_daemon.maintenance.journal_check import MOST_FINDINGS, check
 from quire_daemon.maintenance.service import Service, ServiceHost
-from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refusal
+from quire_journal.model import Refusal, counted
 
 _PART: Final = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
 

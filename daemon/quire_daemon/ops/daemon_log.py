@@ -11,7 +11,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
-from quire_journal.workspaces.layout import open_own
+from quire_journal.workspaces import open_own
 
 MAX_BYTES = 4 * 1024 * 1024
 

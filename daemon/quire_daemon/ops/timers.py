@@ -7,7 +7,7 @@ from functools import partial
 
 import msgspec
 
-from quire_daemon.workers.pool import Guarded
+from quire_daemon.workers import Guarded
 
 
 class Chore(msgspec.Struct):

@@ -16,18 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from quire_daemon.workspace.workspace import own_folder
-from quire_journal.model.file_transport import (
-    CALLER,
-    LOCK,
-    MAX_BYTES,
-    REQUEST,
-    SPOOL_FOLDER,
-    caller_file,
-    reply_file,
-    unfinished_file,
-)
-from quire_journal.workspaces.lock import LockHolder
+from quire_daemon.workspace import own_folder
+from quire_journal.model import CALLER, LOCK, MAX_BYTES, REQUEST, SPOOL_FOLDER, caller_file, reply_file, unfinished_file
+from quire_journal.workspaces import LockHolder
 
 PREFIX: Final = b"spool:"
 """How the identities of these callers begin. Those of sockets begin with a NUL, unless one names itself; none is heard

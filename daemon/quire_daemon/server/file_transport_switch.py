@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from quire_daemon.clock import Clock
-from quire_daemon.config.live import LiveSettings
-from quire_daemon.ops.daemon_log import Log
+from quire_daemon.config import LiveSettings
+from quire_daemon.ops import Log
 from quire_daemon.server.file_transport import Spool
 from quire_daemon.server.socket import Server
-from quire_daemon.watch.watcher import Watcher
-from quire_journal.model.file_transport import SPOOL_FOLDER
+from quire_daemon.watch import Watcher
+from quire_journal.model import SPOOL_FOLDER
 
 
 class SpoolSwitch:

@@ -27,13 +27,13 @@ from typing import Any, Final
 import msgspec
 import zmq
 
-from quire_daemon.core.call import IncomingRequest, Peer
-from quire_daemon.ops.address_space import give_back
+from quire_daemon.core import IncomingRequest, Peer
+from quire_daemon.ops import give_back
 from quire_daemon.server import listener_gate
 from quire_daemon.server.backlog import MOST_SENT, Backlog, Link
 from quire_daemon.server.file_transport import PREFIX, Spool
 from quire_journal import VERSION, WIRE
-from quire_journal.model.messages import MAX_MESSAGE, Reply, decode_request, encode
+from quire_journal.model import MAX_MESSAGE, Reply, decode_request, encode
 
 LINGER_MS = 1000
 """How long the end waits for answers that are on their way: without it the last one of a busy daemon was lost, and with

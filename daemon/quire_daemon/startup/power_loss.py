@@ -33,11 +33,12 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from quire_daemon.core.decision import FileNow, Make, Move, Put, Remove, Write, names
+from quire_daemon.core import FileNow, Make, Move, Put, Remove, Write, names
 from quire_daemon.startup.recovery_context import RecoveryContext
-from quire_daemon.workspace.workspace import Workspace
-from quire_journal.history.history import History
-from quire_journal.model.events import (
+from quire_daemon.workspace import Workspace
+from quire_journal.history import History
+from quire_journal.model import (
+    DISPLACED,
     FOLDER,
     LINK,
     REGULAR,
@@ -49,15 +50,15 @@ from quire_journal.model.events import (
     JournalSalvaged,
     ModeChanged,
     OutsideWritten,
+    Record,
+    Refusal,
     WritesAbandoned,
     WritesSettled,
+    above,
+    disk_path,
 )
-from quire_journal.model.evidence import DISPLACED
-from quire_journal.model.ids import above, disk_path
-from quire_journal.model.records import Record
-from quire_journal.model.refusals import Refusal
-from quire_journal.text.text import Text
-from quire_journal.views.files import Version, standing
+from quire_journal.text import Text
+from quire_journal.views import Version, standing
 
 UNWRITTEN_NS: Final = 120_000_000_000
 """Before the end of the log: what is older has been written down by any file system."""

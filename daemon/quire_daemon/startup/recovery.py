@@ -24,17 +24,18 @@ from collections.abc import Iterator, Sequence, Set
 from itertools import chain, takewhile
 from typing import Final
 
-from quire_daemon.core.decision import Clear, FileNow, Make, Move, Put, Remove, Write, names
-from quire_daemon.engine.perform import IN_PART
-from quire_daemon.engine.rescued import Withheld, meant_for, note_displaced, note_theirs
-from quire_daemon.ops.daemon_log import Log
+from quire_daemon.core import Clear, FileNow, Make, Move, Put, Remove, Write, names
+from quire_daemon.engine import IN_PART, Withheld, meant_for, note_displaced, note_theirs
+from quire_daemon.ops import Log
 from quire_daemon.startup.recovery_context import RecoveryContext, as_read
-from quire_daemon.workspace.workspace import TMP, DisplacedBytes, FileVanished, NotRegular, UnreadFile, Workspace
-from quire_journal.history.history import History
-from quire_journal.model.events import (
+from quire_daemon.workspace import TMP, DisplacedBytes, FileVanished, NotRegular, UnreadFile, Workspace
+from quire_journal.history import History
+from quire_journal.model import (
+    DISPLACED,
     FOLDER,
     LINK,
     REGULAR,
+    SECRET,
     CaptureFailed,
     Event,
     FileDeleted,
@@ -42,16 +43,17 @@ from quire_journal.model.events import (
     FileWritten,
     ModeChanged,
     OutsideWritten,
+    Record,
+    Refusal,
     WritesAbandoned,
     WritesSettled,
+    above,
+    blob_id,
+    disk_path,
+    journal_path,
     paths_of,
 )
-from quire_journal.model.evidence import DISPLACED
-from quire_journal.model.ids import above, blob_id, disk_path, journal_path
-from quire_journal.model.records import Record
-from quire_journal.model.refusals import Refusal
-from quire_journal.model.uncaptured import SECRET
-from quire_journal.views.files import OUTSIDE_TYPE, TOOL_WRITES, standing
+from quire_journal.views import OUTSIDE_TYPE, TOOL_WRITES, standing
 
 OVERTAKEN: Final = "overtaken"
 """Why a single write was taken back by a start: of others of its batch that says nothing."""

@@ -10,20 +10,17 @@ from collections.abc import Sequence
 
 import msgspec
 
-from quire_daemon.commit.recorder import Recorder
-from quire_daemon.config.settings import Policy
-from quire_daemon.core.decision import Clear, FileNow, Write, names
-from quire_daemon.engine.rescued import Withheld, note_theirs, nothing_is_withheld
-from quire_daemon.engine.stage import on_disk
-from quire_daemon.ops.daemon_log import Log
-from quire_daemon.watch.crawl import MOST_LISTED, all_in
-from quire_daemon.workspace.workspace import FileBusy, FileVanished, Image, NotRegular, SwapLost, TooLarge, Workspace
-from quire_journal.history.history import History
-from quire_journal.model.events import LINK
-from quire_journal.model.ids import blob_id, disk_path, journal_path
-from quire_journal.model.refusals import Refusal
-from quire_journal.text.text import Text
-from quire_journal.views.files import Version, standing
+from quire_daemon.commit import Recorder
+from quire_daemon.config import Policy
+from quire_daemon.core import Clear, FileNow, Write, names
+from quire_daemon.engine import Withheld, note_theirs, nothing_is_withheld, on_disk
+from quire_daemon.ops import Log
+from quire_daemon.watch import MOST_LISTED, all_in
+from quire_daemon.workspace import FileBusy, FileVanished, Image, NotRegular, SwapLost, TooLarge, Workspace
+from quire_journal.history import History
+from quire_journal.model import LINK, Refusal, blob_id, disk_path, journal_path
+from quire_journal.text import Text
+from quire_journal.views import Version, standing
 
 
 class RecoveryContext(msgspec.Struct, frozen=True):

@@ -23,40 +23,45 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec.structs import replace
 
-from quire_daemon.core.decision import Decision, FileNow, ImpliedFiles, Tool, Who, World, no_paths
+from quire_daemon.core import Decision, FileNow, ImpliedFiles, Tool, Who, World, no_paths
 from quire_daemon.tools.bursts import MOST_OPEN, SETTLE_S, burst_json, own_open
-from quire_daemon.tools.edit.basis import Basis, basis_at
-from quire_daemon.tools.edit.overlap import (
+from quire_daemon.tools.edit import (
     CONFLICTING,
     MOST_STEPS,
     NONE,
     WHOLE,
+    Basis,
     CallerLines,
+    Stale,
+    basis_at,
     done_by,
     image,
     inverse,
     lines_of,
+    refuse_stale,
     relation,
     relations,
+    shown_as,
     strongest,
 )
-from quire_daemon.tools.edit.preconditions import shown_as
-from quire_daemon.tools.edit.stale_replies import Stale, refuse_stale
-from quire_daemon.tools.leases.rules import lease_held, others
-from quire_daemon.tools.leases.scope import covers
+from quire_daemon.tools.leases import covers, lease_held, others
 from quire_daemon.tools.read import seen_with
 from quire_daemon.tools.recent_changes import MOST_NEWS, changes_told
-from quire_journal.history.history import History
-from quire_journal.model.events import BurstBegun, BurstEnded, EditRefused, Event, ReadServed
-from quire_journal.model.line_ranges import Ranges, merge_ranges
-from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refusal
-from quire_journal.model.sanitize import plain
-from quire_journal.text.line_diff import changed_ranges, diff
-from quire_journal.text.text import Text
-from quire_journal.views.bursts import Burst
-from quire_journal.views.files import OUTSIDE_TYPE, Version, standing
-from quire_journal.views.leases import EXCLUSIVE
+from quire_journal.history import History
+from quire_journal.model import (
+    BurstBegun,
+    BurstEnded,
+    EditRefused,
+    Event,
+    Ranges,
+    ReadServed,
+    Refusal,
+    counted,
+    merge_ranges,
+    plain,
+)
+from quire_journal.text import Text, changed_ranges, diff
+from quire_journal.views import EXCLUSIVE, OUTSIDE_TYPE, Burst, Version, standing
 
 FORM: Final = "native"
 """The kind of burst that this tool begins, and alone ends."""

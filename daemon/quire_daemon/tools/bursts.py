@@ -15,15 +15,11 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from quire_daemon.core.arguments import require_in_bounds
-from quire_daemon.core.decision import Decision, Tool, World, no_paths
-from quire_daemon.tools.history.filters import VERSION_KINDS, named_burst
-from quire_journal.history.history import History
-from quire_journal.history.points import rfc3339, to_the_second
-from quire_journal.model.events import BurstBegun, BurstEnded, paths_of
-from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refusal
-from quire_journal.views.bursts import BELONGING, Burst
+from quire_daemon.core import Decision, Tool, World, no_paths, require_in_bounds
+from quire_daemon.tools.history import VERSION_KINDS, named_burst
+from quire_journal.history import History, rfc3339, to_the_second
+from quire_journal.model import BurstBegun, BurstEnded, Refusal, counted, paths_of
+from quire_journal.views import BELONGING, Burst
 
 MOST_OPEN: Final = 16
 """Bursts of one caller that are open at the same time."""

@@ -12,16 +12,23 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from quire_daemon.core.arguments import require_in_bounds
-from quire_daemon.core.decision import Decision, Tool, World, no_paths
-from quire_daemon.tools.history.show import DiffParams, decide_diff
-from quire_journal.history.gaps import gaps_at, gaps_json, require_not_lost, warning
-from quire_journal.history.history import History
-from quire_journal.history.points import MAX_NAME, is_name, no_checkpoint, parse_point, rfc3339, time_of
-from quire_journal.model.events import CheckpointDropped, CheckpointNamed
-from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refusal
-from quire_journal.views.checkpoints import Checkpoint
+from quire_daemon.core import Decision, Tool, World, no_paths, require_in_bounds
+from quire_daemon.tools.history import DiffParams, decide_diff
+from quire_journal.history import (
+    MAX_NAME,
+    History,
+    gaps_at,
+    gaps_json,
+    is_name,
+    no_checkpoint,
+    parse_point,
+    require_not_lost,
+    rfc3339,
+    time_of,
+    warning,
+)
+from quire_journal.model import CheckpointDropped, CheckpointNamed, Refusal, counted
+from quire_journal.views import Checkpoint
 
 MAX_NOTE: Final = 1000
 """Characters in the note of a checkpoint."""

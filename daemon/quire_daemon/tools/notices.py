@@ -13,15 +13,13 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from quire_daemon.core.decision import Decision, Tool, World
-from quire_daemon.tools.history.filters import single_path
-from quire_daemon.tools.leases.rules import under_leases
+from quire_daemon.core import Decision, Tool, World
+from quire_daemon.tools.history import single_path
+from quire_daemon.tools.leases import under_leases
 from quire_daemon.tools.recent_changes import MOST_ENTRIES, hint_of, news
-from quire_journal.history.history import History
-from quire_journal.history.points import rfc3339
-from quire_journal.model.ids import version_token
-from quire_journal.model.refusals import Refusal
-from quire_journal.views.files import Version
+from quire_journal.history import History, rfc3339
+from quire_journal.model import Refusal, version_token
+from quire_journal.views import Version
 
 FIELD: Final = "changed_since_your_read"
 MORE: Final = "changed_since_your_read_more"

@@ -9,24 +9,26 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from quire_daemon.core.decision import Decision, FileNow, Tool, World
-from quire_daemon.tools.edit.preconditions import require_lines, require_readable, require_size, shown_as
-from quire_daemon.tools.history.before_journal import before_it
+from quire_daemon.core import Decision, FileNow, Tool, World
+from quire_daemon.tools.edit import require_lines, require_readable, require_size, shown_as
+from quire_daemon.tools.history import before_it
 from quire_daemon.tools.recent_changes import news
-from quire_journal.history.gaps import require_known
-from quire_journal.history.history import History
-from quire_journal.history.missing_bytes import missing
-from quire_journal.history.points import parse_point, rfc3339
-from quire_journal.model.events import FOLDER, LINK, ReadServed
-from quire_journal.model.ids import disk_path, journal_path, version_token
-from quire_journal.model.line_ranges import Ranges, merge_ranges, without
-from quire_journal.model.refusals import Refusal
-from quire_journal.storage.blobs.blobs import NotHeld
-from quire_journal.text.line_diff import diff
-from quire_journal.text.line_hash import LineHashes
-from quire_journal.text.splice import carry_ranges, moved_ranges
-from quire_journal.text.text import Text, shown
-from quire_journal.views.files import Version, standing
+from quire_journal.history import History, missing, parse_point, require_known, rfc3339
+from quire_journal.model import (
+    FOLDER,
+    LINK,
+    Ranges,
+    ReadServed,
+    Refusal,
+    disk_path,
+    journal_path,
+    merge_ranges,
+    version_token,
+    without,
+)
+from quire_journal.storage.blobs import NotHeld
+from quire_journal.text import LineHashes, Text, carry_ranges, diff, moved_ranges, shown
+from quire_journal.views import Version, standing
 
 _KEPT: Final = "packed_rows"
 _ENCODER: Final = msgspec.msgpack.Encoder()

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any, Final
 
-from quire_daemon.core.decision import World
-from quire_daemon.tools.edit.overlap import CallerLines, done_by, relations
-from quire_journal.history.history import History
-from quire_journal.history.points import rfc3339
-from quire_journal.model.ids import version_token
-from quire_journal.text.line_diff import changed_ranges
-from quire_journal.views.files import Version
+from quire_daemon.core import World
+from quire_daemon.tools.edit import CallerLines, done_by, relations
+from quire_journal.history import History, rfc3339
+from quire_journal.model import version_token
+from quire_journal.text import changed_ranges
+from quire_journal.views import Version
 
 MOST_ENTRIES: Final = 5
 """Changes by others that a reply tells one by one."""

@@ -7,30 +7,37 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from quire_daemon.core.decision import Tool
-from quire_daemon.dialects.table import DIALECTS
-from quire_daemon.tools.admin.describe import describe_tool
-from quire_daemon.tools.admin.manual import MANUAL_TOOL
-from quire_daemon.tools.admin.status import OP_STATUS_TOOL, STATUS_TOOL, WHO_TOOL
+from quire_daemon.core import Tool
+from quire_daemon.dialects import DIALECTS
+from quire_daemon.tools.admin import MANUAL_TOOL, OP_STATUS_TOOL, STATUS_TOOL, WHO_TOOL, describe_tool
 from quire_daemon.tools.agent_hooks import NATIVE_TOOL
 from quire_daemon.tools.bursts import BURST_TOOL
 from quire_daemon.tools.checkpoints import CHECKPOINT_TOOL
-from quire_daemon.tools.edit.apply_patch import PATCH_TOOL
-from quire_daemon.tools.edit.delete_move import DELETE_TOOL, MOVE_TOOL
-from quire_daemon.tools.edit.edit_file import EDIT_FILE_TOOL
-from quire_daemon.tools.edit.engine import EDIT_TOOL, edit_tool
-from quire_daemon.tools.edit.hashline_edit import HASHLINE_TOOL
-from quire_daemon.tools.edit.regex_replace import REGEX_TOOL
-from quire_daemon.tools.edit.view import VIEW_TOOL
-from quire_daemon.tools.edit.write_file import WRITE_TOOL
-from quire_daemon.tools.history.blame import BLAME_TOOL
-from quire_daemon.tools.history.log import LOG_TOOL, SINCE_TOOL
-from quire_daemon.tools.history.show import DIFF_TOOL, SHOW_TOOL
-from quire_daemon.tools.history.tree import BLOBS_TOOL, TREE_TOOL
-from quire_daemon.tools.history.why import WHY_TOOL
-from quire_daemon.tools.leases.tool import CLAIM_TOOL, CLAIMS_TOOL, RELEASE_TOOL
+from quire_daemon.tools.edit import (
+    DELETE_TOOL,
+    EDIT_FILE_TOOL,
+    EDIT_TOOL,
+    HASHLINE_TOOL,
+    MOVE_TOOL,
+    PATCH_TOOL,
+    REGEX_TOOL,
+    VIEW_TOOL,
+    WRITE_TOOL,
+    edit_tool,
+)
+from quire_daemon.tools.history import (
+    BLAME_TOOL,
+    BLOBS_TOOL,
+    DIFF_TOOL,
+    LOG_TOOL,
+    SHOW_TOOL,
+    SINCE_TOOL,
+    TREE_TOOL,
+    WHY_TOOL,
+)
+from quire_daemon.tools.leases import CLAIM_TOOL, CLAIMS_TOOL, RELEASE_TOOL
 from quire_daemon.tools.read import READ_TOOL
-from quire_daemon.tools.undo.tool import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
+from quire_daemon.tools.undo import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
 
 _OWN: Final[dict[str, Tool[Any]]] = {
     "read_file": READ_TOOL,

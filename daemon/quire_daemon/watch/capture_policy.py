@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from quire_daemon.commit.recorder import Recorder
-from quire_daemon.config.live import LiveSettings
+from quire_daemon.commit import Recorder
+from quire_daemon.config import LiveSettings
 from quire_daemon.watch.ignore import Ignore
 from quire_journal.maintenance import secret_scan
-from quire_journal.model.ids import blob_id
-from quire_journal.model.uncaptured import HOLDS_SECRET, PURGED, SECRET, TOO_LARGE
-from quire_journal.views.files import Version
+from quire_journal.model import HOLDS_SECRET, PURGED, SECRET, TOO_LARGE, blob_id
+from quire_journal.views import Version
 
 MOST_CLEAN: Final = 2000
 """Versions that are remembered to hold no secret, the last ones: a change of one is looked through sooner."""

@@ -13,19 +13,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from quire_daemon.core.reconcile import SeenStat, StatEntry, compare
+from quire_daemon.core import SeenStat, StatEntry, compare
 from quire_daemon.watch.crawl import crawl
 from quire_daemon.watch.hard_links import several_names
 from quire_daemon.watch.ignore import Ignore
-from quire_daemon.workspace.workspace import HOME
-from quire_journal.history.history import History
-from quire_journal.history.path_cache import PathNames
-from quire_journal.model.events import FOLDER
-from quire_journal.model.evidence import CAPTURED, SCANNED, WATCHED
-from quire_journal.model.ids import disk_path, journal_path
-from quire_journal.model.uncaptured import IGNORED
-from quire_journal.storage.port import ReadTransaction, Store
-from quire_journal.views.files import Version
+from quire_daemon.workspace import HOME
+from quire_journal.history import History, PathNames
+from quire_journal.model import CAPTURED, FOLDER, IGNORED, SCANNED, WATCHED, disk_path, journal_path
+from quire_journal.storage import ReadTransaction, Store
+from quire_journal.views import Version
 
 
 class TreeComparison(NamedTuple):

@@ -13,7 +13,7 @@ import secrets
 import threading
 from typing import Final
 
-from quire_daemon.workspace.workspace import COOKIES, own_folder
+from quire_daemon.workspace import COOKIES, own_folder
 
 _MOST: Final = 1024  # remembered; an older one counts as not seen
 _TOKEN: Final = re.compile(r"[0-9a-f]+-[0-9a-f]{16}")

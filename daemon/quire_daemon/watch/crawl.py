@@ -16,10 +16,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Protocol
 
-from quire_daemon.core.reconcile import Kind, StatEntry
-from quire_daemon.workers.pool import Cancellation
-from quire_daemon.workspace.capabilities import can_openat2
-from quire_daemon.workspace.confine import Beneath
+from quire_daemon.core import Kind, StatEntry
+from quire_daemon.workers import Cancellation
+from quire_daemon.workspace import Beneath, can_openat2
 
 """`special`: FIFO, socket, device. `unreadable`: it exists, but what it is, or what is below it, cannot be told: a
 closed folder, or one at which something is mounted."""

@@ -11,9 +11,9 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from quire_daemon.core.reconcile import StatEntry
-from quire_daemon.workers.pool import StartJob
-from quire_daemon.workspace.workspace import Signature
+from quire_daemon.core import StatEntry
+from quire_daemon.workers import StartJob
+from quire_daemon.workspace import Signature
 
 REST: Final = 10.0
 """How often as long as a crawl for names took nothing is looked for: 0.1 s for 20,000 files."""

@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from quire_journal.model.ids import above, disk_path, inside_escaped, journal_path
-from quire_journal.model.phrasing import counted
+from quire_journal.model import above, counted, disk_path, inside_escaped, journal_path
 
 FEW: Final = 8
 """Folders: what is below so few is found in a tenth of the time."""

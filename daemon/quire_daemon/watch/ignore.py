@@ -32,11 +32,10 @@ import msgspec
 from pathspec.patterns.gitignore import GitIgnorePatternError
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
-from quire_daemon.config.globs import linear
+from quire_daemon.config import linear
 from quire_daemon.watch.crawl import OUR_LIMITS
-from quire_daemon.watch.git.head import git_folder
-from quire_daemon.workspace.capabilities import can_openat2
-from quire_daemon.workspace.confine import Beneath
+from quire_daemon.watch.git import git_folder
+from quire_daemon.workspace import Beneath, can_openat2
 
 ALWAYS: Final = frozenset({".git", ".quire"})
 """Names that are ignored wherever they stand, as folders or as files (the `.git` file of a worktree)."""

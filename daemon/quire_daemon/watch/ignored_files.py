@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from quire_journal.model.phrasing import counted
+from quire_journal.model import counted
 
 MOST: Final = 500
 """Files that are looked at for one call; of more it is said that nobody looks at them."""

@@ -36,10 +36,8 @@ from watchdog.observers.inotify_c import (
 )
 
 from quire_daemon.watch.hints import UNREADABLE_FOLDER, WATCH_LIMIT
-from quire_daemon.workspace import syscalls
-from quire_daemon.workspace.confine import Beneath
-from quire_daemon.workspace.workspace import Signature
-from quire_journal.storage.threads import Thread
+from quire_daemon.workspace import Beneath, Signature, syscalls
+from quire_journal.storage import Thread
 
 _MASK: Final = Mask(
     # Only what changes something: OPEN and CLOSE_NOWRITE would report every `grep -r`, and our own reads.

@@ -14,43 +14,36 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.commit.inflight import InFlight
-from quire_daemon.commit.recorder import Recorder
-from quire_daemon.config.live import LiveSettings
-from quire_daemon.config.settings import Settings
-from quire_daemon.core.reconcile import OnDisk, SeenStat, difference
+from quire_daemon.commit import InFlight, Recorder
+from quire_daemon.config import LiveSettings, Settings
+from quire_daemon.core import OnDisk, SeenStat, difference
 from quire_daemon.watch.capture_policy import CapturePolicy
 from quire_daemon.watch.crawl import is_bare
 from quire_daemon.watch.hard_links import LinkNames
 from quire_daemon.watch.ignore import Ignore
 from quire_daemon.watch.ignored_files import IgnoredFiles
 from quire_daemon.watch.prefetch import ReadAhead
-from quire_daemon.workspace.workspace import (
-    FileBusy,
-    FileVanished,
-    Image,
-    Look,
-    NotRegular,
-    Signature,
-    TooLarge,
-    Workspace,
-)
-from quire_journal.model.events import (
+from quire_daemon.workspace import FileBusy, FileVanished, Image, Look, NotRegular, Signature, TooLarge, Workspace
+from quire_journal.model import (
+    CAPTURED,
     FOLDER,
+    IGNORED,
     LINK,
     REGULAR,
+    TOO_LARGE,
+    UNREADABLE,
+    BlobId,
     Event,
     OutsideDeleted,
     OutsideModeChanged,
     OutsideMoved,
     OutsideWritten,
+    Refusal,
+    blob_id,
+    journal_path,
 )
-from quire_journal.model.evidence import CAPTURED
-from quire_journal.model.ids import BlobId, blob_id, journal_path
-from quire_journal.model.refusals import Refusal
-from quire_journal.model.uncaptured import IGNORED, TOO_LARGE, UNREADABLE
-from quire_journal.storage.blobs import blobs
-from quire_journal.views.files import Version, standing
+from quire_journal.storage import blobs
+from quire_journal.views import Version, standing
 
 __all__ = ["RETRY_S", "FileBusy", "FileInFlight", "Observation", "Observer"]
 

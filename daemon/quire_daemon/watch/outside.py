@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 
-from quire_daemon.config.settings import WORKSPACE_FILE
-from quire_daemon.core.reconcile import Renames, SeenStat, with_moves
+from quire_daemon.config import WORKSPACE_FILE
+from quire_daemon.core import Renames, SeenStat, with_moves
 from quire_daemon.watch.compare import TreeComparison
 from quire_daemon.watch.crawl import crawl
 from quire_daemon.watch.due import DueQueue
@@ -24,14 +24,23 @@ from quire_daemon.watch.prefetch import Prefetcher
 from quire_daemon.watch.prefetch_client import ReadingAhead
 from quire_daemon.watch.scan import MOUNTS, OVERFLOW, RULES, Scanner
 from quire_daemon.watch.watcher import Watcher
-from quire_daemon.workers.pool import StartJob
-from quire_daemon.workspace.workspace import Signature
-from quire_journal.model.events import FOLDER, OutsideDeleted, OutsideWritten, WatchLost, path_after
-from quire_journal.model.evidence import READ, SCANNED, WATCHED
-from quire_journal.model.ids import disk_path, journal_path
-from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refusal
-from quire_journal.views.files import standing
+from quire_daemon.workers import StartJob
+from quire_daemon.workspace import Signature
+from quire_journal.model import (
+    FOLDER,
+    READ,
+    SCANNED,
+    WATCHED,
+    OutsideDeleted,
+    OutsideWritten,
+    Refusal,
+    WatchLost,
+    counted,
+    disk_path,
+    journal_path,
+    path_after,
+)
+from quire_journal.views import standing
 
 SLICE_S = 0.006  # of one turn, spent on looking while callers wait
 IDLE_SLICE_S = 0.04  # and while nobody does: fewer, larger commits

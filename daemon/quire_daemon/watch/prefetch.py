@@ -18,9 +18,9 @@ from typing import Final, Protocol
 
 import msgspec
 
-from quire_daemon.workers.pool import StartJob
-from quire_daemon.workspace.workspace import Signature
-from quire_journal.storage.blobs.codec import Frame
+from quire_daemon.workers import StartJob
+from quire_daemon.workspace import Signature
+from quire_journal.storage.blobs import Frame
 
 CHUNK: Final = 64
 """Files that are read before they are handed over."""

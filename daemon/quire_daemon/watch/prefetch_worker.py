@@ -23,16 +23,21 @@ import msgspec
 
 from quire_daemon.clock import SystemClock
 from quire_daemon.watch.prefetch import ReadAhead
-from quire_daemon.workers.pipe import framed, received
-from quire_daemon.workers.process import PipedProcess, program
-from quire_daemon.workspace.confine import Beneath
-from quire_daemon.workspace.read import FileReader
-from quire_daemon.workspace.workspace import FileBusy, FileVanished, Image, NotRegular, Protection, Signature, TooLarge
+from quire_daemon.workers import PipedProcess, framed, program, received
+from quire_daemon.workspace import (
+    Beneath,
+    FileBusy,
+    FileReader,
+    FileVanished,
+    Image,
+    NotRegular,
+    Protection,
+    Signature,
+    TooLarge,
+)
 from quire_journal.maintenance import secret_scan
-from quire_journal.model.ids import BlobId
-from quire_journal.model.refusals import Refusal
-from quire_journal.storage.blobs import codec
-from quire_journal.storage.blobs.codec import Frame
+from quire_journal.model import BlobId, Refusal
+from quire_journal.storage.blobs import Frame, codec
 
 READERS: Final = 2
 """Processes that read: to read a file takes longer than to note it, and the loop waits for the disk meanwhile."""

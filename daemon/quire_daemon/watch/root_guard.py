@@ -11,13 +11,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from quire_daemon.commit.failures import FailurePolicy
-from quire_daemon.commit.recorder import Recorder
-from quire_daemon.ops.daemon_log import Log
+from quire_daemon.commit import FailurePolicy, Recorder
+from quire_daemon.ops import Log
 from quire_daemon.watch.watcher import Watcher
-from quire_daemon.workspace.workspace import Workspace
-from quire_journal.model.events import WatchLost
-from quire_journal.model.refusals import Refusal
+from quire_daemon.workspace import Workspace
+from quire_journal.model import Refusal, WatchLost
 
 
 class RootGuard:

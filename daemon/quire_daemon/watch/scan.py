@@ -14,11 +14,9 @@ from typing import Any, Final, NamedTuple
 from quire_daemon.watch.compare import RootUnmounted, TreeComparison, compare_all
 from quire_daemon.watch.observe import Observer
 from quire_daemon.watch.watcher import Watcher
-from quire_daemon.workers.pool import StartJob
-from quire_journal.history.path_cache import PathNames
-from quire_journal.model.events import WorkspaceScanned
-from quire_journal.model.evidence import CAPTURED, SCANNED
-from quire_journal.model.records import JournalDamaged
+from quire_daemon.workers import StartJob
+from quire_journal.history import PathNames
+from quire_journal.model import CAPTURED, SCANNED, JournalDamaged, WorkspaceScanned
 
 NAMES_AT_ONCE: Final = 50_000  # paths whose names are read before anything is answered, in 25 ms; of more, beside it
 FIRST_S: Final = 0.1  # before the first scan: who waited for the daemon to start is answered meanwhile

@@ -15,14 +15,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from quire_daemon.ops.daemon_log import Log
+from quire_daemon.ops import Log
 from quire_daemon.watch.cookies import Cookies, new_token
 from quire_daemon.watch.crawl import OUR_LIMITS
 from quire_daemon.watch.hints import Batch, WatchCoverage, outermost
 from quire_daemon.watch.inotify import UNMOUNTED, Event, Exchange, Inotify, Tree, of_a_folder
-from quire_daemon.workspace.capabilities import can_openat2
-from quire_daemon.workspace.confine import Beneath
-from quire_daemon.workspace.workspace import COOKIES, Signature
+from quire_daemon.workspace import COOKIES, Beneath, Signature, can_openat2
 
 _MOST_PATHS: Final = 100_000  # in one batch; beyond it a scan is cheaper than looking at each
 

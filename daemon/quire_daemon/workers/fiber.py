@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from quire_journal.storage.threads import Thread
+from quire_journal.storage import Thread
 
 T = TypeVar("T")
 

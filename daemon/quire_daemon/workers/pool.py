@@ -14,7 +14,7 @@ from functools import partial
 from typing import Protocol
 
 from quire_journal.model import limits
-from quire_journal.storage.threads import Pool
+from quire_journal.storage import Pool
 
 
 class Cancellation(Exception):

@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import IO, Final
 
-from quire_journal.model.limits import NoProcess
-from quire_journal.storage.threads import Thread
+from quire_journal.model import NoProcess
+from quire_journal.storage import Thread
 
 THREADS: Final = 5
 """Threads that no daemon can do without: two of libzmq, which aborts where it gets none, and those of the watcher."""

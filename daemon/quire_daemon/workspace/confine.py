@@ -16,8 +16,8 @@ from contextlib import suppress
 
 from quire_daemon.workspace import syscalls
 from quire_daemon.workspace.types import FileBusy, FileVanished, Look, NotRegular, Signature
-from quire_journal.model.refusals import Refusal
-from quire_journal.workspaces.mount_id import mount_of
+from quire_journal.model import Refusal
+from quire_journal.workspaces import mount_of
 
 RULES = syscalls.BENEATH | syscalls.NO_XDEV | syscalls.NO_SYMLINKS | syscalls.NO_MAGICLINKS
 _ENCODING = sys.getfilesystemencoding()  # as `os.fsencode`, in one call where that takes four

@@ -9,11 +9,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from quire_daemon.core.decision import Make
+from quire_daemon.core import Make
 from quire_daemon.workspace.confine import Beneath, close
 from quire_daemon.workspace.types import FileVanished, InDoubt, NotRegular, SwapDone, SwapLost
-from quire_journal.model.events import LINK
-from quire_journal.model.refusals import Refusal
+from quire_journal.model import LINK, Refusal
 
 UNFINISHED: Final = 0o700
 """Mode of a folder that is made, until it gets its own."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from quire_daemon.core.decision import FileNow
+from quire_daemon.core import FileNow
 from quire_daemon.workspace import syscalls
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.read import FileReader, Held, read_all

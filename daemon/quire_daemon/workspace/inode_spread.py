@@ -18,7 +18,7 @@ from typing import Final
 
 from quire_daemon.workspace import syscalls
 from quire_daemon.workspace.types import FileVanished
-from quire_journal.model.refusals import Refusal
+from quire_journal.model import Refusal
 
 FOLDERS: Final = ".quire/blanks"
 

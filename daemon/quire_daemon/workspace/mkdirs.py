@@ -14,8 +14,8 @@ from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.entries import UNFINISHED, finish
 from quire_daemon.workspace.stage import StagedWrite
 from quire_daemon.workspace.types import FileVanished
-from quire_journal.model.refusals import Refusal
-from quire_journal.workspaces.mount_id import mount_of
+from quire_journal.model import Refusal
+from quire_journal.workspaces import mount_of
 
 _INTO: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 

@@ -26,7 +26,7 @@ from quire_daemon.workspace.types import (
     Signature,
     TooLarge,
 )
-from quire_journal.model.refusals import Refusal
+from quire_journal.model import Refusal
 
 RACY_NS: Final = 12_000_000
 """A change this old, in ns, has a stamp that no later change can share: three ticks of 4 ms, the usual longest."""

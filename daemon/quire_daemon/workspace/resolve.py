@@ -18,13 +18,10 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.config.globs import matches
-from quire_daemon.config.settings import Policy
+from quire_daemon.config import Policy, matches
 from quire_daemon.workspace.confine import Beneath, refusal
 from quire_daemon.workspace.types import FileBusy, FileVanished, Look, NoPath, NotRegular, Place
-from quire_journal.model.refusals import Refusal
-from quire_journal.model.reserved_names import RESERVED, fold
-from quire_journal.model.reserved_names import disguised as disguised_name
+from quire_journal.model import RESERVED, Refusal, disguised as disguised_name, fold
 
 _NO_DESCRIPTORS: Final = (errno.EMFILE, errno.ENFILE)
 _MAX_LINKS: Final = 40  # the kernel's own limit

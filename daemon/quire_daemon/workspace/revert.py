@@ -5,7 +5,7 @@ A revert is a write like any other: what stands at the path by now, if it is not
 
 from __future__ import annotations
 
-from quire_daemon.core.decision import FileNow, Make, Move, Put
+from quire_daemon.core import FileNow, Make, Move, Put
 from quire_daemon.workspace import syscalls
 from quire_daemon.workspace.confine import refusal
 from quire_daemon.workspace.context import WriteContext
@@ -15,7 +15,7 @@ from quire_daemon.workspace.mkdirs import NewFolders
 from quire_daemon.workspace.read import Held, read_all
 from quire_daemon.workspace.stage import StagedWrite
 from quire_daemon.workspace.types import FileVanished, InDoubt, NotRegular, SwapDone, SwapLost
-from quire_journal.model.events import FOLDER
+from quire_journal.model import FOLDER
 
 
 class Reverter:

@@ -35,15 +35,15 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.core.decision import Clear, Make, Move, Put, Remove, Write
+from quire_daemon.core import Clear, Make, Move, Put, Remove, Write
 from quire_daemon.workspace import syscalls
 from quire_daemon.workspace.confine import Beneath, refusal
 from quire_daemon.workspace.displaced import unlink
 from quire_daemon.workspace.inode_spread import Blanks
 from quire_daemon.workspace.read import FileReader, Held, read_all
 from quire_daemon.workspace.types import FileBusy, FileVanished, NotRegular, Protection, Signature
-from quire_journal.model.refusals import Refusal
-from quire_journal.storage.threads import side_by_side
+from quire_journal.model import Refusal
+from quire_journal.storage import side_by_side
 
 PART: Final = "part"
 """The last word in the name of a temporary file that is not complete."""

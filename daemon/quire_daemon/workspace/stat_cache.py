@@ -12,11 +12,11 @@ from itertools import islice
 
 import msgspec
 
-from quire_daemon.core.reconcile import SeenStat
-from quire_journal.history.path_cache import PathNames
-from quire_journal.model.ids import disk_path, journal_path
-from quire_journal.storage.port import ReadTransaction, Store, u32
-from quire_journal.views.paths import path_id
+from quire_daemon.core import SeenStat
+from quire_journal.history import PathNames
+from quire_journal.model import disk_path, journal_path
+from quire_journal.storage import ReadTransaction, Store, u32
+from quire_journal.views import path_id
 
 _ENCODER = msgspec.msgpack.Encoder()
 _SEEN = msgspec.msgpack.Decoder(SeenStat)

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from quire_daemon.core.decision import Make, Move, Put
+from quire_daemon.core import Make, Move, Put
 from quire_daemon.workspace import syscalls
 from quire_daemon.workspace.confine import refusal, temporary_removed
 from quire_daemon.workspace.context import WriteContext
@@ -34,7 +34,7 @@ from quire_daemon.workspace.read import Held
 from quire_daemon.workspace.revert import Reverter
 from quire_daemon.workspace.stage import StagedWrite, copy_identity
 from quire_daemon.workspace.types import FileVanished, InDoubt, NotRegular, SwapDone, SwapLost
-from quire_journal.model.refusals import Refusal
+from quire_journal.model import Refusal
 
 STEPS: Final = (
     "stage.written",  # content, owner and mode are in the unnamed file

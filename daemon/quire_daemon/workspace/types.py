@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from quire_journal.model.refusals import Refusal
+from quire_journal.model import Refusal
 
 
 class Signature(msgspec.Struct, frozen=True, gc=False):

@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from quire_daemon.config.settings import Policy
-from quire_daemon.core.decision import Write
+from quire_daemon.config import Policy
+from quire_daemon.core import Write
 from quire_daemon.workspace import capabilities, quarantine, syscalls
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.context import WriteContext
@@ -50,8 +50,7 @@ from quire_daemon.workspace.types import (
     TooLarge,
     UnreadFile,
 )
-from quire_journal.model.ids import BlobId
-from quire_journal.model.refusals import Refusal
+from quire_journal.model import BlobId, Refusal
 
 __all__ = [
     "COOKIES",

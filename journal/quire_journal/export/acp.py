@@ -17,11 +17,10 @@ from quire_journal.export import wording
 from quire_journal.export.mail_patches import file_patches
 from quire_journal.export.source import Source
 from quire_journal.export.steps import PathChange, Step, steps
-from quire_journal.history.points import rfc3339
-from quire_journal.model.events import FOLDER, LINK
-from quire_journal.model.ids import disk_path, writer_name
-from quire_journal.text.text import Text
-from quire_journal.views.files import Version
+from quire_journal.history import rfc3339
+from quire_journal.model import FOLDER, LINK, disk_path, writer_name
+from quire_journal.text import Text
+from quire_journal.views import Version
 
 _encode = msgspec.json.Encoder().encode
 

@@ -19,9 +19,9 @@ from quire_journal.export.git_patch import changed_lines, is_plain
 from quire_journal.export.mail_patches import content
 from quire_journal.export.source import Source
 from quire_journal.export.steps import PathChange, Step, steps
-from quire_journal.history.points import rfc3339
-from quire_journal.model.ids import version_token, writer_name
-from quire_journal.views.files import Version
+from quire_journal.history import rfc3339
+from quire_journal.model import version_token, writer_name
+from quire_journal.views import Version
 
 SPECIFICATION = "0.1"
 _encode = msgspec.json.Encoder().encode

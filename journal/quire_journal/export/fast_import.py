@@ -19,7 +19,7 @@ from quire_journal.export import wording
 from quire_journal.export.git_quote import quoted
 from quire_journal.export.source import Source
 from quire_journal.export.steps import PathChange, Step, git_mode, steps
-from quire_journal.model.ids import OUTSIDE, above
+from quire_journal.model import OUTSIDE, above
 
 BRANCH = "refs/heads/quire"
 _SECOND_NS = 10**9

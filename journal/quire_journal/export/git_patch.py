@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from quire_journal.export.git_quote import quoted
-from quire_journal.text.line_diff import Block, blocks, common_lines
+from quire_journal.text import Block, blocks, common_lines
 
 CONTEXT: Final = 3
 _NOTHING: Final = b"/dev/null"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quire_journal.model.ids import disk_path
+from quire_journal.model import disk_path
 
 
 def quoted(path: str, prefix: bytes = b"") -> bytes:

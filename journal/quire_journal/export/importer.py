@@ -29,31 +29,35 @@ from quire_journal.export.jsonl_schema import (
     decode_line,
     stored_record,
 )
-from quire_journal.history.delta_base import DeltaBases
-from quire_journal.integrity.salvager import not_held
+from quire_journal.history import DeltaBases
+from quire_journal.integrity import not_held
 from quire_journal.migrate import HEAD_KEY, head_row
-from quire_journal.model.events import (
+from quire_journal.model import (
     FOLDER,
+    GENESIS,
     LINK,
     REGULAR,
     CaptureFailed,
     Event,
     FileMoved,
     FileWritten,
+    JournalDamaged,
     ModeChanged,
     OutsideModeChanged,
     OutsideMoved,
     OutsideWritten,
+    Record,
+    blob_id,
+    decode_record,
+    is_reserved,
+    leads_inside,
+    link,
     paths_of,
+    record_hash,
 )
-from quire_journal.model.ids import blob_id, leads_inside
-from quire_journal.model.records import GENESIS, JournalDamaged, Record, decode_record, link, record_hash
-from quire_journal.model.reserved_names import is_reserved
-from quire_journal.storage.blobs import blobs
-from quire_journal.storage.blobs.blobs import BlobCache, NotHeld
-from quire_journal.storage.port import ReadTransaction, Store, StoreFailure, WriteTransaction, u64
-from quire_journal.views import lost_bytes, replay
-from quire_journal.views.files import version_in_row
+from quire_journal.storage import ReadTransaction, Store, StoreFailure, WriteTransaction, blobs, u64
+from quire_journal.storage.blobs import BlobCache, NotHeld
+from quire_journal.views import lost_bytes, replay, version_in_row
 
 _CHUNK_LINES: Final = 500
 _CHUNK_BYTES: Final = 8 << 20

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from quire_journal import VERSION
 from quire_journal.export.jsonl_schema import FORMAT, BlobLine, EndLine, Header, MissingLine, event_line, written
 from quire_journal.export.source import Source, named_blob
-from quire_journal.model.records import GENESIS
-from quire_journal.text.line_diff import same_end, same_start
+from quire_journal.model import GENESIS
+from quire_journal.text import same_end, same_start
 
 
 def export(source: Source, by: str) -> Iterator[bytes]:

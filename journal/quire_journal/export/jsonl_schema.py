@@ -23,9 +23,8 @@ from typing import Annotated, Any, Final, Union, get_args, get_origin
 
 import msgspec
 
-from quire_journal.history.points import parse_rfc3339, rfc3339
-from quire_journal.model.events import BY_KIND, EVENTS, Event
-from quire_journal.model.records import Record, encode_event, encode_record, record_hash
+from quire_journal.history import parse_rfc3339, rfc3339
+from quire_journal.model import BY_KIND, EVENTS, Event, Record, encode_event, encode_record, record_hash
 
 FORMAT: Final = 2
 """Of these lines. Fields are only added; a change that readers must know about raises it. In 1 `prev` was always

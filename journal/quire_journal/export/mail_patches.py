@@ -15,8 +15,8 @@ from quire_journal.export import wording
 from quire_journal.export.git_patch import Content, file_patch
 from quire_journal.export.source import Source
 from quire_journal.export.steps import Step, git_mode, steps
-from quire_journal.model.ids import OUTSIDE
-from quire_journal.views.files import Version
+from quire_journal.model import OUTSIDE
+from quire_journal.views import Version
 
 
 def export(source: Source, by: str) -> Iterator[bytes]:

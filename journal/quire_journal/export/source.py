@@ -13,17 +13,22 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.history.history import History
-from quire_journal.history.missing_bytes import missing
-from quire_journal.model.events import LINK, REGULAR, Event, WriterIntroduced, path_after, paths_of
-from quire_journal.model.ids import blob_id
-from quire_journal.model.records import JournalDamaged, Record, read_record
-from quire_journal.storage.blobs import blobs
-from quire_journal.storage.blobs import index as blob_index
-from quire_journal.storage.blobs.blobs import BlobCache
-from quire_journal.storage.port import Store, u64
-from quire_journal.views.bursts import BELONGING
-from quire_journal.views.files import Version, standing
+from quire_journal.history import History, missing
+from quire_journal.model import (
+    LINK,
+    REGULAR,
+    Event,
+    JournalDamaged,
+    Record,
+    WriterIntroduced,
+    blob_id,
+    path_after,
+    paths_of,
+    read_record,
+)
+from quire_journal.storage import Store, blobs, u64
+from quire_journal.storage.blobs import BlobCache, index as blob_index
+from quire_journal.views import BELONGING, Version, standing
 
 _CHUNK: Final = 250
 """Records that are read in one snapshot."""

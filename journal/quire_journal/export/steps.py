@@ -17,10 +17,8 @@ from typing import Final
 import msgspec
 
 from quire_journal.export.source import Row, Source
-from quire_journal.model.events import FOLDER, LINK, CaptureFailed, Event, OutsideWritten
-from quire_journal.model.evidence import CAPTURED
-from quire_journal.model.sanitize import plain
-from quire_journal.views.files import Version
+from quire_journal.model import CAPTURED, FOLDER, LINK, CaptureFailed, Event, OutsideWritten, plain
+from quire_journal.views import Version
 
 MOST_LABEL: Final = 200
 

@@ -9,11 +9,7 @@ from typing import Final
 
 from quire_journal.export.source import Source
 from quire_journal.export.steps import PathChange, Step, git_mode
-from quire_journal.model.events import FOLDER, WriterIntroduced
-from quire_journal.model.ids import OUTSIDE, above, writer_name
-from quire_journal.model.phrasing import counted
-from quire_journal.model.reserved_names import disguised
-from quire_journal.model.sanitize import plain
+from quire_journal.model import FOLDER, OUTSIDE, WriterIntroduced, above, counted, disguised, plain, writer_name
 
 MOST_SUBJECT: Final = 72
 _MOST_PATH: Final = 300

@@ -1,1 +1,81 @@
 """History: questions to one state of the journal: versions, blame, the timeline of a file, and what an undo makes of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from quire_journal.faces import face
+
+if TYPE_CHECKING:
+    from quire_journal.history.delta_base import DeltaBases as DeltaBases
+    from quire_journal.history.gaps import (
+        RECORD_LOST as RECORD_LOST,
+        gaps_after as gaps_after,
+        gaps_at as gaps_at,
+        gaps_before as gaps_before,
+        gaps_json as gaps_json,
+        gaps_of as gaps_of,
+        is_lost as is_lost,
+        lost_version as lost_version,
+        named as named,
+        require_known as require_known,
+        require_not_lost as require_not_lost,
+        version_then as version_then,
+        warning as warning,
+    )
+    from quire_journal.history.history import History as History, Shown as Shown
+    from quire_journal.history.line_blame import Blame as Blame, blame as blame
+    from quire_journal.history.missing_bytes import (
+        MissingBytes as MissingBytes,
+        missing as missing,
+        missing_blob as missing_blob,
+    )
+    from quire_journal.history.path_cache import PathNames as PathNames
+    from quire_journal.history.points import (
+        MAX_NAME as MAX_NAME,
+        is_name as is_name,
+        no_checkpoint as no_checkpoint,
+        parse_point as parse_point,
+        parse_rfc3339 as parse_rfc3339,
+        rfc3339 as rfc3339,
+        time_of as time_of,
+        to_the_second as to_the_second,
+    )
+    from quire_journal.history.rebase_steps import Conflict as Conflict
+    from quire_journal.history.timeline import (
+        FileTimeline as FileTimeline,
+        State as State,
+        TimelineStep as TimelineStep,
+        lives as lives,
+    )
+    from quire_journal.history.typed_times import (
+        AGO as AGO,
+        CLOCK as CLOCK,
+        DATE as DATE,
+        DAYS as DAYS,
+        NOW as NOW,
+        PART as PART,
+    )
+    from quire_journal.history.undo_guard import GuardedUndo as GuardedUndo, guard as guard
+    from quire_journal.history.unwinder import Unwound as Unwound, unwind as unwind
+    from quire_journal.history.weave import BatchesInForce as BatchesInForce
+else:
+    __getattr__ = face(
+        __name__,
+        delta_base="DeltaBases",
+        gaps=(
+            "RECORD_LOST gaps_after gaps_at gaps_before gaps_json gaps_of is_lost "
+            "lost_version named require_known require_not_lost version_then warning"
+        ),
+        history="History Shown",
+        line_blame="Blame blame",
+        missing_bytes="MissingBytes missing missing_blob",
+        path_cache="PathNames",
+        points=("MAX_NAME is_name no_checkpoint parse_point parse_rfc3339 rfc3339 time_of to_the_second"),
+        rebase_steps="Conflict",
+        timeline="FileTimeline State TimelineStep lives",
+        typed_times="AGO CLOCK DATE DAYS NOW PART",
+        undo_guard="GuardedUndo guard",
+        unwinder="Unwound unwind",
+        weave="BatchesInForce",
+    )

@@ -11,12 +11,10 @@ from itertools import islice
 from typing import Final
 
 from quire_journal.history import similar
-from quire_journal.model.ids import BlobId, PathId
-from quire_journal.storage.blobs import blobs
-from quire_journal.storage.blobs.blobs import BlobCache
-from quire_journal.storage.port import ReadTransaction, WriteTransaction
-from quire_journal.views import files
-from quire_journal.views.paths import path_id, path_id_by
+from quire_journal.model import BlobId, PathId
+from quire_journal.storage import ReadTransaction, WriteTransaction, blobs
+from quire_journal.storage.blobs import BlobCache
+from quire_journal.views import files, path_id, path_id_by
 
 _FEW_VERSIONS: Final = 4
 """How many versions of a path that is gone, or whose bytes are not kept, are searched for the last bytes that it had;

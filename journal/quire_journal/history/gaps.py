@@ -11,11 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from quire_journal.history.history import History
-from quire_journal.model.ids import version_token
-from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refusal
-from quire_journal.views.files import OUTSIDE_TYPE, Version, standing
-from quire_journal.views.lost_bytes import LostStretch
+from quire_journal.model import Refusal, counted, version_token
+from quire_journal.views import OUTSIDE_TYPE, LostStretch, Version, standing
 
 RECORD_LOST: Final = "record_lost"
 """Why something cannot be told: the record that would tell it is lost."""

@@ -14,13 +14,35 @@ from typing import Any, Final
 import msgspec
 
 from quire_journal.history.path_cache import PathNames
-from quire_journal.model.events import BatchUndone, Event, WriterIntroduced
-from quire_journal.model.ids import OUTSIDE, PathId, Seq, WriterId, caller_name, writer_name
-from quire_journal.model.records import Record, read_record
-from quire_journal.storage.blobs import blobs
-from quire_journal.storage.port import ReadTransaction, last_number, u32, u64
-from quire_journal.text.text import Text
+from quire_journal.model import (
+    OUTSIDE,
+    BatchUndone,
+    Event,
+    PathId,
+    Record,
+    Seq,
+    WriterId,
+    WriterIntroduced,
+    caller_name,
+    read_record,
+    writer_name,
+)
+from quire_journal.storage import ReadTransaction, blobs, last_number, u32, u64
+from quire_journal.text import Text
 from quire_journal.views import (
+    BELONGING,
+    OUTSIDE_TYPE,
+    AnchorTrace,
+    Burst,
+    Checkpoint,
+    EditCheckpoint,
+    Gone,
+    KnownCaller,
+    Lease,
+    LostStretch,
+    SetBack,
+    Shown as Shown,
+    Version,
     anchors,
     batches,
     bursts,
@@ -37,15 +59,6 @@ from quire_journal.views import (
     uncaptured,
     writers,
 )
-from quire_journal.views.anchors import AnchorTrace
-from quire_journal.views.bursts import BELONGING, Burst
-from quire_journal.views.callers import KnownCaller
-from quire_journal.views.checkpoints import Checkpoint, EditCheckpoint
-from quire_journal.views.clock import SetBack
-from quire_journal.views.files import OUTSIDE_TYPE, Version
-from quire_journal.views.leases import Lease
-from quire_journal.views.lost_bytes import Gone, LostStretch
-from quire_journal.views.reads import Shown as Shown
 
 _NEAR_VERSIONS: Final = 40
 _NEAR_BYTES: Final = 64 << 20

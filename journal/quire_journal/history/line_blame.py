@@ -28,12 +28,10 @@ import msgspec
 from quire_journal.history.gaps import RECORD_LOST, gaps_before, lost_version
 from quire_journal.history.history import History
 from quire_journal.history.missing_bytes import missing
-from quire_journal.model.events import REGULAR
-from quire_journal.model.records import JournalDamaged
-from quire_journal.storage.blobs.blobs import NotHeld
-from quire_journal.text.line_diff import blocks, breaks_between, common_bytes
-from quire_journal.text.text import BOM, Text
-from quire_journal.views.files import Version
+from quire_journal.model import REGULAR, JournalDamaged
+from quire_journal.storage.blobs import NotHeld
+from quire_journal.text import BOM, Text, blocks, breaks_between, common_bytes
+from quire_journal.views import Version
 
 MOST_BYTES: Final = 512 << 20
 """Bytes of versions that one blame goes through (a second or two); what is older counts as not held."""

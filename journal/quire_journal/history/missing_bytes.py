@@ -8,10 +8,8 @@ from typing import Final
 import msgspec
 
 from quire_journal.history.history import History
-from quire_journal.model.events import Purged, RetentionApplied
-from quire_journal.model.records import Record
-from quire_journal.views import lost_bytes
-from quire_journal.views.files import Version
+from quire_journal.model import Purged, Record, RetentionApplied
+from quire_journal.views import Version, lost_bytes
 
 _GONE: Final = {
     lost_bytes.DROPPED: "dropped by retention",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Final
 
-from quire_journal.storage.port import ReadTransaction, u32
+from quire_journal.storage import ReadTransaction, u32
 
 _AT_ONCE: Final = 1024  # the memory for a part serves the next one: all in one part takes a sixth longer, cold
 

@@ -15,8 +15,7 @@ from typing import Final
 
 from quire_journal.history.history import History
 from quire_journal.history.typed_times import is_typed_time
-from quire_journal.model.ids import Seq, parse_version_token
-from quire_journal.model.refusals import Refusal, did_you_mean
+from quire_journal.model import Refusal, Seq, did_you_mean, parse_version_token
 
 FORMS: Final = "a version (v12), seq:N, a time (2026-01-31T12:00:00Z) or a checkpoint's name"
 """The accepted forms, for messages."""

@@ -13,14 +13,22 @@ from msgspec.structs import replace
 
 from quire_journal.history.history import History
 from quire_journal.history.timeline import State, TimelineStep
-from quire_journal.model.events import REGULAR
-from quire_journal.model.line_ranges import Ranges, merge_ranges
-from quire_journal.model.pause_points import pause
-from quire_journal.storage.blobs.blobs import NotHeld
-from quire_journal.text.conflict_markers import Dispute, disputed, place_after
-from quire_journal.text.splice import Along, Splice, carry_ranges
-from quire_journal.text.text import Text
-from quire_journal.text.transform import BlockedSplice, CarriedSplices, carry, changes, three_way
+from quire_journal.model import REGULAR, Ranges, merge_ranges, pause
+from quire_journal.storage.blobs import NotHeld
+from quire_journal.text import (
+    Along,
+    BlockedSplice,
+    CarriedSplices,
+    Dispute,
+    Splice,
+    Text,
+    carry,
+    carry_ranges,
+    changes,
+    disputed,
+    place_after,
+    three_way,
+)
 
 
 class Conflict(msgspec.Struct, frozen=True, gc=False):

@@ -15,8 +15,8 @@ import hashlib
 from collections.abc import Iterator
 from typing import Final
 
-from quire_journal.storage.port import ReadTransaction, WriteTransaction
-from quire_journal.views.paths import key_of
+from quire_journal.storage import ReadTransaction, WriteTransaction
+from quire_journal.views import key_of
 
 KEY_BYTES: Final = 8
 """Of a name's hash, and of a path's. Two that agree share a row."""

@@ -13,9 +13,8 @@ from itertools import chain
 import msgspec
 
 from quire_journal.history.history import History
-from quire_journal.model.events import FOLDER
-from quire_journal.model.ids import OUTSIDE
-from quire_journal.views.files import Version
+from quire_journal.model import FOLDER, OUTSIDE
+from quire_journal.views import Version
 
 
 class State(msgspec.Struct, frozen=True, gc=False):

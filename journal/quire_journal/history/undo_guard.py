@@ -22,15 +22,9 @@ from quire_journal.history.rebase_steps import Conflict
 from quire_journal.history.timeline import FileTimeline, State, TimelineStep
 from quire_journal.history.unwinder import Unwound
 from quire_journal.history.weave import BatchesInForce, Made, Weave, WovenLine, ended
-from quire_journal.model.events import REGULAR
-from quire_journal.model.ids import blob_id
-from quire_journal.model.line_ranges import ranges_of
-from quire_journal.model.pause_points import pause
-from quire_journal.text.conflict_markers import Dispute
-from quire_journal.text.splice import Splice, apply
-from quire_journal.text.text import BINARY_PROBE, BOM, Text
-from quire_journal.text.transform import changes
-from quire_journal.views.files import OUTSIDE_TYPE
+from quire_journal.model import REGULAR, blob_id, pause, ranges_of
+from quire_journal.text import BINARY_PROBE, BOM, Dispute, Splice, Text, apply, changes
+from quire_journal.views import OUTSIDE_TYPE
 
 UNDOING: Final = "undo"
 """The type of versions that undo, redo, rollback and restore make."""

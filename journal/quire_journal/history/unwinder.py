@@ -18,11 +18,10 @@ from quire_journal.history.gaps import RECORD_LOST, gaps_before
 from quire_journal.history.history import History
 from quire_journal.history.rebase_steps import Conflict, NotARegularFile, Rest, StepRebase
 from quire_journal.history.timeline import FileTimeline, State, TimelineStep
-from quire_journal.model.events import FOLDER, LINK, REGULAR
-from quire_journal.model.evidence import WATCHED
-from quire_journal.storage.blobs.blobs import NotHeld
-from quire_journal.text.text import Text
-from quire_journal.views.files import OUTSIDE_TYPE, Version, standing
+from quire_journal.model import FOLDER, LINK, REGULAR, WATCHED
+from quire_journal.storage.blobs import NotHeld
+from quire_journal.text import Text
+from quire_journal.views import OUTSIDE_TYPE, Version, standing
 
 
 class Unwound(msgspec.Struct, frozen=True, gc=False):

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from quire_journal.model.pause_points import paced, pause
-from quire_journal.text.line_diff import blocks, breaks_between, common_bytes
+from quire_journal.model import paced, pause
+from quire_journal.text import blocks, breaks_between, common_bytes
 
 EVER: Final = 1 << 63
 """Behind every record."""

@@ -28,20 +28,32 @@ import msgspec
 from quire_journal import FORMAT
 from quire_journal.journal import require_head
 from quire_journal.migrate import HEAD_KEY
-from quire_journal.model.events import CaptureFailed, Event, FileWritten
-from quire_journal.model.ids import blob_id
-from quire_journal.model.phrasing import capitalised, counted
-from quire_journal.model.records import GENESIS, JournalDamaged, Record, decode_record, link, record_hash
-from quire_journal.storage.blobs import blobs, codec
-from quire_journal.storage.blobs import index as blob_index
-from quire_journal.storage.blobs import row as blob_row
-from quire_journal.storage.blobs.blobs import BlobCache
-from quire_journal.storage.memory import MemoryStore
-from quire_journal.storage.port import OutOfOrder, ReadTransaction, Store, WriteTransaction, last_number, u64
-from quire_journal.views import lost_bytes, replay, watermarks
-from quire_journal.views.files import version_in_row
-from quire_journal.views.shadow import ViewsElsewhere, differing
-from quire_journal.views.table import TABLES, VIEWS
+from quire_journal.model import (
+    GENESIS,
+    CaptureFailed,
+    Event,
+    FileWritten,
+    JournalDamaged,
+    Record,
+    blob_id,
+    capitalised,
+    counted,
+    decode_record,
+    link,
+    record_hash,
+)
+from quire_journal.storage import (
+    MemoryStore,
+    OutOfOrder,
+    ReadTransaction,
+    Store,
+    WriteTransaction,
+    blobs,
+    last_number,
+    u64,
+)
+from quire_journal.storage.blobs import BlobCache, codec, index as blob_index, row as blob_row
+from quire_journal.views import TABLES, VIEWS, ViewsElsewhere, differing, lost_bytes, replay, version_in_row, watermarks
 
 Progress = Callable[[str, int, int], None]
 """Told from time to time: what is being checked ("records", "blobs", "views"), how many are done, of how many."""

@@ -13,9 +13,8 @@ import msgspec
 
 from quire_journal.integrity.checker import Finding, not_standing, replaced
 from quire_journal.journal import require_head
-from quire_journal.model.records import JournalDamaged, decode_record, link, record_hash
-from quire_journal.storage.blobs import blobs
-from quire_journal.storage.port import ReadTransaction, Store, last_number
+from quire_journal.model import JournalDamaged, decode_record, link, record_hash
+from quire_journal.storage import ReadTransaction, Store, blobs, last_number
 from quire_journal.views import lost_bytes, replay, watermarks
 
 RECORDS: Final = 64

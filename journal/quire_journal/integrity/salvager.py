@@ -25,28 +25,32 @@ import msgspec
 from quire_journal import FORMAT
 from quire_journal.journal import Journal, NewerFormat, NewRecord
 from quire_journal.migrate import HEAD_KEY, head_row
-from quire_journal.model.events import BytesGone, Event, JournalSalvaged, RecordLost, WriterIntroduced
-from quire_journal.model.ids import OUTSIDE, BatchId, Seq, WriterId, blob_id
-from quire_journal.model.line_ranges import ranges_of
-from quire_journal.model.phrasing import counted
-from quire_journal.model.records import (
+from quire_journal.model import (
     GENESIS,
     LINKS,
+    OUTSIDE,
+    BatchId,
+    BytesGone,
+    Event,
     JournalDamaged,
+    JournalSalvaged,
     Record,
+    RecordLost,
+    Seq,
+    WriterId,
+    WriterIntroduced,
+    blob_id,
+    counted,
     decode_record,
     encode_record,
     link,
+    ranges_of,
     record_hash,
     seal,
 )
-from quire_journal.storage.blobs import blobs, overflow
-from quire_journal.storage.blobs import index as blob_index
-from quire_journal.storage.blobs import row as blob_row
-from quire_journal.storage.blobs.blobs import BlobCache
-from quire_journal.storage.port import ReadTransaction, Store, WriteTransaction, u64
-from quire_journal.views import lost_bytes, replay
-from quire_journal.views.files import version_in_row
+from quire_journal.storage import ReadTransaction, Store, WriteTransaction, blobs, u64
+from quire_journal.storage.blobs import BlobCache, index as blob_index, overflow, row as blob_row
+from quire_journal.views import lost_bytes, replay, version_in_row
 
 Progress = Callable[[str, int, int], None]
 

@@ -20,39 +20,40 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from quire_journal.maintenance.multi_search import AnyOf
-from quire_journal.model.events import (
+from quire_journal.model import (
     BurstEnded,
     BytesDisplaced,
     BytesGone,
     CaptureFailed,
     Event,
+    JournalDamaged,
     LeaseReleased,
     Purged,
+    Record,
     ReplyKept,
     WritesAbandoned,
-    paths_of,
-)
-from quire_journal.model.ids import blob_id
-from quire_journal.model.records import (
-    JournalDamaged,
-    Record,
+    blob_id,
     decode_record,
     encode_record,
     link,
+    paths_of,
     read_record,
     record_hash,
 )
-from quire_journal.storage.blobs import blobs, codec
-from quire_journal.storage.blobs import index as blob_index
-from quire_journal.storage.blobs.blobs import BlobCache, NotHeld
-from quire_journal.storage.blobs.row import BlobRow
-from quire_journal.storage.memory import MemoryStore
-from quire_journal.storage.port import ReadTransaction, RowChange, Store, last_number, u64
-from quire_journal.views import lost_bytes, term_index
-from quire_journal.views.files import abandoned_writes, record_before, version_in_row
-from quire_journal.views.paths import path_of
-from quire_journal.views.shadow import ShadowViews
-from quire_journal.views.table import View, told_by, with_needed
+from quire_journal.storage import MemoryStore, ReadTransaction, RowChange, Store, blobs, last_number, u64
+from quire_journal.storage.blobs import BlobCache, BlobRow, NotHeld, codec, index as blob_index
+from quire_journal.views import (
+    ShadowViews,
+    View,
+    abandoned_writes,
+    lost_bytes,
+    path_of,
+    record_before,
+    term_index,
+    told_by,
+    version_in_row,
+    with_needed,
+)
 
 MASK: Final = "[purged]"
 

@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from quire_journal.views.files import OUTSIDE_TYPE, Version, standing
+from quire_journal.views import OUTSIDE_TYPE, Version, standing
 
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400, "y": 365 * 86_400}
 _DURATION: Final = re.compile(r"(\d{1,9})([smhdwy])", re.ASCII)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from quire_journal.text.line_diff import common_bytes
+from quire_journal.text import common_bytes
 
 KINDS: Final[tuple[tuple[str, bytes], ...]] = (
     ("a private key", rb"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"),

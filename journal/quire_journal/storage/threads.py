@@ -15,7 +15,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeVar
 
-from quire_journal.model.limits import NO_THREAD
+from quire_journal.model import NO_THREAD
 
 LOOK_S: Final = 0.05
 """Seconds between two looks at whether a thread that gives no sign has ended."""

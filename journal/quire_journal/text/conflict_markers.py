@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from quire_journal.model.pause_points import pause
+from quire_journal.model import pause
 from quire_journal.text.splice import Along, Splice, apply, clash, new_breaks
 from quire_journal.text.text import Text
 

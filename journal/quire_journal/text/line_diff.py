@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from quire_journal.model.pause_points import paced, pause
+from quire_journal.model import paced, pause
 from quire_journal.text.splice import Splice
 from quire_journal.text.text import Text
 

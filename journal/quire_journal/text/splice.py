@@ -14,8 +14,7 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from quire_journal.model.line_ranges import LineRange
-from quire_journal.model.pause_points import paced, pause
+from quire_journal.model import LineRange, paced, pause
 from quire_journal.text.text import BOM, Text
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any, Final
 
-from quire_journal.model.ids import BlobId, blob_id
+from quire_journal.model import BlobId, blob_id
 
 BOM: Final = b"\xef\xbb\xbf"
 _BREAK: Final = re.compile(rb"\r\n|\n|\r")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from quire_journal.model.pause_points import pause
+from quire_journal.model import pause
 from quire_journal.text.line_diff import diff
 from quire_journal.text.splice import Splice, apply, clash
 from quire_journal.text.text import Text

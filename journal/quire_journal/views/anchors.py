@@ -21,7 +21,7 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.model.events import (
+from quire_journal.model import (
     REGULAR,
     BytesGone,
     Event,
@@ -32,14 +32,11 @@ from quire_journal.model.events import (
     OutsideMoved,
     OutsideWritten,
     ReadServed,
+    Record,
     WritesAbandoned,
 )
-from quire_journal.model.records import Record
-from quire_journal.storage.blobs import blobs
-from quire_journal.storage.port import ReadTransaction, WriteTransaction, u32, u64
-from quire_journal.text.line_diff import breaks_between, common_bytes
-from quire_journal.text.line_hash import hash8_each, pack
-from quire_journal.text.text import BOM, Text
+from quire_journal.storage import ReadTransaction, WriteTransaction, blobs, u32, u64
+from quire_journal.text import BOM, Text, breaks_between, common_bytes, hash8_each, pack
 from quire_journal.views import lost_bytes
 from quire_journal.views.files import Version, abandoned_writes, older, version, versions
 from quire_journal.views.paths import path_id

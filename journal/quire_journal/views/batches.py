@@ -15,9 +15,8 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.model.events import BatchUndone, Event, ReplyKept, WritesAbandoned, WritesSettled
-from quire_journal.model.records import Record
-from quire_journal.storage.port import ReadTransaction, WriteTransaction, u32, u64
+from quire_journal.model import BatchUndone, Event, Record, ReplyKept, WritesAbandoned, WritesSettled
+from quire_journal.storage import ReadTransaction, WriteTransaction, u32, u64
 from quire_journal.views.files import TOOL_WRITES, record_before
 from quire_journal.views.writers import caller_of
 

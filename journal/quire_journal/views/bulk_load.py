@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from quire_journal.model.events import Event, OutsideWritten
-from quire_journal.model.records import Record
-from quire_journal.storage.port import WriteTransaction, u32, u64
+from quire_journal.model import Event, OutsideWritten, Record
+from quire_journal.storage import WriteTransaction, u32, u64
 from quire_journal.views import files, paths
 
 WORTH: Final = 16

@@ -19,15 +19,8 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.model.events import (
-    BurstBegun,
-    BurstEnded,
-    Event,
-    paths_of,
-)
-from quire_journal.model.evidence import DISPLACED, READ, SCANNED, WATCHED
-from quire_journal.model.records import Record
-from quire_journal.storage.port import ReadTransaction, WriteTransaction, u64
+from quire_journal.model import DISPLACED, READ, SCANNED, WATCHED, BurstBegun, BurstEnded, Event, Record, paths_of
+from quire_journal.storage import ReadTransaction, WriteTransaction, u64
 from quire_journal.views.files import OUTSIDE_WRITES, TOOL_WRITES
 from quire_journal.views.writers import caller_of
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from quire_journal.model.events import Event, WriterIntroduced
-from quire_journal.model.ids import WriterId
-from quire_journal.model.records import Record
-from quire_journal.storage.port import ReadTransaction, WriteTransaction, u32
+from quire_journal.model import Event, Record, WriterId, WriterIntroduced
+from quire_journal.storage import ReadTransaction, WriteTransaction, u32
 from quire_journal.views.writers import caller_key
 
 TABLES = ("callers", "newest_callers")

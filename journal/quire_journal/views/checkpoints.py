@@ -8,16 +8,16 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.model.events import (
+from quire_journal.model import (
     CheckpointCommitted,
     CheckpointDropped,
     CheckpointNamed,
     CheckpointRolledBack,
     CheckpointSaved,
     Event,
+    Record,
 )
-from quire_journal.model.records import Record
-from quire_journal.storage.port import ReadTransaction, WriteTransaction, u32
+from quire_journal.storage import ReadTransaction, WriteTransaction, u32
 from quire_journal.views.paths import path_id
 
 TABLES = ("checkpoints", "edit_checkpoints")

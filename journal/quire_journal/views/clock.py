@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
-from quire_journal.model.events import Event
-from quire_journal.model.records import Record, read_record
-from quire_journal.storage.port import ReadTransaction, WriteTransaction, u64
+from quire_journal.model import Event, Record, read_record
+from quire_journal.storage import ReadTransaction, WriteTransaction, u64
 
 TABLES = ("times", "set_back")
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.model.events import (
+from quire_journal.model import (
     REGULAR,
     BytesDisplaced,
     CaptureFailed,
@@ -20,16 +20,18 @@ from quire_journal.model.events import (
     FileDeleted,
     FileMoved,
     FileWritten,
+    JournalDamaged,
     ModeChanged,
     OutsideDeleted,
     OutsideModeChanged,
     OutsideMoved,
     OutsideWritten,
+    Record,
     WritesAbandoned,
+    parse_tag,
+    read_record,
 )
-from quire_journal.model.records import JournalDamaged, Record, read_record
-from quire_journal.model.upcast import parse_tag
-from quire_journal.storage.port import ReadTransaction, WriteTransaction, u32, u64
+from quire_journal.storage import ReadTransaction, WriteTransaction, u32, u64
 from quire_journal.views.paths import path_id
 
 TABLES = ("files", "versions", "continuity")

@@ -12,10 +12,17 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.model.events import Event, LeaseBroken, LeaseExpired, LeaseGranted, LeaseReleased, LeaseRenewed
-from quire_journal.model.line_ranges import LineRange
-from quire_journal.model.records import Record
-from quire_journal.storage.port import ReadTransaction, WriteTransaction, u64
+from quire_journal.model import (
+    Event,
+    LeaseBroken,
+    LeaseExpired,
+    LeaseGranted,
+    LeaseReleased,
+    LeaseRenewed,
+    LineRange,
+    Record,
+)
+from quire_journal.storage import ReadTransaction, WriteTransaction, u64
 from quire_journal.views.clock import over
 from quire_journal.views.writers import caller_of
 

@@ -13,9 +13,17 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from quire_journal.model.events import BytesGone, Event, JournalSalvaged, Purged
-from quire_journal.model.records import JournalDamaged, Record, decode_record, read_record
-from quire_journal.storage.port import ReadTransaction, WriteTransaction, last_number, u64
+from quire_journal.model import (
+    BytesGone,
+    Event,
+    JournalDamaged,
+    JournalSalvaged,
+    Purged,
+    Record,
+    decode_record,
+    read_record,
+)
+from quire_journal.storage import ReadTransaction, WriteTransaction, last_number, u64
 
 TABLES = ("gone", "replaced", "salvages")
 KINDS: Final = (BytesGone, JournalSalvaged, Purged)

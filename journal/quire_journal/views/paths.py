@@ -10,7 +10,7 @@ import hashlib
 from functools import lru_cache
 from typing import Final
 
-from quire_journal.model.events import (
+from quire_journal.model import (
     BytesDisplaced,
     CaptureFailed,
     CheckpointCommitted,
@@ -25,11 +25,11 @@ from quire_journal.model.events import (
     OutsideModeChanged,
     OutsideMoved,
     OutsideWritten,
+    PathId,
     ReadServed,
+    Record,
 )
-from quire_journal.model.ids import PathId
-from quire_journal.model.records import Record
-from quire_journal.storage.port import ReadTransaction, WriteTransaction, u32
+from quire_journal.storage import ReadTransaction, WriteTransaction, u32
 
 TABLES = ("paths", "path_ids")
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.model.events import (
+from quire_journal.model import (
     Event,
     FileDeleted,
     FileMoved,
@@ -19,13 +19,13 @@ from quire_journal.model.events import (
     ModeChanged,
     OutsideDeleted,
     OutsideMoved,
+    Ranges,
     ReadServed,
+    Record,
     WritesAbandoned,
     WritesSettled,
 )
-from quire_journal.model.line_ranges import Ranges
-from quire_journal.model.records import Record
-from quire_journal.storage.port import ReadTransaction, WriteTransaction, u32, u64
+from quire_journal.storage import ReadTransaction, WriteTransaction, u32, u64
 from quire_journal.views.files import TOOL_WRITES, record_before
 from quire_journal.views.paths import path_id
 from quire_journal.views.writers import caller_of

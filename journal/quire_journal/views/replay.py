@@ -11,9 +11,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final
 
-from quire_journal.model.events import BY_KIND, EVENTS, Event
-from quire_journal.model.records import Record, read_record
-from quire_journal.storage.port import OutOfOrder, ReadTransaction, Store, WriteTransaction, last_number, u64
+from quire_journal.model import BY_KIND, EVENTS, Event, Record, read_record
+from quire_journal.storage import OutOfOrder, ReadTransaction, Store, WriteTransaction, last_number, u64
 from quire_journal.views import watermarks
 from quire_journal.views.anchors import BytesOf
 from quire_journal.views.bulk_load import WORTH, Newcomers

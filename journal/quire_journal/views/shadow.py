@@ -9,8 +9,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-from quire_journal.model.records import read_record
-from quire_journal.storage.port import ReadTransaction, RowChange, Store, WriteTransaction, u64
+from quire_journal.model import read_record
+from quire_journal.storage import ReadTransaction, RowChange, Store, WriteTransaction, u64
 from quire_journal.views.table import View
 
 Pairs = Iterator[tuple[bytes, bytes]]

@@ -9,14 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from quire_journal.model.events import (
-    Event,
-    FileMoved,
-    OutsideMoved,
-    ReadServed,
-)
-from quire_journal.model.records import Record
-from quire_journal.storage.port import ReadTransaction, WriteTransaction, u32
+from quire_journal.model import Event, FileMoved, OutsideMoved, ReadServed, Record
+from quire_journal.storage import ReadTransaction, WriteTransaction, u32
 from quire_journal.views import files, reads
 from quire_journal.views.paths import path_id, path_of
 from quire_journal.views.writers import caller_of

@@ -17,9 +17,8 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.model.events import Event, ReplyKept, WriterIntroduced
-from quire_journal.model.records import Record
-from quire_journal.storage.port import WriteTransaction
+from quire_journal.model import Event, Record, ReplyKept, WriterIntroduced
+from quire_journal.storage import WriteTransaction
 from quire_journal.views import (
     anchors,
     batches,

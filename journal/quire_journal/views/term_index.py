@@ -19,11 +19,8 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from quire_journal.model.events import Event, WriterIntroduced
-from quire_journal.model.ids import OUTSIDE
-from quire_journal.model.records import Record
-from quire_journal.model.upcast import parse_tag
-from quire_journal.storage.port import ReadTransaction, WriteTransaction, u32
+from quire_journal.model import OUTSIDE, Event, Record, WriterIntroduced, parse_tag
+from quire_journal.storage import ReadTransaction, WriteTransaction, u32
 from quire_journal.views.writers import writer_of
 
 TABLES = ("terms", "term_spans")

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from quire_journal.model.events import CaptureFailed, Event, WorkspaceScanned, WritesAbandoned, paths_of
-from quire_journal.model.records import Record
-from quire_journal.storage.port import ReadTransaction, WriteTransaction, u32, u64
+from quire_journal.model import CaptureFailed, Event, Record, WorkspaceScanned, WritesAbandoned, paths_of
+from quire_journal.storage import ReadTransaction, WriteTransaction, u32, u64
 from quire_journal.views import files
 from quire_journal.views.paths import path_id, path_of
 

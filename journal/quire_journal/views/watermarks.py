@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.storage.port import ReadTransaction, WriteTransaction
+from quire_journal.storage import ReadTransaction, WriteTransaction
 
 KEY: Final = b"views"
 """In `meta`: the row."""

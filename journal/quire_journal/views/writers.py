@@ -7,10 +7,8 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.model.events import Event, WriterIntroduced
-from quire_journal.model.ids import OUTSIDE, WriterId
-from quire_journal.model.records import Record
-from quire_journal.storage.port import ReadTransaction, WriteTransaction, last_number, u32
+from quire_journal.model import OUTSIDE, Event, Record, WriterId, WriterIntroduced
+from quire_journal.storage import ReadTransaction, WriteTransaction, last_number, u32
 
 TABLES = ("writers", "writer_ids")
 KINDS: Final = (WriterIntroduced,)

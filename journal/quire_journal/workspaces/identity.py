@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from quire_journal.storage.fsync import sync_path
+from quire_journal.storage import sync_path
 from quire_journal.workspaces.layout import Place, WorkspaceRefused, at_once, make_private_folder, state_home
 from quire_journal.workspaces.mount_id import mount_of
 

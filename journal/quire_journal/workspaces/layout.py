@@ -28,7 +28,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from quire_journal.model.path_map import BadMap, mapped, parsed
+from quire_journal.model import BadMap, mapped, parsed
 
 SOCKET_PATH_MAX: Final = 103
 """Bytes of a socket's path: sun_path holds 104 with the final NUL on macOS (108 on Linux)."""

@@ -13,13 +13,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from quire_client.commands.base import DONE, TRIAL, Command, Invocation
-from quire_client.hooks.base import Agent, Intent, Outcome
-from quire_client.hooks.dispatch import Call, tell
-from quire_client.hooks.table import AGENTS, agent
+from quire_client.commands import DONE, TRIAL, Command, Invocation
+from quire_client.hooks import AGENTS, Agent, Call, Intent, Outcome, agent, tell
 
 if TYPE_CHECKING:
-    from quire_journal.workspaces.layout import Place
+    from quire_journal.workspaces import Place
 
 MOST_INPUT: Final = 32 * 1024 * 1024
 """Bytes of one hook's input; a tool's whole output may be in it."""
@@ -84,7 +82,7 @@ def _write_lines(call: Invocation, speaks: Agent, outcome: Outcome) -> None:
     file = call.environ.get(speaks.env_file, "") if speaks.env_file else ""
     if not file or not outcome.environment:
         return
-    from quire_client.commands.set_up.env import exports
+    from quire_client.commands.set_up import exports
 
     with open(file, "a", encoding="utf-8") as lines:
         lines.write(exports(outcome.environment) + "\n")
@@ -94,7 +92,7 @@ def _told(
     call: Invocation, speaks: Agent, intent: Intent, place: Place, paths: Sequence[str], connected: Connected
 ) -> Outcome:
     """Tell the daemon of one workspace, started if need be."""
-    from quire_client.transport.fast_client import Unreachable
+    from quire_client.transport import Unreachable
 
     caller = {
         "agent": call.options.get("agent") or speaks.name,
@@ -115,7 +113,7 @@ def _told(
         return Outcome(warning=said)
     if intent.moment != "start":
         return outcome
-    from quire_client.commands.set_up.env import variables_for
+    from quire_client.commands.set_up import variables_for
 
     variables = variables_for(place, call.environ, caller["agent"], intent.session)
     return outcome._replace(environment=variables)
@@ -123,14 +121,13 @@ def _told(
 
 def _connected(place: Place, caller: Mapping[str, str], until: float) -> Any:
     """A connection to the daemon. Raises Unreachable."""
-    from quire_client.transport.fast_client import DaemonAbsent, Quick, Unreachable
+    from quire_client.transport import DaemonAbsent, Quick, Unreachable
 
     try:
         return Quick(place, caller, until)
     except DaemonAbsent:
-        from quire_client.transport.autostart import start
-        from quire_client.transport.errors import NoDaemon
-        from quire_journal.workspaces.layout import WorkspaceRefused
+        from quire_client.transport import NoDaemon, start
+        from quire_journal.workspaces import WorkspaceRefused
 
         try:
             start(place, until)
@@ -158,7 +155,7 @@ def workspaces(call: Invocation, intent: Intent) -> Iterator[tuple[Place, list[s
         if place is not None:
             yield place, []
         return
-    from quire_journal.workspaces.layout import at_home
+    from quire_journal.workspaces import at_home
 
     found: dict[Place, list[str]] = {}
     for path in intent.paths:
@@ -172,8 +169,7 @@ def workspaces(call: Invocation, intent: Intent) -> Iterator[tuple[Place, list[s
 
 def _journaled(call: Invocation, folder: str) -> Place | None:
     """The workspace that holds `folder`, which need not exist yet; None where there is no journal."""
-    from quire_journal.workspaces.discover import find_workspace
-    from quire_journal.workspaces.layout import WorkspaceRefused, at_home
+    from quire_journal.workspaces import WorkspaceRefused, at_home, find_workspace
 
     try:
         while not os.path.isdir(folder) and not at_home(folder).is_dir():
@@ -191,7 +187,7 @@ def _must_be_reachable(place: Place) -> bool:
     """Do the settings of the user or of the workspace forbid to go on without the daemon?"""
     import tomllib
 
-    from quire_journal.workspaces.layout import settings_files
+    from quire_journal.workspaces import settings_files
 
     for path in settings_files(place.root):
         try:

@@ -7,12 +7,12 @@ import sys
 from typing import Any
 
 from quire_client.cli import render
-from quire_client.commands.base import Command, Invocation
+from quire_client.commands import Command, Invocation
 
 
 def run(call: Invocation) -> int:
     """Print the manual of one tool, or all of them."""
-    from quire_journal.workspaces.layout import WorkspaceRefused
+    from quire_journal.workspaces import WorkspaceRefused
 
     call.at_most(1)
     name = call.arguments[0] if call.arguments else None

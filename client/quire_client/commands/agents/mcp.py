@@ -7,12 +7,11 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
-from quire_client.commands.base import DONE, TRIAL, ClientOptions, Command, Invocation, Option, Usage
+from quire_client.commands import DONE, TRIAL, ClientOptions, Command, Invocation, Option, Usage
 
 if TYPE_CHECKING:
     from quire_client.api import Client
-    from quire_client.mcp.agents import AgentSessions
-    from quire_client.mcp.identity import Own
+    from quire_client.mcp import AgentSessions, Own
 
 PROJECT_FOLDER: Final = "CLAUDE_PROJECT_DIR"
 """What an agent says the project is, where its servers are started elsewhere."""
@@ -40,8 +39,7 @@ def run(call: Invocation) -> int:
         raise Usage(
             f"The MCP SDK is not installed whole ({missing}): run `{sys.executable} -m pip install 'mcp>=2.3,<3'`."
         ) from None
-    from quire_client.mcp.agents import AgentSessions
-    from quire_client.mcp.server import over_stdio
+    from quire_client.mcp import AgentSessions, over_stdio
 
     def connect(agent: str, session: str) -> Client:
         named = ("", "") if call.environ.get(TRIAL) else (agent, session)
@@ -63,10 +61,8 @@ def run(call: Invocation) -> int:
 def _over_http(call: Invocation, sessions: AgentSessions) -> None:
     import anyio
 
-    from quire_client.mcp.gate import token_in
-    from quire_client.mcp.http import listener, serve
-    from quire_journal.workspaces.discover import checked
-    from quire_journal.workspaces.layout import make_private_folder
+    from quire_client.mcp import listener, serve, token_in
+    from quire_journal.workspaces import checked, make_private_folder
 
     checked(call.place)
     make_private_folder(call.place.state)
@@ -93,7 +89,7 @@ def _own(call: Invocation, *, alone: bool) -> Own:
     """Who calls, as far as the command line and the environment say it. A server of many has no session of its own."""
     import secrets
 
-    from quire_client.mcp.identity import Own
+    from quire_client.mcp import Own
 
     agent = call.options.get("agent", call.environ.get("QUIRE_AGENT", ""))
     if not alone:

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
-from quire_client.commands.base import Command, Invocation, Option, Usage, chosen
-from quire_client.hooks.table import AGENTS
+from quire_client.commands import Command, Invocation, Option, Usage, chosen
+from quire_client.hooks import AGENTS
 
 if TYPE_CHECKING:
-    from quire_client.setup.agents import File, Scope
+    from quire_client.setup import File, Scope
 
 SDK_MISSING: Final = (
     f"The hooks work now. Quire's own tools need the MCP SDK: run `{sys.executable} -m pip install 'mcp>=2.3,<3'`."
@@ -29,9 +29,8 @@ def run(call: Invocation) -> int:
 
 def change(call: Invocation, act: Callable[[File], Callable[[str], str]], done: str) -> int:
     """Change the files of one agent by `act`; `done` says in a word or two what was done to it."""
-    from quire_client.setup import agents
-    from quire_client.setup import write as setup_write
-    from quire_journal.model.refusals import Refusal
+    from quire_client.setup import agents, write as setup_write
+    from quire_journal.model import Refusal
 
     agent = call.one_argument("AGENT")
     chosen("AGENT", agent, [*AGENTS])
@@ -61,7 +60,7 @@ def change(call: Invocation, act: Callable[[File], Callable[[str], str]], done: 
 
 def scope(call: Invocation) -> Scope:
     """For the workspace, or with --user for all of them."""
-    from quire_client.setup.agents import Scope
+    from quire_client.setup import Scope
 
     if "user" in call.options and "project" in call.options:
         raise Usage("--user and --project exclude each other.")
@@ -74,7 +73,7 @@ def _project(call: Invocation) -> Path:
 
     Raises WorkspaceRefused.
     """
-    from quire_journal.workspaces.layout import WorkspaceRefused
+    from quire_journal.workspaces import WorkspaceRefused
 
     try:
         return call.place.root
@@ -89,7 +88,7 @@ def _project(call: Invocation) -> Path:
 
 def entry_point() -> str:
     """The absolute path of this installation's `quire`. An agent has a PATH of its own. Raises Refused."""
-    from quire_journal.model.refusals import Refusal
+    from quire_journal.model import Refusal
 
     beside = os.path.join(os.path.dirname(os.path.abspath(sys.executable)), "quire")
     called = os.path.abspath(sys.argv[0])
@@ -135,7 +134,7 @@ def _message(agent: str, done: str, changed: int, dry: bool) -> str:
 
 
 def _journal_missing(call: Invocation) -> str:
-    from quire_journal.workspaces.layout import WorkspaceRefused
+    from quire_journal.workspaces import WorkspaceRefused
 
     command = "quire up"
     try:

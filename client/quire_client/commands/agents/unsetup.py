@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from quire_client.commands import Command, Invocation
 from quire_client.commands.agents.setup import SCOPE_OPTIONS, change
-from quire_client.commands.base import Command, Invocation
-from quire_client.hooks.table import AGENTS
+from quire_client.hooks import AGENTS
 
 
 def run(call: Invocation) -> int:

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from quire_client.cli import render
-from quire_client.commands.base import Command, Invocation, MissingArgument, Usage, status_of
+from quire_client.commands import Command, Invocation, MissingArgument, Usage, status_of
 
 
 def run(call: Invocation) -> int:
@@ -27,8 +27,7 @@ def run(call: Invocation) -> int:
 
 def explain(call: Invocation) -> int:
     """Print what the tool does and what it takes, as the daemon says it."""
-    from quire_client.commands.help import columns
-    from quire_client.commands.tool_help import of_tool
+    from quire_client.commands import columns, of_tool
 
     with call.connect() as client:
         reply = client.describe(call.arguments[0])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from quire_client.commands.base import Command, Invocation
+from quire_client.commands import Command, Invocation
 
 
 def run(call: Invocation) -> int:
     """End the daemon; that none runs is no failure."""
     call.at_most(0)
-    from quire_client.transport.errors import NoDaemon
-    from quire_journal.workspaces.lock import running
+    from quire_client.transport import NoDaemon
+    from quire_journal.workspaces import running
 
     try:
         with call.connect(start=False) as client:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from quire_client.cli import render
-from quire_client.commands.base import Command, Invocation, Option, Usage, is_number
+from quire_client.commands import Command, Invocation, Option, Usage, is_number
 
 LOSSY: Final = "Some bytes are not UTF-8 and are shown as U+FFFD; `quire cat PATH@POINT > FILE` keeps them as they are."
 

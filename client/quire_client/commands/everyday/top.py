@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
-from quire_client.commands.base import DONE, NO_DAEMON, Command, Invocation, Option, Usage, status_of
+from quire_client.commands import DONE, NO_DAEMON, Command, Invocation, Option, Usage, status_of
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -77,7 +77,7 @@ class _Looks:
     def look(self, *, wait: bool = False) -> TopReplies:
         """The replies of now. Without a daemon the reason; with `wait` that is raised (NoDaemon)."""
         from quire_client.commands.everyday.top_view import TopReplies
-        from quire_client.transport.errors import NoDaemon
+        from quire_client.transport import NoDaemon
 
         try:
             if self._client is None:

@@ -11,10 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from quire_client.cli import render
-from quire_client.cli.progress import Progress
-from quire_client.commands.base import Command, Invocation, Option
-from quire_journal.workspaces.lock import running
+from quire_client.cli import Progress, render
+from quire_client.commands import Command, Invocation, Option
+from quire_journal.workspaces import running
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -63,7 +62,7 @@ def run(call: Invocation) -> int:
 
 def _unasked(call: Invocation) -> int | None:
     """The exit status where a folder has too many files and nobody agreed to record them; None: go on."""
-    from quire_journal.model.refusals import Refusal
+    from quire_journal.model import Refusal
 
     root = call.place.root
     if sum(1 for _ in zip(files_of(root), range(MANY_FILES + 1), strict=False)) <= MANY_FILES:
@@ -168,7 +167,7 @@ def _lacking(client: Client, reply: Mapping[str, Any]) -> str:
         return ""
     told = [f"the bytes of {render.counted(count, 'file')} (`quire ls` marks each with the reason)"]
     if int(journal.get("versions") or 0) <= FEW_VERSIONS:
-        from quire_client.export.tree import ExportStop, fetch
+        from quire_client.export import ExportStop, fetch
 
         try:
             found = fetch(client).uncaptured

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from quire_client.cli import render
-from quire_client.commands.base import Command, Invocation, Option
-from quire_client.commands.everyday.read import line_range, say_if_there_are_none
+from quire_client.commands import Command, Invocation, Option
+from quire_client.commands.everyday import line_range, say_if_there_are_none
 
 if TYPE_CHECKING:
     from quire_client.api import Client

@@ -6,8 +6,8 @@ import base64
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from quire_client.commands.base import DONE, Command, Invocation
-from quire_client.commands.everyday.read import LOSSY, shown
+from quire_client.commands import DONE, Command, Invocation
+from quire_client.commands.everyday import LOSSY, shown
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -45,8 +45,8 @@ _NO_TEXT: Final = ("binary_file", "file_too_large")
 
 def _blob(client: Client, path: str, point: str) -> bytes | None:
     """The bytes of a file that is not a text, or too long for one; None where they cannot be had."""
-    from quire_client.export.tree import ExportStop, Unwritable, bytes_of, fetch
-    from quire_journal.model.ids import shown_path
+    from quire_client.export import ExportStop, Unwritable, bytes_of, fetch
+    from quire_journal.model import shown_path
 
     try:
         entries = fetch(client, point, path).entries

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
-from quire_client.commands.base import Command, Invocation, Option, Usage, point_of
+from quire_client.commands import Command, Invocation, Option, Usage, point_of
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -22,7 +22,7 @@ def run(call: Invocation) -> int:
     """Show the changes from one point to another, or to now."""
     if not call.arguments:
         raise Usage("A..B is missing: the points to compare, as in `quire diff yesterday..` or `… v10..v12 PATH`.")
-    from quire_journal.model.ids import parse_version_token
+    from quire_journal.model import parse_version_token
 
     given = call.arguments[0]
     start, dots, end = given.partition("..")
@@ -45,7 +45,7 @@ def run(call: Invocation) -> int:
 
 def whole(client: Client, reply: dict[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
     """The reply to `asked` with the files that it had no room for, and the patches."""
-    from quire_journal.model.ids import shown_path  # by which two files differ that are shown alike, one escaped
+    from quire_journal.model import shown_path  # by which two files differ that are shown alike, one escaped
 
     files: dict[str, dict[str, Any]] = {}
     page = reply

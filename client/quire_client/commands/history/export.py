@@ -11,14 +11,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from quire_client.cli import render
-from quire_client.cli.progress import Progress
-from quire_client.cli.stdio import Output, OutputFailure
-from quire_client.commands.base import DONE, Command, Invocation, Option, Usage, chosen, stretch
+from quire_client.cli import Output, OutputFailure, Progress, render
+from quire_client.commands import DONE, Command, Invocation, Option, Usage, chosen, stretch
 
 if TYPE_CHECKING:
     from quire_client.api import Client
-    from quire_client.export.parquet import Table
+    from quire_client.export import Table
 
 FORMATS: Final = ("jsonl", "events", "patches", "git", "agent-trace", "acp", "parquet")
 """The daemon has all but the last, which is made here of `events`."""
@@ -124,7 +122,7 @@ class _Output:
 def _schema() -> int:
     import json
 
-    from quire_journal.export.jsonl_schema import schema
+    from quire_journal.export import schema
 
     print(json.dumps(schema(), indent=2, ensure_ascii=False))
     return DONE
@@ -133,7 +131,7 @@ def _schema() -> int:
 def _parquet() -> type[Table]:
     """What makes a table of lines. Raises `Usage` where pyarrow is not installed."""
     try:
-        from quire_client.export.parquet import Table
+        from quire_client.export import Table
     except ImportError as missing:
         from shlex import quote
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from quire_client.cli import render
-from quire_client.commands.base import (
+from quire_client.commands import (
     REFUSED,
     UNWRITTEN,
     Command,
@@ -26,8 +26,8 @@ MOST_NAMED: Final = 50
 
 def run(call: Invocation) -> int:
     """Write it, and say what is not in it."""
-    from quire_client.export.tree import RESERVED, DiskRefuses, ExportStop, Unwritable, export, fetch
-    from quire_journal.model.refusals import Refusal
+    from quire_client.export import RESERVED, DiskRefuses, ExportStop, Unwritable, export, fetch
+    from quire_journal.model import Refusal
 
     call.at_most(2)
     if len(call.arguments) < 2:

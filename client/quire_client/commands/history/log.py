@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
-from quire_client.commands.base import Command, Invocation, Option, Usage, stretch
+from quire_client.commands import Command, Invocation, Option, Usage, nowhere, stretch
 from quire_client.commands.history.diff import patches
-from quire_client.commands.path_hints import nowhere
 
 if TYPE_CHECKING:
     from quire_client.api import Client

@@ -6,16 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
-from quire_client.commands.base import Command, Invocation, Option
-from quire_client.commands.path_hints import nowhere
+from quire_client.commands import Command, Invocation, Option, nowhere
 
 if TYPE_CHECKING:
-    from quire_client.export.tree import Tree
+    from quire_client.export import Tree
 
 
 def run(call: Invocation) -> int:
     """List files, links and empty folders."""
-    from quire_client.export.tree import ExportStop, fetch
+    from quire_client.export import ExportStop, fetch
 
     call.at_most(1)
     path = call.in_workspace(call.arguments[0]) if call.arguments else ""

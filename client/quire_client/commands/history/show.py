@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from quire_client.cli import render
-from quire_client.commands.base import REFUSED, Command, Invocation, is_number, point_of
-from quire_client.commands.everyday.read import LOSSY, shown
+from quire_client.commands import REFUSED, Command, Invocation, is_number, nearest, point_of
+from quire_client.commands.everyday import LOSSY, shown
 from quire_client.commands.history.log import row
-from quire_client.commands.path_hints import nearest
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -45,7 +44,7 @@ def run(call: Invocation) -> int:
 
 def _what(call: Invocation, given: str) -> dict[str, Any]:
     """The arguments that name the version. Without `@` it is the token alone, its number, or a path as it is."""
-    from quire_journal.model.ids import parse_version_token
+    from quire_journal.model import parse_version_token
 
     path, point = call.path_at(given)
     if not point and is_number(given):
@@ -79,7 +78,7 @@ def _whole(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
 
 def _bytes(client: Client, reply: Mapping[str, Any]) -> bytes | None:
     """The bytes of a version that is no text; None where they cannot be had."""
-    from quire_client.export.tree import ExportStop, Unwritable, bytes_of
+    from quire_client.export import ExportStop, Unwritable, bytes_of
 
     if isinstance(encoded := reply.get("content_base64"), str):
         return base64.b64decode(encoded)

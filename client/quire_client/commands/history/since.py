@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
-from quire_client.commands.base import Command, Invocation, Option, Usage, point_of
+from quire_client.commands import Command, Invocation, Option, Usage, nowhere, point_of
 from quire_client.commands.history.log import MOST_A_PAGE, row
-from quire_client.commands.path_hints import nowhere
 
 if TYPE_CHECKING:
     from quire_client.api import Client

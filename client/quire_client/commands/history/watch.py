@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
-from quire_client.commands.base import DONE, Command, Invocation, Option, status_of
+from quire_client.commands import DONE, Command, Invocation, Option, status_of
 from quire_client.commands.history.log import row
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class _Feed:
 
     def follow(self) -> int:
         """Print what comes, over and over; returns only with a refusal that trying again does not cure."""
-        from quire_client.transport.errors import NoDaemon
+        from quire_client.transport import NoDaemon
 
         start = True
         while True:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from quire_client.commands.base import Command, Invocation
+from quire_client.commands import Command, Invocation
 
 
 def run(call: Invocation) -> int:
     """Give the folder the journal whose id it carries."""
-    from quire_journal.workspaces.discover import adopt
+    from quire_journal.workspaces import adopt
 
     call.at_most(1)
     place = adopt(call.folder / (call.arguments[0] if call.arguments else "."), call.state_dir)

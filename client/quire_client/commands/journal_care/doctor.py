@@ -6,13 +6,12 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from quire_client.cli import render
-from quire_client.cli.progress import Progress
-from quire_client.commands.base import DONE, REFUSED, Command, Invocation
+from quire_client.cli import Progress, render
+from quire_client.commands import DONE, REFUSED, Command, Invocation
 from quire_journal import VERSION
 
 if TYPE_CHECKING:
-    from quire_journal.workspaces.layout import Place
+    from quire_journal.workspaces import Place
 
 LONGEST: Final = 600
 """Characters of a check's detail that are shown."""
@@ -34,8 +33,7 @@ def run(call: Invocation) -> int:
 
 
 def _checks(call: Invocation) -> Iterator[dict[str, Any]]:
-    from quire_journal.workspaces.discover import checked
-    from quire_journal.workspaces.layout import WorkspaceRefused, make_private_folder
+    from quire_journal.workspaces import WorkspaceRefused, checked, make_private_folder
 
     yield _check("client", True, f"quire {VERSION}")
     try:
@@ -60,13 +58,13 @@ def _checks(call: Invocation) -> Iterator[dict[str, Any]]:
 
 def _settings(place: Place) -> dict[str, Any]:
     """Can the settings files be used as they are now? The daemon's program says so, which starts nothing for that."""
-    from quire_journal.workspaces.layout import settings_files
+    from quire_journal.workspaces import settings_files
 
     if not any(os.path.lexists(path) for path in settings_files(place.root)):
         return _check("settings", True, "no files; the defaults hold")
     import subprocess
 
-    from quire_client.transport.autostart import checking_settings
+    from quire_client.transport import checking_settings
 
     asked = checking_settings(place)
     try:
@@ -78,8 +76,8 @@ def _settings(place: Place) -> dict[str, Any]:
 
 
 def _daemon_checks(call: Invocation, settings_ok: bool) -> Iterator[dict[str, Any]]:
-    from quire_client.transport.errors import NoDaemon
-    from quire_journal.workspaces.lock import running
+    from quire_client.transport import NoDaemon
+    from quire_journal.workspaces import running
 
     found = running(call.place)
     if found is None:

@@ -18,12 +18,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from quire_client.commands.base import TRIAL
-from quire_client.hooks.dispatch import GREETING
-from quire_client.hooks.table import AGENTS, agent
-from quire_client.setup.agents import Scope, WayIn, broken, ways_in
-from quire_client.transport.fast_client import Quick, Unreachable
-from quire_journal.workspaces.layout import Place
+from quire_client.commands import TRIAL
+from quire_client.hooks import AGENTS, GREETING, agent
+from quire_client.setup import Scope, WayIn, broken, ways_in
+from quire_client.transport import Quick, Unreachable
+from quire_journal.workspaces import Place
 
 SESSION: Final = "doctor"
 TOOL: Final = "log"

@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from quire_client.cli import render
-from quire_client.commands.base import ClientOptions, Command, Invocation, Option, Usage
-from quire_journal.model.refusals import Refusal
+from quire_client.commands import ClientOptions, Command, Invocation, Option, Usage
+from quire_journal.model import Refusal
 
 if TYPE_CHECKING:
     from quire_client.journals import KnownJournal

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from quire_client.cli import render
-from quire_client.cli.progress import Progress
-from quire_client.commands.base import Command, Invocation, Option, Usage
+from quire_client.cli import Progress, render
+from quire_client.commands import Command, Invocation, Option, Usage
 
 TIMEOUT_S: Final = 3600.0
 """A long history takes its time; --timeout shortens it."""

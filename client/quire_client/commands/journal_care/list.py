@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from quire_client.cli import render
-from quire_client.commands.base import Command, Invocation
+from quire_client.commands import Command, Invocation
 from quire_journal import VERSION
 
 

@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from quire_client.cli import render
-from quire_client.cli.progress import Progress
-from quire_client.commands.base import Command, Invocation, Option, Usage
-from quire_journal.model.refusals import Refusal
+from quire_client.cli import Progress, render
+from quire_client.commands import Command, Invocation, Option, Usage
+from quire_journal.model import Refusal
 
 TIMEOUT_S: Final = 3600.0
 """All stored bytes may have to be read; --timeout shortens it."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from quire_client.cli import render
-from quire_client.cli.progress import Progress
-from quire_client.commands.base import DAMAGED, DONE, Command, Invocation, Option
+from quire_client.cli import Progress, render
+from quire_client.commands import DAMAGED, DONE, Command, Invocation, Option
 
 TIMEOUT_S: Final = 3600.0
 """All of the journal is read; --timeout shortens it."""

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
-from quire_client.cli import render
-from quire_client.cli.progress import Progress
-from quire_client.commands.base import DAMAGED, Command, Invocation, Option
+from quire_client.cli import Progress, render
+from quire_client.commands import DAMAGED, Command, Invocation, Option
 
 TIMEOUT_S: Final = 3600.0
 """A long history takes its time; --timeout shortens it."""

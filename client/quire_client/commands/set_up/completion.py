@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from quire_client.cli import render
-from quire_client.commands.base import DONE, Command, Invocation, Usage, chosen
+from quire_client.commands import DONE, Command, Invocation, Usage, chosen
 
 SHELLS: Final = ("bash", "zsh", "fish")
 
@@ -39,8 +39,8 @@ def run(call: Invocation) -> int:
 
 def _names(call: Invocation) -> list[str]:
     """What a daemon that runs says at once; nothing where none does, or where it takes its time."""
-    from quire_client.transport.fast_client import Quick, Unreachable
-    from quire_journal.workspaces.layout import WorkspaceRefused
+    from quire_client.transport import Quick, Unreachable
+    from quire_journal.workspaces import WorkspaceRefused
 
     if call.arguments[1] not in _ASKED:
         raise Usage(f"There are no names of kind {call.arguments[1]!r}.")

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from quire_client.cli import render
-from quire_client.commands.base import DONE, Command, Invocation, Option
+from quire_client.commands import DONE, Command, Invocation, Option
 
 if TYPE_CHECKING:
-    from quire_journal.workspaces.layout import Place
+    from quire_journal.workspaces import Place
 
 TOLD = ("QUIRE_AGENT", "QUIRE_SESSION")
 """What git is asked to tell of its environment."""
@@ -37,8 +37,7 @@ def run(call: Invocation) -> int:
 
 def variables_for(place: Place, environ: Mapping[str, str], agent: str, session: str) -> dict[str, str]:
     """What a shell's environment needs for git and `quire` to say who runs them, beside what it has already."""
-    from quire_journal.workspaces.layout import trace_socket
-    from quire_journal.workspaces.lock import running
+    from quire_journal.workspaces import running, trace_socket
 
     found = running(place)
     socket = found.socket if found is not None and found.socket else place.socket

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
-from quire_client.commands.base import Command, Invocation, Option, Surplus, Usage, chosen
+from quire_client.commands import Command, Invocation, Option, Surplus, Usage, chosen
 
 if TYPE_CHECKING:
-    from quire_client.service.units import Service, UnitFile
-    from quire_client.setup.agents import File
-    from quire_client.setup.write import Change
+    from quire_client.service import Service, UnitFile
+    from quire_client.setup import Change, File
 
 COMMAND_LIMIT_S: Final = 60.0
 """How long the service manager may take for one command."""
@@ -32,7 +31,7 @@ def run(call: Invocation) -> int:
         raise Surplus(rest[1])
     if rest:
         call.options = {**call.options, "workspace": str(call.folder / rest[0])}
-    from quire_journal.model.refusals import Refusal
+    from quire_journal.model import Refusal
 
     try:
         return what[action](call)
@@ -43,8 +42,7 @@ def run(call: Invocation) -> int:
 def install(call: Invocation) -> int:
     """Write the files, end a daemon that runs beside, and let the service manager start ours."""
     from quire_client.setup import write as setup_write
-    from quire_journal.workspaces.discover import checked
-    from quire_journal.workspaces.layout import make_private_folder
+    from quire_journal.workspaces import checked, make_private_folder
 
     checked(call.place)
     service = _service(call)
@@ -61,7 +59,7 @@ def install(call: Invocation) -> int:
 def uninstall(call: Invocation) -> int:
     """Let the service manager forget it, and remove our files. Raises `Refusal` where it cannot be stopped."""
     from quire_client.setup import write as setup_write
-    from quire_journal.model.refusals import Refusal
+    from quire_journal.model import Refusal
 
     service = _service(call)
     others = _other_instances(service)
@@ -92,7 +90,7 @@ def uninstall(call: Invocation) -> int:
 def status(call: Invocation) -> int:
     """Which files are there, what the service manager says, whether a daemon runs."""
     from quire_client.setup import write as setup_write
-    from quire_journal.workspaces.lock import running
+    from quire_journal.workspaces import running
 
     service = _service(call)
     changes = setup_write.planned(_files(service.parts, lambda part: True), lambda file: file.put)
@@ -124,9 +122,9 @@ def status(call: Invocation) -> int:
 
 
 def _service(call: Invocation) -> Service:
-    from quire_client.commands.agents.setup import entry_point
+    from quire_client.commands.agents import entry_point
     from quire_client.service import units
-    from quire_journal.model.refusals import Refusal
+    from quire_journal.model import Refusal
 
     quired = os.path.join(os.path.dirname(entry_point()), "quired")
     if not os.access(quired, os.X_OK):
@@ -142,9 +140,8 @@ def _files(parts: Sequence[UnitFile], takes: Callable[[UnitFile], bool]) -> list
 
 
 def _file(part: UnitFile, takes: bool) -> File:
-    from quire_client.service.units import MARK
-    from quire_client.setup.agents import File
-    from quire_client.setup.errors import MalformedConfig
+    from quire_client.service import MARK
+    from quire_client.setup import File, MalformedConfig
 
     def put(found: str) -> str:
         if found and MARK not in found:
@@ -171,7 +168,7 @@ def _commanded(
     call: Invocation, commands: Sequence[tuple[str, ...]], before: Callable[[], None] = lambda: None
 ) -> dict[str, Any]:
     """Run the commands as far as they go; what is left is for the person: `commands`, and `reason`."""
-    from quire_client.service.units import spelled
+    from quire_client.service import spelled
 
     if _is_missing(call, commands):
         reason = f"There is no {commands[0][0]} here"
@@ -213,7 +210,7 @@ def _performed(call: Invocation, command: tuple[str, ...]) -> tuple[int, str]:
 
 
 def _asked(call: Invocation, command: tuple[str, ...]) -> dict[str, Any]:
-    from quire_client.service.units import spelled
+    from quire_client.service import spelled
 
     status, said = _performed(call, command)
     return {"command": spelled(command), "status": status, "said": said.splitlines()[:10]}
@@ -221,8 +218,8 @@ def _asked(call: Invocation, command: tuple[str, ...]) -> dict[str, Any]:
 
 def _end_running(call: Invocation) -> None:
     """The daemon that a client has started makes room: the service finds its lock taken otherwise."""
-    from quire_client.transport.errors import NoDaemon
-    from quire_journal.workspaces.lock import running
+    from quire_client.transport import NoDaemon
+    from quire_journal.workspaces import running
 
     if running(call.place) is None:
         return
@@ -234,7 +231,7 @@ def _end_running(call: Invocation) -> None:
 
 
 def _told(action: str, call: Invocation, service: Service, changes: Sequence[Change]) -> dict[str, Any]:
-    from quire_client.service.units import spelled
+    from quire_client.service import spelled
 
     commands = service.start if action == "install" else (*service.stop, *service.reload)
     return {

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from quire_client.cli import render
-from quire_client.commands.base import Command, Invocation, Option, Usage, chosen
-from quire_client.commands.history.diff import patches, whole
+from quire_client.commands import Command, Invocation, Option, Usage, chosen
+from quire_client.commands.history import patches, whole
 
 _ACTIONS = ("create", "list", "show", "diff", "drop")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quire_client.commands.base import Command, Invocation
+from quire_client.commands import Command, Invocation
 from quire_client.commands.take_back.undo import CHOICE, choice, in_the_way, show_files
 
 

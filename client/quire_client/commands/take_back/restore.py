@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from quire_client.commands.base import Command, Invocation, MissingArgument, Usage
+from quire_client.commands import Command, Invocation, MissingArgument, Usage
 from quire_client.commands.take_back.undo import PLANNED, executing, in_the_way, show_files
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quire_client.commands.base import Command, Invocation, MissingArgument, Option, point_of
+from quire_client.commands import Command, Invocation, MissingArgument, Option, point_of
 from quire_client.commands.take_back.undo import EXECUTING, executing, files_named, in_the_way, show_files
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from quire_client.cli import render
-from quire_client.cli.wording import sentence, step
-from quire_client.commands.base import Command, Invocation, Option, stretch
+from quire_client.cli import render, sentence, step
+from quire_client.commands import Command, Invocation, Option, stretch
 
 if TYPE_CHECKING:
     from quire_client.api import Client

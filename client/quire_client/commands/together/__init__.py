@@ -1,1 +1,14 @@
 """Together: who is present, and leases."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from quire_journal.faces import face
+
+if TYPE_CHECKING:
+    from quire_client.commands.together import claim as claim, who as who
+else:
+    __getattr__ = face(
+        __name__,
+    )

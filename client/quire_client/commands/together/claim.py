@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from quire_client.cli import render
-from quire_client.commands.base import Command, Invocation, MissingArgument, Option
-from quire_client.commands.everyday.read import line_range
+from quire_client.commands import Command, Invocation, MissingArgument, Option
+from quire_client.commands.everyday import line_range
 
 
 def run(call: Invocation) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from quire_client.cli import render
-from quire_client.commands.base import Command, Invocation, Option, Usage, is_number
+from quire_client.commands import Command, Invocation, Option, Usage, is_number
 
 
 def run(call: Invocation) -> int:

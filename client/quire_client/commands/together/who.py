@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from quire_client.cli import render
-from quire_client.commands.base import Command, Invocation, Option, Usage
+from quire_client.commands import Command, Invocation, Option, Usage
 
 
 def run(call: Invocation) -> int:

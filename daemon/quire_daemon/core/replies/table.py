@@ -13,7 +13,7 @@ import msgspec
 
 from quire_daemon.core.replies import admin, edits, history, leases, undo
 from quire_daemon.core.replies.base import RefusalReply
-from quire_journal.model.refusals import CODES
+from quire_journal.model import CODES
 
 REPLIES: Final[dict[str, type[msgspec.Struct]]] = {
     "read_file": edits.ReadReply,

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from quire_daemon.config.settings import Settings
-from quire_journal.text.line_hash import SHOWN_DIGITS, hash8, line_id, quality
+from quire_daemon.config import Settings
+from quire_journal.text import SHOWN_DIGITS, hash8, line_id, quality
 
 _LINE: Final = re.compile(r'\{\{(hlinefull|hlineref|hashedfull|hashedref) ([1-9][0-9]*) "([^"\n]*)"\}\}')
 _REPLACE_TEXT: Final = re.compile(r"^\{\{#if allow_replace_text\}\}\n(.*?)^\{\{/if\}\}\n", re.MULTILINE | re.DOTALL)

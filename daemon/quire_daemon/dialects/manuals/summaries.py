@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from quire_journal.model.phrasing import capitalised
+from quire_journal.model import capitalised
 
 MOST: Final = 1900
 """Characters of a description."""

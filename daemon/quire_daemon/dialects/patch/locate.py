@@ -27,12 +27,11 @@ from typing import Any, Final, NoReturn
 import msgspec
 from msgspec.structs import replace
 
-from quire_daemon.dialects.base import Plan
+from quire_daemon.dialects import Plan
 from quire_daemon.dialects.patch.model import FilePatch, Line, PatchHunk
-from quire_daemon.dialects.text.suggest import SHOWN_CHARS, near_miss, nearest_line, why_not
-from quire_journal.model.refusals import Refusal
-from quire_journal.text.splice import Splice, apply
-from quire_journal.text.text import BOM, Text, shown
+from quire_daemon.dialects.text import SHOWN_CHARS, near_miss, nearest_line, why_not
+from quire_journal.model import Refusal
+from quire_journal.text import BOM, Splice, Text, apply, shown
 
 NAME: Final = "apply_patch"
 

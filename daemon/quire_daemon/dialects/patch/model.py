@@ -9,8 +9,8 @@ from typing import Final, Literal, NoReturn
 import msgspec
 from msgspec.structs import replace
 
-from quire_journal.model.refusals import Refusal
-from quire_journal.text.text import BOM, Text
+from quire_journal.model import Refusal
+from quire_journal.text import BOM, Text
 
 _OWN_LINES: Final = (b"*** ", b"diff --git ", b"--- ", b"+++ ", b"@@")
 _HEREDOC: Final = re.compile(r"""\s*<<(EOF|'EOF'|"EOF")\s*""")

@@ -23,7 +23,7 @@ from quire_daemon.dialects.patch.model import (
     sent,
     start_of,
 )
-from quire_journal.model.ids import journal_path
+from quire_journal.model import journal_path
 
 _NULL: Final = "/dev/null"
 _EXTENDED: Final = re.compile(

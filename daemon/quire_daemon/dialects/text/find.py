@@ -11,8 +11,8 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Final
 
-from quire_journal.model.refusals import Refusal
-from quire_journal.text.text import BOM, Text
+from quire_journal.model import Refusal
+from quire_journal.text import BOM, Text
 
 MOST_REPLACEMENTS: Final = 200_000
 """Replacements of one call."""

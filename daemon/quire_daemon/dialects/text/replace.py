@@ -12,9 +12,7 @@ from operator import le, ne
 from typing import Final
 
 from quire_daemon.dialects.text.find import FEW_EDITS, LineIndex, normalised, occurrences, sought
-from quire_journal.text.line_diff import diff
-from quire_journal.text.splice import Splice, new_breaks
-from quire_journal.text.text import Text
+from quire_journal.text import Splice, Text, diff, new_breaks
 
 Edit = tuple[int, int, bytes]
 """Replace bytes [start, stop) of the normalised text by these, whose line ends are LF."""

@@ -15,8 +15,8 @@ from typing import Any, Final
 from unicodedata import normalize
 
 from quire_daemon.dialects.text.find import normalised
-from quire_journal.model.refusals import Refusal
-from quire_journal.text.text import Text, shown
+from quire_journal.model import Refusal
+from quire_journal.text import Text, shown
 
 COMPARED_LINES: Final = 20_000
 """Lines that are looked through for one that is similar; in a longer file only those with the longest word."""

@@ -26,24 +26,19 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from quire_daemon.commit.recorder import Recorder
-from quire_daemon.config.live import LiveSettings
-from quire_daemon.config.settings import Retention, policy_of
-from quire_daemon.integrity.check_client import copied
+from quire_daemon.commit import Recorder
+from quire_daemon.config import LiveSettings, Retention, policy_of
+from quire_daemon.integrity import copied
 from quire_daemon.maintenance.gc.drop import DropQueue
 from quire_daemon.maintenance.gc.mark import Chunk, Marks, NewerNeeds
-from quire_daemon.ops.daemon_log import Log
-from quire_daemon.workers.pool import Failed, Job
-from quire_daemon.workers.throttle import Breather, Throttle
-from quire_journal.history.points import rfc3339
-from quire_journal.maintenance.retention import Policy, duration_ns
-from quire_journal.model.events import BytesGone, RetentionApplied
-from quire_journal.model.phrasing import size
-from quire_journal.model.records import JournalDamaged
-from quire_journal.model.refusals import Refusal
-from quire_journal.storage.blobs.repack import RepackRun, RepackTrial
-from quire_journal.storage.port import Compaction, Outrun, StoreFailure
-from quire_journal.workspaces.layout import state_home
+from quire_daemon.ops import Log
+from quire_daemon.workers import Breather, Failed, Job, Throttle
+from quire_journal.history import rfc3339
+from quire_journal.maintenance import Policy, duration_ns
+from quire_journal.model import BytesGone, JournalDamaged, Refusal, RetentionApplied, size
+from quire_journal.storage import Compaction, Outrun, StoreFailure
+from quire_journal.storage.blobs import RepackRun, RepackTrial
+from quire_journal.workspaces import state_home
 
 STEPS: Final = ("gc_marked", "gc_begun", "gc_dropped", "gc_repacked", "gc_finished")
 """Fault points, beside those of `stores.compacting`: a crash test stops at each."""

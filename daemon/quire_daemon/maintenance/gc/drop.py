@@ -15,10 +15,10 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from quire_daemon.commit.recorder import Recorder
+from quire_daemon.commit import Recorder
 from quire_daemon.maintenance.gc.mark import Chunk, NewerNeeds
-from quire_journal.model.events import BytesGone
-from quire_journal.storage.port import Store
+from quire_journal.model import BytesGone
+from quire_journal.storage import Store
 
 ALONE_S: Final = 0.5
 """After so long without a commit for others a portion goes by itself. Not sooner: where the disk or the machine is

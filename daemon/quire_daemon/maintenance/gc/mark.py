@@ -19,18 +19,12 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from quire_journal.history.history import History
-from quire_journal.history.points import rfc3339
-from quire_journal.maintenance.retention import Pins, Policy, RetentionVerdict, judge
-from quire_journal.model.events import CheckpointNamed, Event, FileMoved, FileWritten, WritesAbandoned
-from quire_journal.model.ids import version_token
-from quire_journal.storage.blobs import blobs
+from quire_journal.history import History, rfc3339
+from quire_journal.maintenance import Pins, Policy, RetentionVerdict, judge
+from quire_journal.model import CheckpointNamed, Event, FileMoved, FileWritten, WritesAbandoned, version_token
+from quire_journal.storage import ReadTransaction, Store, blobs, last_number, u64
 from quire_journal.storage.blobs import index as blob_index
-from quire_journal.storage.port import ReadTransaction, Store, last_number, u64
-from quire_journal.views import files
-from quire_journal.views.paths import path_id, path_of
-from quire_journal.views.reads import Shown
-from quire_journal.views.term_index import of_kind
+from quire_journal.views import Shown, files, of_kind, path_id, path_of
 
 UNNAMED, DROP, KEEP, BASE, TAKEN = range(5)
 """Marks of a blob. `BASE`: a kept one is made from it. `TAKEN`: on its way out."""

@@ -12,18 +12,23 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.config.settings import Settings
-from quire_daemon.core.arguments import WriteArguments
-from quire_daemon.core.decision import Decision, Tool, World, no_paths
-from quire_daemon.core.json_schema import Schema, described, flat, one_shape, without
+from quire_daemon.config import Settings
+from quire_daemon.core import (
+    Decision,
+    Schema,
+    Tool,
+    World,
+    WriteArguments,
+    described,
+    flat,
+    no_paths,
+    one_shape,
+    without,
+)
 from quire_daemon.dialects import hashline_edit
-from quire_daemon.dialects.manuals.arguments import notes
-from quire_daemon.dialects.manuals.placeholders import filled
-from quire_daemon.dialects.manuals.summaries import ascii_text, summary
-from quire_daemon.dialects.manuals.writing import CHANGED
+from quire_daemon.dialects.manuals import CHANGED, ascii_text, filled, notes, summary
 from quire_daemon.tools.admin.manual import MANUALS, MOST_SHOWN
-from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refusal, did_you_mean
+from quire_journal.model import Refusal, counted, did_you_mean
 
 ANY_PATH: Final = ("apply_patch",)
 """Tools of the writing kind that name their files elsewhere: `path` means nothing there."""
@@ -222,7 +227,7 @@ def answer(params: DescribeParams, tools: Mapping[str, Tool[Any]], settings: Set
     names = [params.tool] if params.tool else [*first, *rest]
     listed = [_described(tools[name], name in first, settings) for name in names]
     if params.tool:
-        from quire_daemon.core.replies.table import reply_schema  # many shapes, which nothing else in the daemon needs
+        from quire_daemon.core.replies import reply_schema  # many shapes, which nothing else in the daemon needs
 
         listed[0]["reply"] = reply_schema(params.tool)
     if params.offered:

@@ -7,12 +7,11 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.config.settings import Settings
-from quire_daemon.core.decision import Decision, Tool, World, no_paths
-from quire_daemon.dialects.manuals import apply_patch, delete_file, move_file, read_file, write_file, writing
-from quire_daemon.dialects.manuals.placeholders import filled
-from quire_daemon.dialects.table import DIALECTS
-from quire_journal.model.refusals import Refusal, did_you_mean
+from quire_daemon.config import Settings
+from quire_daemon.core import Decision, Tool, World, no_paths
+from quire_daemon.dialects import DIALECTS
+from quire_daemon.dialects.manuals import apply_patch, delete_file, filled, move_file, read_file, write_file, writing
+from quire_journal.model import Refusal, did_you_mean
 
 MOST_SHOWN: Final = 80
 """Characters of an unknown name that a refusal repeats."""

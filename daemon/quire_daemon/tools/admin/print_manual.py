@@ -6,9 +6,9 @@ import sys
 
 import msgspec
 
-from quire_daemon.config.settings import Settings
+from quire_daemon.config import Settings
 from quire_daemon.tools.admin.manual import answer
-from quire_journal.model.refusals import Refusal
+from quire_journal.model import Refusal
 
 
 def main(names: list[str]) -> int:

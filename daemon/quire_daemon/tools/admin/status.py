@@ -8,17 +8,12 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.core.decision import Decision, Present, Tool, World, no_paths
-from quire_daemon.tools.bursts import burst_json
-from quire_daemon.tools.leases.rules import in_force, lease_json
-from quire_daemon.tools.undo.partial_operations import but_for, taken_back
-from quire_journal.history.history import History
-from quire_journal.history.points import rfc3339, time_of
-from quire_journal.model.events import paths_of
-from quire_journal.model.ids import version_token, writer_name
-from quire_journal.model.messages import MOST_OP_BYTES
-from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refusal
+from quire_daemon.core import Decision, Present, Tool, World, no_paths
+from quire_daemon.tools import burst_json
+from quire_daemon.tools.leases import in_force, lease_json
+from quire_daemon.tools.undo import but_for, taken_back
+from quire_journal.history import History, rfc3339, time_of
+from quire_journal.model import MOST_OP_BYTES, Refusal, counted, paths_of, version_token, writer_name
 
 MAX_CALLERS: Final = 20
 """Callers that `status` lists; `who` lists as many as it is asked for."""

@@ -1,1 +1,64 @@
 """Edit: the tools that write files: which base a caller saw, the rebase, the checks, the result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from quire_journal.faces import face
+
+if TYPE_CHECKING:
+    from quire_daemon.tools.edit.apply_patch import PATCH_TOOL as PATCH_TOOL
+    from quire_daemon.tools.edit.basis import Basis as Basis, basis_at as basis_at
+    from quire_daemon.tools.edit.delete_move import DELETE_TOOL as DELETE_TOOL, MOVE_TOOL as MOVE_TOOL
+    from quire_daemon.tools.edit.diff_preview import localised_diff as localised_diff
+    from quire_daemon.tools.edit.edit_file import EDIT_FILE_TOOL as EDIT_FILE_TOOL
+    from quire_daemon.tools.edit.engine import EDIT_TOOL as EDIT_TOOL, edit_tool as edit_tool
+    from quire_daemon.tools.edit.hashline_edit import HASHLINE_TOOL as HASHLINE_TOOL
+    from quire_daemon.tools.edit.overlap import (
+        CONFLICTING as CONFLICTING,
+        MOST_STEPS as MOST_STEPS,
+        NONE as NONE,
+        WHOLE as WHOLE,
+        CallerLines as CallerLines,
+        done_by as done_by,
+        image as image,
+        inverse as inverse,
+        lines_of as lines_of,
+        relation as relation,
+        relations as relations,
+        strongest as strongest,
+    )
+    from quire_daemon.tools.edit.preconditions import (
+        captured as captured,
+        require_file as require_file,
+        require_lines as require_lines,
+        require_readable as require_readable,
+        require_size as require_size,
+        require_text as require_text,
+        shown_as as shown_as,
+    )
+    from quire_daemon.tools.edit.regex_replace import REGEX_TOOL as REGEX_TOOL
+    from quire_daemon.tools.edit.result import OFF as OFF, withheld as withheld
+    from quire_daemon.tools.edit.stale_replies import Stale as Stale, refuse_stale as refuse_stale
+    from quire_daemon.tools.edit.view import VIEW_TOOL as VIEW_TOOL
+    from quire_daemon.tools.edit.write_file import WRITE_TOOL as WRITE_TOOL
+else:
+    __getattr__ = face(
+        __name__,
+        apply_patch="PATCH_TOOL",
+        basis="Basis basis_at",
+        delete_move="DELETE_TOOL MOVE_TOOL",
+        diff_preview="localised_diff",
+        edit_file="EDIT_FILE_TOOL",
+        engine="EDIT_TOOL edit_tool",
+        hashline_edit="HASHLINE_TOOL",
+        overlap=(
+            "CONFLICTING CallerLines MOST_STEPS NONE WHOLE done_by image inverse lines_of relation relations strongest"
+        ),
+        preconditions=("captured require_file require_lines require_readable require_size require_text shown_as"),
+        regex_replace="REGEX_TOOL",
+        result="OFF withheld",
+        stale_replies="Stale refuse_stale",
+        view="VIEW_TOOL",
+        write_file="WRITE_TOOL",
+    )

@@ -13,12 +13,10 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from quire_daemon.core.arguments import WriteArguments, checked_sha256
-from quire_daemon.core.decision import Decision, FileNow, Tool, World
-from quire_daemon.dialects.base import Plan
-from quire_daemon.dialects.patch.locate import NAME, plan_file
-from quire_daemon.dialects.patch.model import FilePatch
-from quire_daemon.dialects.patch.text import parse_patch
+from quire_daemon.core import Decision, FileNow, Tool, World, WriteArguments, checked_sha256
+from quire_daemon.dialects import Plan
+from quire_daemon.dialects.patch import NAME, FilePatch, parse_patch, plan_file
+from quire_daemon.tools import news
 from quire_daemon.tools.edit.basis import (
     Basis,
     basis_at,
@@ -45,13 +43,8 @@ from quire_daemon.tools.edit.preconditions import (
 from quire_daemon.tools.edit.rebase import RebaseConflict, carried
 from quire_daemon.tools.edit.result import SUSPICIOUS, Result, conclude
 from quire_daemon.tools.edit.stale_replies import Stale, refuse_stale
-from quire_daemon.tools.recent_changes import news
-from quire_journal.model.ids import version_token
-from quire_journal.model.line_ranges import Ranges
-from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refusal
-from quire_journal.text.splice import Splice, apply, trim
-from quire_journal.text.text import Text
+from quire_journal.model import Ranges, Refusal, counted, version_token
+from quire_journal.text import Splice, Text, apply, trim
 
 STALE: Final = "stale_file"
 

@@ -13,21 +13,15 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from quire_daemon.core.arguments import WriteArguments
-from quire_daemon.core.decision import FileNow, World
+from quire_daemon.core import FileNow, World, WriteArguments
+from quire_daemon.tools import changes_told
 from quire_daemon.tools.edit.overlap import CONFLICTING, MOST_STEPS, NONE, TOUCHING, WHOLE, image, relation, strongest
 from quire_daemon.tools.edit.rebase import ByCaller, ByOthers
-from quire_daemon.tools.recent_changes import changes_told
-from quire_journal.history.history import History
-from quire_journal.history.missing_bytes import missing
-from quire_journal.model.ids import parse_version_token, version_token
-from quire_journal.model.line_ranges import Ranges, merge_ranges
-from quire_journal.model.refusals import Refusal
-from quire_journal.storage.blobs.blobs import NotHeld
-from quire_journal.text.line_diff import diff
-from quire_journal.text.splice import Splice, carry_ranges, moved_ranges
-from quire_journal.text.text import Text
-from quire_journal.views.files import Version, standing
+from quire_journal.history import History, missing
+from quire_journal.model import Ranges, Refusal, merge_ranges, parse_version_token, version_token
+from quire_journal.storage.blobs import NotHeld
+from quire_journal.text import Splice, Text, carry_ranges, diff, moved_ranges
+from quire_journal.views import Version, standing
 
 MOST_SEARCHED: Final = 1000
 """Versions that are looked through for given bytes."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from quire_daemon.core.arguments import WriteArguments
-from quire_daemon.core.decision import Decision, FileNow, Move, Remove, Tool, World
+from quire_daemon.core import Decision, FileNow, Move, Remove, Tool, World, WriteArguments
+from quire_daemon.tools import news
 from quire_daemon.tools.edit.basis import Basis, find_basis, find_basis_of_whole, never_read, on_stale
 from quire_daemon.tools.edit.engine import WRITER_TYPE, answering
 from quire_daemon.tools.edit.overlap import WHOLE
@@ -18,12 +18,8 @@ from quire_daemon.tools.edit.preconditions import (
 )
 from quire_daemon.tools.edit.rebase import RebaseConflict
 from quire_daemon.tools.edit.stale_replies import Stale, refuse_stale
-from quire_daemon.tools.recent_changes import news
-from quire_journal.model.events import Event, FileDeleted, FileMoved, ReadServed
-from quire_journal.model.ids import version_token
-from quire_journal.text.line_diff import changed_ranges
-from quire_journal.text.splice import Splice
-from quire_journal.text.text import Text
+from quire_journal.model import Event, FileDeleted, FileMoved, ReadServed, version_token
+from quire_journal.text import Splice, Text, changed_ranges
 
 STALE: Final = "stale_base"
 

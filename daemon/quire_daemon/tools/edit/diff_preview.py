@@ -6,10 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from quire_journal.model.line_ranges import Ranges, merge_ranges, ranges_of
-from quire_journal.text.line_hash import LineHashes
-from quire_journal.text.splice import Splice
-from quire_journal.text.text import Text
+from quire_journal.model import Ranges, merge_ranges, ranges_of
+from quire_journal.text import LineHashes, Splice, Text
 
 CONTEXT: Final = 3
 """Unchanged lines on each side of a change."""

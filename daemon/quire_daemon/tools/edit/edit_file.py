@@ -11,11 +11,11 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from quire_daemon.core.decision import Decision, FileNow, Tool, World
-from quire_daemon.dialects.edit_file import EDIT_FILE, FileParams
+from quire_daemon.core import Decision, FileNow, Tool, World
+from quire_daemon.dialects import EDIT_FILE, FileParams
 from quire_daemon.tools.edit.engine import answering, decide_on
 from quire_daemon.tools.edit.preconditions import require_text
-from quire_journal.model.refusals import Refusal
+from quire_journal.model import Refusal
 
 
 def decide(params: FileParams, world: World) -> Decision:

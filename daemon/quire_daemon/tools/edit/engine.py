@@ -9,10 +9,9 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from quire_daemon.core.arguments import WriteArguments
-from quire_daemon.core.decision import Decision, FileNow, ImpliedFiles, Tool, Who, World
-from quire_daemon.dialects.base import HASH_MISMATCH, Dialect, Plan, Sight, planned_here
-from quire_daemon.dialects.edit import EDIT, EditParams
+from quire_daemon.core import Decision, FileNow, ImpliedFiles, Tool, Who, World, WriteArguments
+from quire_daemon.dialects import EDIT, HASH_MISMATCH, Dialect, EditParams, Plan, Sight, planned_here
+from quire_daemon.tools import news
 from quire_daemon.tools.edit.basis import Basis, current_version, find_basis, never_read, on_stale
 from quire_daemon.tools.edit.overlap import CallerLines, lines_of
 from quire_daemon.tools.edit.preconditions import (
@@ -25,15 +24,9 @@ from quire_daemon.tools.edit.preconditions import (
 from quire_daemon.tools.edit.rebase import ByCaller, ByOthers, RebaseConflict, carried, touched, without_others
 from quire_daemon.tools.edit.result import Result, conclude
 from quire_daemon.tools.edit.stale_replies import Stale, refuse_mismatch, refuse_stale, refuse_unseen
-from quire_daemon.tools.recent_changes import news
-from quire_journal.history.history import History
-from quire_journal.history.points import rfc3339
-from quire_journal.model.ids import version_token
-from quire_journal.model.line_ranges import Ranges, merge_ranges, ranges_of
-from quire_journal.model.refusals import Refusal
-from quire_journal.text.line_diff import changed_ranges, diff
-from quire_journal.text.splice import Splice, apply, shift_lines, trim
-from quire_journal.text.text import Text
+from quire_journal.history import History, rfc3339
+from quire_journal.model import Ranges, Refusal, merge_ranges, ranges_of, version_token
+from quire_journal.text import Splice, Text, apply, changed_ranges, diff, shift_lines, trim
 
 P = TypeVar("P", bound=WriteArguments)
 

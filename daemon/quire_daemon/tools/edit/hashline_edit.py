@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from quire_daemon.core.decision import Decision, FileNow, Tool, World
-from quire_daemon.dialects.hashline_edit import HASHLINE_EDIT, HashlineParams, edits_of
+from quire_daemon.core import Decision, FileNow, Tool, World
+from quire_daemon.dialects import HASHLINE_EDIT, HashlineParams, edits_of
 from quire_daemon.tools.edit.basis import current_version
 from quire_daemon.tools.edit.delete_move import deletion, movement
 from quire_daemon.tools.edit.engine import answering, decide_on
-from quire_journal.model.refusals import Refusal
+from quire_journal.model import Refusal
 
 
 def decide(params: HashlineParams, world: World) -> Decision:

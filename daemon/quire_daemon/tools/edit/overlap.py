@@ -14,12 +14,10 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.history.history import History
-from quire_journal.model.line_ranges import Ranges, merge_ranges, ranges_of
-from quire_journal.text.line_diff import diff
-from quire_journal.text.splice import Along, Splice
-from quire_journal.text.text import Text
-from quire_journal.views.files import Version
+from quire_journal.history import History
+from quire_journal.model import Ranges, merge_ranges, ranges_of
+from quire_journal.text import Along, Splice, Text, diff
+from quire_journal.views import Version
 
 NONE, TOUCHING, CONFLICTING = "none", "touching", "conflicting"
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from quire_daemon.core.decision import FileNow, World
-from quire_journal.history.points import to_the_second
-from quire_journal.model.events import REGULAR
-from quire_journal.model.ids import version_token
-from quire_journal.model.refusals import Refusal
-from quire_journal.text.text import Text
-from quire_journal.views.files import Version
+from quire_daemon.core import FileNow, World
+from quire_journal.history import to_the_second
+from quire_journal.model import REGULAR, Refusal, version_token
+from quire_journal.text import Text
+from quire_journal.views import Version
 
 
 def captured(now: FileNow) -> Version | None:

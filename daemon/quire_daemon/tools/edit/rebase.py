@@ -14,10 +14,7 @@ from itertools import groupby
 import msgspec
 from msgspec.structs import replace
 
-from quire_journal.text.line_diff import Block, diff
-from quire_journal.text.merge3 import merge
-from quire_journal.text.splice import Splice, apply, clash
-from quire_journal.text.text import Text
+from quire_journal.text import Block, Splice, Text, apply, clash, diff, merge
 
 
 class ByOthers(tuple[Splice, ...]):

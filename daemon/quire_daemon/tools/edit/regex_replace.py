@@ -6,8 +6,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from quire_daemon.core.decision import Decision, Tool, World
-from quire_daemon.dialects.regex_replace import REGEX_REPLACE, RegexParams, planning
+from quire_daemon.core import Decision, Tool, World
+from quire_daemon.dialects import REGEX_REPLACE, RegexParams, planning
 from quire_daemon.tools.edit import engine
 
 

@@ -13,33 +13,33 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.checks import safety
-from quire_daemon.checks.safety import Grammars
-from quire_daemon.config.settings import Safety
-from quire_daemon.core.decision import Decision, FileNow, Move, Put, Remove, World, Write
+from quire_daemon.checks import Grammars, safety
+from quire_daemon.config import Safety
+from quire_daemon.core import Decision, FileNow, Move, Put, Remove, World, Write
+from quire_daemon.tools import news
 from quire_daemon.tools.edit.diff_preview import localised_diff
 from quire_daemon.tools.edit.overlap import CallerLines
 from quire_daemon.tools.edit.preconditions import captured, require_lines
-from quire_daemon.tools.recent_changes import news
 from quire_journal.maintenance import secret_scan
-from quire_journal.model.events import (
+from quire_journal.model import (
+    HOLDS_SECRET,
+    PURGED,
+    SECRET,
     CheckpointRolledBack,
     CheckpointSaved,
     EditRefused,
     Event,
     FileMoved,
     FileWritten,
+    Ranges,
     ReadServed,
+    Refusal,
+    counted,
+    merge_ranges,
+    version_token,
+    without,
 )
-from quire_journal.model.ids import version_token
-from quire_journal.model.line_ranges import Ranges, merge_ranges, without
-from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refusal
-from quire_journal.model.uncaptured import HOLDS_SECRET, PURGED, SECRET
-from quire_journal.text.line_diff import changed_ranges, first_difference
-from quire_journal.text.line_hash import LineHashes
-from quire_journal.text.splice import Splice, carry_ranges
-from quire_journal.text.text import Text
+from quire_journal.text import LineHashes, Splice, Text, carry_ranges, changed_ranges, first_difference
 
 CLEAN, SUSPICIOUS, OFF = "clean", "suspicious", "off"
 

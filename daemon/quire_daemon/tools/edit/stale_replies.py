@@ -10,24 +10,28 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.core.decision import Decision, FileNow, World
+from quire_daemon.core import Decision, FileNow, World
+from quire_daemon.tools import MOST_ENTRIES, changes_told, news, rest
 from quire_daemon.tools.edit.basis import Basis, both_hashes, current_version
 from quire_daemon.tools.edit.diff_preview import lines_around, localised_diff
 from quire_daemon.tools.edit.overlap import CONFLICTING, NONE, TOUCHING, CallerLines
 from quire_daemon.tools.edit.preconditions import shown_as
 from quire_daemon.tools.edit.rebase import RebaseConflict
-from quire_daemon.tools.recent_changes import MOST_ENTRIES, changes_told, news, rest
-from quire_journal.history.points import to_the_second
-from quire_journal.model.events import EditRefused, Event, ReadServed
-from quire_journal.model.ids import version_token
-from quire_journal.model.line_ranges import Ranges, merge_ranges, ranges_of, without
-from quire_journal.model.phrasing import capitalised
-from quire_journal.model.refusals import Refusal
-from quire_journal.text.line_diff import changed_ranges, diff
-from quire_journal.text.line_hash import LineHashes, line_id
-from quire_journal.text.splice import Splice, apply, carry_ranges
-from quire_journal.text.text import Text, shown
-from quire_journal.views.files import Version
+from quire_journal.history import to_the_second
+from quire_journal.model import (
+    EditRefused,
+    Event,
+    Ranges,
+    ReadServed,
+    Refusal,
+    capitalised,
+    merge_ranges,
+    ranges_of,
+    version_token,
+    without,
+)
+from quire_journal.text import LineHashes, Splice, Text, apply, carry_ranges, changed_ranges, diff, line_id, shown
+from quire_journal.views import Version
 
 MOST_LINES: Final = 40
 """Lines that a refusal shows."""

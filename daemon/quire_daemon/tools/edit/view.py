@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from quire_daemon.core.decision import Decision, FileNow, Tool, World
-from quire_daemon.tools import read
-from quire_daemon.tools.read import ReadParams
-from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refusal
+from quire_daemon.core import Decision, FileNow, Tool, World
+from quire_daemon.tools import ReadParams, read
+from quire_journal.model import Refusal, counted
 
 
 def decide(params: ReadParams, world: World) -> Decision:

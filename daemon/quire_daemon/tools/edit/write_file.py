@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from quire_daemon.core.arguments import OfVersion, checked_sha256
-from quire_daemon.core.decision import Decision, FileNow, Tool, World
+from quire_daemon.core import Decision, FileNow, OfVersion, Tool, World, checked_sha256
 from quire_daemon.tools.edit.basis import (
     Basis,
     basis_at,
@@ -29,11 +28,8 @@ from quire_daemon.tools.edit.preconditions import (
 )
 from quire_daemon.tools.edit.result import Result, conclude
 from quire_daemon.tools.edit.stale_replies import Stale, refuse_stale
-from quire_journal.model.refusals import Refusal
-from quire_journal.text.line_diff import diff
-from quire_journal.text.merge3 import merge
-from quire_journal.text.splice import Splice
-from quire_journal.text.text import BOM, Text
+from quire_journal.model import Refusal
+from quire_journal.text import BOM, Splice, Text, diff, merge
 
 WRITER_TYPE: Final = "write_file"
 CONFLICT: Final = "write_conflict"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from quire_journal.history.history import History
-from quire_journal.history.points import to_the_second
+from quire_journal.history import History, to_the_second
 
 
 def before_it(seq: int, history: History) -> str:

@@ -7,21 +7,15 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.core.decision import Decision, FileNow, Tool, World
-from quire_daemon.tools.edit.preconditions import require_file, require_size
+from quire_daemon.core import Decision, FileNow, Tool, World
+from quire_daemon.tools import file_then, fitting, news
+from quire_daemon.tools.edit import require_file, require_size
 from quire_daemon.tools.history.filters import nobody_warned, writer_filter
-from quire_daemon.tools.read import file_then, fitting
-from quire_daemon.tools.recent_changes import news
-from quire_journal.history.history import History
-from quire_journal.history.line_blame import Blame, blame
-from quire_journal.history.missing_bytes import missing
-from quire_journal.history.points import parse_point, rfc3339
-from quire_journal.model.ids import version_token
-from quire_journal.model.phrasing import capitalised, counted
-from quire_journal.model.refusals import Refusal
-from quire_journal.storage.blobs.blobs import NotHeld
-from quire_journal.text.text import shown
-from quire_journal.views.files import Version, standing
+from quire_journal.history import Blame, History, blame, missing, parse_point, rfc3339
+from quire_journal.model import Refusal, capitalised, counted, version_token
+from quire_journal.storage.blobs import NotHeld
+from quire_journal.text import shown
+from quire_journal.views import Version, standing
 
 MOST_LINES: Final = 10_000
 """Lines in one reply: each of them names its writer."""

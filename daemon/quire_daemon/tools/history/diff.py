@@ -7,16 +7,11 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_journal.export.git_quote import quoted
-from quire_journal.history.gaps import RECORD_LOST, gaps_before, is_lost, lost_version
-from quire_journal.history.history import History
-from quire_journal.model.events import FOLDER, LINK, REGULAR
-from quire_journal.model.ids import is_escaped, version_token
-from quire_journal.model.pause_points import pause
-from quire_journal.text.line_diff import diff
-from quire_journal.text.splice import Splice
-from quire_journal.text.text import Text, shown
-from quire_journal.views.files import Version, standing
+from quire_journal.export import quoted
+from quire_journal.history import RECORD_LOST, History, gaps_before, is_lost, lost_version
+from quire_journal.model import FOLDER, LINK, REGULAR, is_escaped, pause, version_token
+from quire_journal.text import Splice, Text, diff, shown
+from quire_journal.views import Version, standing
 
 CONTEXT: Final = 3
 """Unchanged lines around a change in a hunk."""

@@ -10,14 +10,25 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.config import globs
-from quire_journal.history.history import History
-from quire_journal.model.events import BY_KIND, FOLDER, BytesDisplaced, WriterIntroduced, paths_of
-from quire_journal.model.ids import OUTSIDE, inside_escaped, is_escaped, journal_path, percent_escaped, unescaped
-from quire_journal.model.records import Record
-from quire_journal.model.refusals import Refusal, did_you_mean
-from quire_journal.model.upcast import parse_tag
-from quire_journal.views import term_index
-from quire_journal.views.files import OUTSIDE_WRITES, TOOL_WRITES
+from quire_journal.history import History
+from quire_journal.model import (
+    BY_KIND,
+    FOLDER,
+    OUTSIDE,
+    BytesDisplaced,
+    Record,
+    Refusal,
+    WriterIntroduced,
+    did_you_mean,
+    inside_escaped,
+    is_escaped,
+    journal_path,
+    parse_tag,
+    paths_of,
+    percent_escaped,
+    unescaped,
+)
+from quire_journal.views import OUTSIDE_WRITES, TOOL_WRITES, term_index
 
 VERSION_KINDS: Final = frozenset(event.kind for event in (*TOOL_WRITES, *OUTSIDE_WRITES, BytesDisplaced))
 """Kinds of records that make versions of a path, or keep bytes that stood there."""

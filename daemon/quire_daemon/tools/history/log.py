@@ -12,8 +12,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from quire_daemon.core.arguments import require_in_bounds
-from quire_daemon.core.decision import Decision, Tool, World, no_paths
+from quire_daemon.core import Decision, Tool, World, no_paths, require_in_bounds
 from quire_daemon.tools.history.diff import ENTRIES
 from quire_daemon.tools.history.filters import (
     BURST_KINDS,
@@ -25,13 +24,8 @@ from quire_daemon.tools.history.filters import (
     path_filter,
 )
 from quire_daemon.tools.history.pages import LogQuery, Page, page
-from quire_journal.history.history import History
-from quire_journal.history.points import parse_point, rfc3339
-from quire_journal.model.events import REGULAR
-from quire_journal.model.ids import version_token
-from quire_journal.model.phrasing import counted
-from quire_journal.model.records import Record
-from quire_journal.model.refusals import Refusal
+from quire_journal.history import History, parse_point, rfc3339
+from quire_journal.model import REGULAR, Record, Refusal, counted, version_token
 
 MAX_LIMIT: Final = 1000
 """Records in one reply."""

@@ -16,12 +16,10 @@ import msgspec
 
 from quire_daemon.tools.history.diff import Room, before, difference, lines_counted
 from quire_daemon.tools.history.filters import SHOWN_KINDS, VERSION_KINDS, Filter, common_part, single_path
-from quire_journal.history.history import History
-from quire_journal.model.events import FOLDER, REGULAR, path_after
-from quire_journal.model.records import Record
-from quire_journal.storage.blobs.blobs import BlobCache, NotHeld
-from quire_journal.views.files import Version
-from quire_journal.views.term_index import BLOCK
+from quire_journal.history import History
+from quire_journal.model import FOLDER, REGULAR, Record, path_after
+from quire_journal.storage.blobs import BlobCache, NotHeld
+from quire_journal.views import BLOCK, Version
 
 WORK: Final = 1000
 """Units that one page may take."""

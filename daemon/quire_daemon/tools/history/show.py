@@ -8,32 +8,37 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.core.decision import Decision, Tool, World, no_paths
+from quire_daemon.core import Decision, Tool, World, no_paths
+from quire_daemon.tools import fitting
 from quire_daemon.tools.history.before_journal import before_it
 from quire_daemon.tools.history.diff import ENTRIES, Room, before, difference, same
 from quire_daemon.tools.history.filters import VERSION_KINDS, known_path, named_paths, path_filter, single_path
 from quire_daemon.tools.history.log import record_json
-from quire_daemon.tools.read import fitting
-from quire_journal.history.gaps import (
+from quire_journal.history import (
+    History,
     gaps_after,
     gaps_at,
     gaps_json,
+    missing,
+    parse_point,
     require_known,
     require_not_lost,
     version_then,
     warning,
 )
-from quire_journal.history.history import History
-from quire_journal.history.missing_bytes import missing
-from quire_journal.history.points import parse_point
-from quire_journal.model.events import FOLDER, path_after, paths_of
-from quire_journal.model.ids import parse_version_token, version_token
-from quire_journal.model.phrasing import counted
-from quire_journal.model.records import Record
-from quire_journal.model.refusals import Refusal
-from quire_journal.storage.blobs.blobs import NotHeld
-from quire_journal.text.text import shown
-from quire_journal.views.files import Version
+from quire_journal.model import (
+    FOLDER,
+    Record,
+    Refusal,
+    counted,
+    parse_version_token,
+    path_after,
+    paths_of,
+    version_token,
+)
+from quire_journal.storage.blobs import NotHeld
+from quire_journal.text import shown
+from quire_journal.views import Version
 
 MAX_FILES: Final = 500
 """Files in one reply of `diff`."""

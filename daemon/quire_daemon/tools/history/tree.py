@@ -10,19 +10,14 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.core.decision import Decision, Tool, World, no_paths
-from quire_daemon.tools.checkpoints import blind_then
+from quire_daemon.core import Decision, Tool, World, no_paths
+from quire_daemon.tools import blind_then
 from quire_daemon.tools.history.diff import ENTRIES
 from quire_daemon.tools.history.filters import common_part, path_filter
-from quire_journal.history.gaps import RECORD_LOST, gaps_at, gaps_json, gaps_of, warning
-from quire_journal.history.history import History
-from quire_journal.history.points import parse_point, time_of
-from quire_journal.model.events import FOLDER, LINK
-from quire_journal.model.ids import version_token
-from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refusal
-from quire_journal.storage.blobs.blobs import NotHeld
-from quire_journal.views.files import Version, standing
+from quire_journal.history import RECORD_LOST, History, gaps_at, gaps_json, gaps_of, parse_point, time_of, warning
+from quire_journal.model import FOLDER, LINK, Refusal, counted, version_token
+from quire_journal.storage.blobs import NotHeld
+from quire_journal.views import Version, standing
 
 PATHS: Final = 400
 """Paths that one `tree` looks at: few enough for others not to wait, wherever it takes a search for the version."""

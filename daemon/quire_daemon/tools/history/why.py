@@ -12,28 +12,18 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.core.decision import Decision, FileNow, Tool, World
-from quire_daemon.tools.edit.preconditions import require_file
+from quire_daemon.core import Decision, FileNow, Tool, World
+from quire_daemon.tools import file_then, news
+from quire_daemon.tools.edit import require_file
 from quire_daemon.tools.history.blame import require_text
 from quire_daemon.tools.history.diff import Room, before, difference, text_of
 from quire_daemon.tools.history.filters import VERSION_KINDS
 from quire_daemon.tools.history.log import record_json
-from quire_daemon.tools.read import file_then
-from quire_daemon.tools.recent_changes import news
-from quire_journal.history.gaps import is_lost, require_known
-from quire_journal.history.history import History
-from quire_journal.history.line_blame import Blame, blame
-from quire_journal.history.points import parse_point, rfc3339, to_the_second
-from quire_journal.model.events import REGULAR, BatchUndone, paths_of
-from quire_journal.model.evidence import CAPTURED
-from quire_journal.model.ids import version_token
-from quire_journal.model.records import Record
-from quire_journal.model.refusals import Refusal
-from quire_journal.storage.blobs.blobs import NotHeld
-from quire_journal.text.line_diff import diff
-from quire_journal.text.splice import Splice
-from quire_journal.text.text import Text, shown
-from quire_journal.views.files import Version, standing
+from quire_journal.history import Blame, History, blame, is_lost, parse_point, require_known, rfc3339, to_the_second
+from quire_journal.model import CAPTURED, REGULAR, BatchUndone, Record, Refusal, paths_of, version_token
+from quire_journal.storage.blobs import NotHeld
+from quire_journal.text import Splice, Text, diff, shown
+from quire_journal.views import Version, standing
 
 MOST_BESIDE: Final = 50
 """Other files of the batch that are named; of more the number is told."""

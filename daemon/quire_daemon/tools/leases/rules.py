@@ -20,14 +20,12 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from quire_daemon.core.decision import Decision, P, Put, Tool, World, Write, names
+from quire_daemon.core import Decision, P, Put, Tool, World, Write, names
 from quire_daemon.tools.leases.scope import apart, covers, disturbs, free_lines, lines_at, meet
-from quire_journal.history.points import rfc3339, to_the_second
-from quire_journal.model.line_ranges import LineRange
-from quire_journal.model.refusals import Refusal
-from quire_journal.text.text import Text
-from quire_journal.views.files import Version
-from quire_journal.views.leases import EXCLUSIVE, INTENT, SHARED, Lease
+from quire_journal.history import rfc3339, to_the_second
+from quire_journal.model import LineRange, Refusal
+from quire_journal.text import Text
+from quire_journal.views import EXCLUSIVE, INTENT, SHARED, Lease, Version
 
 MOST_TOLD: Final = 5
 """Leases that one reply tells of, beside the one that refuses."""

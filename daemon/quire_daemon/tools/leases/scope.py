@@ -17,16 +17,11 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from quire_daemon.config import globs
-from quire_journal.history.history import History
-from quire_journal.model.events import REGULAR
-from quire_journal.model.line_ranges import LineRange, merge_ranges
-from quire_journal.storage.blobs.blobs import NotHeld
-from quire_journal.text.line_diff import diff
-from quire_journal.text.splice import Splice
-from quire_journal.text.text import Text
-from quire_journal.text.transform import changes
-from quire_journal.views.files import Version
-from quire_journal.views.leases import Lease
+from quire_journal.history import History
+from quire_journal.model import REGULAR, LineRange, merge_ranges
+from quire_journal.storage.blobs import NotHeld
+from quire_journal.text import Splice, Text, changes, diff
+from quire_journal.views import Lease, Version
 
 FILE: Final = "file"
 FOLDER: Final = "folder"

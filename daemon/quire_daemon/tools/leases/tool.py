@@ -14,9 +14,9 @@ from typing import Any, Final, Literal
 import msgspec
 
 from quire_daemon.config import globs
-from quire_daemon.core.decision import Decision, FileNow, Tool, World, no_paths, refused_reply
-from quire_daemon.tools.edit.preconditions import captured, require_text
-from quire_daemon.tools.history.filters import as_glob, glob_matches, known_path
+from quire_daemon.core import Decision, FileNow, Tool, World, no_paths, refused_reply
+from quire_daemon.tools.edit import captured, require_text
+from quire_daemon.tools.history import as_glob, glob_matches, known_path
 from quire_daemon.tools.leases.rules import (
     anothers_json,
     breaker,
@@ -29,13 +29,20 @@ from quire_daemon.tools.leases.rules import (
     share_ground,
 )
 from quire_daemon.tools.leases.scope import FILE, FOLDER, GLOB, lines_at, meet
-from quire_journal.history.points import rfc3339, to_the_second
-from quire_journal.model.events import Event, LeaseBroken, LeaseGranted, LeaseReleased, LeaseRenewed
-from quire_journal.model.line_ranges import LineRange
-from quire_journal.model.phrasing import capitalised, counted
-from quire_journal.model.refusals import Refusal
-from quire_journal.model.sanitize import plain
-from quire_journal.views.leases import EXCLUSIVE, INTENT, Lease
+from quire_journal.history import rfc3339, to_the_second
+from quire_journal.model import (
+    Event,
+    LeaseBroken,
+    LeaseGranted,
+    LeaseReleased,
+    LeaseRenewed,
+    LineRange,
+    Refusal,
+    capitalised,
+    counted,
+    plain,
+)
+from quire_journal.views import EXCLUSIVE, INTENT, Lease
 
 TTL_S: Final = 600
 """How long a lease lasts if nothing is said."""

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from quire_daemon.core.decision import Clear, Decision, FileNow, Make, Move, Put, Remove, World, Write
-from quire_daemon.tools.edit.diff_preview import localised_diff
-from quire_daemon.tools.edit.result import OFF, withheld
-from quire_daemon.tools.history.diff import ENTRIES
-from quire_daemon.tools.read import seen_with
-from quire_daemon.tools.recent_changes import news
+from quire_daemon.core import Clear, Decision, FileNow, Make, Move, Put, Remove, World, Write
+from quire_daemon.tools import news, seen_with
+from quire_daemon.tools.edit import OFF, localised_diff, withheld
+from quire_daemon.tools.history import ENTRIES
 from quire_daemon.tools.undo.plan import Action, in_order
 from quire_daemon.tools.undo.report import (
     as_found_sentence,
@@ -20,8 +18,8 @@ from quire_daemon.tools.undo.report import (
     places_marked,
 )
 from quire_daemon.tools.undo.select import Choice, How
-from quire_journal.history.unwinder import Unwound
-from quire_journal.model.events import (
+from quire_journal.history import Unwound
+from quire_journal.model import (
     FOLDER,
     LINK,
     BatchUndone,
@@ -30,11 +28,12 @@ from quire_journal.model.events import (
     FileMoved,
     FileWritten,
     ModeChanged,
+    above,
+    counted,
+    version_token,
 )
-from quire_journal.model.ids import above, version_token
-from quire_journal.model.phrasing import counted
-from quire_journal.text.line_diff import diff, first_difference
-from quire_journal.views.files import standing
+from quire_journal.text import diff, first_difference
+from quire_journal.views import standing
 
 MOST_SHOWN: Final = 50
 """Files of which one reply shows the diff, with fresh anchors; of the rest it tells which lines changed."""

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from quire_daemon.tools.history.filters import VERSION_KINDS, path_filter
-from quire_journal.history.history import History
-from quire_journal.history.timeline import TimelineStep
-from quire_journal.model.events import FOLDER, BatchUndone, paths_of
-from quire_journal.model.ids import OUTSIDE
-from quire_journal.model.records import Record
-from quire_journal.views.files import Version
+from quire_daemon.tools.history import VERSION_KINDS, path_filter
+from quire_journal.history import History, TimelineStep
+from quire_journal.model import FOLDER, OUTSIDE, BatchUndone, Record, paths_of
+from quire_journal.views import Version
 
 SPARSE: Final = 8
 """Records for each wanted batch: where there are more, each batch is looked up by itself."""

@@ -14,12 +14,9 @@ from msgspec.structs import replace
 
 from quire_daemon.tools.undo.batches import Batches
 from quire_daemon.tools.undo.select import Choice
-from quire_journal.history.timeline import FileTimeline, TimelineStep, lives
-from quire_journal.history.unwinder import unwind
-from quire_journal.history.weave import BatchesInForce
-from quire_journal.model.events import BatchUndone
-from quire_journal.views.batches import ABANDONED
-from quire_journal.views.files import Version
+from quire_journal.history import BatchesInForce, FileTimeline, TimelineStep, lives, unwind
+from quire_journal.model import BatchUndone
+from quire_journal.views import ABANDONED, Version
 
 MOST_OTHERS: Final = 500
 """Undos of others, in the files of one undo, that are looked at together with it: that takes about a millisecond each,

@@ -6,9 +6,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from quire_daemon.tools.undo.batches import Batches
-from quire_journal.history.timeline import FileTimeline
-from quire_journal.history.undo_guard import GuardedUndo, guard
-from quire_journal.history.unwinder import Unwound
+from quire_journal.history import FileTimeline, GuardedUndo, Unwound, guard
 
 
 class Guard:

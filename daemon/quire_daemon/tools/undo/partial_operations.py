@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from quire_journal.history.history import History
-from quire_journal.model.events import paths_of
-from quire_journal.model.phrasing import counted
-from quire_journal.views.files import TOOL_WRITES
+from quire_journal.history import History
+from quire_journal.model import counted, paths_of
+from quire_journal.views import TOOL_WRITES
 
 MOST_FILES: Final = 20
 """Files that are listed."""

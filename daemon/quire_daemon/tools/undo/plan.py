@@ -7,18 +7,11 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.core.decision import FileNow, World
-from quire_journal.history.rebase_steps import Conflict
-from quire_journal.history.timeline import State
-from quire_journal.history.unwinder import Unwound
-from quire_journal.model.events import (
-    FOLDER,
-    LINK,
-    REGULAR,
-)
-from quire_journal.model.ids import above
-from quire_journal.text.text import Text
-from quire_journal.views.files import Version, standing
+from quire_daemon.core import FileNow, World
+from quire_journal.history import Conflict, State, Unwound
+from quire_journal.model import FOLDER, LINK, REGULAR, above
+from quire_journal.text import Text
+from quire_journal.views import Version, standing
 
 AS_THEN: Final = "as_then"
 """Why a file stays that is as it was at the point already: without what brought it there it would not be."""

@@ -13,9 +13,8 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from quire_daemon.core.decision import ImpliedFiles, Who
-from quire_daemon.tools.history.before_journal import and_before_it
-from quire_daemon.tools.history.filters import named_burst, path_filter, single_path
+from quire_daemon.core import ImpliedFiles, Who
+from quire_daemon.tools.history import and_before_it, named_burst, path_filter, single_path
 from quire_daemon.tools.undo.batches import Batches, in_paths
 from quire_daemon.tools.undo.effective import lives_without
 from quire_daemon.tools.undo.guard import Guard
@@ -27,30 +26,38 @@ from quire_daemon.tools.undo.select import (
     UndoParams,
     choose,
 )
-from quire_journal.history.gaps import RECORD_LOST, is_lost, version_then
-from quire_journal.history.history import History
-from quire_journal.history.timeline import FileTimeline, State, TimelineStep
-from quire_journal.history.unwinder import Unwound, unwind
-from quire_journal.model.events import (
+from quire_journal.history import (
+    RECORD_LOST,
+    FileTimeline,
+    History,
+    State,
+    TimelineStep,
+    Unwound,
+    is_lost,
+    unwind,
+    version_then,
+)
+from quire_journal.model import (
     FOLDER,
     REGULAR,
     BatchUndone,
     EditRefused,
     ReadServed,
+    Refusal,
     ReplyKept,
     WriterIntroduced,
     WritesAbandoned,
     WritesSettled,
+    above,
+    caller_name,
+    paced,
     paths_of,
+    pause,
+    version_token,
 )
-from quire_journal.model.ids import above, caller_name, version_token
-from quire_journal.model.pause_points import paced, pause
-from quire_journal.model.refusals import Refusal
-from quire_journal.storage.blobs.blobs import NotHeld
-from quire_journal.text.conflict_markers import MarkedDispute, mark, place_after
-from quire_journal.text.splice import Along
-from quire_journal.text.transform import changes
-from quire_journal.views.files import OUTSIDE_WRITES, TOOL_WRITES, Version, standing
+from quire_journal.storage.blobs import NotHeld
+from quire_journal.text import Along, MarkedDispute, changes, mark, place_after
+from quire_journal.views import OUTSIDE_WRITES, TOOL_WRITES, Version, standing
 
 MOST_STEPS: Final = 2000
 """Steps of files that one undo goes through anew to tell what stays; a batch that is not asked about is undone."""

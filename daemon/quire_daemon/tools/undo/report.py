@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from quire_daemon.tools.history.log import writer_type
+from quire_daemon.tools.history import writer_type
 from quire_daemon.tools.undo.plan import AS_THEN, UNSEEN, Action
 from quire_daemon.tools.undo.select import Choice
-from quire_journal.history.gaps import RECORD_LOST
-from quire_journal.history.history import History
-from quire_journal.history.missing_bytes import MissingBytes, missing_blob
-from quire_journal.history.points import rfc3339
-from quire_journal.history.rebase_steps import Conflict
-from quire_journal.model.ids import version_token
-from quire_journal.model.pause_points import pause
-from quire_journal.model.phrasing import counted
-from quire_journal.text.line_diff import changed_ranges, diff
+from quire_journal.history import RECORD_LOST, Conflict, History, MissingBytes, missing_blob, rfc3339
+from quire_journal.model import counted, pause, version_token
+from quire_journal.text import changed_ranges, diff
 
 MOST_KEPT: Final = 20
 """Entries of `kept` and `takes_back` that a reply lists for a file; the rest is counted."""

@@ -14,21 +14,11 @@ from typing import Final, Literal
 
 import msgspec
 
-from quire_daemon.core.arguments import require_in_bounds
-from quire_daemon.core.decision import Who
-from quire_daemon.tools.history.filters import (
-    VERSION_KINDS,
-    named_burst,
-    named_paths,
-    nobody,
-    writer_filter,
-)
+from quire_daemon.core import Who, require_in_bounds
+from quire_daemon.tools.history import VERSION_KINDS, named_burst, named_paths, nobody, writer_filter
 from quire_daemon.tools.undo.batches import Batches, Fits, in_paths
-from quire_journal.history.gaps import require_not_lost
-from quire_journal.history.history import History
-from quire_journal.history.points import parse_point
-from quire_journal.model.ids import parse_version_token
-from quire_journal.model.refusals import Refusal
+from quire_journal.history import History, parse_point, require_not_lost
+from quire_journal.model import Refusal, parse_version_token
 
 Paths = tuple[str, ...]
 """Files, folders and globs; none stands for everything."""

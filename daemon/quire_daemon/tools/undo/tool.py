@@ -15,9 +15,9 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from quire_daemon.core.decision import Decision, Tool, World, no_paths
-from quire_daemon.tools.checkpoints import blind_then
-from quire_daemon.tools.history.before_journal import and_before_it
+from quire_daemon.core import Decision, Tool, World, no_paths
+from quire_daemon.tools import blind_then
+from quire_daemon.tools.history import and_before_it
 from quire_daemon.tools.undo.apply import CarryingOut
 from quire_daemon.tools.undo.batches import Batches
 from quire_daemon.tools.undo.plan import AS_THEN, UNSEEN, Action, Planner, in_order
@@ -40,11 +40,8 @@ from quire_daemon.tools.undo.select import (
     read_token,
     require_as_planned,
 )
-from quire_journal.history.gaps import RECORD_LOST, gaps_after, gaps_json, named, warning
-from quire_journal.history.history import History
-from quire_journal.model.ids import version_token
-from quire_journal.model.phrasing import counted
-from quire_journal.model.refusals import Refusal
+from quire_journal.history import RECORD_LOST, History, gaps_after, gaps_json, named, warning
+from quire_journal.model import Refusal, counted, version_token
 
 P = TypeVar("P", UndoParams, RedoParams, RollbackParams, RestoreParams)
 

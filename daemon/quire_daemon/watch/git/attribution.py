@@ -13,12 +13,10 @@ from typing import Final
 import msgspec
 
 from quire_daemon.clock import Clock
-from quire_daemon.commit.recorder import Recorder
+from quire_daemon.commit import Recorder
 from quire_daemon.watch.git.head import CLOCKS_NS, GitHead, Head
 from quire_daemon.watch.git.trace2 import Command, Commands, GitTrace, TracePoll
-from quire_journal.model.events import GitRan, WriterIntroduced
-from quire_journal.model.ids import OUTSIDE
-from quire_journal.model.sanitize import plain
+from quire_journal.model import OUTSIDE, GitRan, WriterIntroduced, plain
 
 NOTICED_NS: Final = 60_000_000
 """How long after it happened a change without a stamp of its own (a file that is gone) may have been noticed."""

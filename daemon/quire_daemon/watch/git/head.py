@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.model.sanitize import plain
+from quire_journal.model import plain
 
 BEFORE_NS: Final = 1_000_000_000
 """How long before HEAD moves a write may belong to what moved it: git writes the tree first."""

@@ -24,7 +24,7 @@ from typing import Final, Protocol
 import msgspec
 
 from quire_daemon.watch.git.head import CLOCKS_NS
-from quire_journal.model.sanitize import plain, plain_name
+from quire_journal.model import plain, plain_name
 
 CHANGING: Final = frozenset(
     {"am", "apply", "bisect", "checkout", "checkout-index", "cherry-pick", "clean", "commit", "filter-branch", "merge"}

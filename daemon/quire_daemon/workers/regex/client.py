@@ -14,8 +14,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from quire_daemon.workers.pipe import LENGTH, framed
-from quire_daemon.workers.process import Command, program, wired
+from quire_daemon.workers import LENGTH, Command, framed, program, wired
 from quire_daemon.workers.regex.job import Answer, Search, SearchFailure, TimedOut
 from quire_journal.model import limits
 

@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.workers.pipe import die_with, framed, received
+from quire_daemon.workers import die_with, framed, received
 from quire_daemon.workers.regex.job import Answer, Search, run
 
 MOST_MEMORY: Final = 1024**3

@@ -19,15 +19,11 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.model.ids import BlobId, blob_id
-from quire_journal.model.records import JournalDamaged
-from quire_journal.storage.blobs import codec, overflow
-from quire_journal.storage.blobs import index as blob_index
-from quire_journal.storage.blobs import row as blob_row
+from quire_journal.model import BlobId, JournalDamaged, blob_id
+from quire_journal.storage import ReadTransaction, Recent, WriteTransaction, last_number, u64
+from quire_journal.storage.blobs import codec, index as blob_index, overflow, row as blob_row
 from quire_journal.storage.blobs.codec import MADE_OF_BASE, Frame
 from quire_journal.storage.blobs.row import RUN, BlobRow
-from quire_journal.storage.lru import Recent
-from quire_journal.storage.port import ReadTransaction, WriteTransaction, last_number, u64
 
 MAX_CHAIN: Final = 80
 """The most links from a blob to its keyframe; the next one becomes a keyframe. A link takes a reader 0.01 to 0.02

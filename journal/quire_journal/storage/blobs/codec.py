@@ -20,12 +20,11 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.model.ids import BlobId, blob_id
-from quire_journal.model.records import JournalDamaged
+from quire_journal.model import BlobId, JournalDamaged, blob_id
 from quire_journal.storage.blobs.entropy import TABLES
 from quire_journal.storage.blobs.row import BlobRow, read_number, write_number
 from quire_journal.storage.blobs.zstd import zstd
-from quire_journal.text.line_diff import same_end, same_start
+from quire_journal.text import same_end, same_start
 
 MAX_BYTES: Final = 1 << 30
 """Bytes of the largest blob that is stored or unpacked. Settings limit what is captured far below."""

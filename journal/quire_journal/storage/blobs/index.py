@@ -25,9 +25,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from quire_journal.model.records import JournalDamaged
-from quire_journal.storage.port import ReadTransaction, WriteTransaction
-from quire_journal.storage.stores import random_id
+from quire_journal.model import JournalDamaged
+from quire_journal.storage import ReadTransaction, WriteTransaction, random_id
 
 KEY: Final = b"key"
 """In the table: what marks are made with, and four bytes that prove it. Rows of addresses have digits for keys."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from quire_journal.model.records import JournalDamaged
-from quire_journal.storage.port import ReadTransaction, WriteTransaction, u64
+from quire_journal.model import JournalDamaged
+from quire_journal.storage import ReadTransaction, WriteTransaction, u64
 
 IN_ROW: Final = 1000
 """Bytes of the longest frame that stands in the row of its blob."""

@@ -18,11 +18,11 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.model.records import JournalDamaged
+from quire_journal.model import JournalDamaged
+from quire_journal.storage import Store, WriteTransaction, last_number, u64
 from quire_journal.storage.blobs import blobs, codec, overflow
 from quire_journal.storage.blobs.blobs import BlobCache
 from quire_journal.storage.blobs.codec import MADE_OF_BASE
-from quire_journal.storage.port import Store, WriteTransaction, last_number, u64
 
 KEY: Final = b"repacked"
 """In `meta`: the number of the last blob that was tried."""

@@ -25,7 +25,17 @@ Nothing in the process may open the files of an open environment: closing such a
 
 from __future__ import annotations
 
-from quire_journal.storage.lmdb.environment import walk
-from quire_journal.storage.lmdb.store import LmdbStore
+from typing import TYPE_CHECKING
 
-__all__ = ["LmdbStore", "walk"]
+from quire_journal.faces import face
+
+if TYPE_CHECKING:
+    from quire_journal.storage.lmdb import redo_log as redo_log
+    from quire_journal.storage.lmdb.environment import walk as walk
+    from quire_journal.storage.lmdb.store import Copy as Copy, LmdbStore as LmdbStore
+else:
+    __getattr__ = face(
+        __name__,
+        environment="walk",
+        store="Copy LmdbStore",
+    )

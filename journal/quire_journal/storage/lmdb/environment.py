@@ -11,11 +11,9 @@ from typing import Final
 
 import lmdb
 
-from quire_journal.model.records import JournalDamaged
-from quire_journal.storage.disk import NO_ROOM, takes_nothing
+from quire_journal.model import JournalDamaged
+from quire_journal.storage import NO_ROOM, TABLES, RefCounted, StoreFailure, takes_nothing
 from quire_journal.storage.lmdb.files import ADVICE, reserve_lock_file
-from quire_journal.storage.port import TABLES, StoreFailure
-from quire_journal.storage.refcount import RefCounted
 
 _MAP_BYTES: Final = (1 << 40, 1 << 36, 1 << 32)
 """Address space to ask for, the first that the system grants. Not disk space."""

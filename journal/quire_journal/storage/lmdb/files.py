@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from quire_journal.model.records import JournalDamaged
+from quire_journal.model import JournalDamaged
 
 ADVICE: Final = "stop the daemon and keep a copy of the folder before anything else"
 

@@ -26,10 +26,7 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.storage.disk import in_memory
-from quire_journal.storage.fsync import sync_path
-from quire_journal.storage.fsync_thread import Sync, Syncer, done
-from quire_journal.storage.port import RowChange
+from quire_journal.storage import RowChange, Sync, Syncer, done, in_memory, sync_path
 
 NAME: Final = "redo"
 """Of the file, beside the database's."""

@@ -13,14 +13,28 @@ from typing import Final
 
 import lmdb
 
-from quire_journal.model.records import JournalDamaged
-from quire_journal.storage import fsync
-from quire_journal.storage.afterimage import NAME as IMAGE
-from quire_journal.storage.afterimage import Afterimage, Looks
-from quire_journal.storage.compaction import ByCopy, Target, Tee
-from quire_journal.storage.disk import require_fit, require_room
-from quire_journal.storage.fsync import sync_path
-from quire_journal.storage.fsync_thread import Sync
+from quire_journal.model import JournalDamaged
+from quire_journal.storage import (
+    NAME as IMAGE,
+    TABLES,
+    Afterimage,
+    ByCopy,
+    Durability,
+    InUse,
+    JournalGone,
+    JournalUnseen,
+    Looks,
+    RowChange,
+    StoreFailure,
+    Sync,
+    Target,
+    Tee,
+    apply_changes,
+    fsync,
+    require_fit,
+    require_room,
+    sync_path,
+)
 from quire_journal.storage.lmdb import redo_log
 from quire_journal.storage.lmdb.environment import (
     DAMAGE,
@@ -36,9 +50,6 @@ from quire_journal.storage.lmdb.environment import (
 from quire_journal.storage.lmdb.files import ADVICE, require_whole
 from quire_journal.storage.lmdb.redo_log import SLOT_BYTES, Redo
 from quire_journal.storage.lmdb.transaction import ReadingBlock, Snapshot, Transaction
-from quire_journal.storage.port import TABLES, JournalGone, JournalUnseen, RowChange, StoreFailure, apply_changes
-from quire_journal.storage.refcount import InUse
-from quire_journal.storage.stores import Durability
 
 _COPY: Final = "db.compact"
 """Name of the folder in which a compaction makes its copy, beside `db`."""

@@ -9,10 +9,8 @@ from typing import Any, Final, NoReturn
 
 import lmdb
 
+from quire_journal.storage import KEY_BYTES, InUse, OutOfOrder, RowChange, checked_key
 from quire_journal.storage.lmdb.environment import OpenEnvironment, failure
-from quire_journal.storage.port import OutOfOrder, RowChange
-from quire_journal.storage.refcount import InUse
-from quire_journal.storage.stores import KEY_BYTES, checked_key
 
 
 class _Ended(dict[str, "lmdb._Database | None"]):
