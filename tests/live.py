@@ -78,7 +78,8 @@ def folder_for_journals() -> Iterator[Path]:
 
 @functools.cache
 def reserve() -> Path:
-    """A reserve that the journals in memory share (`quire_daemon.commit.disk_reserve`): each of its own is 16 MiB to be cleared."""
+    """A reserve that the journals in memory share (`quire_daemon.commit.disk_reserve`): each of its own is 16 MiB to be
+    cleared."""
     folder = tempfile.mkdtemp(prefix="quire-live-", dir=in_memory())
     atexit.register(shutil.rmtree, folder)
     made = Path(folder, "reserve")

@@ -200,7 +200,8 @@ def test_decisions_do_not_import_the_edges_of_the_daemon() -> None:
 
 
 def test_nothing_that_the_daemon_runs_imports_the_parser() -> None:
-    """`quire_daemon.checks.syntax_worker` is a program of its own: what crashes it must not take the journal's keeper along."""
+    """`quire_daemon.checks.syntax_worker` is a program of its own: what crashes it must not take the journal's keeper
+    along."""
     assert not {m for m in modules() if "quire_daemon.checks.syntax_worker" in imports(m)}
 
 

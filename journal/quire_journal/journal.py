@@ -42,7 +42,8 @@ ENTRY_BYTES: Final = 200
 
 
 Bytes = bytes | Text | Frame | HashedBytes
-"""Bytes that events name: as they are, as a text or `HashedBytes` (whose address is known), or as a frame made ready."""
+"""Bytes that events name: as they are, as a text or `HashedBytes` (whose address is known), or as a frame made
+ready."""
 
 _MOVES: Final = (FileMoved, OutsideMoved)
 
@@ -203,7 +204,8 @@ def _create(store: Store, now_ns: int, workspace_id: str) -> None:
 
 
 def require_format(found: bytes) -> int:
-    """The format that `meta` says. Raises `NewerFormat` for a later version's, `JournalDamaged` for what no version says."""
+    """The format that `meta` says. Raises `NewerFormat` for a later version's, `JournalDamaged` for what no version
+    says."""
     if not found.isdigit():
         raise JournalDamaged(f"the journal's format is {found!r}, not a number; keep a copy of its folder first")
     if int(found) > FORMAT:

@@ -50,7 +50,7 @@ MIGRATIONS: Final[Mapping[int, Step]] = {
     1: _say_where_the_log_ends,
     2: watermarks.gather,  # an older Quire would look for a row of each view, find none, and fold all records twice
     3: _as_it_was,  # an older Quire would not know the shape that records have from here on (`records`)
-    4: _forget_chains,  # and an older Quire would read neither rows nor frames of blobs from here on (`blob_rows`)
+    4: _forget_chains,  # and an older Quire would read neither rows nor frames of blobs from here on (`row`)
     5: blob_index.gather,
 }
 """Format → what makes the next one of it."""
@@ -59,8 +59,8 @@ MIGRATIONS: Final[Mapping[int, Step]] = {
 def migrate(store: Store, found: int, wanted: int, steps: Mapping[int, Step] = MIGRATIONS) -> None:
     """Bring the journal in `store` from format `found` to `wanted`.
 
-    Raises `log.JournalDamaged` for a format that no step leads on from (there never was such a one), and what the steps raise;
-    nothing was changed then.
+    Raises `log.JournalDamaged` for a format that no step leads on from (there never was such a one), and what the steps
+    raise; nothing was changed then.
     """
     if found == wanted:
         return

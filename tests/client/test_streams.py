@@ -84,9 +84,9 @@ def test_a_reader_that_has_gone_leaves_the_status_as_it_is(words: tuple[str, ...
 def test_what_python_itself_writes_at_the_exit_is_no_second_fault() -> None:
     """A large text is written before the end, and fails before it."""
     code = (
-        "import sys; from quire_client.cli import stdio as streams; streams.settle()\n"
+        "import sys; from quire_client.cli import stdio; stdio.settle()\n"
         "try: sys.stdout.write('x' * 1_000_000)\n"  # more than any buffer: 128 KiB from Python 3.14 on
-        "except streams.Unwritten as reason: streams.silence(); sys.exit(str(reason))"
+        "except stdio.OutputFailure as reason: stdio.silence(); sys.exit(str(reason))"
     )
     done = ran("> /dev/full", code=code)
     assert (done.returncode, done.stderr) == (1, b"No space left on device\n")

@@ -1,8 +1,8 @@
 """The swap against outside programs that save the same path: nothing of theirs is ever lost, torn or accepted half.
 
 `outsider.py` keeps account of what each of its saves found in its place. A save that no other save of its own found
-was displaced by us, and then its bytes must have come into our hands: as the base of a write, as `DisplacedBytes`, or as `LateBytes`.
-Run with QUIRE_LONG=1 for minutes instead of seconds; `-s` shows the figures.
+was displaced by us, and then its bytes must have come into our hands: as the base of a write, as `DisplacedBytes`, or
+as `LateBytes`. Run with QUIRE_LONG=1 for minutes instead of seconds; `-s` shows the figures.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""`native`: what an agent's own editing tools are answered, and whose their writes are. Ann and Ben share a daemon."""
+"""`agent_hooks`: what an agent's own editing tools are answered, and whose their writes are. Ann and Ben share a
+daemon."""
 
 from __future__ import annotations
 

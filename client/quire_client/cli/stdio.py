@@ -3,7 +3,8 @@
 - What is closed at the start is opened on `/dev/null`: nobody wants it. Left closed, the number would go to the next
   file or socket that is opened, and what somebody prints would be written into that.
 - Output whose reader has gone ends quietly, with the status that the command has without it.
-- Output that cannot be written is `OutputFailure`, whoever prints: it is told apart from a file's fault by where it arises.
+- Output that cannot be written is `OutputFailure`, whoever prints: it is told apart from a file's fault by where it
+arises.
 - Standard error is the last way to say something. Where it takes nothing, nothing can be said, and the command goes on.
 """
 
@@ -72,7 +73,8 @@ def _watched(stream: TextIO, fd: int, kind: type[io.FileIO]) -> TextIO:
 
 
 class Output(io.FileIO):
-    """A file that is a command's output. A reader that is gone stays a `BrokenPipeError`, all else is `OutputFailure`."""
+    """A file that is a command's output. A reader that is gone stays a `BrokenPipeError`, all else is
+    `OutputFailure`."""
 
     def write(self, data: ReadableBuffer, /) -> int:
         try:

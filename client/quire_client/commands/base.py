@@ -354,7 +354,7 @@ class Invocation:
     def put(self, text: str) -> None:
         """Write `text` on stdout; to a person whose terminal is too small for it, page by page.
 
-        A reader who has seen enough is no reason to end otherwise than with all of it. Raises `streams.OutputFailure`.
+        A reader who has seen enough is no reason to end otherwise than with all of it. Raises `stdio.OutputFailure`.
         """
         if sys.stdout.isatty() and not self.json and "no-pager" not in self.options:
             from quire_client.cli import page

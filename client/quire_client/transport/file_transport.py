@@ -1,8 +1,8 @@
 """A line to the daemon by files, where no socket can be reached: what `connection` does, through `.quire/spool`.
 
 The daemon makes the folder when the user's settings say so, and holds a lock in it as long as it lives: that lock is
-all that tells a client that somebody takes what it leaves there (`quire_journal.model.file_transport`). A request that has not
-been taken can be taken back, and then was not sent.
+all that tells a client that somebody takes what it leaves there (`quire_journal.model.file_transport`). A request that
+has not been taken can be taken back, and then was not sent.
 """
 
 from __future__ import annotations

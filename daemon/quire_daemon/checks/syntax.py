@@ -1,6 +1,6 @@
 """Grammars, as the daemon asks them: does a file that parsed before an edit still parse after it?
 
-The parser runs in a process of its own (`parsing` says why), which is started at the first edit of a file in a
+The parser runs in a process of its own (`syntax_worker` says why), which is started at the first edit of a file in a
 language that has a grammar. It gets `patience_s` for an answer, because the loop waits for it. When it takes
 longer, or falls over, it is ended, and that path is left alone for a while. In that case, and when a grammar is not
 installed, nothing is known, and the caller goes by brackets.

@@ -1,4 +1,5 @@
-"""The parser process: is what an edit makes of a file still what its grammar accepts? `python -m quire_daemon.checks.syntax_worker`.
+"""The parser process: is what an edit makes of a file still what its grammar accepts?
+`python -m quire_daemon.checks.syntax_worker`.
 
 Tree-sitter runs in a process of its own because it is C that cannot be trusted with every file: nested YAML makes
 one of its scanners crash, and error recovery can take seconds for twenty kilobytes without ever asking whether it may

@@ -2,7 +2,7 @@
 
 The log may tell of such a request already (of those of a turn with the commit of any other of its calls), and the disk
 does not hold all of it yet. A look at one of its files would take what is there for an outside change, so none is made
-meanwhile (`gather.FileInFlight`); whoever needs one waits, and everybody else is served. In the end its writes are on
+meanwhile (`observe.FileInFlight`); whoever needs one waits, and everybody else is served. In the end its writes are on
 disk (`landed`, until a commit says so), or were not made or taken back, which the log is told before anything else.
 """
 

@@ -1,4 +1,5 @@
-"""Core: the values that a call consists of: arguments, the world it meets, its decision; no disk, no clock, no thread."""
+"""Core: the values that a call consists of: arguments, the world it meets, its decision; no disk, no clock, no
+thread."""
 
 from __future__ import annotations
 

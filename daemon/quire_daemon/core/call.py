@@ -47,7 +47,7 @@ class RetryLater(Exception):
 
 
 class LongThought(msgspec.Struct):
-    """What is thought about for a call (`thinker`)."""
+    """What is thought about for a call (`long_decisions`)."""
 
     about: object
     fiber: Fiber[Any]
@@ -94,7 +94,7 @@ class Call(msgspec.Struct):
     behind: bool = False  # it is answered though they have not: that takes too long
     ticket: int = 0  # of the search that it waits for
     searching: Search | None = None  # that search
-    asked: int = 0  # how often it has asked for what takes long to find out (`finding_out`)
+    asked: int = 0  # how often it has asked for what takes long to find out (`deferred`)
     found: dict[Search, Answer] = msgspec.field(default_factory=dict)  # what came of the last one
     thought: LongThought | None = None  # what is thought about over several turns
     thoughts: int = 0  # that came to nothing, because its files changed meanwhile

@@ -208,7 +208,7 @@ class Tool(msgspec.Struct, Generic[P], frozen=True):
     needs_health: bool = False  # `World.health` is filled in
     needs_coverage: bool = False  # its `coverage` is
     needs_presence: bool = False  # `World.present` is filled in
-    long: bool = False  # it may think for longer than others are to wait (`thinker`)
+    long: bool = False  # it may think for longer than others are to wait (`long_decisions`)
     journals: bool = False  # notes events though it writes nothing: its caller has to be a writer in the journal
     reads: Callable[[P], bool] | None = None  # do these arguments only read, though the tool writes?
 

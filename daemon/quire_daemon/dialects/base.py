@@ -23,7 +23,8 @@ Proof = Literal["base", "lines", "text"]
 """What a call proves that its caller knows, and so what a change by another writer since the base means for it.
 
 * `base`: the file as a whole. Any change makes the call stale: refused, or rebased.
-* `lines`: the lines that it names (`Plan.anchors`). Each must stand where it stood, as it was; the rest may differ.
+* `jsonl_schema`: the lines that it names (`Plan.anchors`). Each must stand where it stood, as it was; the rest may
+differ.
 * `text`: what it brings along. It is judged on the file as it is, and changes by others are only reported.
 """
 

@@ -6,8 +6,8 @@ journal that stays as it is for as long as the fiber lives; each turn of the loo
 order. The work pauses where it reads the journal (`PausingTransaction`), and where texts are compared
 (`quire_journal.model.pause_points`), so that no decision knows of any of this.
 
-The answer is about the journal as it was (`LongThought.head`). Whoever carries it out sees to it that what it was about is
-as it was then (`deciding`). Nothing that a fiber has read outlives a purge: it is begun anew.
+The answer is about the journal as it was (`LongThought.head`). Whoever carries it out sees to it that what it was about
+is as it was then (`decide`). Nothing that a fiber has read outlives a purge: it is begun anew.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ class LongDecisions:
     def think(self, call: Call, about: object, work: Callable[[History, bool], T]) -> tuple[T, int]:
         """What `work` says of the journal, and the newest record that it knew of. Raises what `work` raises.
 
-        `work` is told whether it runs in slices, so that the journal may have moved on when it ends. Raises `RetryLater`
-        while it is not there.
+        `work` is told whether it runs in slices, so that the journal may have moved on when it ends. Raises
+        `RetryLater` while it is not there.
         """
         thought = call.thought
         if thought is not None and (thought.about != about or thought.purges != self._recorder.purges):

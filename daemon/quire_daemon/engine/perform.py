@@ -6,7 +6,7 @@
 
 What comes out of here is told as a value (`Done`, `LostRace`, `DiskFailure`); the app answers. That writes are on disk
 (`writes_settled`) is noted later and rides on the next commit. It means: as everybody sees it. When the file system
-writes the names down is its own affair; `forgotten` deals with what a power cut makes of that.
+writes the names down is its own affair; `power_loss` deals with what a power cut makes of that.
 
 A request of many writes (an undo of a thousand files) would have everybody else wait for a second. So its records are
 committed in portions where they are many (`portions`); then it is staged and swapped in slices of time. All of that
@@ -114,7 +114,7 @@ Outcome = Done | LostRace | DiskFailure | InPart | Unknown
 
 
 class Rider(Protocol):
-    """Something that goes with commits that are made anyway (a collection's drops, `dropping`)."""
+    """Something that goes with commits that are made anyway (a collection's drops, `drop`)."""
 
     def board(self) -> tuple[BytesGone, int] | None:
         """What goes with the commit that comes next, and its batch."""

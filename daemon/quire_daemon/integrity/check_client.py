@@ -1,4 +1,4 @@
-"""Asking the process that reads journals which may be damaged (`examiner`): it can die of one, the daemon cannot.
+"""Asking the process that reads journals which may be damaged (`check_worker`): it can die of one, the daemon cannot.
 
 There are two ways to it. A daemon that serves has threads and an open database, and a process that has must not fork;
 it executes the program (`executed`). One that starts has neither yet, and what it has imported need not be imported

@@ -1,9 +1,10 @@
-"""The process that reads journals which may be damaged: `python -m quire_daemon.integrity.check_worker PARENT`, or a daemon's fork.
+"""The process that reads journals which may be damaged: `python -m quire_daemon.integrity.check_worker PARENT`, or a
+daemon's fork.
 
 LMDB maps its file and believes what it reads there: a damaged one can end the process that opens it. So a journal is
-checked, and a damaged one salvaged, here; the daemon's side is `examining`. The pages are walked first, as bytes, and
-only a file whose pages are in order is given to LMDB. And it is copied here for a compaction (`stores.compacting`), so
-that the daemon has its processor for others.
+checked, and a damaged one salvaged, here; the daemon's side is `check_client`. The pages are walked first, as bytes,
+and only a file whose pages are in order is given to LMDB. And it is copied here for a compaction (`stores.compacting`),
+so that the daemon has its processor for others.
 
 One task comes as JSON on standard input (a fork has it in memory), and lines of JSON go out: `["progress", what, done,
 total]`, `["finding", sentence, table]`, and at last `["end", {...}]`. A process that ends without the last line has
@@ -76,7 +77,7 @@ Task = CheckTask | SalvageTask | CopyTask
 
 
 class _Alone:
-    """What `pacing` needs to know of a process in which nothing else is done, and which is ended from outside."""
+    """What `throttle` needs to know of a process in which nothing else is done, and which is ended from outside."""
 
     clock: Clock = SystemClock()
     stopping = False

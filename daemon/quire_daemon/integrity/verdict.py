@@ -5,7 +5,7 @@ mark, and a file that looks so, goes on at once. One that was killed leaves an i
 last commit (`afterimage`), which shows that what stands there is what the daemon wrote: then only the end of the log is
 checked. Any other start has all of the journal checked: after an end of the machine, when somebody wrote to the file,
 and when the daemon died of a fatal signal, as it does of a damaged page, or within a minute after such a short check.
-Another process does either, because opening a damaged journal can end a process (`examiner`).
+Another process does either, because opening a damaged journal can end a process (`check_worker`).
 
 A disk can damage a file that bears the mark or has its image, too: a daemon that cannot open such a journal begins
 again, without them, as another program in the same process. So a daemon that died of its journal is followed by one
@@ -150,8 +150,8 @@ def prepare(
     """Make sure that the journal in `journal` can be opened; nothing is there yet, or it is sound, or it becomes so.
 
     `say` gets what is being done, in words; `begin` starts the process that looks. Raises `NewerFormat` or
-    `StoreFailure` (no memory, no space), OSError where the disk does not let it be seen, and `JournalDamaged` where there is
-    nothing to open, or nothing could be salvaged; nothing was changed then.
+    `StoreFailure` (no memory, no space), OSError where the disk does not let it be seen, and `JournalDamaged` where
+    there is nothing to open, or nothing could be salvaged; nothing was changed then.
     """
     if not journal.exists():
         return JournalVerdict()

@@ -124,7 +124,8 @@ class Purger:
         self._process: PipedProcess | None = None
 
     def ask(self, task: Task) -> PurgeSurveyed | LogsMasked:
-        """Have `task` done, and wait for its end. Raises `Refusal`, `JournalDamaged`, `StoreFailure` or `Cancellation`."""
+        """Have `task` done, and wait for its end. Raises `Refusal`, `JournalDamaged`, `StoreFailure` or
+        `Cancellation`."""
         try:
             if self._process is None:
                 self._process = PipedProcess(program("maintenance.purge_worker", str(os.getpid())))

@@ -1,6 +1,6 @@
 """`repair`: what cannot be put right by itself is, when somebody asks for it: first the plan, then the deed.
 
-The deed is that of a start that finds a damaged journal (`soundness`), only that everything is looked at, however large
+The deed is that of a start that finds a damaged journal (`verdict`), only that everything is looked at, however large
 the journal is: views that differ are folded again; otherwise the database is set aside, what its hashes still prove
 becomes a new one, and what is lost is said in it. So the daemon leaves a note for its next start, and ends.
 """

@@ -1,8 +1,8 @@
 """Services: tools about the daemon and the journal as a whole. They are not decisions on files.
 
-A service runs in the loop, and must return at once: what takes longer goes to a worker thread by `ServiceHost.start_job`,
-whose result comes back into the loop. It answers its call exactly once, by `ServiceHost.answer`, now or later; only
-where the daemon ends before that, the caller hears of that end instead.
+A service runs in the loop, and must return at once: what takes longer goes to a worker thread by
+`ServiceHost.start_job`, whose result comes back into the loop. It answers its call exactly once, by
+`ServiceHost.answer`, now or later; only where the daemon ends before that, the caller hears of that end instead.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The second door: requests that come as files, for callers in sandboxes that block sockets (`quire_journal.model.file_transport`).
+"""The second door: requests that come as files, for callers in sandboxes that block sockets
+(`quire_journal.model.file_transport`).
 
 Nothing is polled at rest: the watcher rings when a request's file comes. Should it be blind, a look at the folder's
 time stamp once a second (one `fstat`) finds what it missed. Whatever is wrong with a file ends that file, never the

@@ -8,7 +8,7 @@ listener from systemd comes in. Frames are copied out and their sender is taken 
 One thread owns the socket. Whoever else has something for the loop calls `wake`.
 
 Replies that nobody reads stay in memory: of each connection a few, and of all together so many bytes. Where there are
-more, who has not read for longest is let go (`backlog`). How many connections there are is up to `admission`.
+more, who has not read for longest is let go (`backlog`). How many connections there are is up to `listener_gate`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ MOST_QUEUED = 4
 asks and waits for the answer has one at most; one can have many megabytes, and ZeroMQ's own measure is a thousand."""
 
 MOST_UNREAD = 64
-"""Replies that are kept beside for one who does not read. Its calls wait meanwhile (`waiting`), so that these are what
+"""Replies that are kept beside for one who does not read. Its calls wait meanwhile (`queue`), so that these are what
 is answered without a turn."""
 
 RESENT = 16
@@ -103,7 +103,7 @@ def listen(path: Path) -> socket.socket:
 
 
 def raise_file_limit() -> None:
-    """Take all descriptors that we may have: how many connections there can be follows from that (`admission`)."""
+    """Take all descriptors that we may have: how many connections there can be follows from that (`listener_gate`)."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -13,7 +13,7 @@ That the file system went back, and nobody else did it, is told by what stands t
 
 Such a path gets its newest version, whose bytes the journal has; a file whose bytes it does not have is moved again, as
 it was, but never removed. Anything else is somebody's doing, stays, and becomes an outside version when the tree is
-compared. Which start asks is told by `soundness.JournalVerdict.machine_ran`.
+compared. Which start asks is told by `verdict.JournalVerdict.machine_ran`.
 
 A disk that was put back to how it was once (a snapshot) looks like that, too, and its last writes come back. Tried and
 taken back: to take it for one where older writes, which had surely been written down, went back as well. A disk below

@@ -182,7 +182,8 @@ def _rest_taken_back(batch: int, history: History) -> WritesAbandoned | None:
 
 
 def _never_whole(batch: int, history: History) -> WritesAbandoned | None:
-    """What is to be said of the batch of an undo that the log has only a part of (`portions`): no file was written."""
+    """What is to be said of the batch of an undo that the log has only a part of (`record_chunks`): no file was
+    written."""
     stand = history.batch_writes(batch)
     last = history.event(max(stand, default=0))
     if getattr(last, "by", "") != "undo" or history.undoing(batch) is not None:

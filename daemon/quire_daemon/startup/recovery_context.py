@@ -1,6 +1,6 @@
 """What a start has at hand to finish the writes of an earlier run: a look at what stands at a path, and the write.
 
-Which writes those are is said by `recovery` and, after an end of the machine, by `forgotten`. Paths are as in the log.
+Which writes those are is said by `recovery` and, after an end of the machine, by `power_loss`. Paths are as in the log.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class RecoveryContext(msgspec.Struct, frozen=True):
     def write_down(self, paths: Sequence[str]) -> None:
         """Wait, as far as that can be, until the file system has written these names down.
 
-        A power cut soon after this start would find the records of the writes too old to ask for them (`forgotten`).
+        A power cut soon after this start would find the records of the writes too old to ask for them (`power_loss`).
         """
         for path in {path.rpartition("/")[0]: path for path in paths}.values():
             with contextlib.suppress(OSError):

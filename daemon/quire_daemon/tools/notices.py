@@ -1,6 +1,6 @@
 """Notices: `changed_since_your_read` on every reply to a caller whose reads went stale, until it reads again.
 
-A tool that looks at a file tells in full what others did to it (`staleness.news`). Beside that, whatever the tool, each
+A tool that looks at a file tells in full what others did to it (`basis.news`). Beside that, whatever the tool, each
 reply names the files that its caller has read and others have changed since: who did it, and when, without a look at
 any text, so that it costs next to nothing. What a caller reads in this very call is told once more, for the last time.
 """

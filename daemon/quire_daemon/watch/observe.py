@@ -103,7 +103,7 @@ def _left_out(look: Look) -> Sighting | None:
 
 
 class Observer:
-    """Looks at paths: for requests (`files_now`), for the watcher and for scans (`outside`)."""
+    """Looks at paths: for requests (`request_files`), for the watcher and for scans (`outside`)."""
 
     def __init__(
         self,

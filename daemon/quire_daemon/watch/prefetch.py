@@ -49,7 +49,7 @@ class ReadAhead(msgspec.Struct, frozen=True):
 
 
 class PrefetchReader(Protocol):
-    """Who reads (`reading_ahead`)."""
+    """Who reads (`prefetch_client`)."""
 
     def begin(self, files: int) -> None:
         """So many are going to be read."""

@@ -1,10 +1,11 @@
-"""A process that reads files ahead of the loop: `python -m quire_daemon.watch.prefetch_worker`; `Reader` is the daemon's side of it.
+"""A process that reads files ahead of the loop: `python -m quire_daemon.watch.prefetch_worker`; `Reader` is the
+daemon's side of it.
 
 Reading, hashing and packing a file of some kilobytes is mostly the interpreter's work, and one process has one
 interpreter: on threads it takes from the loop what it should save it. So a large first capture has processes for it.
 
-Messages are msgpack: a `Task`, then paths (bytes, as the system has them), each list answered by as many `PrefetchedFile`, None
-where the loop has to look itself. The process ends when its input does.
+Messages are msgpack: a `Task`, then paths (bytes, as the system has them), each list answered by as many
+`PrefetchedFile`, None where the loop has to look itself. The process ends when its input does.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Scans: the whole tree is compared with the journal, at the start, now and then, and when hints were lost.
 
-A scan runs on a worker thread (`comparing`) and only names paths: it has ended when each of them has been looked at
+A scan runs on a worker thread (`compare`) and only names paths: it has ended when each of them has been looked at
 (`outside`), which the log is told. One that breaks off is made again soon.
 """
 

@@ -3,7 +3,7 @@
 What is on disk is found by looking (`crawl`, `reconcile`); what the watcher may have missed is said loudly
 (`Batch.overflowed`, `WatchCoverage`).
 
-`watches` has the kernel's side of it: which folders are watched, and the reader of their events.
+`inotify` has the kernel's side of it: which folders are watched, and the reader of their events.
 """
 
 from __future__ import annotations

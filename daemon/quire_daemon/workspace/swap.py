@@ -9,7 +9,7 @@ round. Rejected: compare and then rename, which lost up to half of the saves of 
     exchange(path, tmp), never (tmp, path): with the other order inotify's last word about the path is MOVED_FROM,
     and watchers believe it was deleted.
 
-Here the steps of each kind of write are put together; the exchange and what undoes it is `trading`. No step waits:
+Here the steps of each kind of write are put together; the exchange and what undoes it is `exchange`. No step waits:
 a file that is held open raises HeldOpen, and the staged write can be performed again later.
 Readers never see a torn, empty or missing file; when a race is lost they may see our version for some 10 us.
 """

@@ -1,7 +1,7 @@
 """The calls of the kernel that Python does not wrap: openat2, renameat2, syncfs, leases, naming an unnamed file, flags.
 
 Sources: openat2(2), rename(2), open(2) (O_TMPFILE), fcntl(2) (leases). The numbers are those of x86_64 and of the
-generic table (aarch64, riscv64). A call that this system does not have raises OSError(ENOSYS); `probe.py`
+generic table (aarch64, riscv64). A call that this system does not have raises OSError(ENOSYS); `capabilities.py`
 finds out once which there are, and callers choose the documented fallback by `Protection`.
 """
 

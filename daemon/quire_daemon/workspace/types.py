@@ -57,7 +57,7 @@ class Image(msgspec.Struct, frozen=True, gc=False):
     a read under an unbroken read lease (a mapping that is already dirty takes stores without moving mtime, and
     a lease is refused while a writable mapping exists), on a file system that stamps the first store into a
     mapping and gives every change a stamp of its own; where stamps are as coarse as the kernel's tick, only if
-    the last change is older than `reading.RACY_NS`. Without leases that age is all there is to go by, and a
+    the last change is older than `read.RACY_NS`. Without leases that age is all there is to go by, and a
     mapping that stays open can deceive it.
 
     `finished`: False if another program had the file open for writing (only with `unfinished_ok`).
@@ -134,7 +134,7 @@ class SwapLost(msgspec.Struct, frozen=True):
 class Protection(msgspec.Struct, frozen=True):
     """Which protections the kernel and the file system of the workspace give. All true on local Linux disks."""
 
-    lease: bool  # F_SETLEASE: writers are seen; else a quiet time of `reading.RACY_NS` has to do
+    lease: bool  # F_SETLEASE: writers are seen; else a quiet time of `read.RACY_NS` has to do
     exchange: bool  # renameat2 EXCHANGE (renamex_np SWAP); else backup link, check, rename: a window of microseconds
     openat2: bool  # RESOLVE_BENEATH and NO_XDEV in the kernel; else a walk from folder to folder that checks each
     tmpfile: bool  # O_TMPFILE; else named temporary files, swept at the next start

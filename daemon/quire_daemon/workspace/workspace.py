@@ -1,6 +1,6 @@
 """The checkout: the only code that touches it.
 
-Confined opens (`confine`, `places`), consistent reads (`reading`), writes that compare and swap (`staging`,
+Confined opens (`confine`, `places`), consistent reads (`read`), writes that compare and swap (`stage`,
 `swap`), and the watch over what was displaced (`lingering`). Nothing here waits, keeps a thread, or knows the
 journal; the order of durability is the app's.
 """

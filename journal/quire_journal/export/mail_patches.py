@@ -2,7 +2,7 @@
 
     quire export patches --from before-lunch | git am
 
-Without `--from` the series begins with an empty tree. What git cannot hold is named in the mail (see `git_stream`).
+Without `--from` the series begins with an empty tree. What git cannot hold is named in the mail (see `fast_import`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""History: questions to one state of the journal: versions, blame, the timeline of a file, and what an undo makes of it."""
+"""History: questions to one state of the journal: versions, blame, the timeline of a file, and what an undo makes of
+it."""
 
 from __future__ import annotations
 

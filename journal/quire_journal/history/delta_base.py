@@ -27,7 +27,7 @@ class DeltaBases:
     def __init__(self, moved: Mapping[str, str] | None = None) -> None:
         """`moved`: to → from, of the paths that are moved in this transaction."""
         self._moved = moved or {}
-        self._latest: dict[bytes, bytes] = {}  # `kin.path_key` → what was stored here, of which no view tells yet
+        self._latest: dict[bytes, bytes] = {}  # `similar.path_key` → what was stored here, of which no view tells yet
 
     def put(
         self,

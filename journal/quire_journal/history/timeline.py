@@ -1,8 +1,8 @@
 """The lives of files: which versions, under which names, are those of one file.
 
-A `FileTimeline` is one file through time: it follows moves, and goes on through a deletion and what is made there later, but
-not into a file that comes there from another name: that has a life of its own. A folder that a tool made has one, too,
-as something that is there or not; what is in it is no part of that.
+A `FileTimeline` is one file through time: it follows moves, and goes on through a deletion and what is made there
+later, but not into a file that comes there from another name: that has a life of its own. A folder that a tool made has
+one, too, as something that is there or not; what is in it is no part of that.
 """
 
 from __future__ import annotations

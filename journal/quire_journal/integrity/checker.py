@@ -90,8 +90,8 @@ def check(
     """Everything that is wrong with the journal in `store`, as it is found; nothing when it is sound.
 
     `read_data` False leaves out unpacking every blob, which takes most of the time; with `part` (n, t) the n-th of t
-    equal parts of them is unpacked. `views` False leaves out folding the log again. Raises `log.JournalDamaged` only where the
-    store itself cannot be read any further.
+    equal parts of them is unpacked. `views` False leaves out folding the log again. Raises `log.JournalDamaged` only
+    where the store itself cannot be read any further.
     """
     tell = progress or (lambda what, done, total: None)
     with MemoryStore().writing() as again:
@@ -317,7 +317,7 @@ def _addresses(r: ReadTransaction) -> tuple[dict[int, bytes] | None, list[Findin
 
 
 def _number_at(r: ReadTransaction, mark: bytes) -> int | None:
-    """As `addresses.at`; None where the row that it looks into is damaged, which is a finding of its own."""
+    """As `index.at`; None where the row that it looks into is damaged, which is a finding of its own."""
     try:
         return blob_index.at(r, mark)
     except JournalDamaged:

@@ -161,7 +161,8 @@ class PurgeSurvey:
         self._store: Store | None = None  # in which that one folds
 
     def look(self, r: ReadTransaction) -> Found:
-        """Bring `found` up to date. Raises `log.JournalDamaged` where bytes are not what they were: they might be anything."""
+        """Bring `found` up to date. Raises `log.JournalDamaged` where bytes are not what they were: they might be
+        anything."""
         fresh = self._look_at_blobs(r) or not self._looked
         if fresh or any(getattr(record.event(), "blob", None) in self.found.blobs for _, record, _ in self._news(r)):
             self._begin_again(r)

@@ -22,7 +22,7 @@ import msgspec
 TABLES: Final[tuple[str, ...]] = (
     "meta",  # word → bytes: format, workspace id, watermarks of the views
     "records",  # seq → record
-    "blobs",  # blob number → frame (see `blob_rows`)
+    "blobs",  # blob number → frame (see `row`)
     "pieces",  # blob number | part → what of a long frame does not stand in the row of its blob
     "addresses",  # digits of a hash of the sha256 → blobs whose hashes begin with them, and their numbers
     "chains",  # always empty: of format 4; which blob a version is made from is told by that of the version before
@@ -148,8 +148,8 @@ class Compaction(Protocol):
         """The long part, for a worker thread; others read and write meanwhile.
 
         `pause` is called between slices of about half a millisecond: to let others run, and to end it by raising.
-        With `elsewhere` most of it is done there. Raises `StoreFailure`, `JournalDamaged`, or what `pause` raises; the caller
-        then calls `cancel`.
+        With `elsewhere` most of it is done there. Raises `StoreFailure`, `JournalDamaged`, or what `pause` raises; the
+        caller then calls `cancel`.
         """
 
     def finish(self) -> CompactionResult:
@@ -181,8 +181,8 @@ class Store(Protocol):
     def compacting(self, step: Callable[[str], None] = lambda name: None) -> Compaction:
         """Begin a compaction. No transaction may be open on this thread.
 
-        `step` is called at each fault point (`stores.compacting.STEPS`). Raises `StoreFailure` (no room for the copy: it
-        says how much is missing; `disk_full`) and `RuntimeError` when one is going on.
+        `step` is called at each fault point (`stores.compacting.STEPS`). Raises `StoreFailure` (no room for the copy:
+        it says how much is missing; `disk_full`) and `RuntimeError` when one is going on.
         """
 
     def sync(self) -> None:

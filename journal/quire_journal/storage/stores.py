@@ -1,7 +1,7 @@
 """The stores that a journal can stand on, and what they have in common.
 
-A new store is one module that offers the calls of `quire_journal.storage.port.Store`, a line in `STORES`, and a line in the
-contract suite. An adapter's module is imported when it is first opened, so that readers of a journal in memory do
+A new store is one module that offers the calls of `quire_journal.storage.port.Store`, a line in `STORES`, and a line in
+the contract suite. An adapter's module is imported when it is first opened, so that readers of a journal in memory do
 not load LMDB.
 """
 

@@ -1,4 +1,5 @@
-"""Text: lines of a file and their hashes, differences, merges, and changes carried from one version to another; pure."""
+"""Text: lines of a file and their hashes, differences, merges, and changes carried from one version to another;
+pure."""
 
 from __future__ import annotations
 

@@ -184,7 +184,8 @@ def made_by(r: ReadTransaction, path: int) -> dict[str, int]:
 
 
 def version(r: ReadTransaction, path: int, seq: int) -> Version | None:
-    """What record `seq` made of the path with this number. Raises `log.JournalDamaged` when that record cannot be read."""
+    """What record `seq` made of the path with this number. Raises `log.JournalDamaged` when that record cannot be
+    read."""
     if (path, seq) in r.known:
         return older(r, path, seq)
     newest = head(r, path)
@@ -229,7 +230,8 @@ def versions(
 
 
 def begins_outside(r: ReadTransaction, path: int) -> bool:
-    """Did no tool make the first version of the path with this number? Raises `log.JournalDamaged` as `versions` does."""
+    """Did no tool make the first version of the path with this number? Raises `log.JournalDamaged` as `versions`
+    does."""
     for key, row in r.scan("versions", u32(path), u32(path + 1)):
         if _place_in(key, row).index != NEVER_HEAD:
             seq = int.from_bytes(key[4:], "big")
@@ -239,7 +241,8 @@ def begins_outside(r: ReadTransaction, path: int) -> bool:
 
 
 def version_in_row(r: ReadTransaction, key: bytes, row: bytes) -> Version:
-    """The version whose row in the table that is. Raises `log.JournalDamaged` when the row or its record cannot be read."""
+    """The version whose row in the table that is. Raises `log.JournalDamaged` when the row or its record cannot be
+    read."""
     return _version_of(r, key, _place_in(key, row))
 
 

@@ -1,7 +1,7 @@
 """Texts that a call names by themselves, and where they stand in a file.
 
 Everything is matched against `Text.normalised`: LF at the end of each line, no byte order mark. Positions in it are
-byte offsets. What replacing them does to the lines is in `replacing`, what is said of one that is nowhere in `nearest`.
+byte offsets. What replacing them does to the lines is in `replace`, what is said of one that is nowhere in `suggest`.
 """
 
 from __future__ import annotations

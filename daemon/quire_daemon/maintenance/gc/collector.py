@@ -1,6 +1,6 @@
 """Garbage collection beside everything else: what no rule keeps is chosen, waits for a grace time, and goes.
 
-    1. mark      on a worker thread, over short snapshots (`marking_blobs`)
+    1. mark      on a worker thread, over short snapshots (`mark`)
     2. grace     nothing happens; who names a blob meanwhile keeps it
     3. drop      a few at a time, with the commits of edits or, when there are none, by themselves (`dropping`): first
                  the record `retention_applied`, then with each `bytes_gone` the bytes that it names. What was named
@@ -129,7 +129,7 @@ class Collector:
             f"A collection {said} did not come to its end; nothing is wrong with what is left, and `quire gc` goes on."
         )
 
-    # ── as a rider on commits (`performing.Rider`) ──
+    # ── as a rider on commits (`perform.Rider`) ──
 
     def board(self) -> tuple[BytesGone, int] | None:
         running = self._running

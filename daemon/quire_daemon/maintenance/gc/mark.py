@@ -1,12 +1,12 @@
 """What a collection would drop: the marks of one state of the journal, made slice by slice beside others' work.
 
-Versions are judged path by path (`quire_journal.maintenance.retention`); a mark for each blob says whether any version keeps it,
-and a walk over the blobs, newest first, adds what kept ones are made from. The bytes of a write that lost a race no
-version names: they are found by the record that took it back, and judged as displaced ones. What else has no name, as
-after a salvage, is left alone.
+Versions are judged path by path (`quire_journal.maintenance.retention`); a mark for each blob says whether any version
+keeps it, and a walk over the blobs, newest first, adds what kept ones are made from. The bytes of a write that lost a
+race no version names: they are found by the record that took it back, and judged as displaced ones. What else has no
+name, as after a salvage, is left alone.
 
-Nothing here changes the journal. What was marked to go may be named again before it goes: `NewerNeeds` tells what records
-and blobs that came after the marks ask for.
+Nothing here changes the journal. What was marked to go may be named again before it goes: `NewerNeeds` tells what
+records and blobs that came after the marks ask for.
 """
 
 from __future__ import annotations

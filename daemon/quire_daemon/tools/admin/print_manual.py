@@ -1,4 +1,5 @@
-"""`python -m quire_daemon.tools.admin.print_manual [TOOL]`: the reply of the tool `manual` without a workspace, as one JSON object."""
+"""`python -m quire_daemon.tools.admin.print_manual [TOOL]`: the reply of the tool `manual` without a workspace, as one
+JSON object."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a caller knows of a file: its base, how it stands to what is there now, and which lines it was shown.
 
 The base of a caller is the version that it names, or else the one that it was last shown. When another writer
-changed the file since, a tool that relies on lines or bytes of the base is refused (`refusing`), or rebases.
+changed the file since, a tool that relies on lines or bytes of the base is refused (`stale_replies`), or rebases.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rebase: a plan made on a caller's base, carried over what others wrote since.
 
-What others did is merged with the plan as `diff3` merges two sides: it is carried only where both lie apart, however
+What others did is merged with the plan as `merge3` merges two sides: it is carried only where both lie apart, however
 each is lined up, with an unchanged line between them. Each splice moves by an offset of its own. One that somebody else
 made already, exactly so, is met: nothing is left to do, as long as what it made stays what it is. Who moves lines has
 not removed them. Over what the caller did itself a plan moves line by line.

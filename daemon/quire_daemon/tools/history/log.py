@@ -1,7 +1,7 @@
 """`log` and `since`: which records there are. Read-only; one call looks at a bounded number of records.
 
 A cursor is a position between records, with the mark of the journal it belongs to. `log` pages with it in either
-direction, `since` forward only; a call that has worked enough (`log_pages`) gives the cursor to go on from, whether it
+direction, `since` forward only; a call that has worked enough (`pages`) gives the cursor to go on from, whether it
 found anything or not, so a rare match costs several short calls and never a long one.
 """
 

@@ -352,7 +352,7 @@ def _release_sentence(mine: Sequence[Lease], broken: Sequence[Lease], world: Wor
 
 
 def decide_claims(params: ClaimsParams, world: World) -> Decision:
-    """The reply: `leases` in force, oldest first, and `waiting`, the claims that wait, in the order they are served.
+    """The reply: `leases` in force, oldest first, and `queue`, the claims that wait, in the order they are served.
 
     `broken` are the caller's own leases that somebody broke, until their time would have been over.
     """

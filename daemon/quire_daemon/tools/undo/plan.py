@@ -1,4 +1,4 @@
-"""Undoing, file by file: what is to be done to what is there now. `undoing_told` and `undoing_done` go on from here."""
+"""Undoing, file by file: what is to be done to what is there now. `report` and `apply` go on from here."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What an undo is about: the arguments of `undo`, `redo`, `rollback` and `restore`, and the batches they stand for.
 
 Whose work is chosen: that of the caller, unless `writer`, `agent_session` or `batch` names another's. What
-the files come to without them is for `unwinding` to say.
+the files come to without them is for `project` to say.
 """
 
 from __future__ import annotations

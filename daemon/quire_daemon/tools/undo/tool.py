@@ -1,9 +1,9 @@
 """`undo`, `redo`, `rollback` and `restore`: earlier states come back as new records.
 
-The first three take changes out of the files as they are now and leave what others did (`quire_journal.history.unwinder`);
-`restore` puts back the bytes of a point. All four work alike: choose (`choosing`), see what the files come to, plan an
-action for each (`undoing`), and carry them out or answer with the plan and its token. The token names the choice and
-a digest of the outcome: it carries out exactly what the plan said, or nothing.
+The first three take changes out of the files as they are now and leave what others did
+(`quire_journal.history.unwinder`); `restore` puts back the bytes of a point. All four work alike: choose (`select`),
+see what the files come to, plan an action for each (`plan`), and carry them out or answer with the plan and its token.
+The token names the choice and a digest of the outcome: it carries out exactly what the plan said, or nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Git as a writer: which outside writes a git command may have made, and a record of each such command.
 
-A command that git told of (`git_trace`) labels what was written while it ran, where it ran alone; two at once leave
-only "git". Where no command told of itself, a moved HEAD or git's lock does (`git_head`). The label is a hint beside
+A command that git told of (`trace2`) labels what was written while it ran, where it ran alone; two at once leave
+only "git". Where no command told of itself, a moved HEAD or git's lock does (`head`). The label is a hint beside
 the evidence: the writer stays `outside`, for another program may have written at the same moment.
 """
 

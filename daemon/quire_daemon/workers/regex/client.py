@@ -1,6 +1,6 @@
 """Searches on their way: one after another in a process that is killed when one takes too long. Nothing here waits.
 
-The process (`searcher`) is started at the first search and stays. Its socket does not block and is one of those that
+The process (`worker`) is started at the first search and stays. Its socket does not block and is one of those that
 the loop polls; `look` takes what has come, sends what can be sent, and ends what has had its time.
 """
 

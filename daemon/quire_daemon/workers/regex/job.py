@@ -2,7 +2,7 @@
 
 A pattern can keep `re` busy for longer than the universe lasts, and nothing stops it but the end of its process. So a
 decision never searches. It says what it needs (`NeedsSearch`) and is made again with the answer; in between, the
-search runs in a process of its own (`searcher`, which `searching` owns).
+search runs in a process of its own (`worker`, which `client` owns).
 
 Nothing but `re` and msgspec is imported here, so that that process is quickly there.
 """

@@ -1,4 +1,5 @@
-"""The process that searches: `python -m quire_daemon.workers.regex.worker FD`. It can be killed at any moment; `searching` does.
+"""The process that searches: `python -m quire_daemon.workers.regex.worker FD`. It can be killed at any moment; `client`
+does.
 
 On a socket come questions, a `Search` and how long it may take; each is answered before the next one is read. The first
 message from here (`child` has their form) says that the process is there.

@@ -5,7 +5,7 @@ the bytes themselves, or what tells them from the bytes of another blob, its *ba
 is made from the one that stood at its path before, and after a run of 31 such short links from the one in front of the
 run, as long as that is much like it. So of a thousand versions that change little each has at most 62 links to its
 keyframe, and none ever has more than `MAX_CHAIN`; nothing but the row of the blob before says where a chain stands. The
-first version of a path is made from one that is likely to be like it (`kin`), or is a keyframe.
+first version of a path is made from one that is likely to be like it (`similar`), or is a keyframe.
 
 Nothing that comes out of a frame is trusted, and every blob's sha256 is computed when it is read.
 """
@@ -215,12 +215,13 @@ def read_row(number: int, row: bytes) -> BlobRow:
 
 
 def base_of(r: ReadTransaction, number: int) -> int:
-    """The number of the blob that this one is made from; 0: of none. Raises `log.JournalDamaged`, also where it is gone."""
+    """The number of the blob that this one is made from; 0: of none. Raises `log.JournalDamaged`, also where it is
+    gone."""
     return _row(r, number).base
 
 
 def rows_of(number: int, stored: BlobRow) -> tuple[bytes, list[tuple[bytes, bytes]]]:
-    """The row of blob `number`, and the rows in `pieces` that belong to it."""
+    """The row of blob `number`, and the rows in `overflow` that belong to it."""
     frame = stored.frame
     if len(frame) <= overflow.IN_ROW:
         return blob_row.row(number, stored), []

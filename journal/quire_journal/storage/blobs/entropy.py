@@ -1,4 +1,4 @@
-"""The entropy tables that stand in front of every base of a delta (`frames.TABLED`).
+"""The entropy tables that stand in front of every base of a delta (`codec.TABLED`).
 
 A dictionary of zstd begins with tables: of literals, of offsets, lengths of matches and lengths of literals, and with
 three offsets to be repeated (RFC 8878, section 5). A frame that is packed with it may use them. Otherwise each frame

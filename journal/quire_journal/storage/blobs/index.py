@@ -54,7 +54,8 @@ def find(r: ReadTransaction, blob: bytes) -> int | None:
 
 
 def mark(r: ReadTransaction, blob: bytes) -> bytes:
-    """The mark that stands for the address `blob`. Raises `JournalDamaged` where what marks are made with is damaged."""
+    """The mark that stands for the address `blob`. Raises `JournalDamaged` where what marks are made with is
+    damaged."""
     key = _key(r)
     return _mark(key, blob) if key else blob[:_OLD]
 

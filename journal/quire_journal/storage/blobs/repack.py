@@ -43,7 +43,7 @@ class Tighter(msgspec.Struct, frozen=True):
     number: int
     was: bytes  # its row
     row: bytes
-    parts: list[tuple[bytes, bytes]]  # rows in `pieces`
+    parts: list[tuple[bytes, bytes]]  # rows in `overflow`
     saved: int  # bytes of the frame
 
 

@@ -3,7 +3,7 @@
 There is one for every version, and its frame is often no longer than a hundred bytes: so numbers are as short as they
 are small, the base is told by how far it lies back, and the frame is the rest of the row.
 
-    kind of the frame, and whether it stands in `pieces` | how far back the base lies, 0: none
+    kind of the frame, and whether it stands in `overflow` | how far back the base lies, 0: none
     | links: the long ones in front of `RUN` short ones | size | if in pieces: bytes there | the frame
 
 Up to format 4 a row was an array of msgpack. Such rows stay as they are and are read; what they begin with tells them.
@@ -38,7 +38,7 @@ class BlobRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     size: int  # of the bytes
     kind: int
     frame: bytes
-    rest: int = 0  # bytes of the frame that stand in `pieces`; here it has none then
+    rest: int = 0  # bytes of the frame that stand in `overflow`; here it has none then
     run: int = 0  # of the links how many lead from a version of the path to the one before it, until a longer one comes
 
 

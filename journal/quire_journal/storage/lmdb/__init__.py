@@ -1,6 +1,6 @@
 """The store on disk: one LMDB environment in the state folder. The only package that imports `lmdb`.
 
-`environments` opens the files, `transactions` reads and writes the tables, `store` is what the journal asks of both.
+`environment` opens the files, `transaction` reads and writes the tables, `store` is what the journal asks of both.
 
 What is done here, and why:
 

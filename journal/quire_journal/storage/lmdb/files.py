@@ -43,7 +43,8 @@ _META: Final = struct.Struct("=16x II 16x I 44x 48x Q Q")
 
 
 def require_whole(data: Path, walk: Callable[[Path], list[str]]) -> None:
-    """Raise `JournalDamaged` for a file that is shorter than its newest meta page says; on it LMDB would die with SIGBUS.
+    """Raise `JournalDamaged` for a file that is shorter than its newest meta page says; on it LMDB would die with
+    SIGBUS.
 
     `walk` says what is wrong with the structure of the file. Must run before the environment is opened.
     """
