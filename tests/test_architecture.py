@@ -1,7 +1,8 @@
-"""The picture in docs/architecture.md, kept true: which way imports run, and who may touch the world.
+"""The picture in docs/architecture.md, kept true: rooms, which way imports run, and who may touch the world.
 
 Read as documentation; each test is one invariant of the architecture. Imports inside functions count (a lazy import
-is still a dependency), except for cycles, where only what runs at import time can hurt.
+is still a dependency), except for cycles, where only what runs at import time can hurt. An import from a room's face
+counts as one of the module that defines the name.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -29,7 +31,7 @@ MAY_IMPORT = {
 }
 
 ONLY_IN = {
-    "lmdb": {f"quire_journal.storage.lmdb.{part}" for part in ("environments", "store", "transactions")},
+    "lmdb": {f"quire_journal.storage.lmdb.{part}" for part in ("environment", "store", "transaction")},
     "tree_sitter": {"quire_daemon.checks.syntax_worker"},
     "watchdog": {"quire_daemon.watch.inotify"},
     "zmq": {"quire_daemon.server.socket", "quire_client.transport.connection"},
@@ -42,22 +44,15 @@ OTHERS |= {"urllib.request"}  # `urllib.parse` is pure
 WORLD = CLOCK_AND_CHANCE | DISK | OTHERS
 """Modules through which code could see the clock, the disk, a socket, another process, or chance."""
 
-_ON_DISK = ("identities", "lasting", "locks", "mount_ids", "places", "syncing", "threads", "workspaces")
-ON_DISK = {f"quire_journal.{name}" for name in _ON_DISK}
-EDGES = {"quire_journal": {"quire_journal.storage.stores", *ON_DISK}}
-"""The parts of the journal that touch the world: the adapters, and where things lie on disk."""
+EDGES = {"quire_journal.storage", "quire_journal.workspaces", "quire_journal.integrity.lmdb_pages"}
+"""The parts of the journal that touch the world: the stores, and where things lie on disk."""
 
 DECISIONS = (
-    "quire_daemon.core.arguments",
-    "quire_daemon.dialects.table",
+    "quire_daemon.core",
     "quire_daemon.config.globs",
-    "quire_daemon.tools.table",
-    "quire_daemon.dialects.manuals",
-    "quire_daemon.tools.edit.overlap",
-    "quire_daemon.tools.edit.rebase",
-    "quire_daemon.core.replies.table",
+    "quire_daemon.dialects",
+    "quire_daemon.tools",
     "quire_daemon.checks.safety",
-    "quire_daemon.core.json_schema",
     "quire_daemon.workers.regex.job",
 )
 """The parts of the daemon that decide: values in, values out."""
@@ -133,7 +128,10 @@ def imports(module: str, at_import_time: bool = False) -> frozenset[str]:
         if statement.level:
             above = package.split(".")[: len(package.split(".")) - statement.level + 1]
             base = ".".join([*above, base] if base else above)
-        found |= {f"{base}.{alias.name}" if f"{base}.{alias.name}" in modules() else base for alias in statement.names}
+        for alias in statement.names:
+            whole = f"{base}.{alias.name}"
+            offered = face_of(base) if base in rooms() and has_face(base) and base != module else {}
+            found.add(whole if whole in modules() else offered.get(alias.name, base))
     return frozenset(found)
 
 
@@ -153,6 +151,185 @@ def test_imports_run_from_daemon_and_client_to_the_journal_and_never_otherwise(p
         if (top := i.partition(".")[0]) in PACKAGES and top not in {package, *MAY_IMPORT[package]}
     }
     assert not crossing
+
+
+FLOORS = {
+    "quire_journal": (
+        ("faces",),
+        ("model",),
+        ("text",),
+        ("storage",),
+        ("workspaces", "views"),
+        ("history", "maintenance", "migrate"),
+        ("journal",),
+        ("integrity",),
+        ("export",),
+    ),
+    "quire_daemon": (
+        ("clock", "config"),
+        ("workers",),
+        ("checks", "integrity", "ops"),
+        ("core",),
+        ("dialects", "workspace"),
+        ("commit", "tools"),
+        ("watch",),
+        ("server",),
+        ("maintenance",),
+        ("engine",),
+        ("startup",),
+        ("app",),
+        ("__main__",),
+    ),
+    "quire_client": (
+        ("transport", "cli", "export", "service", "setup"),
+        ("calls", "hooks", "journals"),
+        ("api", "mcp"),
+        ("commands",),
+        ("__main__",),
+    ),
+}
+"""The rooms and flat modules of each package, the lowest floor first. Imports run downwards only."""
+
+MOST_MODULES = 20
+"""Modules of a room."""
+
+MOST_FLAT = 3
+"""Modules of a package beside its rooms."""
+
+
+def rooms() -> dict[str, Path]:
+    """Every room: a package below one of the three."""
+    return {m: path for m, path in modules().items() if path.name == "__init__.py" and m not in PACKAGES}
+
+
+def room_of(module: str) -> str:
+    """The room that a module is in; a face is in its own."""
+    return module if modules()[module].name == "__init__.py" else module.rpartition(".")[0]
+
+
+def in_package(module: str) -> tuple[str, str]:
+    """The package of a module, and which of its rooms or flat modules that is."""
+    package, _, rest = module.partition(".")
+    return package, rest.partition(".")[0]
+
+
+@cache
+def face_of(room: str) -> dict[str, str]:
+    """Name → the module that defines it, as the type checker is told."""
+    block = next(node for node in ast.parse(rooms()[room].read_text()).body if is_type_checking(node))
+    assert isinstance(block, ast.If)
+    stated = [one for one in block.body if isinstance(one, ast.ImportFrom) and one.module]
+    return {alias.name: one.module for one in stated for alias in one.names if one.module}
+
+
+def has_face(room: str) -> bool:
+    """Does a room offer anything? One whose modules are loaded by a table does not."""
+    return "face(" in rooms()[room].read_text()
+
+
+@pytest.mark.parametrize("package", FLOORS)
+def test_imports_run_down_the_floors_of_a_package(package: str) -> None:
+    """A room can be read when the rooms below it are known."""
+    floors = {name: floor for floor, names in enumerate(FLOORS[package]) for name in names}
+    inside = {m for m in modules() if within(m, {package}) and m != package}
+    assert {in_package(m)[1] for m in inside} == {*floors}
+    assert not {
+        (m, i)
+        for m in inside
+        for i in imports(m)
+        if within(i, {package}) and i != package and in_package(m) != in_package(i)
+        if floors[in_package(i)[1]] >= floors[in_package(m)[1]]
+    }
+
+
+def test_nobody_imports_past_a_face() -> None:
+    """What is not in a room's face can be changed by whoever has read that room."""
+    past = set()
+    for module, path in modules().items():
+        for statement, _ in source(path).imports:
+            named = statement.module if isinstance(statement, ast.ImportFrom) else ""
+            if not named or named.partition(".")[0] not in PACKAGES or named in PACKAGES:
+                continue
+            for alias in statement.names:
+                whole = f"{named}.{alias.name}"
+                target = whole if whole in modules() else named
+                if target not in rooms() and room_of(target) in rooms() and room_of(target) != room_of(module):
+                    shown = target == whole and face_of(room_of(target)).get(alias.name) == room_of(target)
+                    past |= set() if shown else {(module, target)}
+    assert not past
+
+
+def test_a_face_says_the_same_to_the_type_checker_and_at_run_time() -> None:
+    for room in filter(has_face, rooms()):
+        calls = [node for node in ast.walk(ast.parse(rooms()[room].read_text())) if isinstance(node, ast.Call)]
+        loaded = {k.arg: ast.literal_eval(k.value).split() for one in calls for k in one.keywords if k.arg}
+        stated = {name: home for name, home in face_of(room).items() if home != room}  # a module needs no loading
+        assert stated == {name: f"{room}.{module}" for module, names in loaded.items() for name in names}
+
+
+def test_everything_that_a_face_offers_is_used_by_another_room() -> None:
+    used = {i for m in modules() for i in named_from(m)}
+    assert not {f"{room}.{name}" for room in filter(has_face, rooms()) for name in face_of(room)} - used
+
+
+def named_from(module: str) -> set[str]:
+    """What a module imports from faces, and what it takes from a face that it imports whole."""
+    tree = ast.parse(modules()[module].read_text())
+    found, whole = set(), {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] in PACKAGES:
+            if modules()[module].name == "__init__.py":
+                continue
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+            whole |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in whole:
+            found.add(f"{whole[node.value.id]}.{node.attr}")
+    return found
+
+
+def test_rooms_are_small_enough_to_be_read() -> None:
+    sizes = Counter(room_of(m) for m, path in modules().items() if path.name != "__init__.py")
+    assert {
+        room: size for room, size in sizes.items() if size > (MOST_FLAT if room in PACKAGES else MOST_MODULES)
+    } == {}
+
+
+def test_a_room_says_in_one_sentence_what_it_is_for() -> None:
+    assert not [room for room, path in rooms().items() if not source(path).documented]
+
+
+def classes() -> list[tuple[str, str, str]]:
+    """Every public class: its package, its module, its name."""
+    return [
+        (m.partition(".")[0], m, node.name)
+        for m, path in modules().items()
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+
+
+def test_no_public_class_name_stands_twice_in_a_package() -> None:
+    count = Counter((package, name) for package, _, name in classes())
+    assert {one: times for one, times in count.items() if times > 1} == {}
+
+
+def test_no_class_is_named_by_a_participle() -> None:
+    """A class is a thing. Events are in the past tense: their names tell what happened."""
+    words = {name for _, module, name in classes() if module != "quire_journal.model.events"}
+    assert not {name for name in words if re.fullmatch(r"[A-Z][a-z]+(?:ing|ed)", name)} - {
+        "Finding",
+        "Purged",
+        "Sighting",
+    }
+
+
+def test_no_module_is_named_by_a_preposition_an_adverb_or_a_participle() -> None:
+    small = {"above", "ahead", "apart", "aside", "astray", "before", "behind", "beside", "in", "now", "over", "without"}
+    nouns = {"phrasing", "wording", "writing"}  # `writing` is the name of a manual, as agents ask for it
+    stems = {m.rpartition(".")[2] for m in modules()}
+    assert not stems & small
+    assert not {stem for stem in stems if stem.endswith("ing")} - nouns
 
 
 @pytest.mark.parametrize("library", ONLY_IN)
@@ -177,7 +354,7 @@ def test_the_mcp_sdk_is_loaded_by_its_command_and_by_nothing_else() -> None:
 
 def test_the_journal_is_pure_apart_from_its_adapters() -> None:
     """Events, texts, views and replay can be tested without a disk or a clock because they have none."""
-    pure = {m for m in modules() if within(m, {"quire_journal"}) and not within(m, EDGES["quire_journal"])}
+    pure = {m for m in modules() if within(m, {"quire_journal"}) and not within(m, EDGES)}
     assert not {(m, i) for m in pure for i in imports(m) if i.partition(".")[0] in WORLD}
 
 
@@ -189,19 +366,13 @@ def test_decisions_read_no_clock_no_disk_and_no_socket() -> None:
 
 def test_decisions_do_not_import_the_edges_of_the_daemon() -> None:
     """They can be understood, and run, without the loop that performs them."""
-    inner = (*DECISIONS, "quire_daemon.config.settings")
+    inner = (*DECISIONS, "quire_daemon.config", "quire_daemon.workers.fiber")
     deciding = {m for m in modules() if within(m, DECISIONS)}
-    assert not {
-        (m, i)
-        for m in deciding
-        for i in imports(m)
-        if within(i, {"quire_daemon"}) and i != "quire_daemon" and not within(i, inner)
-    }
+    assert not {(m, i) for m in deciding for i in imports(m) if within(i, {"quire_daemon"}) and not within(i, inner)}
 
 
 def test_nothing_that_the_daemon_runs_imports_the_parser() -> None:
-    """`quire_daemon.checks.syntax_worker` is a program of its own: what crashes it must not take the journal's keeper
-    along."""
+    """It is a program of its own: what crashes it must not take the journal's keeper along."""
     assert not {m for m in modules() if "quire_daemon.checks.syntax_worker" in imports(m)}
 
 
@@ -229,7 +400,7 @@ def test_every_module_and_package_says_what_it_is() -> None:
 
 def test_no_module_is_a_bag() -> None:
     """A function that has no home names a missing module."""
-    bags = {"util", "utils", "helper", "helpers", "common", "misc", "manager", "tools"}
+    bags = {"util", "utils", "helper", "helpers", "common", "misc", "manager"}
     assert not [m for m in modules() if m.rpartition(".")[2] in bags]
 
 
@@ -259,7 +430,7 @@ def test_every_next_step_is_more_than_a_word_on_a_command_line() -> None:
     assert [action for action in sorted(found) if " " not in step(action) and not step(action).startswith("--")] == []
 
 
-REFUSES = re.compile(r"\bRefused\b|[\"'](?:error|suggested_action)[\"']")
+REFUSES = re.compile(r"\bRefusal\b|[\"'](?:error|suggested_action)[\"']")
 
 
 def refusals(tree: ast.Module, text: str) -> tuple[frozenset[str], frozenset[str]]:
@@ -268,7 +439,7 @@ def refusals(tree: ast.Module, text: str) -> tuple[frozenset[str], frozenset[str
     steps: set[str] = set()
     lines = [number for number, line in enumerate(text.split("\n"), 1) if REFUSES.search(line)]
     for node in below_statements(tree, lines) if lines else ():
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Refused":
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Refusal":
             named = [keyword.value for keyword in node.keywords if keyword.arg in ("action", "reason", "why")]
             words |= {one.value for one in (*node.args[:1], *node.args[2:3], *named) if is_text(one)}
             steps |= {part.value for arg in node.args[2:3] for part in ast.walk(arg) if is_text(part)}
