@@ -532,7 +532,10 @@ def test_a_lock_is_held_once_and_what_an_earlier_holder_said_is_wiped(place: Pla
 
 
 def test_the_import_costs_the_standard_library_only() -> None:
-    code = "import sys, quire_journal.workspaces.discover; print([m for m in ('msgspec', 'zmq', 'subprocess') if m in sys.modules])"
+    code = (
+        "import sys, quire_journal.workspaces.discover; "
+        "print([m for m in ('msgspec', 'zmq', 'subprocess') if m in sys.modules])"
+    )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 

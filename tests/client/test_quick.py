@@ -151,7 +151,8 @@ def test_something_else_behind_the_socket_is_no_daemon(place: Place) -> None:
 def test_a_hook_imports_neither_zeromq_nor_msgspec_nor_the_sdk() -> None:
     """It runs twice for each tool call of each agent: what it imports is what it costs."""
     script = (
-        "import sys, json, quire_client.__main__, quire_client.commands.agents.hook, quire_client.transport.fast_client\n"
+        "import sys, json, quire_client.__main__, quire_client.commands.agents.hook\n"
+        "import quire_client.transport.fast_client\n"
         "from quire_client.hooks.table import AGENTS, agent\n"
         "for name in AGENTS: agent(name)\n"
         "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))\n"

@@ -178,4 +178,4 @@ def test_the_daemon_has_one_wall_clock() -> None:
     clock, which is injected too and decides nothing but whether to look again."""
     top = Path(quire_daemon.__path__[0])
     reading = {path.relative_to(top).as_posix() for path in top.rglob("*.py") if [*clocks_read_in(path)]}
-    assert reading == {"clock.py", "workspace/__init__.py"}
+    assert reading == {"clock.py", "workspace/workspace.py"}
