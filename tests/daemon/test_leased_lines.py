@@ -230,11 +230,10 @@ def test_leases_are_what_a_list_of_them_would_be(script: list[tuple[str, str, An
             assert daemon.ask("release", {"path": details}, by=caller)["ok"] is expected
         else:
             path, line = details
-            now_ns, expected = daemon.now_ns, model.write(caller, path, line)
+            daemon.ask("read_file", {"path": path}, by=caller)
+            expected = model.write(caller, path, line)
             content = f"{line} by {daemon.now_ns}"
             arguments = {"path": path, "start_line": line, "end_line": line, "new_text": content}
-            daemon.ask("read_file", {"path": path}, by=caller)
-            daemon.now_ns = now_ns  # the read is a record, each of which takes a second
             reply = daemon.ask("replace_lines", arguments, by=caller)
             assert (reply["ok"], reply.get("error")) == (expected, None if expected else "lease_held")
 
