@@ -115,7 +115,10 @@ def test_every_command_starts_after_an_install_of_the_wheel(installer: str, whee
 def test_nothing_that_the_packages_need_is_left_out_of_what_git_and_so_the_wheel_has() -> None:
     """The builder takes what git does not ignore: marks of types, units."""
     wanted = [
-        path for folder in ("journal", "daemon", "client") for path in (ROOT / folder).rglob("*") if path.is_file()
+        path
+        for folder in ("journal", "daemon", "client", "systemd")
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file()
     ]
     needed = [path for path in wanted if path.name == "py.typed" or path.name.startswith("quired@")]
     assert len(needed) == 5

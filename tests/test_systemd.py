@@ -20,7 +20,7 @@ from quire_journal.model.refusals import Refusal
 from quire_journal.workspaces.layout import place_of
 from quire_journal.workspaces.lock import running
 
-FOLDER = Path(units.__file__).parent
+FOLDER = Path(__file__).parents[1] / "systemd"
 needs_systemd = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd-analyze")
 needs_activate = pytest.mark.skipif(
     not shutil.which("systemd-socket-activate"), reason="there is no systemd-socket-activate"

@@ -25,6 +25,9 @@ MARK: Final = "Written by `quire service install`"
 """Stands in every file of ours."""
 
 _HERE: Final = Path(__file__).parent
+_UNITS: Final = (_HERE, _HERE.parents[2] / "systemd")
+"""Where the units are: in this room of an installed wheel, in `systemd/` of a checkout."""
+
 _LONGEST_NAME: Final = 255  # bytes of a file's name
 
 
@@ -54,10 +57,10 @@ def systemd(place: Place, quired: str, environ: Mapping[str, str], home: Path, o
     if len(service) + len(".d") > _LONGEST_NAME:
         raise _unfit(place, f"its path, escaped as systemd wants it, makes a name of {len(service)} characters")
     units = _config_home(environ, home) / "systemd" / "user"
-    template = (_HERE / "quired@.service").read_text("utf-8").replace("@QUIRED@", _quoted(quired))
+    template = _unit("quired@.service").replace("@QUIRED@", _quoted(quired))
     parts = (
         UnitFile(units / "quired@.service", template, shared=True),
-        UnitFile(units / "quired@.socket", (_HERE / "quired@.socket").read_text("utf-8"), shared=True),
+        UnitFile(units / "quired@.socket", _unit("quired@.socket"), shared=True),
         UnitFile(units / f"{service}.d" / "quire.conf", _where(place, quired, environ)),
         UnitFile(units / f"{socket}.d" / "quire.conf", _listening(place)),
     )
@@ -72,6 +75,12 @@ def systemd(place: Place, quired: str, environ: Mapping[str, str], home: Path, o
         reload=((*control, "daemon-reload"),),
         ask=((*control, "is-enabled", socket, service), (*control, "is-active", socket, service)),
     )
+
+
+def _unit(name: str) -> str:
+    """The text of a unit. Raises FileNotFoundError where the installation lacks it."""
+    here = next((folder for folder in _UNITS if (folder / name).is_file()), _HERE)
+    return (here / name).read_text("utf-8")
 
 
 def launchd(place: Place, quired: str, environ: Mapping[str, str], home: Path) -> Service:
