@@ -26,7 +26,7 @@ from typing import Any, Final, TypeVar
 
 import quire_client
 from quire_client.__main__ import main
-from quire_daemon.commit.disk_reserve import Reserve
+from quire_daemon.commit.disk_space import Reserve
 from quire_daemon.config.settings import Retention
 from quire_daemon.integrity import check_worker
 
@@ -78,7 +78,7 @@ def folder_for_journals() -> Iterator[Path]:
 
 @functools.cache
 def reserve() -> Path:
-    """A reserve that the journals in memory share (`quire_daemon.commit.disk_reserve`): each of its own is 16 MiB to be
+    """A reserve that the journals in memory share (`quire_daemon.commit.disk_space`): each of its own is 16 MiB to be
     cleared."""
     folder = tempfile.mkdtemp(prefix="quire-live-", dir=in_memory())
     atexit.register(shutil.rmtree, folder)

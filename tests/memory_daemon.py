@@ -26,7 +26,7 @@ import msgspec
 from quire_daemon.app import App, Ports
 from quire_daemon.checks.safety import Faults, no_grammars
 from quire_daemon.checks.syntax import SyntaxChecker
-from quire_daemon.commit.disk_reserve import Reserve
+from quire_daemon.commit.disk_space import Reserve
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.live import LiveSettings
 from quire_daemon.config.settings import Settings

@@ -16,7 +16,7 @@ import pytest
 
 import rights
 from disks import mounted
-from quire_daemon.commit.disk_reserve import Reserve
+from quire_daemon.commit.disk_space import Reserve
 from quire_daemon.ops.daemon_log import Log
 from quire_journal.workspaces.discover import adopt, checked, find_workspace
 from quire_journal.workspaces.identity import read_identity, settle, workspace_id

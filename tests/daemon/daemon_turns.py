@@ -13,7 +13,7 @@ import msgspec
 
 from quire_daemon.app import App
 from quire_daemon.clock import SystemClock
-from quire_daemon.commit.disk_reserve import Reserve
+from quire_daemon.commit.disk_space import Reserve
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.live import LiveSettings
 from quire_daemon.config.settings import Settings

@@ -11,7 +11,7 @@ import pytest
 from msgspec import msgpack
 
 from quire_daemon.clock import SystemClock
-from quire_daemon.commit.disk_reserve import Reserve
+from quire_daemon.commit.disk_space import Reserve
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.live import LiveSettings
 from quire_daemon.config.settings import Retention, Settings

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
-    from quire_daemon.commit.disk_reserve import Reserve as Reserve
+    from quire_daemon.commit.disk_space import Reserve as Reserve
     from quire_daemon.commit.failures import FailurePolicy as FailurePolicy
     from quire_daemon.commit.flush_timer import FlushTimer as FlushTimer
     from quire_daemon.commit.inflight import InFlight as InFlight, InFlightWrite as InFlightWrite
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 else:
     __getattr__ = face(
         __name__,
-        disk_reserve="Reserve",
+        disk_space="Reserve",
         failures="FailurePolicy",
         flush_timer="FlushTimer",
         inflight="InFlight InFlightWrite",

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from quire_daemon.commit.disk_reserve import Reserve
+from quire_daemon.commit.disk_space import Reserve
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.ops import Log
 from quire_journal.model import JournalDamaged, Refusal, capitalised, counted, limits

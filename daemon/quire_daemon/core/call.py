@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from quire_daemon.core.argument_errors import refusal
 from quire_daemon.core.arguments import WriteArguments
 from quire_daemon.core.decision import FileNow, ImpliedFiles, Tool, Who
+from quire_daemon.core.decode import refusal
 from quire_daemon.core.lost_races import LostRaces
 from quire_daemon.core.nulls import without_nulls
 from quire_daemon.workers import Fiber
