@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from daemon_turns import Daemon
 
-from quire_daemon.commit.text_weight import weight
+from quire_daemon.commit.recorder import weight
 from quire_daemon.workers.fiber import Fiber, Pause
 from quire_journal.storage.lru import Recent
 from quire_journal.text.line_hash import LineHashes, hash8

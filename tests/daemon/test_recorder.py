@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from clocks import SetClock
 
-from quire_daemon.commit.full_disk import FULL_S
+from quire_daemon.commit.disk_space import FULL_S
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.commit.repeats import REFUSALS, REFUSALS_A_SECOND, REPEAT_S
 from quire_daemon.commit.writer_ids import MOST_CALLERS

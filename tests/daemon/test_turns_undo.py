@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from daemon_turns import KEY, Daemon, write
 
-from quire_daemon.core.lost_races import MOST_OF_LONG, TRIES, TRIES_OF_LONG
+from quire_daemon.core.call import MOST_OF_LONG, TRIES, TRIES_OF_LONG
 from quire_daemon.engine.perform import MANY
 from quire_daemon.tools.undo.apply import MOST_SHOWN
 

@@ -16,8 +16,8 @@ from quire_journal.model.ids import blob_id
 from quire_journal.model.records import JournalDamaged
 from quire_journal.storage.blobs import blobs, codec, overflow, row as blob_row
 from quire_journal.storage.blobs.blobs import BlobCache, NotHeld
+from quire_journal.storage.blobs.codec import zstd
 from quire_journal.storage.blobs.row import BlobRow
-from quire_journal.storage.blobs.zstd import zstd
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import ReadTransaction, Store, u64
 

@@ -12,8 +12,7 @@ import msgspec
 import pytest
 from scribe import to_purge
 
-from quire_journal.integrity.checker import check
-from quire_journal.integrity.quick_check import check_end
+from quire_journal.integrity.checker import check, check_end
 from quire_journal.journal import Journal, NewRecord
 from quire_journal.maintenance.purge import PurgeTarget
 from quire_journal.model.events import (

@@ -13,9 +13,9 @@ from hypothesis import assume, given, strategies as st
 
 from quire_journal.model.records import JournalDamaged
 from quire_journal.storage.blobs import codec
+from quire_journal.storage.blobs.codec import zstd
 from quire_journal.storage.blobs.entropy import TABLES
 from quire_journal.storage.blobs.row import BlobRow
-from quire_journal.storage.blobs.zstd import zstd
 
 sys.path.append(str(Path(__file__).parents[1] / "bench"))  # last: a row of the benchmark is called `mcp`
 import entropy

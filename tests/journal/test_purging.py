@@ -15,8 +15,7 @@ from quire_journal.export import jsonl
 from quire_journal.export.importer import NotAnExport, import_lines
 from quire_journal.export.source import Source, Stretch
 from quire_journal.history.history import History
-from quire_journal.integrity.checker import Finding, check
-from quire_journal.integrity.quick_check import check_end
+from quire_journal.integrity.checker import Finding, check, check_end
 from quire_journal.journal import Journal, NewRecord
 from quire_journal.maintenance import purge
 from quire_journal.maintenance.multi_search import AnyOf

@@ -15,9 +15,8 @@ from power import lose_the_last_commit
 from quire_journal import FORMAT
 from quire_journal.history.history import History
 from quire_journal.history.missing_bytes import missing
-from quire_journal.integrity.checker import check
+from quire_journal.integrity.checker import check, check_end
 from quire_journal.integrity.lmdb_pages import Pages
-from quire_journal.integrity.quick_check import check_end
 from quire_journal.integrity.salvager import salvage, sentence
 from quire_journal.journal import Journal, NewerFormat, NewRecord
 from quire_journal.maintenance.purge import PurgeSurvey, PurgeTarget

@@ -224,3 +224,8 @@ def _unknown(tool: str, op: bytes, reason: str) -> Answer:
 def _too_large(size: int) -> Answer:
     message = f"The call is {size} bytes long; {MAX_MESSAGE} are allowed. Nothing was sent."
     return Refusal("file_too_large", message, "split_the_call", sizeBytes=size, limit=MAX_MESSAGE).reply()
+
+
+def stated(**args: Any) -> dict[str, Any]:
+    """The arguments that were stated: None stands for "not said", and the daemon knows the default."""
+    return {name: value for name, value in args.items() if value is not None}

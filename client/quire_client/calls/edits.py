@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
-from quire_client.calls.base import Answer, Calls
-from quire_client.calls.stated import stated
+from quire_client.calls.base import Answer, Calls, stated
 
 
 class WriteArguments(TypedDict, total=False):

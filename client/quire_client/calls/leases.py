@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from quire_client.calls.base import Answer, Calls
-from quire_client.calls.stated import stated
+from quire_client.calls.base import Answer, Calls, stated
 
 
 class Leases(Calls):

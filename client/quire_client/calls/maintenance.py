@@ -6,8 +6,7 @@ from base64 import b64decode
 from collections.abc import Callable
 from typing import Any
 
-from quire_client.calls.base import Answer, Calls
-from quire_client.calls.stated import stated
+from quire_client.calls.base import Answer, Calls, stated
 
 
 class Maintenance(Calls):

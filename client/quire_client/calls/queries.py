@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quire_client.calls.base import Answer, Calls
-from quire_client.calls.stated import stated
+from quire_client.calls.base import Answer, Calls, stated
 
 
 class Queries(Calls):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypedDict, Unpack
 
-from quire_client.calls.base import Answer, Calls
-from quire_client.calls.stated import stated
+from quire_client.calls.base import Answer, Calls, stated
 
 
 class Choice(TypedDict, total=False):

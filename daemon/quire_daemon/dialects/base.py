@@ -13,8 +13,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Generic, Literal, TypeVar
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from quire_daemon.config import Settings
+from quire_daemon.core import WriteArguments
 from quire_journal.text import Splice, Text
 
 P = TypeVar("P", bound=msgspec.Struct)
@@ -95,3 +97,16 @@ class Dialect(msgspec.Struct, Generic[P], frozen=True):
     in_other_words: Callable[[P], InOtherWords | None] = planned_here
     safety: str = "warn"  # default of `safety_check`
     manual: str = ""  # the guidance that the seeds require in an agent's system prompt
+
+
+class NamedFile(WriteArguments, frozen=True, kw_only=True):
+    """Base of their arguments: `file` means what `path` means, and becomes it, so that both are one call."""
+
+    file: str = ""
+
+    def __post_init__(self) -> None:
+        if self.file and self.path and self.file != self.path:
+            raise ValueError("`file` and `path` name different files; give one of them")
+        force_setattr(self, "path", self.path or self.file)
+        force_setattr(self, "file", "")
+        super().__post_init__()

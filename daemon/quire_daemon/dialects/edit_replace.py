@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from quire_daemon.config import Settings
-from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
+from quire_daemon.dialects.base import Dialect, NamedFile, Plan, Sight, own_text
 from quire_daemon.dialects.manuals import EDIT_REPLACE_MANUAL
-from quire_daemon.dialects.named_file import NamedFile
 from quire_daemon.dialects.text import count_of, not_in, replaced_everywhere, require_few
 from quire_journal.model import Refusal
 

@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from quire_daemon.config import Settings
-from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
+from quire_daemon.dialects.base import Dialect, NamedFile, Plan, Sight, own_text
 from quire_daemon.dialects.manuals import REGEX_REPLACE_MANUAL
-from quire_daemon.dialects.named_file import NamedFile
 from quire_daemon.dialects.text import replaced, require_few
 from quire_daemon.workers.regex import (
     NO_TEXT,

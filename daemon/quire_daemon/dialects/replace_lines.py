@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from quire_daemon.config import Settings
-from quire_daemon.dialects.base import Dialect, Plan, Sight
+from quire_daemon.dialects.base import Dialect, NamedFile, Plan, Sight
 from quire_daemon.dialects.manuals import REPLACE_LINES_MANUAL
-from quire_daemon.dialects.named_file import NamedFile
 from quire_journal.model import Refusal
 from quire_journal.text import Splice, content_lines
 

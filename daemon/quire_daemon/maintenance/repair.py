@@ -13,8 +13,8 @@ import msgspec
 
 from quire_daemon.core import Call
 from quire_daemon.integrity import CheckAnswer, CheckTask, ask_for_repair, only_views
-from quire_daemon.maintenance.journal_check import MOST_FINDINGS, check
 from quire_daemon.maintenance.service import Service, ServiceHost
+from quire_daemon.maintenance.verify import MOST_FINDINGS, check
 from quire_journal.model import counted
 
 

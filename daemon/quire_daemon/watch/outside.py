@@ -13,7 +13,6 @@ from contextlib import contextmanager
 
 from quire_daemon.config import WORKSPACE_FILE
 from quire_daemon.core import Renames, SeenStat, with_moves
-from quire_daemon.watch.compare import TreeComparison
 from quire_daemon.watch.crawl import crawl
 from quire_daemon.watch.due import DueQueue
 from quire_daemon.watch.hard_links import HardLinks, several_names
@@ -22,7 +21,7 @@ from quire_daemon.watch.mounts import Mounts
 from quire_daemon.watch.observe import RETRY_S, FileBusy, FileInFlight, Observation, Observer
 from quire_daemon.watch.prefetch import Prefetcher
 from quire_daemon.watch.prefetch_client import ReadingAhead
-from quire_daemon.watch.scan import MOUNTS, OVERFLOW, RULES, Scanner
+from quire_daemon.watch.scan import MOUNTS, OVERFLOW, RULES, Scanner, TreeComparison
 from quire_daemon.watch.watcher import Watcher
 from quire_daemon.workers import StartJob
 from quire_daemon.workspace import Signature

@@ -8,7 +8,7 @@ from quire_journal.faces import face
 
 if TYPE_CHECKING:
     from quire_journal.export.formats import FORMATS as FORMATS
-    from quire_journal.export.git_quote import quoted as quoted
+    from quire_journal.export.git_patch import quoted as quoted
     from quire_journal.export.importer import (
         ImportResult as ImportResult,
         NotAnExport as NotAnExport,
@@ -21,7 +21,7 @@ else:
     __getattr__ = face(
         __name__,
         formats="FORMATS",
-        git_quote="quoted",
+        git_patch="quoted",
         importer="ImportResult NotAnExport import_lines",
         jsonl_schema="EventLine decode_line schema",
         source="Source Stretch",

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from quire_journal.export import wording
-from quire_journal.export.git_quote import quoted
+from quire_journal.export.git_patch import quoted
 from quire_journal.export.source import Source
 from quire_journal.export.steps import PathChange, Step, git_mode, steps
 from quire_journal.model import OUTSIDE, above

@@ -14,8 +14,18 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.export.git_quote import quoted
+from quire_journal.model import disk_path
 from quire_journal.text import Block, blocks, common_lines
+
+
+def quoted(path: str, prefix: bytes = b"") -> bytes:
+    """A path of the journal behind `prefix`: plain where it can be, else quoted."""
+    raw = prefix + disk_path(path).encode("utf-8", "surrogateescape")
+    if all(0x20 < byte < 0x7F and byte not in b'"\\' for byte in raw):
+        return raw
+    escaped = b"".join(bytes([b]) if 0x20 <= b < 0x7F and b not in b'"\\' else b"\\%03o" % b for b in raw)
+    return b'"' + escaped + b'"'
+
 
 CONTEXT: Final = 3
 _NOTHING: Final = b"/dev/null"

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
-    from quire_journal.integrity.checker import Finding as Finding, check as check
+    from quire_journal.integrity.checker import Finding as Finding, check as check, check_end as check_end
     from quire_journal.integrity.lmdb_pages import Pages as Pages
-    from quire_journal.integrity.quick_check import check_end as check_end
     from quire_journal.integrity.salvager import not_held as not_held, salvage as salvage, sentence as sentence
 else:
     __getattr__ = face(
         __name__,
-        checker="Finding check",
+        checker="Finding check check_end",
         lmdb_pages="Pages",
-        quick_check="check_end",
         salvager="not_held salvage sentence",
     )

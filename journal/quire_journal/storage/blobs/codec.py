@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import struct
+import sys
 from collections.abc import Callable
 from typing import Final
 
@@ -23,8 +24,15 @@ import msgspec
 from quire_journal.model import BlobId, JournalDamaged, blob_id
 from quire_journal.storage.blobs.entropy import TABLES
 from quire_journal.storage.blobs.row import BlobRow, read_number, write_number
-from quire_journal.storage.blobs.zstd import zstd
 from quire_journal.text import same_end, same_start
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+__all__ = ["zstd"]
+
 
 MAX_BYTES: Final = 1 << 30
 """Bytes of the largest blob that is stored or unpacked. Settings limit what is captured far below."""
