@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 from memory_daemon import MemoryDaemon
+
+
+@dataclass
+class Lines:
+    """Connections; those in `gone` have ended."""
+
+    gone: set[bytes] = field(default_factory=set)
+    asked: list[bytes] = field(default_factory=list)
+
+    def reaches(self, identity: bytes) -> bool:
+        self.asked.append(identity)
+        return identity not in self.gone
+
 
 TEN = "".join(f"line {n}\n" for n in range(1, 11))
 

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
+from clocks import SetClock
 from test_git_trace import MS, Gits, lines
-from test_leasing import SetClock
 
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.watch.git.attribution import NOTICED_NS, GitWriter

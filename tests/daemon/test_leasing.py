@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 import pytest
 from clocks import SetClock
+from leased import Lines
 
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.settings import Settings
@@ -23,18 +23,6 @@ from quire_journal.model.messages import Request
 from quire_journal.model.refusals import Refusal
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.views.writers import caller_key
-
-
-@dataclass
-class Lines:
-    """Connections; those in `gone` have ended."""
-
-    gone: set[bytes] = field(default_factory=set)
-    asked: list[bytes] = field(default_factory=list)
-
-    def reaches(self, identity: bytes) -> bool:
-        self.asked.append(identity)
-        return identity not in self.gone
 
 
 class Scene:

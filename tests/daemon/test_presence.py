@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from test_leasing import Lines, SetClock
+from clocks import SetClock
+from leased import Lines
 
 from quire_daemon.core.decision import Who
 from quire_daemon.engine.presence import MOST_CALLERS, MOST_FILES, MOST_LINES, Presence
