@@ -267,7 +267,7 @@ def _lines_of_each_kind() -> Iterator[dict[str, Any]]:
 
 def _one_of_each() -> Iterator[Event]:
     """The events of the golden vectors."""
-    vectors = json.loads((Path(__file__).parents[1] / "vectors" / "events.json").read_text())["events"]
+    vectors = json.loads((Path(__file__).parents[2] / "vectors" / "events.json").read_text())["events"]
     assert vectors.keys() == BY_KIND.keys()
     for kind, those in vectors.items():
         for vector in those:

@@ -30,7 +30,7 @@ from quire_journal.model.records import (
     seal,
 )
 
-VECTORS: dict[str, Any] = json.loads((Path(__file__).parents[1] / "vectors" / "events.json").read_text())
+VECTORS: dict[str, Any] = json.loads((Path(__file__).parents[2] / "vectors" / "events.json").read_text())
 
 
 def test_every_kind_has_a_golden_vector() -> None:

@@ -17,7 +17,7 @@ from quire_journal.storage.blobs.codec import zstd
 from quire_journal.storage.blobs.entropy import TABLES
 from quire_journal.storage.blobs.row import BlobRow
 
-sys.path.append(str(Path(__file__).parents[1] / "bench"))  # last: a row of the benchmark is called `mcp`
+sys.path.append(str(Path(__file__).parents[2] / "bench"))  # last: a row of the benchmark is called `mcp`
 import entropy
 
 SOURCES = b"".join(path.read_bytes() for path in sorted(Path(codec.__file__).parents[2].rglob("[c-j]*.py")))
