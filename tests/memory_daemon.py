@@ -2,7 +2,7 @@
 
 Only its ports are made for tests: the journal is in a `MemoryStore`, replies are kept by caller, a test sets the clock,
 searches run at once, and the watcher tells of nothing. The checkout is a folder of a tmpfs, and each write to it is a
-real one. The conformance cases are played here (`daemon/test_conformance.py`) and on a real daemon
+real one. The conformance cases are played here (`daemon/engine/test_conformance.py`) and on a real daemon
 (`e2e/test_conformance_real.py`).
 """
 

@@ -273,7 +273,7 @@ def _collect_seldom() -> None:
 
     The cached texts are lists with an entry for each line, and it went through all of them again and again: a sixth of
     the time of an edit (0.7 of 4.4 ms on the machine of the benchmark). No call may leave a cycle then: with what hangs
-    on it, it would stay for hours (`tests/daemon/test_memory.py`).
+    on it, it would stay for hours (`tests/daemon/ops/test_memory.py`).
     """
     gc.collect()
     gc.freeze()

@@ -80,7 +80,7 @@ def test_a_kill_within_a_long_undo_leaves_all_of_it_done_and_every_edit_beside_i
         eventually("nothing is left of it", lambda: not [*(at.root / ".quire/tmp").iterdir()])
 
 
-@pytest.mark.skipif(not live.LONG, reason="tests/daemon/test_writing_in_slices.py has it without a process")
+@pytest.mark.skipif(not live.LONG, reason="tests/daemon/engine/test_writing_in_slices.py has it without a process")
 @pytest.mark.parametrize("passing", [1, 2])
 def test_a_kill_while_the_log_is_told_that_it_was_taken_back_leaves_none_of_it(daemon, passing: int) -> None:
     at = daemon()

@@ -12,12 +12,12 @@ and the parts of some that are about size and speed, are held elsewhere:
 (a checkout of another branch) | | 17 | undo must need no git, and its cost made a vendor remove it | here that it needs
 no git; that it costs nothing until it is asked for: 21 | | 19 | stores of hundreds of gigabytes, orphans of dead runs,
 the home folder taken for a workspace | nothing of a run is left behind: `campaigns/test_kill9.py`,
-`daemon/test_workspace_disk.py`; quotas: `daemon/test_collecting.py` | | 20 | a store for each task, which outlives it |
+`daemon/workspace/test_workspace_disk.py`; quotas: `daemon/test_gc_collector.py` | | 20 | a store for each task, which outlives it |
 equal bytes are stored once, whoever wrote them: `journal/storage/test_blobs.py`; what may go: `journal/maintenance/test_retention.py` | |
 21 | large trees: minutes, a frozen screen, or no checkpoint at all | here that a checkpoint costs one record, whatever
 the tree; its times: `scripts/bench` | | 22 | an operation every few seconds although nothing happened | here that
 nothing is recorded when nothing changed; thinning what was: `journal/maintenance/test_retention.py` | | 23 | a change that the
-watcher missed stays unseen for hours | here; trees that changed while no daemon ran: `campaigns/test_real_checkout.py`, `daemon/test_reconcile.py` | | 25 | a lost overflow signal | here; under readers and bursts: `campaigns/test_grep_storm.py`, `e2e/test_watcher.py` |
+watcher missed stays unseen for hours | here; trees that changed while no daemon ran: `campaigns/test_real_checkout.py`, `daemon/core/test_reconcile.py` | | 25 | a lost overflow signal | here; under readers and bursts: `campaigns/test_grep_storm.py`, `e2e/test_watcher.py` |
 """  # noqa: E501  a table's row is one line
 
 from __future__ import annotations

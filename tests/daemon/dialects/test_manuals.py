@@ -25,7 +25,7 @@ from quire_journal.model.refusals import CODES
 from quire_journal.text.line_hash import LineHashes
 from quire_journal.text.text import Text
 
-ROWS = json.loads((Path(__file__).parents[1] / "vectors" / "manual_sentences.json").read_text(encoding="utf-8"))
+ROWS = json.loads((Path(__file__).parents[2] / "vectors" / "manual_sentences.json").read_text(encoding="utf-8"))
 REPLACING_TEXT = Settings(dialects=Dialects(hashline_edit=HashlineDialect(allow_replace_text=True)))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from clocks import SetClock
-from test_git_trace import MS, Gits, lines
+from test_trace2 import MS, Gits, lines
 
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.watch.git.attribution import NOTICED_NS, GitWriter

@@ -22,7 +22,7 @@ def test_without_files_the_defaults_hold() -> None:
 
 
 def test_the_page_about_settings_has_each_of_them_with_its_default() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "settings.md").read_text()
+    page = (Path(__file__).resolve().parents[3] / "docs" / "settings.md").read_text()
     (block,) = re.findall(r"^```toml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     assert load(None, block) == Settings()
     assert tomllib.loads(block) == msgspec.json.decode(msgspec.json.encode(Settings()))
