@@ -1,7 +1,7 @@
 """MessagePack for small messages in plain Python, for processes that live for one call.
 
 To import msgspec costs 30 ms, more than all that a hook does besides. Maps have string keys; extensions are not used.
-`tests/client/test_quick.py` compares with msgspec.
+`tests/client/transport/test_fast_client.py` compares with msgspec.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def test_what_all_replies_share_is_said_once() -> None:
 
 
 def test_the_page_about_python_has_every_method_in_its_own_words() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "api.md").read_text()
+    page = (Path(__file__).resolve().parents[3] / "docs" / "api.md").read_text()
     rows = [f"| `{name}` | {(inspect.getdoc(getattr(Client, name)) or '').splitlines()[0]} |" for name in METHODS]
     assert page.endswith("\n" + "\n".join(rows) + "\n")
 

@@ -160,7 +160,7 @@ def test_plain_quire_is_this_one_on_a_path_that_other_shells_have(
         ([], here),
     ):
         assert shared_entry_point(here, {"PATH": os.pathsep.join(map(str, folders))}) == called
-    scripts = Path(__file__).parents[2] / "scripts"
+    scripts = Path(__file__).parents[3] / "scripts"
     assert shared_entry_point(here, {"PATH": f"{scripts}:{others}"}) == "quire", "the script of this checkout"
     monkeypatch.setattr(sys, "prefix", sys.base_prefix)
     assert shared_entry_point(here, {"PATH": str(venv / "bin")}) == "quire", "an installation of its own"

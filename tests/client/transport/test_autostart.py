@@ -20,7 +20,7 @@ from quire_client.transport import autostart
 from quire_journal.workspaces.layout import Place
 from quire_journal.workspaces.lock import running
 
-FAKE = Path(__file__).with_name("fake_daemon.py")
+FAKE = Path(__file__).parents[1] / "fake_daemon.py"
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from quire_client.transport.fast_client import Unreachable
 from quire_journal.workspaces.identity import settle
 from quire_journal.workspaces.layout import Place, place_of
 
-VECTORS = Path(__file__).parents[1] / "vectors" / "hooks"
+VECTORS = Path(__file__).parents[2] / "vectors" / "hooks"
 ROOT = "/work/app"
 CASES = [(name, case) for name in AGENTS for case in json.loads((VECTORS / f"{name}.json").read_text())]
 
