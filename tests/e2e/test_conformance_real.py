@@ -1,4 +1,4 @@
-"""The conformance cases of the contract on a real daemon. `daemon/engine/test_conformance.py` plays the same in memory."""
+"""The conformance cases of the contract on a real daemon. `daemon/engine/test_conformance.py` plays them in memory."""
 
 from __future__ import annotations
 
