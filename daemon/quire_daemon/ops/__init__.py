@@ -8,13 +8,18 @@ from quire_journal.faces import face
 
 if TYPE_CHECKING:
     from quire_daemon.ops import fault_injection as fault_injection, systemd as systemd
-    from quire_daemon.ops.address_space import NEEDED as NEEDED, give_back as give_back, memory_left as memory_left
+    from quire_daemon.ops.address_space import (
+        NEEDED as NEEDED,
+        give_back as give_back,
+        memory_left as memory_left,
+        share_one_arena as share_one_arena,
+    )
     from quire_daemon.ops.daemon_log import Log as Log
     from quire_daemon.ops.timers import Chore as Chore, Chores as Chores
 else:
     __getattr__ = face(
         __name__,
-        address_space="NEEDED give_back memory_left",
+        address_space="NEEDED give_back memory_left share_one_arena",
         daemon_log="Log",
         timers="Chore Chores",
     )

@@ -13,6 +13,9 @@ from typing import Final
 NEEDED: Final = 64 << 20
 """Bytes of address space that a call may need: a file of the largest size that is edited, some times over."""
 
+_M_ARENA_MAX: Final = -8
+"""glibc's name of a setting (malloc.h)."""
+
 
 def memory_left() -> int:
     """Bytes of address space that can still be had."""
@@ -25,6 +28,17 @@ def memory_left() -> int:
     except OSError:  # not Linux, or no descriptor is left, which is told by itself
         return sys.maxsize
     return most - used
+
+
+def share_one_arena() -> None:
+    """Let all threads take their memory from one arena. To be called before the first thread begins.
+
+    The caches keep what a thread reads, in an arena of that thread. Those arenas grew by 2 MB in ten minutes of a soak,
+    while the main one had room.
+    """
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "malloc_trim"):  # of glibc
+        libc.mallopt(_M_ARENA_MAX, 1)
 
 
 def give_back() -> None:
