@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from quire_daemon.engine.admission import Admission as Admission
     from quire_daemon.engine.barrier import WatcherBarrier as WatcherBarrier
     from quire_daemon.engine.burst_expiry import BurstExpiry as BurstExpiry
+    from quire_daemon.engine.call_queue import CallQueue as CallQueue
     from quire_daemon.engine.decide import Decider as Decider
-    from quire_daemon.engine.deferred import DeferredSearches as DeferredSearches
     from quire_daemon.engine.execute import Execution as Execution
     from quire_daemon.engine.gather import Gatherer as Gatherer
     from quire_daemon.engine.health_report import (
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from quire_daemon.engine.long_decisions import LongDecisions as LongDecisions
     from quire_daemon.engine.perform import IN_PART as IN_PART, Performer as Performer
     from quire_daemon.engine.presence import Presence as Presence
-    from quire_daemon.engine.queue import CallQueue as CallQueue
     from quire_daemon.engine.request_files import RequestFiles as RequestFiles
     from quire_daemon.engine.rescued import (
         Withheld as Withheld,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
         nothing_is_withheld as nothing_is_withheld,
     )
     from quire_daemon.engine.respond import Responder as Responder
+    from quire_daemon.engine.searches import DeferredSearches as DeferredSearches
     from quire_daemon.engine.stage import STAGERS as STAGERS, on_disk as on_disk
 else:
     __getattr__ = face(
@@ -43,7 +43,7 @@ else:
         barrier="WatcherBarrier",
         burst_expiry="BurstExpiry",
         decide="Decider",
-        deferred="DeferredSearches",
+        searches="DeferredSearches",
         execute="Execution",
         gather="Gatherer",
         health_report="CoverageReport SALVAGE_IS_TOLD_NS health reasons salvaged",
@@ -51,7 +51,7 @@ else:
         long_decisions="LongDecisions",
         perform="IN_PART Performer",
         presence="Presence",
-        queue="CallQueue",
+        call_queue="CallQueue",
         request_files="RequestFiles",
         rescued="Withheld meant_for note_displaced note_theirs nothing_is_withheld",
         respond="Responder",

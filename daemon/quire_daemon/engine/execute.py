@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from quire_daemon.commit import FailurePolicy, InFlightWrite, Recorder
 from quire_daemon.config import LiveSettings
+from quire_daemon.engine.call_queue import CallQueue
 from quire_daemon.engine.perform import MANY, DiskFailure, Done, InPart, LostRace, Outcome, Performer
-from quire_daemon.engine.queue import CallQueue
 from quire_daemon.engine.respond import Responder
 from quire_daemon.watch import Watcher
 from quire_journal.model import Refusal, limits

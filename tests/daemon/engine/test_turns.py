@@ -20,9 +20,9 @@ from msgspec.structs import replace
 import live
 from quire_daemon.app import SALVAGE_S, SAVE_S
 from quire_daemon.engine.barrier import CATCH_UP_S
+from quire_daemon.engine.call_queue import MOST_CALLS, MOST_OF_ONE
 from quire_daemon.engine.health_report import SALVAGE_IS_TOLD_NS
 from quire_daemon.engine.perform import MANY
-from quire_daemon.engine.queue import MOST_CALLS, MOST_OF_ONE
 from quire_daemon.engine.stage import SMALL_BYTES
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.server.connections import LOOK_S
@@ -542,7 +542,7 @@ def test_large_calls_that_wait_are_bounded_in_bytes_and_small_ones_are_taken_bes
     daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A few thousand that may wait, of the size that one may have, are more than any memory."""
-    monkeypatch.setattr("quire_daemon.engine.queue.MOST_BYTES", 250_000)
+    monkeypatch.setattr("quire_daemon.engine.call_queue.MOST_BYTES", 250_000)
     (daemon.root / "a").write_text("text\n")
     large = {name: ("write_file", {"path": name, "content": "x" * 100_000}) for name in ("ann", "ben", "eve")}
     replies = daemon.turn(**large, joe=read("a"))

@@ -15,9 +15,9 @@ from typing import Final
 from quire_daemon.commit import FailurePolicy, InFlight, InFlightWrite, Recorder
 from quire_daemon.core import Call, RetryLater
 from quire_daemon.engine.decide import Decider
-from quire_daemon.engine.deferred import DeferredSearches
 from quire_daemon.engine.long_decisions import LongDecisions
 from quire_daemon.engine.respond import Responder
+from quire_daemon.engine.searches import DeferredSearches
 from quire_daemon.maintenance import SHUTDOWN
 from quire_daemon.tools import FIELD, beside
 from quire_daemon.watch import RETRY_S
