@@ -57,6 +57,12 @@ class Pages:
             if entry.base < last:
                 yield from (value for _, key, value in entry.changes if key == HEAD_KEY and value is not None)
 
+    @property
+    def given_out(self) -> int:
+        """The newest record of all commits that `redo` tells of, also where no page tells how far the database came."""
+        heads = (value for entry in self._redone for _, key, value in entry.changes if key == HEAD_KEY and value)
+        return max((int.from_bytes(value[:8], "big") for value in heads), default=0)
+
     def __enter__(self) -> Pages:
         return self
 

@@ -89,6 +89,10 @@ class Remains(Protocol):
     def ends(self) -> Iterable[bytes]:
         """Rows that told of the end of the log (`head_row`) after some of the last commits, where it is kept apart."""
 
+    @property
+    def given_out(self) -> int:
+        """The greatest record number that is told of beside the pages, by bytes with a hash; 0 where none is."""
+
     def rows(self) -> Iterable[tuple[int, Iterable[FoundRow]]]:
         """(page, its rows)."""
 
@@ -196,11 +200,13 @@ class _Found:
         self.heads: dict[int, set[bytes]] = {}  # what the journal says of its last record: seq → links
         self.purged: set[bytes] = set()  # blobs, as the view tells it
         self.head = 0  # the seq that it says now; 0: that is lost
+        self.given_out = 0  # no later record may have a number up to this: callers remember numbers as versions
         self.format = 0
 
     @classmethod
     def read(cls, remains: Remains, tell: Progress) -> _Found:
         found = cls()
+        found.given_out = remains.given_out
         for page, rows in remains.rows():
             for row in rows:
                 found._take(remains, row)
@@ -286,7 +292,7 @@ class _Chain:
             kept[seq - 1] = row
             if row is not None:
                 self._note_replaced(self._remains.value(row))
-            wanted = {before} if before else set()
+            wanted = {before} if before else heads.get(seq - 1, set())
         return kept
 
     def _last(self) -> int:
@@ -294,8 +300,8 @@ class _Chain:
         found = self._found.records
         live = max((seq for seq, rows in found.items() if rows[0].live), default=0)
         if self._found.head:
-            return max(self._found.head, live)
-        last = live
+            return max(self._found.head, live, self._found.given_out)
+        last = max(live, self._found.given_out)
         for seq in sorted(seq for seq in found if seq > live):
             if seq > last + 1:
                 break

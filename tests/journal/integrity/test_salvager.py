@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -175,7 +176,7 @@ def test_a_file_that_is_older_than_what_was_changed_last_is_not_said_to_be_whole
     journal.close()
     data.write_bytes(old)
     _, salvage_of_it = salvaged(folder)
-    assert sentence(salvage_of_it).startswith("Lost: whatever came after record 11")
+    assert sentence(salvage_of_it).startswith("Lost: 4 records (12 to 15) and whatever came after")
 
 
 def test_pages_that_are_older_than_the_tree_that_leads_to_them_do_not_hide_the_last_records(folder: Path) -> None:
@@ -461,6 +462,22 @@ def test_bytes_that_were_purged_stay_so_though_the_record_that_says_it_is_lost(f
         version = history.version("a.py", 11)
         assert version is not None
         assert missing(history, version).why == "purged"
+
+
+@pytest.mark.parametrize("left", [0, 5_000, 9_000])
+def test_where_everything_is_lost_no_number_is_given_out_a_second_time(folder: Path, tmp_path: Path, left: int) -> None:
+    """Callers remember numbers as versions: one that is lost must not be answered with another."""
+    journal = Journal.open(LmdbStore.open(folder), 1)
+    journal.append([NewRecord(BurstBegun("format", "git", 10**18), WriterId(1), 100, BatchId(12))])
+    killed = tmp_path / "killed"
+    shutil.copytree(folder / "db", killed / "db")
+    journal.close()
+    data = killed / "db" / "data.mdb"
+    data.write_bytes(data.read_bytes()[:left])
+    store, event = salvaged(killed)
+    assert event.records == 0
+    assert event.lost[0] == (1, 12)
+    assert Journal.open(store, 1).head == 13, "the salvage is the first record after them"
 
 
 def test_a_row_without_a_value_at_the_very_end_of_the_file_is_read_as_one(folder: Path) -> None:
