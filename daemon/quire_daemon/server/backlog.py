@@ -15,7 +15,7 @@ from typing import Final
 MOST_SENT: Final = 64 << 10
 """Bytes that somebody has not read, beyond which nothing more is sent to him."""
 
-MOST_BYTES: Final = 48 << 20
+MOST_BYTES: Final = 32 << 20
 """Unread bytes of all connections together. Who asks for the first time waits then until there are fewer."""
 
 GRACE_S: Final = 1.0
