@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import live
-from bench.table import HEADLINES, beside, put
+from bench import house
+from bench.table import HEADLINES, beside, figure, put
 
 RUN = Path(__file__).parent / "bench" / "run.py"
 ROOT = Path(__file__).resolve().parents[1]
@@ -60,6 +62,21 @@ def test_a_row_takes_its_place_among_figures_that_were_kept_and_those_of_another
     assert list(kept["rows"]) == ["edit", "undo"]
 
 
+def test_a_row_that_was_measured_on_another_machine_says_on_which(tmp_path: Path) -> None:
+    line = {"what": "a thing", "unit": "ms", "ours": 5.0, "spread": [0, 0]}
+    kept = tmp_path / "figures.json"
+    figures = {"machine": "m", "date": "d", "scale": "full", "rows": {"edit": [line], "read": [line]}}
+    kept.write_text(json.dumps({**figures, "elsewhere": {"read": "another"}}))
+    edit, read = bench("--from", str(kept), "--markdown").split("## ")[1:]
+    assert ("Measured on" in edit, "Measured on another." in read) == (False, True)
+    figures["elsewhere"] = {"read": "another", "edit": "another"}
+    measured: dict[str, Any] = {"machine": "m", "scale": "full", "rows": {}}
+    assert beside(figures, measured)
+    for name, machine in (("edit", "m"), ("undo", "another")):
+        put(measured, name, [line], "now", ["edit", "read", "undo"], machine)
+    assert measured["elsewhere"] == {"read": "another", "undo": "another"}
+
+
 def test_a_row_that_misses_its_budget_says_by_how_much(tmp_path: Path) -> None:
     line = {"what": "a thing", "unit": "ms", "ours": 5.0, "spread": [0, 0]}
     line |= {"budget": "≤ 2 ms", "holds": False, "over": 2.5}
@@ -96,3 +113,75 @@ def test_the_figures_that_are_kept_have_a_row_for_each_that_the_readme_shows() -
     """One under another name was left out without a word."""
     rows = json.loads(FIGURES.read_text())["rows"]
     assert set(HEADLINES) - {line["what"] for lines in rows.values() for line in lines} == set()
+
+
+# ── the house ────────────────────────────────────────────────────────────────
+
+FACE = """\
+if TYPE_CHECKING:
+    from quire_daemon.room import whole as whole
+    from quire_daemon.room.part import Part as Part, other as other
+"""
+LOOP = """\
+import os
+from quire_daemon import room
+from quire_daemon.room import Part as Other, whole
+
+def turn(recorder, store):
+    whole.recorder.commit(room.other)
+    recorder.commit
+    store.commit()
+"""
+
+
+def source(root: Path) -> dict[str, house.Source]:
+    """A product of one room, which a loop beside it uses."""
+    files = {"room/__init__.py": FACE, "room/part.py": "import quire_daemon\n", "room/whole.py": "", "loop.py": LOOP}
+    files["room/part.py"] += "def act():\n    from quire_daemon.room.whole import x\n    self._recorder.commit()\n"
+    for name, text in {"__init__.py": "", **files}.items():
+        path = root / "daemon" / "quire_daemon" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return house.sources(root)
+
+
+def test_a_name_of_a_face_counts_for_the_module_that_defines_it(tmp_path: Path) -> None:
+    known, part, whole, loop = source(tmp_path), *(f"quire_daemon.{m}" for m in ("room.part", "room.whole", "loop"))
+    found = house.importers(known)
+    assert (found[part], found[whole]) == ({loop}, {loop, part})
+    assert house.imported_once(known) == [part]
+
+
+def test_lines_modules_and_places_that_commit_are_counted_by_room(tmp_path: Path) -> None:
+    known = source(tmp_path)
+    assert house.lines_by_room(known) == {"quire_daemon": 8, "quire_daemon.room": 7}
+    assert house.modules_by_room(known) == {"quire_daemon": 1, "quire_daemon.room": 2}
+    assert house.commits(known) == {"quire_daemon.loop": 1, "quire_daemon.room.part": 1}
+    (tmp_path / "tests" / "daemon").mkdir(parents=True)
+    for name in ("tests/live.py", "tests/daemon/test_loop.py"):
+        (tmp_path / name).write_text("x\n")
+    assert house.lines_of_tests(tmp_path) == {"beside them": 1, "daemon": 1}
+
+
+def test_calls_of_the_folders_that_are_asked_about_are_counted_and_imports_are_not(tmp_path: Path) -> None:
+    tally = house.Tally(Path(house.__file__).parent)
+    run = compile("import json", house.__file__, "exec")
+    before = sys.getprofile()
+    sys.setprofile(tally)
+    try:
+        exec(run)
+        figure(1, "calls")
+        figure(2, "calls")
+        house.lines_of_tests(tmp_path)
+        json.dumps({})
+    finally:
+        sys.setprofile(before)
+    assert tally.size() == (3, 2, 2)
+    tally.clear()
+    assert tally.size() == (0, 0, 0)
+
+
+def test_a_count_has_all_of_its_digits_and_no_fraction() -> None:
+    assert [figure(one, "frames") for one in (7, 58, 1187, 59_269)] == [
+        "7 frames", "58 frames", "1,187 frames", "59,269 frames",
+    ]  # fmt: skip

@@ -33,6 +33,8 @@ def costs(figures: Mapping[str, Any], rows: Mapping[str, Row], lines: Mapping[st
         parts += [f"## {name}: {row.about}", _table(_told(some))]
         if row.grows_with and series(some):
             parts.append(f"![{row.about}](bench/{name}.svg)")
+        if name in figures.get("elsewhere", {}):
+            parts.append(f"Measured on {figures['elsewhere'][name]}.")
         if misses(some) and row.reason:
             parts.append(f"Why it is behind: {row.reason}")
     return "\n\n".join(part.strip() for part in parts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import rows_edit
+import rows_house
 import rows_many
 import rows_scripts
 import rows_tree
@@ -57,6 +58,11 @@ _BYTES = (
     "contents are first versions of files, binaries, and what changed. Git's aggressive pack, which looks for the best "
     "base of each among 250, takes more than the budget, or nearly as much, for contents alone; here each is made "
     "while an edit waits, and what finds it again (12 to 18 bytes a version) is among it."
+)
+_HOUSE = (
+    "an edit passes twice the wanted frames, functions and modules: deciding, judging the result, folding its records "
+    "into the views and swapping the file are each spread over many small modules. Start, watch and engine commit by "
+    "themselves, not in one place."
 )
 
 ROWS: Final[dict[str, Row]] = {
@@ -114,5 +120,11 @@ ROWS: Final[dict[str, Row]] = {
         Row("hooks", "how long a hook keeps an agent waiting", rows_scripts.hooks, reason=_COMMANDS),
         Row("server", "the first answer of `quire mcp`, beside an empty server of its SDK", rows_scripts.mcp),
         Row("commands", "whole processes of the command line", rows_tree.commands, reason=_COMMANDS),
+        Row(
+            "house",
+            "how much of the source an act passes, and how large its rooms are",
+            rows_house.house,
+            reason=_HOUSE,
+        ),
     )
 }

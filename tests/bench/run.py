@@ -1,6 +1,6 @@
 """The benchmark: what Quire costs, each figure beside something real that was measured in the same run.
 
-    scripts/bench [ROW…] [--quick] [--json FILE] [--keep FOLDER] [--plot FOLDER]
+    scripts/bench [ROW…] [--quick] [--json FILE [--elsewhere]] [--keep FOLDER] [--plot FOLDER]
     scripts/bench --from FILE [--markdown | --headlines] [--plot FOLDER]
     scripts/bench --list
 
@@ -10,8 +10,9 @@ of their row. `--plot` draws cost against size. With `--from FILE` earlier figur
 
 All rows take some fifteen minutes, and a journal of a million events six more to be made: `--keep` leaves the long
 journals in a folder and takes them from there the next time. Rows that are named one by one with the same `--json FILE`
-take their place among the figures that it has from this machine. `QUIRE_BENCH_REPO` names repositories whose histories
-are taken (PATH:PATH), `QUIRE_BENCH_DISK` a folder on another file system, on which an undo is measured once more.
+take their place among the figures that it has from this machine; with `--elsewhere` also among those of another one,
+and the page says so. `QUIRE_BENCH_REPO` names repositories whose histories are taken (PATH:PATH), `QUIRE_BENCH_DISK` a
+folder on another file system, on which an undo is measured once more.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ def main() -> int:
         "--quick", action="store_true", help="small sizes: shows that the rows work, not what they cost"
     )
     parser.add_argument("--json", metavar="FILE", help="keep the figures, beside those of other rows that it has")
+    parser.add_argument("--elsewhere", action="store_true", help="put them beside those of another machine, and say so")
     parser.add_argument("--keep", metavar="FOLDER", help="make the long journals there, or take them from there")
     parser.add_argument("--from", dest="earlier", metavar="FILE", help="print or plot figures that were kept")
     parser.add_argument("--plot", metavar="FOLDER", help="draw cost against size, as SVG and PNG")
@@ -65,7 +67,9 @@ def main() -> int:
     else:
         with tempfile.TemporaryDirectory(prefix="quire-bench-") as scratch:
             scale = (QUICK if options.quick else FULL)._replace(kept=os.path.abspath(options.keep or scratch))
-            figures = measure(options.rows or list(ROWS), scale, Path(options.json) if options.json else None)
+            figures = measure(
+                options.rows or list(ROWS), scale, Path(options.json) if options.json else None, options.elsewhere
+            )
     lines = {name: [_line(one) for one in kept] for name, kept in figures["rows"].items()}
     if options.markdown:
         print(costs(figures, ROWS, lines))
@@ -80,11 +84,11 @@ def main() -> int:
     return 0
 
 
-def measure(names: list[str], scale: Scale, kept_in: Path | None) -> dict[str, Any]:
+def measure(names: list[str], scale: Scale, kept_in: Path | None, elsewhere: bool) -> dict[str, Any]:
     """Run these rows, print each as it ends, and put it to those in the file; all figures, the machine and the date."""
     figures: dict[str, Any] = {"machine": machine(), "date": "", "scale": scale.name, "rows": {}}
     earlier = json.loads(kept_in.read_text()) if kept_in is not None and kept_in.exists() else None
-    if earlier is not None and not beside(earlier, figures):
+    if earlier is not None and not beside(earlier, figures, elsewhere):
         print(f"{kept_in} has figures of {earlier['machine']} ({earlier['scale']}); they are replaced", flush=True)
     for name in names:
         print(f"\n{name}: {ROWS[name].about}", flush=True)
@@ -94,7 +98,8 @@ def measure(names: list[str], scale: Scale, kept_in: Path | None) -> dict[str, A
         if misses(lines) and ROWS[name].reason:
             print(f"    Why: {ROWS[name].reason}", flush=True)
         print(f"    ({time.monotonic() - begun:.0f} s)", flush=True)
-        put(figures, name, [dataclasses.asdict(line) for line in lines], time.strftime("%Y-%m-%d"), list(ROWS))
+        kept, date = [dataclasses.asdict(line) for line in lines], time.strftime("%Y-%m-%d")
+        put(figures, name, kept, date, list(ROWS), machine())
         if kept_in is not None:  # after each row: what has been measured stays, whatever ends the run
             kept_in.write_text(json.dumps(figures, indent=1) + "\n")
     return figures

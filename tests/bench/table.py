@@ -103,7 +103,7 @@ def bounded(
 ) -> Line:
     """A line whose budget is a figure, not a ratio, whatever stands beside it."""
     over = value / most
-    return Line(what, unit, value, (0.0, 0.0), reference, theirs, f"≤ {most:g} {unit}", over <= 1, note, size, curve,
+    return Line(what, unit, value, (0.0, 0.0), reference, theirs, f"≤ {most:,g} {unit}", over <= 1, note, size, curve,
                 over)  # fmt: skip
 
 
@@ -114,7 +114,7 @@ def skipped(what: str, why: str) -> Line:
 
 def figure(value: float, unit: str) -> str:
     """A value with as many digits as it deserves."""
-    if value >= 1000:
+    if isinstance(value, int) or value >= 1000:
         text = f"{value:,.0f}"
     elif value >= 100:
         text = f"{value:.0f}"
@@ -186,16 +186,26 @@ def misses(lines: Sequence[Line]) -> bool:
 # ── figures that are kept ────────────────────────────────────────────────────
 
 
-def beside(earlier: dict[str, Any], figures: dict[str, Any]) -> bool:
-    """Take the rows of earlier figures over, if they are of this machine and of this scale; else leave them out."""
-    alike = all(earlier[what] == figures[what] for what in ("machine", "scale"))
+def beside(earlier: dict[str, Any], figures: dict[str, Any], anywhere: bool = False) -> bool:
+    """Take the rows of earlier figures over, if they are of this machine and of this scale; else leave them out.
+
+    `anywhere`: those of another machine are taken over, too, and the figures stay that machine's.
+    """
+    alike = all(earlier[what] == figures[what] for what in (("scale",) if anywhere else ("machine", "scale")))
     if alike:
-        figures["rows"] = dict(earlier["rows"])
+        figures |= {"machine": earlier["machine"], "rows": dict(earlier["rows"])}
+        figures["elsewhere"] = dict(earlier.get("elsewhere", {}))
     return alike
 
 
-def put(figures: dict[str, Any], name: str, lines: list[dict[str, Any]], date: str, order: Sequence[str]) -> None:
-    """Put a row to the figures, in the place that the order of all rows gives it."""
+def put(
+    figures: dict[str, Any], name: str, lines: list[dict[str, Any]], date: str, order: Sequence[str], machine: str = ""
+) -> None:
+    """Put a row to the figures, in the place that the order of all rows gives it; with its `machine`, if another."""
+    elsewhere = figures.setdefault("elsewhere", {})
+    elsewhere.pop(name, None)
+    if machine not in ("", figures["machine"]):
+        elsewhere[name] = machine
     rows = {**figures["rows"], name: lines}
     figures["rows"] = {row: rows[row] for row in order if row in rows}
     figures["date"] = date
