@@ -10,7 +10,7 @@ stands in it is said at each method. What all of them share:
                     `schema_invalid`, `outside_workspace`, `permission_denied`, `busy` (`retry_after_ms`), `expired`,
                     `disk_full`, `journal_damaged` or `fault`; at each method stand those that are its own.
     an edit         `path`, `version`, `sha256`, `sizeBytes`, `changed` (ranges of lines), `net_lines`, `diff` (lines
-                    with fresh anchors), `warnings`, `safety_status`, `result`, `op`. Every writing tool may be refused
+                    with fresh anchors), `warnings`, `safety_status`, `outcome`, `op`. Every writing tool may be refused
                     with `stale_base`, `lease_held` or `safety_check_failed`.
     a writer        `{id, type, agent, agent_session, turn, tool_call, model, uid, pid}`; what the caller says, and
                     what the kernel says of it

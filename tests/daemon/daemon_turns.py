@@ -87,7 +87,7 @@ class Said(logging.Handler):
 
 
 class Daemon:
-    """As `print_manual` puts it together. It watches nothing: files are looked at when a request names them."""
+    """As `__main__` puts it together. It watches nothing: files are looked at when a request names them."""
 
     def __init__(self, folder: Path, log: Log | None = None) -> None:
         self.root, self.state = folder / "checkout", folder / "state"

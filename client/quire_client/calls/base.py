@@ -1,7 +1,7 @@
 """One caller's calls to a daemon, whatever the tool: request out, reply back, also when the daemon changes in between.
 
 `api.Client` is this with a typed method for each tool. What goes wrong after a request has left is an answer, not an
-exception: whoever retries blindly could write twice, so the answer says what is known (`result`) and `op_status`
+exception: whoever retries blindly could write twice, so the answer says what is known (`outcome`) and `op_status`
 settles it.
 """
 
@@ -64,7 +64,7 @@ class Line(Protocol):
 
 
 class Opens(Protocol):
-    """What gives the client its connections: `start.Door`."""
+    """What gives the client its connections: `autostart.Door`."""
 
     place: Place
 

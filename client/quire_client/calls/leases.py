@@ -57,7 +57,7 @@ class Leases(Calls):
     def claims(self, path: str | None = None) -> Answer:
         """The leases in force, and the claims that wait; about `path` only those that touch it.
 
-        Reply: `leases` and `queue` as in `claim`, oldest first; `broken`, own leases that somebody broke.
+        Reply: `leases` and `waiting` as in `claim`, oldest first; `broken`, own leases that somebody broke.
         Refused: nothing of its own.
         Source: quire_daemon.tools.leases.tool
         """

@@ -102,7 +102,7 @@ class Maintenance(Calls):
     def op_status(self, op: str) -> Answer:
         """What became of a call whose outcome was unknown; `op` is in its reply.
 
-        Reply: `result`, "applied", "not_applied" or "superseded" (applied, and changed since).
+        Reply: `outcome`, "applied", "not_applied" or "superseded" (applied, and changed since).
         Refused: `schema_invalid` (no operation's id).
         Source: quire_daemon.tools.admin.status
         """

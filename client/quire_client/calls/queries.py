@@ -27,8 +27,8 @@ class Queries(Calls):
         now on the caller's base of the file is what it was shown here.
 
         Reply: `path`, `version`, `sha256`, `sizeBytes`, `lineCount`, `startLine`, `endLine`, `newlineStyle`, `hasBom`,
-        `last_writer`, and `content` (plain) or `jsonl_schema` (`"12#ab12cd3 [high]|text"`); `truncated` with
-        `next_line` where it does not fit into one reply.
+        `last_writer`, and `content` (plain) or `lines` (`"12#ab12cd3 [high]|text"`); `truncated` with `next_line` where
+        it does not fit into one reply.
         Refused: `not_found`, `not_a_file`, `binary_file`, `file_too_large`, `uncaptured` (with `at`).
         Source: quire_daemon.tools.read
         """
@@ -164,7 +164,7 @@ class Queries(Calls):
 
         `writer`: only the lines of an agent, by its name or `name/session`, of `user`, `w3`, or `outside`.
 
-        Reply: `version`, `lineCount`, `jsonl_schema` of `{line, seq, version, writer, turn, at, evidence, how, text}`
+        Reply: `version`, `lineCount`, `lines` of `{line, seq, version, writer, turn, at, evidence, how, text}`
         (`how`: undo, redo, rollback or restore brought it back), the same as `runs` of `{start, end, …}`, `names` that
         the file had, `gaps` beyond which nothing is known; `truncated`, `next_line`.
         Refused: `not_found`, `binary_file`, `uncaptured`.
@@ -217,7 +217,7 @@ class Queries(Calls):
     def manual(self, dialect: str | None = None) -> Answer:
         """The guidance of a dialect, for an agent's instructions; without a name, a list of them.
 
-        Reply: `manual` (Markdown), `dialect`, `table` of `{name, about}`.
+        Reply: `manual` (Markdown), `dialect`, `dialects` of `{name, about}`.
         Refused: `not_found`.
         Source: quire_daemon.tools.admin.manual
         """

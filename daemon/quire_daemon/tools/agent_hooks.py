@@ -1,5 +1,4 @@
-"""`agent_hooks`: an agent's own tool is about to write, or has written. It is told, and it is answered whether to go
-on.
+"""`native`: an agent's own tool is about to write, or has written. It is told, and it is answered whether to go on.
 
 Agents prefer the Edit, Write and Bash that they were built with. Their hooks tell the daemon of each call (`quire
 hook`), and so give it what an outside write lacks: who, in which call, and what that agent session knew of the file.
@@ -81,7 +80,7 @@ _SECOND: Final = 1_000_000_000
 
 
 class NativeParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `agent_hooks`."""
+    """Arguments of `native`."""
 
     moment: Literal["before", "after", "turn", "end"]
     tool: str = ""  # as the agent calls it: "Edit"

@@ -129,8 +129,7 @@ class LineHashes:
     """The hashes of the lines of one text. Made once per text: ask `LineHashes.of`.
 
     It holds the lines and not the text, which holds this: a circle is freed only when the collector of circles runs,
-    which in the daemon is hardly ever (`print_manual`), and each edit would leave one with all that was made of two
-    texts.
+    which in the daemon is hardly ever (`__main__`), and each edit would leave one with all that was made of two texts.
     """
 
     __slots__ = ("__dict__", "lines")

@@ -16,6 +16,7 @@ from fake_line import FakeDoor, FakeLine
 from quire_client import api
 from quire_client.api import Choice, Client, WriteArguments
 from quire_client.calls import base as calls_base
+from quire_daemon.core.replies.table import REPLIES
 from quire_daemon.maintenance.table import SERVICES
 from quire_daemon.tools.table import TOOLS
 from quire_journal.model.messages import Caller
@@ -50,6 +51,24 @@ def test_every_code_that_is_named_is_one() -> None:
         for code in re.findall(r"`(\w+)`", re.sub(r"\([^)]*\)", "", said(name)["refused"]))
     }
     assert not {(name, code) for name, code in named if code not in CODES and code not in METHODS}
+
+
+def fields(shape: Any) -> set[str]:
+    """The names of the fields of a reply, however deep."""
+    if isinstance(shape, type) and issubclass(shape, msgspec.Struct):
+        own = msgspec.structs.fields(shape)
+        return {field.encode_name for field in own}.union(*(fields(field.type) for field in own))
+    return set().union(*map(fields, get_args(shape)))
+
+
+@pytest.mark.parametrize("name", sorted({*METHODS} & {*REPLIES} - {"gc"}))  # its reply is told by figures of any name
+def test_every_field_that_is_named_is_one_of_the_reply(name: str) -> None:
+    text = said(name)["reply"]
+    named = {
+        *re.findall(r"`(\w+)`", text),
+        *re.findall(r"[a-z]\w+", " ".join(re.findall(r"`\{(.+?)\}`", text, re.DOTALL))),
+    }
+    assert named <= fields(REPLIES[name]) | {*REPLIES} | {*inspect.signature(getattr(Client, name)).parameters}
 
 
 def test_every_source_is_a_module_of_the_daemon_that_knows_the_tool() -> None:

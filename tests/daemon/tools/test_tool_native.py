@@ -1,4 +1,4 @@
-"""`agent_hooks`: what an agent's own editing tools are answered, and whose their writes are. Ann and Ben share a
+"""`native`: what an agent's own editing tools are answered, and whose their writes are. Ann and Ben share a
 daemon."""
 
 from __future__ import annotations

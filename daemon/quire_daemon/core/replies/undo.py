@@ -193,7 +193,7 @@ class BurstReply(Reply, frozen=True, kw_only=True):
 
 
 class NativeReply(BurstReply, frozen=True, kw_only=True):
-    """`agent_hooks`: the agent may go on; `news` is what others did meanwhile."""
+    """`native`: the agent may go on; `news` is what others did meanwhile."""
 
     news: Maybe[list[Change]] = UNSET
     news_more: Maybe[int] = UNSET

@@ -84,7 +84,7 @@ def nearest(text: Text, old: str) -> dict[str, Any] | None:
     """The place that is like `old`, for a person or an agent to look at; nothing is ever done on its word.
 
     `differs` says how: `whitespace` where only blanks and line ends do, `look_alike` where it is characters that look
-    the same, with the codes of those that only the file has (`with`) and only `old` (`effective`), `escapes` where one
+    the same, with the codes of those that only the file has (`with`) and only `old` (`without`), `escapes` where one
     is escaped more often, `prefixed` where `old` has what reads put before lines; else `similar`.
     """
     wanted = normalised(old)

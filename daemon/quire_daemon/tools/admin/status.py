@@ -51,7 +51,7 @@ class OpStatusParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 def decide_status(params: StatusParams, world: World) -> Decision:
     """The reply, from what the app says in `World.health` and what the journal knows.
 
-    From `health`: `pid`, `epoch`, `workspace`, `state_dir`, `versions` (`admin`, `journal_format`, `wire`; the client
+    From `health`: `pid`, `epoch`, `workspace`, `state_dir`, `versions` (`daemon`, `journal_format`, `wire`; the client
     adds its own), `coverage` (`{state, reasons, since}`), `capture`, `protection`, `journal_bytes`,
     `journal_versions`. `ok` is true as long as the daemon can answer; a degraded state is told in `coverage`.
     """

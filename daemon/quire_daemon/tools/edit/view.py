@@ -10,7 +10,7 @@ from quire_journal.model import Refusal, counted
 
 
 def decide(params: ReadParams, world: World) -> Decision:
-    """As `read_file`; of a folder `jsonl_schema` are paths, those of folders with "/" behind. Raises `Refusal`."""
+    """As `read_file`; of a folder `lines` are paths, those of folders with "/" behind. Raises `Refusal`."""
     now = world.files[params.path]
     return _folder(params, now) if now.kind == "folder" else read.decide(params, world)
 

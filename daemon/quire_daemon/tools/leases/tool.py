@@ -1,7 +1,7 @@
 """`claim`, `release` and `claims`: who works where, said before the work is done.
 
 An intent tells others; a shared lease keeps exclusive ones away; an exclusive lease also refuses what others write
-(`held` has the table, and is where it is enforced). A claim of what its caller has already renews that. A claim may
+(`rules` has the table, and is where it is enforced). A claim of what its caller has already renews that. A claim may
 wait: it then stands in a queue, and nobody who comes later and wants what it waits for is served before it. Holders
 may renew all the same, so a wait has a deadline.
 """
@@ -352,7 +352,7 @@ def _release_sentence(mine: Sequence[Lease], broken: Sequence[Lease], world: Wor
 
 
 def decide_claims(params: ClaimsParams, world: World) -> Decision:
-    """The reply: `leases` in force, oldest first, and `queue`, the claims that wait, in the order they are served.
+    """The reply: `leases` in force, oldest first, and `waiting`, the claims that wait, in the order they are served.
 
     `broken` are the caller's own leases that somebody broke, until their time would have been over.
     """
