@@ -8,17 +8,17 @@ that it names (reconciled with the journal), decides it, and notes its events. T
     2. each write is performed as a compare-and-swap on its path;
     3. the replies are sent.
 
-Of a request of many writes the second and third take several turns, between which others are served (`performing`).
+Of a request of many writes the second and third take several turns, between which others are served (`perform`).
 
 So nothing is answered that a kill -9 could take back, and nothing is displaced that the log does not hold. That
 the writes are on disk (`writes_settled`) rides on the next commit; a start that finds unsettled writes finishes
 them (`recovery`). A write that loses a race to an outside program is put back, its records are abandoned (in the
 log before any answer), and the request is decided again on what is there now.
 
-The parts of a turn have modules of their own: `accepting` makes calls of requests, `waiting` keeps them, `deciding`
-decides each, `performing` brings decisions to the log and to the disk, `execute` sees to what came of that, and
-`answering` replies; `trouble` says what follows where one of them fails. Work that takes long runs on threads (`jobs`)
-and comes back into a turn; a decision that takes long is thought about in slices, one a turn (`thinker`).
+The parts of a turn have modules of their own: `admission` makes calls of requests, `call_queue` keeps them, `decide`
+decides each, `perform` brings decisions to the log and to the disk, `execute` sees to what came of that, and `respond`
+replies; `failures` says what follows where one of them fails. Work that takes long runs on threads (`pool`) and comes
+back into a turn; a decision that takes long is thought about in slices, one a turn (`long_decisions`).
 """
 
 from __future__ import annotations

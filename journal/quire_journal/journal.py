@@ -130,7 +130,7 @@ class Journal:
         finds the text of a blob that the caller still has, so that it need not be unpacked. The bytes of the blobs
         `dropped` go: a `BytesGone` among the entries names them with their paths, and nothing that stays is made from
         them (see `blobs.drop`). `instead` are rows that stand in place of others from now on: records,
-        blobs, and what views tell of them (see `purging`). Raises `ValueError` for a batch that cannot be (a caller's
+        blobs, and what views tell of them (see `purge`). Raises `ValueError` for a batch that cannot be (a caller's
         mistake), and `StoreFailure`, `JournalDamaged` or `OutOfOrder` when nothing of it was stored.
         """
         sealed: list[tuple[Record, Event | None]] = []

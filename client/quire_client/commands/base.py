@@ -216,8 +216,9 @@ class Invocation:
     def ask(self, tool: str, arguments: Mapping[str, Any], *, start: bool = True) -> Mapping[str, Any]:
         """The reply to a call that changes nothing, so that it may be made twice. Raises as `connect`.
 
-        A daemon that runs is asked without ZeroMQ and msgspec (`quick`), whose import is half of what such a command
-        takes. Whatever goes wrong, the client for all else is asked anew: it starts a daemon, waits, and says why.
+        A daemon that runs is asked without ZeroMQ and msgspec (`fast_client`), whose import is half of what such a
+        command takes. Whatever goes wrong, the client for all else is asked anew: it starts a daemon, waits, and says
+        why.
         """
         reply = self._quickly(tool, arguments) if self.opener is open_client else None
         if reply is not None:

@@ -84,7 +84,7 @@ class Tree(msgspec.Struct):
 
 
 def fetch(client: Asks, at: str = "", path: str = "") -> Tree:
-    """The tree at a point, "" for now, sorted by path. Raises Stopped."""
+    """The tree at a point, "" for now, sorted by path. Raises ExportStop."""
     asked: dict[str, Any] = {name: value for name, value in (("at", at), ("path", path)) if value}
     page = _ok(client.call("tree", asked))
     tree = Tree(page["at"], page.get("time"), bool(page.get("complete")), gaps=page.get("gaps", []))
@@ -97,7 +97,7 @@ def fetch(client: Asks, at: str = "", path: str = "") -> Tree:
 
 
 def bytes_of(client: Asks, addresses: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
-    """(address, bytes) of each, in order; None where the journal does not hold them. Raises Stopped, Unwritable."""
+    """(address, bytes) of each, in order; None where the journal does not hold them. Raises ExportStop, Unwritable."""
     left = list(dict.fromkeys(addresses))
     while left:
         reply = _ok(client.call("blobs", {"sha256": left[:_AT_ONCE]}))
@@ -134,7 +134,7 @@ def _ok(reply: dict[str, Any]) -> dict[str, Any]:
 def export(client: Asks, tree: Tree, target: Path) -> list[dict[str, Any]]:
     """Write `tree` into the new or empty folder `target`; the entries that could not be written, each with its reason.
 
-    Raises Stopped, and Unwritable for a folder that is not empty, a path that is none, or a disk that refuses; then
+    Raises ExportStop, and Unwritable for a folder that is not empty, a path that is none, or a disk that refuses; then
     nothing is left.
     """
     target = Path(os.path.abspath(target))

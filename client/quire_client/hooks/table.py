@@ -1,7 +1,7 @@
 """Hooks: what agents tell of their own tools, and what they are answered.
 
 Each agent has a module with `AGENT`, a record of pure functions: its JSON → an `Intent`, an `Outcome` → its JSON. What
-an intent asks of the daemon is in `telling`; the socket is `quire_client.transport.fast_client`'s, and
+an intent asks of the daemon is in `dispatch`; the socket is `quire_client.transport.fast_client`'s, and
 `commands/hook.py` puts them together. A new agent is a module, a line here, its files in `setup.agents`, and vectors in
 `tests/vectors/hooks/`.
 """

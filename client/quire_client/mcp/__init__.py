@@ -7,7 +7,8 @@ apart from it:
 * `agents` — one writer of the journal for each agent session: connections, and what became of a call whose daemon
   ended. Knows nothing of MCP.
 * `identity` — who calls: from the client's name, the environment, headers, or a handle that the model passes.
-* `offered` — the tools: names, schemas and descriptions come from the daemon's `describe`, so that none is known here.
+* `tool_list` — the tools: names, schemas and descriptions come from the daemon's `describe`, so that none is known
+  here.
 * `resources` — files at their versions, the log, the manuals, as URIs.
 * `server` — puts these behind the SDK's low-level server.
 * `stdio`, `http`, `gate` — the two transports, with their limits and checks.

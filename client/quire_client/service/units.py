@@ -51,7 +51,7 @@ class Service(NamedTuple):
 
 
 def systemd(place: Place, quired: str, environ: Mapping[str, str], home: Path, on_demand: bool) -> Service:
-    """For systemd. `on_demand`: a client's first call starts the daemon, not the login. Raises Refused."""
+    """For systemd. `on_demand`: a client's first call starts the daemon, not the login. Raises Refusal."""
     instance = escaped(place.root)
     service, socket = f"quired@{instance}.service", f"quired@{instance}.socket"
     if len(service) + len(".d") > _LONGEST_NAME:
@@ -84,7 +84,7 @@ def _unit(name: str) -> str:
 
 
 def launchd(place: Place, quired: str, environ: Mapping[str, str], home: Path) -> Service:
-    """For macOS. An agent that is there from login on. Raises Refused."""
+    """For macOS. An agent that is there from login on. Raises Refusal."""
     label = f"quire.{place.state.name}"
     path = home / "Library" / "LaunchAgents" / f"{label}.plist"
     domain = f"gui/{os.getuid()}"

@@ -35,7 +35,7 @@ class Scope(NamedTuple):
 
 
 class File(NamedTuple):
-    """A file of an agent, and how it is changed. Both functions raise Malformed."""
+    """A file of an agent, and how it is changed. Both functions raise MalformedConfig."""
 
     path: Path
     put: Callable[[str], str]  # the text (of a file that does not exist, "") with our entries

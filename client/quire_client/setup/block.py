@@ -18,7 +18,7 @@ _BLOCK: Final = re.compile(r"(?:\r?\n)?# quire: begin[^\n]*\n.*?# quire: end[^\n
 
 
 def put(text: str, path: tuple[str, ...], table: Mapping[str, str | list[str]]) -> str:
-    """The text with our table in it, once. Raises Malformed."""
+    """The text with our table in it, once. Raises MalformedConfig."""
     rest = take(text)
     before = read(rest)
     if at(before, path) is not None:
@@ -34,7 +34,7 @@ def put(text: str, path: tuple[str, ...], table: Mapping[str, str | list[str]]) 
 
 
 def take(text: str) -> str:
-    """The text without our lines. Raises Malformed."""
+    """The text without our lines. Raises MalformedConfig."""
     read(text)
     rest = _BLOCK.sub("", text)
     read(rest)
@@ -42,7 +42,7 @@ def take(text: str) -> str:
 
 
 def read(text: str) -> dict[str, Any]:
-    """What the text means. Raises Malformed."""
+    """What the text means. Raises MalformedConfig."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -40,13 +40,13 @@ class Member(NamedTuple):
 
 
 def read(text: str) -> Any:
-    """The value. Raises Malformed."""
+    """The value. Raises MalformedConfig."""
     return _parse(text).value
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with `value` at `path`; objects on the way are made. Raises Malformed, also where something else stands
-    in the way."""
+    """The text with `value` at `path`; objects on the way are made. Raises MalformedConfig, also where something else
+    stands in the way."""
     node, missing = _follow(_parse(text), path)
     if not missing:
         return text[: node.start] + _dumped(value, text, len(path)) + text[node.end :]
@@ -59,7 +59,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def append(text: str, path: Sequence[str], item: Any) -> str:
-    """The text with `item` at the end of the list at `path`, which is made if need be. Raises Malformed."""
+    """The text with `item` at the end of the list at `path`, which is made if need be. Raises MalformedConfig."""
     node, missing = _follow(_parse(text), path)
     if missing:
         return put(text, path, [item])

@@ -84,7 +84,7 @@ def _unreadable(path: Path, why: str) -> Refusal:
 
 
 def write(changes: Sequence[Change]) -> None:
-    """Carry the changes out. Raises Refused, naming the file at which it stopped."""
+    """Carry the changes out. Raises Refusal, naming the file at which it stopped."""
     for change in changes:
         if change.action != "unchanged":
             _write(change)

@@ -191,7 +191,7 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 class Tool(msgspec.Struct, Generic[P], frozen=True):
-    """A tool: its arguments, the paths it needs to see, and the decision. The table is in `handlers/__init__.py`."""
+    """A tool: its arguments, the paths it needs to see, and the decision. The table is in `tools/table.py`."""
 
     name: str
     params: type[P]

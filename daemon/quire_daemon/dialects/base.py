@@ -2,9 +2,9 @@
 
 A dialect only says what the caller means: `plan` turns its arguments into splices of one immutable text, or
 refuses. Staleness, leases, safety, journalling, rebase and the atomic write exist once, outside
-(`handlers/edit.py`), and are the same for every dialect.
+(`tools/edit/engine.py`), and are the same for every dialect.
 
-To add one: a file beside this one, a line in the table in `__init__.py`, a test.
+To add one: a file beside this one, a line in `table.py`, a test.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ Proof = Literal["base", "lines", "text"]
 """What a call proves that its caller knows, and so what a change by another writer since the base means for it.
 
 * `base`: the file as a whole. Any change makes the call stale: refused, or rebased.
-* `jsonl_schema`: the lines that it names (`Plan.anchors`). Each must stand where it stood, as it was; the rest may
-differ.
+* `lines`: the lines that it names (`Plan.anchors`). Each must stand where it stood, as it was; the rest may differ.
 * `text`: what it brings along. It is judged on the file as it is, and changes by others are only reported.
 """
 

@@ -1,7 +1,7 @@
 """What bursts ask of the loop: the connections that they are bound to, and a note when their time is over.
 
 Which batches belong to a burst is decided by the journal (`quire_journal.views.bursts`), by the time of the records; so
-a burst whose time is over takes nothing more, whether or not that has been noted. `leasing` says how the end of a
+a burst whose time is over takes nothing more, whether or not that has been noted. `lease_queue` says how the end of a
 connection is found out.
 """
 

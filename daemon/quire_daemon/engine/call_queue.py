@@ -1,9 +1,9 @@
 """The calls that have come and are not answered, in order, and which of them is decided in a turn.
 
 In one turn a caller has one request and a path one writer; what would be second waits for the next turn, or until what
-is first is written (`under_way`) and there is room for its answer (`server`). So does what cannot be decided now
-(`deciding`), what has others find something out for it (`finding_out`), and what is thought about
-for long (`thinker`).
+is first is written (`inflight`) and there is room for its answer (`socket`). So does what cannot be decided now
+(`decide`), what has others find something out for it (`searches`), and what is thought about for long
+(`long_decisions`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """From a call to a decision: gather what it names, decide it, and note its events.
 
-A call that cannot be decided now has to wait (`waiting`): for more files than are looked at in one turn, for another
+A call that cannot be decided now has to wait (`call_queue`): for more files than are looked at in one turn, for another
 program that holds a file open for writing, for the watcher's cookie, for news, for a lease, or for what takes long to
 find out. What is to be written goes on as `InFlightWrite`, to be performed by the loop.
 """
@@ -284,7 +284,7 @@ class Decider:
     def _take_turn(self, call: Call) -> None:
         """One operation id and one idempotency key are decided once a turn; the second sees what came of the first."""
         if call.marks & self._taken:
-            raise RetryLater(self._clock.mono_s() + RETRY_S)  # it may be in hand for long (`under_way`)
+            raise RetryLater(self._clock.mono_s() + RETRY_S)  # it may be in hand for long (`inflight`)
         self._taken |= call.marks
 
     def _wait_for_news(self, call: Call, decision: Decision) -> None:

@@ -1,6 +1,6 @@
 """From decisions to answers: their writes are performed, and each caller is told what came of it.
 
-Who lost a race to an outside program is not told so: the call is decided again, on what is there now (`waiting`).
+Who lost a race to an outside program is not told so: the call is decided again, on what is there now (`call_queue`).
 """
 
 from __future__ import annotations

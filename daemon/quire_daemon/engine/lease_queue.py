@@ -1,6 +1,6 @@
 """What leases ask of the loop: a queue for claims that wait, and a look at the connections that leases are bound to.
 
-Whether a lease is in force is decided by the journal and the clock (`handlers.held`). Kept here, in memory, is only
+Whether a lease is in force is decided by the journal and the clock (`rules`). Kept here, in memory, is only
 what ends with this run of the daemon:
 
 * The queue. A claim that cannot be granted stays among the calls and is decided again every `AGAIN_S`; each decision

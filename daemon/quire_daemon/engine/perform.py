@@ -9,10 +9,10 @@ What comes out of here is told as a value (`Done`, `LostRace`, `DiskFailure`); t
 writes the names down is its own affair; `power_loss` deals with what a power cut makes of that.
 
 A request of many writes (an undo of a thousand files) would have everybody else wait for a second. So its records are
-committed in portions where they are many (`portions`); then it is staged and swapped in slices of time. All of that
-takes several turns (`go_on`), and others are served between them. What it writes is `under_way` meanwhile: nobody looks
-at these files before all of them have landed, or been taken back. A kill finds an intent without an outcome, as ever,
-and the next start finishes it; of no record behind that intent it is said before that it is settled.
+committed in portions where they are many (`record_chunks`); then it is staged and swapped in slices of time. All of
+that takes several turns (`go_on`), and others are served between them. What it writes is in `inflight` meanwhile:
+nobody looks at these files before all of them have landed, or been taken back. A kill finds an intent without an
+outcome, as ever, and the next start finishes it; of no record behind that intent it is said before that it is settled.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ class Responder:
         return [*self._blind(), *([Blind("", f"the journal is read-only ({read_only})")] if read_only else ())]
 
     def refuse(self, call: Call, refused: Refusal) -> None:
-        """Refused before or after the decision; of writing tools journaled, as handlers do theirs, unless dry."""
+        """Refused before or after the decision; of writing tools journaled, as tools do theirs, unless dry."""
         only_asked = any(getattr(call.params, name, False) for name in ("dry_run", "plan"))
         writer, journaled = call.who.writer, not only_asked and refused.code not in ("expired", "schema_invalid")
         if call.tool.writes and journaled and not self._trouble.read_only and self._recorder.takes_refusal(writer):

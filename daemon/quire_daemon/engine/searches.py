@@ -1,7 +1,7 @@
 """What a decision needs that takes long: what a search finds.
 
 The call waits for it, no longer than its deadline, and is decided again with the answer. A search is by a regular
-expression, which may never end, and so runs in a process (`searching`).
+expression, which may never end, and so runs in a process (`SearchClient`).
 """
 
 from __future__ import annotations

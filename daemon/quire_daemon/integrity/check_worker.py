@@ -3,7 +3,7 @@ daemon's fork.
 
 LMDB maps its file and believes what it reads there: a damaged one can end the process that opens it. So a journal is
 checked, and a damaged one salvaged, here; the daemon's side is `check_client`. The pages are walked first, as bytes,
-and only a file whose pages are in order is given to LMDB. And it is copied here for a compaction (`stores.compacting`),
+and only a file whose pages are in order is given to LMDB. And it is copied here for a compaction (`compaction`),
 so that the daemon has its processor for others.
 
 One task comes as JSON on standard input (a fork has it in memory), and lines of JSON go out: `["progress", what, done,

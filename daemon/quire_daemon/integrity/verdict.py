@@ -15,7 +15,7 @@ that checks it, never by one that dies again.
     journal/afterimage     the image; the same
     journal/crashed        what a fatal signal left of the stacks of the daemon's threads
     journal/repair         somebody asked for everything to be looked at; taken away when that is done
-    journal/db             the database, and what its last commits changed (`stores.redo`)
+    journal/db             the database, and what its last commits changed (`redo_log`)
     journal/salvage/db     a new one in the making; `salvage/done` says that it is whole
     journal/db.damaged-T   a damaged one, set aside at T; nothing of Quire looks at it again or removes it
 

@@ -1,4 +1,4 @@
-"""`gc`: bytes of the past that no rule of the settings keeps are dropped; records stay (see `collecting`)."""
+"""`gc`: bytes of the past that no rule of the settings keeps are dropped; records stay (see `collector`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`export`: a stretch of the log in a format that others read, page by page (see `exporting`)."""
+"""`export`: a stretch of the log in a format that others read, page by page (see `export_session`)."""
 
 from __future__ import annotations
 

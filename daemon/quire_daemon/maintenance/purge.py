@@ -1,12 +1,12 @@
 """`purge`: bytes go from everywhere that Quire controls. For people: no door for agents offers it.
 
-    1. find      in a process of its own (`purger`), which ends when an expression takes too long: blobs, records that
-                 tell of them, and what has to stand in their place, in views, too: a caller whose name goes is another
-                 one in the hashes of many rows, which are folded again there. Where there are new records meanwhile it
-                 goes on with those
+    1. find      in a process of its own (`purge_worker`), which ends when an expression takes too long: blobs, records
+                 that tell of them, and what has to stand in their place, in views, too: a caller whose name goes is
+                 another one in the hashes of many rows, which are folded again there. Where there are new records
+                 meanwhile it goes on with those
     2. change    in the loop, one transaction: blobs go, records that told are replaced, `purged` says so
     3. compact   pair by pair, so that no byte of the old database is in the new one; then the old one is given back
-    4. sweep     displaced files in `.quire/tmp` are waited for, logs masked (`purger`), damaged databases removed
+    4. sweep     displaced files in `.quire/tmp` are waited for, logs masked (`purge_worker`), damaged databases removed
 
 A crash in between leaves a sound journal; what is left of the old bytes then is told by a purge that is made again,
 which compacts whether it finds anything or not.

@@ -5,7 +5,7 @@ the daemon it would stop every thread. So all of a purge that runs an expression
 ends this process when one run of it takes too long; the daemon's side is `ask`.
 
 Tasks come as msgpack on standard input, and an outcome goes out for each. Whoever asks the same once more gets what is
-so now, and only what came in the meantime is looked at (`purging.PurgeSurvey`). The journal is only read, and views are
+so now, and only what came in the meantime is looked at (`purge.PurgeSurvey`). The journal is only read, and views are
 folded again in a store beside it; logs are written.
 """
 
@@ -37,7 +37,7 @@ STOP_LOOK_MS: Final = 200
 
 
 class CompiledTexts(msgspec.Struct, frozen=True):
-    """`purging.Texts` as it goes from one process to another: what was asked for ("": nothing), and lines."""
+    """`purge.Texts` as it goes from one process to another: what was asked for ("": nothing), and lines."""
 
     asked: str = ""
     lines: list[bytes] = []
@@ -68,7 +68,7 @@ Task = FindTask | MaskTask
 
 
 class PurgeSurveyed(msgspec.Struct, tag="looked"):
-    """What a purge has to do, as long as the journal stands where it stood (`purging.stand`)."""
+    """What a purge has to do, as long as the journal stands where it stood (`purge.stand`)."""
 
     stood: tuple[int, int]
     blobs: dict[bytes, int]

@@ -75,7 +75,7 @@ class NoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Service(msgspec.Struct, Generic[P], frozen=True):
-    """A service: its arguments, and what runs in the loop. The table is in `services/__init__.py`."""
+    """A service: its arguments, and what runs in the loop. The table is in `maintenance/table.py`."""
 
     name: str
     params: type[P]

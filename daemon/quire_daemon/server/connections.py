@@ -1,4 +1,4 @@
-"""Leases and bursts that last as long as a connection. `leasing` says how the end of one is found out."""
+"""Leases and bursts that last as long as a connection. `lease_queue` says how the end of one is found out."""
 
 from __future__ import annotations
 

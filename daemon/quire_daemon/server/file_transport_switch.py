@@ -1,4 +1,4 @@
-"""Whether requests are taken as files (`spool`): as the settings say, by a running daemon, too."""
+"""Whether requests are taken as files (`file_transport`): as the settings say, by a running daemon, too."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Mounts below the checkout: Quire keeps to one file system, and looks at the tree anew when a mount comes or goes.
 
-What is mounted below the checkout is not captured (`workspace.confine`), and what it hides is not taken for deleted.
+What is mounted below the checkout is not captured (`confine`), and what it hides is not taken for deleted.
 The kernel says when its table of mounts has changed; only a change below the checkout counts.
 """
 

@@ -53,7 +53,7 @@ RETRY_S: Final = 0.002
 
 
 class FileInFlight(Exception):
-    """A request that is still being written has this file in hand (`under_way`): look at it when that is over."""
+    """A request that is still being written has this file in hand (`inflight`): look at it when that is over."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)

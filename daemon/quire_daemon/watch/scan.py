@@ -8,7 +8,7 @@ The comparison of the whole tree with the journal, on a worker thread: which pat
 The crawl tells what there is by stat alone, the cache of the disk (`stat_cache`) what there was when it was read, and
 the journal what it holds. Nothing is concluded from what a crawl does not meet: the loop looks at that, too. Of a known
 file that is there and ignored by now the journal is told once that nobody watches it; one that a tool wrote, or that a
-call met where it was ignored, is looked at as ever (`unwatched`).
+call met where it was ignored, is looked at as ever (`ignored_files`).
 """
 
 from __future__ import annotations

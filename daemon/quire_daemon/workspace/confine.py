@@ -144,15 +144,15 @@ class Beneath:
         return fd
 
     def parent(self, path: str) -> Parent:
-        """The folder of `path` as a descriptor, and the last name, for a block. Raises Vanished, Refused."""
+        """The folder of `path` as a descriptor, and the last name, for a block. Raises FileVanished, Refusal."""
         return Parent(self, path)
 
     def reach_folder(self, folder: str, named: str) -> int:
-        """A descriptor of a folder, on the way to `named`. Raises Vanished, Refused."""
+        """A descriptor of a folder, on the way to `named`. Raises FileVanished, Refusal."""
         return self._reach(folder, syscalls.O_PATH | os.O_DIRECTORY, named)
 
     def reach(self, path: str) -> int:
-        """An O_PATH descriptor for whatever is at `path`. Raises Vanished, Refused."""
+        """An O_PATH descriptor for whatever is at `path`. Raises FileVanished, Refusal."""
         return self._reach(path, syscalls.O_PATH, path)
 
     def _reach(self, path: str, flags: int, named: str) -> int:
@@ -164,7 +164,7 @@ class Beneath:
             raise refusal(error, named) from error
 
     def look(self, path: str) -> Look:
-        """What is at `path`, without opening it. Raises Refused where a folder on the way is closed to us."""
+        """What is at `path`, without opening it. Raises Refusal where a folder on the way is closed to us."""
         try:
             signature = self._signature(path)
         except FileVanished:
@@ -193,7 +193,7 @@ class Beneath:
         return seen
 
     def open_file(self, path: str, flags: int = os.O_RDONLY) -> int:
-        """A descriptor for the regular file `path`. Raises Vanished, NotRegular, Refused, HeldOpen (a lease).
+        """A descriptor for the regular file `path`. Raises FileVanished, NotRegular, Refusal, FileBusy (a lease).
 
         It is looked at before it is opened: opening a FIFO, even without blocking, lets its writer go on and then
         kills it with SIGPIPE, and opening a device may do anything.
@@ -226,7 +226,7 @@ class Beneath:
         return fd
 
     def read_link(self, path: str) -> bytes:
-        """Where the link `path` points to. Raises Vanished, NotRegular (not a link)."""
+        """Where the link `path` points to. Raises FileVanished, NotRegular (not a link)."""
         with self.parent(path) as (folder, name):
             try:
                 return os.readlink(os.fsencode(name), dir_fd=folder)

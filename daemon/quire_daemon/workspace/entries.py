@@ -19,7 +19,7 @@ UNFINISHED: Final = 0o700
 
 
 def make(beneath: Beneath, write: Make, step: Callable[[str], None] = lambda name: None) -> SwapDone | SwapLost:
-    """Make it. Raises OSError, Refused, Vanished (a folder on the way is gone)."""
+    """Make it. Raises OSError, Refusal, FileVanished (a folder on the way is gone)."""
     with beneath.parent(write.path) as (folder, name):
         try:
             if write.entry == LINK:
@@ -55,7 +55,7 @@ def _take_back(beneath: Beneath, path: str, fault: OSError) -> None:
 
 
 def clear(beneath: Beneath, path: str) -> int | SwapLost:
-    """Remove the folder at `path`, if nothing is in it; the mode that it had. Raises OSError, Refused, Vanished."""
+    """Remove the folder at `path`, if nothing is in it; the mode that it had. Raises OSError, Refusal, FileVanished."""
     with beneath.parent(path) as (above, name):
         try:
             seen = os.stat(name, dir_fd=above, follow_symlinks=False)
@@ -74,7 +74,7 @@ def clear(beneath: Beneath, path: str) -> int | SwapLost:
 def finish(beneath: Beneath, path: str, mode: int) -> bool:
     """Give the folder at `path` its mode, when it has none but that of a beginning and nothing is in it; was it so?
 
-    Raises OSError, Refused, Vanished, NotRegular.
+    Raises OSError, Refusal, FileVanished, NotRegular.
     """
     made = beneath.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -28,7 +28,7 @@ class NewFolders:
         self._step = step
 
     def make(self, path: str, staged: StagedWrite) -> None:
-        """The missing folders above `path`, with the mode of the folder they are in. Raises Refused, OSError."""
+        """The missing folders above `path`, with the mode of the folder they are in. Raises Refusal, OSError."""
         names = path.split("/")[:-1]
         for count in range(1, len(names) + 1):
             folder = "/".join(names[:count])
@@ -91,7 +91,7 @@ def own_folder(root: Path | str, path: str) -> int:
 def finish_made(beneath: Beneath, path: str) -> bool:
     """Give the folder at `path`, which a kill caught when it was made for a write, its mode; was it such a one?
 
-    Nothing is in it then, and it has the mode of a beginning. Raises OSError, Refused, Vanished, NotRegular.
+    Nothing is in it then, and it has the mode of a beginning. Raises OSError, Refusal, FileVanished, NotRegular.
     """
     with beneath.parent(path) as (above, _name):
         mode = stat.S_IMODE(os.fstat(above).st_mode)

@@ -93,7 +93,7 @@ class FileReader:
         self._wall_ns = wall_ns
 
     def hold(self, path: str) -> Held:
-        """The file, open and leased. Raises HeldOpen, Vanished, NotRegular, Refused."""
+        """The file, open and leased. Raises FileBusy, FileVanished, NotRegular, Refusal."""
         return self.hold_fd(self._beneath.open_file(path), path)
 
     def hold_fd(self, fd: int, path: str) -> Held:
@@ -119,7 +119,7 @@ class FileReader:
         return given.stamps and (given.fine_stamps or not self._is_fresh(signature))
 
     def read(self, path: str, limit: int, unfinished_ok: bool) -> Image:
-        """The bytes of `path`, at most `limit`. Raises HeldOpen, Vanished, NotRegular, TooLarge, Refused."""
+        """The bytes of `path`, at most `limit`. Raises FileBusy, FileVanished, NotRegular, TooLarge, Refusal."""
         try:
             held = self.hold(path)
         except FileBusy:

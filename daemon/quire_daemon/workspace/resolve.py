@@ -57,7 +57,7 @@ class Places:
         self._globs: tuple[tuple[str, ...], tuple[Callable[[str], object], ...]] = ((), ())
 
     def place(self, given: str, writing: bool, policy: Policy, followed: bool = True) -> Place:
-        """Where `given` leads. Raises Refused (NoPath, outside_workspace, permission_denied)."""
+        """Where `given` leads. Raises Refusal (NoPath, outside_workspace, permission_denied)."""
         self._check_shape(given)
         names = self._relative(given, policy)
         route = self._resolve(names, given) if followed else self._resolve_above(names, given)
@@ -76,7 +76,7 @@ class Places:
     def below(self, given: str, policy: Policy) -> str:
         """The absolute path `given` as one below the workspace: what is there is not looked at, and no link followed.
 
-        Raises Refused (NoPath, outside_workspace).
+        Raises Refusal (NoPath, outside_workspace).
         """
         self._check_shape(given)
         return "/".join(self._relative(given, policy)) or "."

@@ -17,7 +17,7 @@ write only the sync does: two threads that take turns at the interpreter, call b
 edit of 2,000 lines: 1.6 ms on the worker and 2.0 ms for the commit beside it, 0.3 and 1.2 one after the other).
 
 Tried and taken back: to make the inodes of a long request ahead on a thread, where that is the longest step of all
-(`blanks`). But the loop had to get the interpreter back after each of a thousand: an undo of as
+(`inode_spread`). But the loop had to get the interpreter back after each of a thousand: an undo of as
 many took a fifth more of the processor, and its longest turn half as long again. By a process of its own, which has an
 interpreter of its own, the daemon took a fifth to two fifths less of the processor, but on busy cores the undo took as
 long as before, and its longest turn, the decision and its commit, nearly twice as long.
@@ -150,7 +150,7 @@ class FileStager:
         self._numbers: Iterator[int] = count(1)
 
     def stage(self, writes: Sequence[Write]) -> list[StagedWrite]:
-        """Prepare `writes`. Raises Refused (permission_denied, disk_full); nothing of any of them remains then.
+        """Prepare `writes`. Raises Refusal (permission_denied, disk_full); nothing of any of them remains then.
 
         Until they are synced, each has an open descriptor.
         """
@@ -159,7 +159,7 @@ class FileStager:
         return self.name(written)
 
     def write(self, writes: Sequence[Write], with_: UnsyncedWrites | None = None) -> UnsyncedWrites:
-        """The first part of `stage`: the files have all but a name. What comes next is `sync`. Raises Refused.
+        """The first part of `stage`: the files have all but a name. What comes next is `sync`. Raises Refusal.
 
         `with_` are others that were written before, and stand and fall with these.
         """
@@ -177,12 +177,12 @@ class FileStager:
         return written
 
     def sync(self, written: UnsyncedWrites) -> None:
-        """The second part, which waits for the disk. What comes next is `name`. Raises Refused."""
+        """The second part, which waits for the disk. What comes next is `name`. Raises Refusal."""
         with self._whole(written):
             self._sync(written.unnamed)
 
     def name(self, written: UnsyncedWrites) -> list[StagedWrite]:
-        """The last part: what is synced gets its name. Raises Refused."""
+        """The last part: what is synced gets its name. Raises Refusal."""
         with self._whole(written):
             for one in written.unnamed:
                 self._name(one)
@@ -328,7 +328,7 @@ class FileStager:
 
 
 def sync_each(written: Sequence[_Unnamed]) -> None:
-    """Each by itself, of many several at a time. Raises Refused, OSError; then some may not be."""
+    """Each by itself, of many several at a time. Raises Refusal, OSError; then some may not be."""
     if len(written) < TOGETHER:
         for one in written:
             _sync_one(one)
@@ -365,7 +365,7 @@ def write_all(fd: int, data: bytes, at: int = 0) -> None:
 def copy_identity(source: int, seen: Signature, target: int, write: Put) -> None:
     """Owner, mode, ACL and attributes of the file `source` (open, or an O_PATH descriptor) for `target`.
 
-    Raises Refused where the owner cannot be kept: a file must not change hands because an agent edited a line.
+    Raises Refusal where the owner cannot be kept: a file must not change hands because an agent edited a line.
     """
     _copy_owner(source, target, write.path)
     # The mode of the disk, unless the decision means to change it: somebody may have run chmod meanwhile.

@@ -10,7 +10,7 @@ round. Rejected: compare and then rename, which lost up to half of the saves of 
     and watchers believe it was deleted.
 
 Here the steps of each kind of write are put together; the exchange and what undoes it is `exchange`. No step waits:
-a file that is held open raises HeldOpen, and the staged write can be performed again later.
+a file that is held open raises FileBusy, and the staged write can be performed again later.
 Readers never see a torn, empty or missing file; when a race is lost they may see our version for some 10 us.
 """
 
@@ -68,7 +68,7 @@ class Swapper:
         self._reverting = Reverter(means, (self._trading, self._folders))
 
     def perform(self, staged: StagedWrite, pinned: bool) -> SwapDone | SwapLost:
-        """Do it. Raises HeldOpen (do it again later, or `abandon`), Refused or OSError (nothing changed), InDoubt."""
+        """Do it. Raises FileBusy (do it again later, or `abandon`), Refusal or OSError (nothing changed), InDoubt."""
         result = self._guarded(staged, pinned)
         staged.performed = isinstance(result, SwapDone)
         if isinstance(result, SwapLost):
@@ -196,7 +196,7 @@ class Swapper:
         return SwapDone(None)
 
     def _hold_new(self, staged: StagedWrite) -> Held:
-        """The new file. Raises Refused where somebody has removed it, or put another file in its place."""
+        """The new file. Raises Refusal where somebody has removed it, or put another file in its place."""
         path = staged.write.path
         try:
             held = self._trading.hold_temporary(staged.name)

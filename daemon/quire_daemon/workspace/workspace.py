@@ -1,7 +1,7 @@
 """The checkout: the only code that touches it.
 
-Confined opens (`confine`, `places`), consistent reads (`read`), writes that compare and swap (`stage`,
-`swap`), and the watch over what was displaced (`lingering`). Nothing here waits, keeps a thread, or knows the
+Confined opens (`confine`, `resolve`), consistent reads (`read`), writes that compare and swap (`stage`,
+`swap`), and the watch over what was displaced (`displaced`). Nothing here waits, keeps a thread, or knows the
 journal; the order of durability is the app's.
 """
 
@@ -122,7 +122,7 @@ class Workspace:
         `protection`: instead of what is found, to try the fallbacks. `wall_ns`: the clock of file stamps.
         `owner`: the journal's id; the temporary files of another journal's daemon are left alone. `most_bytes`: that
         are read of a file of others which comes into our hands.
-        Raises OSError; Refused where `.quire` is not a plain folder. Where nothing can be written, `read_only` says
+        Raises OSError; Refusal where `.quire` is not a plain folder. Where nothing can be written, `read_only` says
         why, and what is read is proved by a quiet time, as there is no file of ours to try a protection on.
         """
         self.read_only = ""
@@ -204,23 +204,23 @@ class Workspace:
         return self._places.place(given, writing, policy, followed)
 
     def below(self, given: str, policy: Policy) -> str:
-        """The absolute path `given` as one below the workspace. Raises Refused (NoPath, outside_workspace)."""
+        """The absolute path `given` as one below the workspace. Raises Refusal (NoPath, outside_workspace)."""
         return self._places.below(given, policy)
 
     def look(self, path: str) -> Look:
-        """What is at `path`, without opening it or following a link. Raises Refused (a closed folder)."""
+        """What is at `path`, without opening it or following a link. Raises Refusal (a closed folder)."""
         return self._beneath.look(path)
 
     def read(self, path: str, limit: int, *, unfinished_ok: bool = False) -> Image:
         """The bytes of the file `path`, as one whole.
 
         `limit`: in bytes. `unfinished_ok`: also while another program has it open for writing.
-        Raises HeldOpen, Vanished, NotRegular, TooLarge, Refused.
+        Raises FileBusy, FileVanished, NotRegular, TooLarge, Refusal.
         """
         return self._reading.read(path, limit, unfinished_ok)
 
     def read_link(self, path: str) -> bytes:
-        """Where the link `path` points to. Raises Vanished, NotRegular, Refused."""
+        """Where the link `path` points to. Raises FileVanished, NotRegular, Refusal."""
         return self._beneath.read_link(path)
 
     def verify_unchanged(self, path: str, signature: Signature) -> bool:
@@ -230,7 +230,7 @@ class Workspace:
     def finish_folder(self, path: str, mode: int) -> bool:
         """Give an empty folder, which a kill caught before it had its mode, that mode; was there such a one?
 
-        Raises OSError, Refused, Vanished, NotRegular.
+        Raises OSError, Refusal, FileVanished, NotRegular.
         """
         return finish(self._beneath, path, mode)
 
@@ -241,7 +241,7 @@ class Workspace:
     # --- writing ---------------------------------------------------------------------------------------------------
 
     def stage(self, write: Write) -> StagedWrite:
-        """Prepare a write: the temporary file, complete and synced. Any thread. Raises Refused, OSError.
+        """Prepare a write: the temporary file, complete and synced. Any thread. Raises Refusal, OSError.
 
         A staged write is performed, or abandoned.
         """
@@ -252,25 +252,25 @@ class Workspace:
         return self._staging.stage(writes)
 
     def write(self, writes: Sequence[Write], with_: UnsyncedWrites | None = None) -> UnsyncedWrites:
-        """The first part of `stage_all`, in the thread of all else; `sync` and `name` must follow. Raises Refused.
+        """The first part of `stage_all`, in the thread of all else; `sync` and `name` must follow. Raises Refusal.
 
         `with_` are others that were written before; on a refusal nothing of these remains, either.
         """
         return self._staging.write(writes, with_)
 
     def sync(self, written: UnsyncedWrites) -> None:
-        """The part that waits for the disk. Any thread. Raises Refused; nothing of `written` remains then."""
+        """The part that waits for the disk. Any thread. Raises Refusal; nothing of `written` remains then."""
         self._staging.sync(written)
 
     def name(self, written: UnsyncedWrites) -> list[StagedWrite]:
-        """The last part. Raises Refused; nothing of `written` remains then."""
+        """The last part. Raises Refusal; nothing of `written` remains then."""
         return self._staging.name(written)
 
     def perform(self, staged: StagedWrite, *, pinned: bool = False) -> SwapDone | SwapLost:
         """Compare and swap.
 
         `pinned`: one of several that stand or fall together; what it displaces stays until `release` or `revert`.
-        Raises HeldOpen (perform again later, or `abandon`), Refused or OSError (nothing changed, nothing to abandon),
+        Raises FileBusy (perform again later, or `abandon`), Refusal or OSError (nothing changed, nothing to abandon),
         InDoubt (a fault of the disk: what is at the path has to be looked at).
         """
         return self._swapping.perform(staged, pinned)
@@ -301,7 +301,7 @@ class Workspace:
     def put_aside(self, path: str, data: bytes, blob: bytes) -> str:
         """Keep bytes that were of `path` in a file of their own, for good; its path. `blob`: their address.
 
-        Bytes that are there already have one name. Raises OSError, Refused.
+        Bytes that are there already have one name. Raises OSError, Refusal.
         """
         with self._aside(path) as (folder, begins):
             name = f"{begins}.{blob.hex()[:16]}"
@@ -310,7 +310,7 @@ class Workspace:
     def move_aside(self, path: str, name: str) -> str:
         """The same for the file `name` of `.quire/tmp`, too large to be read: until `discard` it has both names.
 
-        Once more does no harm. Raises OSError, Refused.
+        Once more does no harm. Raises OSError, Refusal.
         """
         with self._aside(path) as (folder, begins):
             return f"{ASIDE}/{quarantine.link(self._tmp, name, folder, f'{begins}.{name}')}"

@@ -1,4 +1,4 @@
-"""Gaps: records that damage took (`salvage`), and what nobody can tell because of them.
+"""Gaps: records that damage took (`salvager`), and what nobody can tell because of them.
 
 The state of a path at a point is that of its newest version up to there, unless a lost record in between may have made
 another one. What was kept can prove that none did: the next version names the one that it was made from. A salvage ends

@@ -486,7 +486,7 @@ class History:
     def with_terms(
         self, wanted: Sequence[term_index.Alternatives], after: int, upto: int, reverse: bool = False
     ) -> Iterator[tuple[int, Sequence[int]]]:
-        """The records that may have a term of each of `wanted`; see `views.terms.find`."""
+        """The records that may have a term of each of `wanted`; see `term_index.find`."""
         return term_index.find(self._reading, wanted, after, upto, reverse)
 
     def term_filter(self, wanted: Sequence[term_index.Alternatives]) -> term_index.Filter:

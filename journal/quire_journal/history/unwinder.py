@@ -2,8 +2,8 @@
 
 The steps of its life are undone or kept. From the first undone step on two states run side by side: the file as it was,
 and as it would have been (`rest`). An undone step changes only the first; a kept one changes both, the second by
-three-way merge (`merging`). Neighbouring kept steps count as one, so that what others did and took back is not in the
-way.
+three-way merge (`rebase_steps`). Neighbouring kept steps count as one, so that what others did and took back is not in
+the way.
 """
 
 from __future__ import annotations

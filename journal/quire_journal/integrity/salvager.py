@@ -9,8 +9,8 @@ hash, which the next record holds, goes into the `replaced` table, and a `journa
 
 Bytes are kept when their sha256 is one that a kept record names; the others are named by a `bytes_gone`. What was
 purged is not, though records name it, and a file that was not compacted since has it on pages that are free: neither
-the bytes nor records as they stood before. Two rows tell of a purge, its record and that of a view (`losses`), so that
-one may be lost. Views are folded again. What was not in the journal but is on disk, the scan at start finds.
+the bytes nor records as they stood before. Two rows tell of a purge, its record and that of a view (`lost_bytes`), so
+that one may be lost. Views are folded again. What was not in the journal but is on disk, the scan at start finds.
 """
 
 from __future__ import annotations

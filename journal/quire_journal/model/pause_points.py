@@ -1,7 +1,7 @@
 """Where long work stands still for a moment, if whoever began it wants that.
 
 Functions of values that go through much call `pause` now and then. What that does is said once, around all of the work
-(`pausing`), and holds for the thread that says it; where nobody has said anything, it does nothing.
+(`paced`), and holds for the thread that says it; where nobody has said anything, it does nothing.
 """
 
 from __future__ import annotations

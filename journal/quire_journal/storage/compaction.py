@@ -132,7 +132,7 @@ class Compactable(Store, Protocol):
 
 
 class ByCopy:
-    """A `log.Compaction`."""
+    """A `port.Compaction`."""
 
     def __init__(self, source: Compactable, target: Target, tee: Tee, step: Callable[[str], None]) -> None:
         self._source, self._target, self._tee, self._step = source, target, tee, step

@@ -139,7 +139,7 @@ It calls the third now and then, whose error ends that process. Raises `StoreFai
 
 
 class Compaction(Protocol):
-    """A compaction on its way (see `stores.compacting`): `copy`, `finish`, `release`, or `cancel` instead of `finish`.
+    """A compaction on its way (see `compaction`): `copy`, `finish`, `release`, or `cancel` instead of `finish`.
 
     Afterwards no byte of a pair that was gone when it began is in the store's file, nor one of its free pages.
     """
@@ -181,7 +181,7 @@ class Store(Protocol):
     def compacting(self, step: Callable[[str], None] = lambda name: None) -> Compaction:
         """Begin a compaction. No transaction may be open on this thread.
 
-        `step` is called at each fault point (`stores.compacting.STEPS`). Raises `StoreFailure` (no room for the copy:
+        `step` is called at each fault point (`compaction.STEPS`). Raises `StoreFailure` (no room for the copy:
         it says how much is missing; `disk_full`) and `RuntimeError` when one is going on.
         """
 

@@ -31,7 +31,7 @@ def fold_all(
     """Fold records, the next ones of the log and without a gap, into every view, and move the watermarks.
 
     The records stand in the log and their blobs are held, or `bytes_of` gives them, when this is called.
-    Raises `log.OutOfOrder` when a view is not at the record before the first: `catch_up` comes first.
+    Raises `OutOfOrder` when a view is not at the record before the first: `catch_up` comes first.
     """
     if not records:
         return

@@ -6,7 +6,7 @@ the same bytes, whenever and in however many steps it is folded. Beyond that it 
 * `paths` and `writers`, whose numbers never change once given;
 * the tables of the views in its `needs`, which are folded before it and are never ahead of it.
 
-A new view is a file with its fold, its tables in `log.TABLES`, and a line in `VIEWS`. When a fold changes, its
+A new view is a file with its fold, its tables in `port.TABLES`, and a line in `VIEWS`. When a fold changes, its
 version goes up, and the next start builds its tables again; also when events.py learns a kind that it folds.
 """
 

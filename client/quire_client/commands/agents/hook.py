@@ -27,7 +27,7 @@ PATIENCE_S: Final = 5.0
 
 
 Connected = Callable[["Place", Mapping[str, str], float], Any]
-"""(workspace, caller, until when) → a connection, as `quick.Quick` is one. Raises Unreachable."""
+"""(workspace, caller, until when) → a connection, as `fast_client.Quick` is one. Raises Unreachable."""
 
 
 def run(call: Invocation) -> int:

@@ -87,7 +87,7 @@ def _project(call: Invocation) -> Path:
 
 
 def entry_point() -> str:
-    """The absolute path of this installation's `quire`. An agent has a PATH of its own. Raises Refused."""
+    """The absolute path of this installation's `quire`. An agent has a PATH of its own. Raises Refusal."""
     from quire_journal.model import Refusal
 
     beside = os.path.join(os.path.dirname(os.path.abspath(sys.executable)), "quire")

@@ -44,7 +44,7 @@ def run(call: Invocation) -> int:
 
 
 def _wanted(call: Invocation) -> KnownJournal:
-    """The journal that is meant: by its id, by its folder, or that of the current one. Raises Refused, Usage."""
+    """The journal that is meant: by its id, by its folder, or that of the current one. Raises Refusal, Usage."""
     from quire_client.journals import journals
 
     known = list(journals(call.state_dir))

@@ -2,11 +2,11 @@
 
     1. mark      on a worker thread, over short snapshots (`mark`)
     2. grace     nothing happens; who names a blob meanwhile keeps it
-    3. drop      a few at a time, with the commits of edits or, when there are none, by themselves (`dropping`): first
+    3. drop      a few at a time, with the commits of edits or, when there are none, by themselves (`drop`): first
                  the record `retention_applied`, then with each `bytes_gone` the bytes that it names. What was named
                  since the marks were made stays
-    4. repack    before a compaction: frames that were made while an edit waited are made anew (`repacking`)
-    5. compact   only when it is asked for, or by itself (`stores.compacting`)
+    4. repack    before a compaction: frames that were made while an edit waited are made anew (`repack`)
+    5. compact   only when it is asked for, or by itself (`compaction`)
 
 A crash between any two of these leaves a sound journal: what is dropped is said in the log, the rest is as it was, and
 the next collection goes on with that.
@@ -41,7 +41,7 @@ from quire_journal.storage.blobs import RepackRun, RepackTrial
 from quire_journal.workspaces import state_home
 
 STEPS: Final = ("gc_marked", "gc_begun", "gc_dropped", "gc_repacked", "gc_finished")
-"""Fault points, beside those of `stores.compacting`: a crash test stops at each."""
+"""Fault points, beside those of `compaction`: a crash test stops at each."""
 
 BEGUN: Final = "gc.begun"
 """A file in the state folder, from the beginning of the drops to the end of the collection."""

@@ -2,7 +2,7 @@
 does.
 
 On a socket come questions, a `Search` and how long it may take; each is answered before the next one is read. The first
-message from here (`child` has their form) says that the process is there.
+message from here (`pipe` has their form) says that the process is there.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Blobs: bytes by their sha256, each stored once, most of them as a delta against an earlier version of the path.
 
-A blob has a number (its place in the table) and an address (its sha256). What is stored is a *frame* (see `frames`):
+A blob has a number (its place in the table) and an address (its sha256). What is stored is a *frame* (see `codec`):
 the bytes themselves, or what tells them from the bytes of another blob, its *base*. Bases follow skip-deltas: a version
 is made from the one that stood at its path before, and after a run of 31 such short links from the one in front of the
 run, as long as that is much like it. So of a thousand versions that change little each has at most 62 links to its
@@ -121,7 +121,7 @@ def put_prepared(w: WriteTransaction, frames: Iterable[Frame]) -> None:
 
 
 def get(r: ReadTransaction, blob: bytes, cache: BlobCache | None = None) -> bytes:
-    """The bytes of `blob`. Raises `NotHeld`, or `log.JournalDamaged` when what is stored does not give these bytes."""
+    """The bytes of `blob`. Raises `NotHeld`, or `JournalDamaged` when what is stored does not give these bytes."""
     if cache is not None and (cached := cache.find(blob)) is not None:
         return cached
     at = number_of(r, blob)
@@ -150,7 +150,7 @@ def unpack(r: ReadTransaction, number: int, cache: BlobCache | None = None, prov
     """What the frames of blob `number` and of its bases give; whether it is what it must be is for `get` to say.
 
     `cache` saves unpacking a base again. It holds what this function gave, by number: not the cache of `get`.
-    `proven`: the caller holds what comes of it against a sha256 (see `frames.unframe`). Raises `log.JournalDamaged`.
+    `proven`: the caller holds what comes of it against a sha256 (see `codec.unframe`). Raises `JournalDamaged`.
     """
     links: list[tuple[int, BlobRow]] = []
     at, data = number, None
@@ -189,7 +189,7 @@ def drop(w: WriteTransaction, blob: bytes) -> int:
 
 
 def stored_at(r: ReadTransaction, number: int) -> BlobRow:
-    """Blob `number` as it is stored. Raises `log.JournalDamaged`, also where it is gone."""
+    """Blob `number` as it is stored. Raises `JournalDamaged`, also where it is gone."""
     stored = _row(r, number)
     if not stored.rest:
         return stored
@@ -204,7 +204,7 @@ def _row(r: ReadTransaction, number: int) -> BlobRow:
 
 
 def read_row(number: int, row: bytes) -> BlobRow:
-    """The blob without the part of its frame that stands in pieces. Raises `log.JournalDamaged`."""
+    """The blob without the part of its frame that stands in pieces. Raises `JournalDamaged`."""
     try:
         stored = blob_row.read(number, row)
     except ValueError as error:
@@ -215,7 +215,7 @@ def read_row(number: int, row: bytes) -> BlobRow:
 
 
 def base_of(r: ReadTransaction, number: int) -> int:
-    """The number of the blob that this one is made from; 0: of none. Raises `log.JournalDamaged`, also where it is
+    """The number of the blob that this one is made from; 0: of none. Raises `JournalDamaged`, also where it is
     gone."""
     return _row(r, number).base
 

@@ -7,13 +7,13 @@ What is done here, and why:
 * engine 0.9, asked for by name: an environment variable could otherwise choose a format that the other cannot read;
 * a map of 1 TiB, never resized: growing it would end every open transaction; the file grows only as it is used;
 * in a commit only the pages are synced, and what leads to them with the next one: a power cut would undo a commit that
-  was already answered, so `stores.redo` tells what it changed, synced at the same time; a large one is synced twice;
+  was already answered, so `redo_log` tells what it changed, synced at the same time; a large one is synced twice;
 * no `writemap`: on a full disk it kills the process with SIGBUS, without it the commit fails cleanly;
 * appends are checked: LMDB itself answers an out-of-order append with False and stores nothing;
 * values are bytes: a buffer stays readable after its transaction and can show other content later;
 * the lock file gets its blocks before LMDB maps it: on a full disk the process would be killed otherwise;
 * a new database is made under another name and renamed when it is complete and synced;
-* freed pages are given back, and their bytes made to disappear, by a copy only (`stores.compacting`): the file that it
+* freed pages are given back, and their bytes made to disappear, by a copy only (`compaction`): the file that it
   makes takes the place of the old one, whose environment stays open until its last reader has ended;
 * before and after each commit the file must stand at its path: that of a removed journal ends with the process, and
   one that was moved away tells of nothing that was refused, should it come back;

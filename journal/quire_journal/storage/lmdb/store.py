@@ -417,7 +417,7 @@ class LmdbStore:
         except (OSError, lmdb.Error) as error:
             raise store_failed(folder, f"could not copy the journal to {folder}", error) from error
 
-    # ── compaction: the part of `stores.compacting` that knows the files ──
+    # ── compaction: the part of `compaction` that knows the files ──
 
     def compacting(self, step: Callable[[str], None] = lambda name: None) -> ByCopy:
         """Begin a compaction: from now on every change is noted."""

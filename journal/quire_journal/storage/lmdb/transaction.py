@@ -1,4 +1,4 @@
-"""LMDB's transactions, in the words of the port (`log.Reading`, `log.Writing`)."""
+"""LMDB's transactions, in the words of the port (`port.ReadTransaction`, `port.WriteTransaction`)."""
 
 from __future__ import annotations
 
