@@ -326,8 +326,8 @@ class MemoryDaemon:
                 stagers=0,
             ),
         )
-        self.app.deciding.open()
-        self.app.outside.scanning.captured = True  # nothing lies there yet; a test notes the record itself
+        self.app.decider.open()
+        self.app.outside.scanner.captured = True  # nothing lies there yet; a test notes the record itself
         self._callers: dict[str, Who] = {}
         self._said: dict[WriterId, Caller] = {}
         weakref.finalize(self, give_back, self.app, folder)
@@ -422,8 +422,8 @@ class MemoryDaemon:
         with self.history() as history:
             known = [path for path, head in history.paths() if not head.gone]
         for path in sorted({*known, *self.files}):
-            observation = self.app.gather.observe(disk_path(path), READ)
-            self.app.gather.note(observation, observation.event)
+            observation = self.app.observer.observe(disk_path(path), READ)
+            self.app.observer.note(observation, observation.event)
         self.recorder.commit()
 
     def lose(self, data: bytes) -> None:
@@ -442,7 +442,7 @@ class MemoryDaemon:
     @settings.setter
     def settings(self, settings: Settings) -> None:
         self.in_force.now = settings
-        self.app.gather.ignore.tune(settings.capture.ignore, settings.capture.secret_globs)
+        self.app.observer.ignore.tune(settings.capture.ignore, settings.capture.secret_globs)
 
     def keep_secret(self, glob: str) -> None:
         """From now on the journal does not get the bytes of these files."""
@@ -555,7 +555,7 @@ class MemoryDaemon:
 
         The tool may be one that a test made up. Raises as `decided` does.
         """
-        params, looks = msgspec.convert(args, tool.params), RequestFiles(self.app.gather)
+        params, looks = msgspec.convert(args, tool.params), RequestFiles(self.app.observer)
         files = {path: looks.file(path, writing=tool.writes) for path in tool.paths(params)}
         self.recorder.commit()
         with self.history() as history:

@@ -214,8 +214,8 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
                 log.warning("checkout_read_only", reason=workspace.read_only)
             else:
                 recorder = Recorder(journal, clock)
-                withholding = CapturePolicy(recorder, ignore, in_force)
-                start = RecoveryContext(recorder, workspace, log, most, withholding.of_anybody)
+                capture_policy = CapturePolicy(recorder, ignore, in_force)
+                start = RecoveryContext(recorder, workspace, log, most, capture_policy.of_anybody)
                 recover(start)
                 if not found.machine_ran:
                     bring_back(start)

@@ -116,68 +116,68 @@ class App:
         self.recorder, self.clock, self.in_force, self.log = recorder, clock, in_force, log
         self.reserve, self.step, self._ignore = reserve, step, ignore
         self.progress: dict[str, dict[str, Any]] = {}
-        self.leasing = LeaseQueue(server, recorder, clock)
-        self.bursting = BurstExpiry(server, recorder, clock)
+        self.lease_queue = LeaseQueue(server, recorder, clock)
+        self.burst_expiry = BurstExpiry(server, recorder, clock)
         self.presence = Presence(server, clock)
-        server.held = lambda: {*self.leasing.connections(), *self.bursting.connections()}
+        server.held = lambda: {*self.lease_queue.connections(), *self.burst_expiry.connections()}
         self.git = GitWriter(recorder, clock, GitHead(os.fspath(root)), Commands(os.fspath(root)))
-        self.gather = Observer(workspace, recorder, ignore, in_force, self._hint)
+        self.observer = Observer(workspace, recorder, ignore, in_force, self._hint)
         self._mounts = Mounts.below(root)
         self.exporting = ExportSessions()
-        self.collecting = Collector(self, state_dir)
-        self.trouble = FailurePolicy(recorder, reserve, log, self.stop)
-        self.answering = Responder(
-            server, recorder, self.leasing, self.collecting, self.trouble, lambda: self.outside.blind()
+        self.collector = Collector(self, state_dir)
+        self.failures = FailurePolicy(recorder, reserve, log, self.stop)
+        self.responder = Responder(
+            server, recorder, self.lease_queue, self.collector, self.failures, lambda: self.outside.blind()
         )
         # Of each kind that takes long no more than its own threads: neither crawls nor callers wait for a collection.
         self.crawls = Jobs(server.wake, self._guarded)
         self.jobs = Jobs(server.wake, self._guarded, keeps=False)
         self.watcher = ports.watcher(root, ignore.ignored, server.wake, log, cookies=not workspace.read_only)
-        self.outside = Outside(self.gather, self.watcher, self.crawls.start, self._reload, self._mounts)
-        self._under_way = self.gather.under_way
-        withheld = self.gather.withholding.of_anybody
-        self.performing = Performer(
+        self.outside = Outside(self.observer, self.watcher, self.crawls.start, self._reload, self._mounts)
+        self._in_flight = self.observer.in_flight
+        withheld = self.observer.capture_policy.of_anybody
+        self.performer = Performer(
             workspace,
             recorder,
             self.outside,
-            self._under_way,
+            self._in_flight,
             step,
             server.wake,
             withheld,
-            self.collecting,
+            self.collector,
             ports.stagers,
         )
-        self.accepting = Admission(server, recorder, in_force, self.presence, self.trouble, log)
+        self.admission = Admission(server, recorder, in_force, self.presence, self.failures, log)
         self._stopping = False
         self._standing = RootGuard(
-            state_dir, workspace, self.watcher, recorder, self.trouble, log, self.stop, lambda: self._stopping
+            state_dir, workspace, self.watcher, recorder, self.failures, log, self.stop, lambda: self._stopping
         )
         self.searching = ports.searching(server)
-        self.finding_out = DeferredSearches(recorder, in_force, self.searching, self.answering)
-        self.thinker = LongDecisions(recorder, self.clock.mono_s)
-        self.deciding = Decider(
+        self.searches = DeferredSearches(recorder, in_force, self.searching, self.responder)
+        self.long_decisions = LongDecisions(recorder, self.clock.mono_s)
+        self.decider = Decider(
             self,
-            self.gather,
-            Gatherer(RequestFiles(self.gather, self.outside.look_first), self.thinker),
+            self.observer,
+            Gatherer(RequestFiles(self.observer, self.outside.look_first), self.long_decisions),
             WatcherBarrier(self.outside, self.watcher, clock),
-            self.leasing,
-            self.bursting,
+            self.lease_queue,
+            self.burst_expiry,
             self.presence,
-            self.answering,
-            self.trouble,
+            self.responder,
+            self.failures,
             self._standing,
-            self.thinker,
+            self.long_decisions,
             ports.grammars(clock.mono_s),
         )
         self.waiting = CallQueue(
-            self.deciding, self._under_way, recorder, self.finding_out, self.thinker, self.answering, self.trouble
+            self.decider, self._in_flight, recorder, self.searches, self.long_decisions, self.responder, self.failures
         )
-        self._concluding = Execution(
-            self.performing, recorder, in_force, self.watcher, self.waiting, self.answering, self.trouble
+        self._execution = Execution(
+            self.performer, recorder, in_force, self.watcher, self.waiting, self.responder, self.failures
         )
-        self._spooling = SpoolSwitch(root, server, self.watcher, in_force, clock, log)
+        self._spool_switch = SpoolSwitch(root, server, self.watcher, in_force, clock, log)
         self._coverage = CoverageReport(clock, log)
-        self._flushing = FlushTimer()
+        self._flush_timer = FlushTimer()
         self._sweeping = Chore("sweep", SWEEP_S, self._sweep)
         self._chores = Chores(self._guarded, *self._chores_of())
 
@@ -195,26 +195,26 @@ class App:
                 try:
                     self.turn(self.server.poll(self._patience()))
                 except MemoryError as error:  # where nobody could be told any more; what was decided is concluded
-                    self.trouble.limited("turn", "memory", error)
+                    self.failures.limited("turn", "memory", error)
         finally:
             self.close()
 
     def open(self) -> None:
         """Say in the log that we are here, watch the tree, and begin to compare it with the journal."""
         self.recorder.note(WorkspaceOpened(os.fspath(self.root), self.server.epoch, VERSION))
-        self._under_way.open()
-        self.leasing.open()
-        self.bursting.open()
+        self._in_flight.open()
+        self.lease_queue.open()
+        self.burst_expiry.open()
         self.recorder.commit()
         self._tell_of_salvage()
-        self.deciding.open()
+        self.decider.open()
         self._hear_git()
         self.reserve.take()
         self.watcher.start()
         for jobs in (self.crawls, self.jobs):
             jobs.begin()
-        self._spooling.follow()
-        self.outside.scanning.open()
+        self._spool_switch.follow()
+        self.outside.scanner.open()
         self.log.info("opened", root=os.fspath(self.root), epoch=self.server.epoch, head=self.recorder.journal.head)
 
     def _hear_git(self) -> None:
@@ -250,15 +250,15 @@ class App:
         self.watcher.stop()
         for jobs in (self.jobs, self.crawls):
             jobs.close()
-        self._concluding.finish()
-        self.performing.close()
+        self._execution.finish()
+        self.performer.close()
         self.waiting.end()  # also what lost a race just now
-        self.deciding.close()
+        self.decider.close()
         try:
             self.settle()
             self.recorder.seen.save()
         except (StoreFailure, JournalDamaged) as error:
-            self.trouble.mistrust()
+            self.failures.mistrust()
             self.log.fault("close", error)
         self.workspace.close()
         self._mounts.close()
@@ -267,7 +267,7 @@ class App:
         self.log.info("closed")
 
     def _hint(self, path: str, at_ns: int, exact: bool) -> str:
-        return self.git.hint(path, at_ns, exact) or self.bursting.hint(path, at_ns)
+        return self.git.hint(path, at_ns, exact) or self.burst_expiry.hint(path, at_ns)
 
     # ── the loop ──
 
@@ -275,37 +275,37 @@ class App:
         """How long the next poll may wait."""
         now = self.clock.mono_s()
         until = min(now + IDLE_S, self.waiting.next_look_s(now))
-        until = min(until, self._flushing.next_look_s(self._to_flush(), now))
-        if self.workspace.lingering():
+        until = min(until, self._flush_timer.next_look_s(self._to_flush(), now))
+        if self.workspace.displaced_files():
             until = min(until, self._sweeping.at_s)
         until = min(until, self.searching.next_look_s(now))
-        for busy_s in (self.performing.patience_s(), self.thinker.patience_s()):
+        for busy_s in (self.performer.patience_s(), self.long_decisions.patience_s()):
             if busy_s is not None:
                 until = min(until, now + busy_s)
-        if not self.trouble.read_only:
+        if not self.failures.read_only:
             until = min(until, self.outside.next_look_s(now))
         return max(0.0, until - now)
 
     def turn(self, incoming: Sequence[IncomingRequest]) -> None:
         """One turn: take what came, look at what changed, decide, perform, answer."""
         for one in incoming:
-            call = self.accepting.accept(one)
+            call = self.admission.accept(one)
             if call is not None:
                 self.waiting.take(call)
         for jobs in (self.jobs, self.crawls):
             jobs.take_results()
-        self.accepting.know_again(self.waiting)
-        self._guarded("search", self.finding_out.look)
+        self.admission.know_again(self.waiting)
+        self._guarded("search", self.searches.look)
         if self.git.stirs():
             self._guarded("git", self.git.look)  # before its writes are looked at
         self._guarded("outside", self._look_outside)
         going = self.waiting.decide()
-        goes_on = self.performing.patience_s() is not None  # what begins now does so in the next turn
+        goes_on = self.performer.patience_s() is not None  # what begins now does so in the next turn
         if going:
-            self._concluding.begin(going)
-        self._under_way.turn_over()
+            self._execution.begin(going)
+        self._in_flight.turn_over()
         if goes_on:
-            self._concluding.go_on(self.clock.mono_s() - self.accepting.asked_s < ASKING_S)
+            self._execution.go_on(self.clock.mono_s() - self.admission.asked_s < ASKING_S)
         self._guarded("flush", self._flush)
         self._chores.do(self.clock.mono_s())
 
@@ -314,12 +314,12 @@ class App:
         try:
             act()
         except Exception as error:  # noqa: BLE001  the loop must go on whatever a tree contains
-            self.trouble.told(what, error)
+            self.failures.told(what, error)
 
     def _look_outside(self) -> None:
-        if not self.trouble.read_only:
+        if not self.failures.read_only:
             now = self.clock.mono_s()
-            self.outside.look(now, hurried=now - self.accepting.asked_s < HURRIED_S)
+            self.outside.look(now, hurried=now - self.admission.asked_s < HURRIED_S)
 
     def _chores_of(self) -> Iterator[Chore]:
         """What is done now and then."""
@@ -329,10 +329,14 @@ class App:
         yield Chore("state", IDLE_S, self._standing.check_state)  # first: others fault where there is no such folder
         yield Chore("save", SAVE_S, self._save)
         yield Chore("settings", IDLE_S, self._look_at_settings)
-        yield Chore("spool", IDLE_S, self._spooling.follow)
+        yield Chore("spool", IDLE_S, self._spool_switch.follow)
         yield Chore("reserve", IDLE_S, self.reserve.take)
-        yield Chore("collecting", IDLE_S, self.collecting.tidy)
-        for name, tidy in (("leases", self.leasing.tidy), ("bursts", self.bursting.tidy), ("git", self.git.tidy)):
+        yield Chore("collecting", IDLE_S, self.collector.tidy)
+        for name, tidy in (
+            ("leases", self.lease_queue.tidy),
+            ("bursts", self.burst_expiry.tidy),
+            ("git", self.git.tidy),
+        ):
             yield Chore(name, IDLE_S, partial(self._if_it_takes_records, tidy))
         yield Chore("root", IDLE_S, self._standing.check_root)
         yield Chore("coverage", IDLE_S, self._look_at_coverage)
@@ -341,23 +345,23 @@ class App:
             yield Chore("sync", IDLE_S, self.recorder.journal.store.sync)
 
     def _sweep(self) -> float | None:
-        self.performing.sweep()
+        self.performer.sweep()
         return 0.0 if self.workspace.crowded() else None
 
     def _flush(self) -> None:
-        if self.trouble.read_only:
+        if self.failures.read_only:
             self.recorder.drop()  # it would wait there for good
-        if self._flushing.due(self._to_flush(), self.clock.mono_s()):
+        if self._flush_timer.due(self._to_flush(), self.clock.mono_s()):
             self.settle()
-            self._flushing.done()
+            self._flush_timer.done()
 
     def _save(self) -> float | None:
         """Save a part of the cache of the disk."""
         self.recorder.journal.store.reader_check()
-        return IDLE_S if not self.trouble.read_only and self.recorder.seen.save(MOST_SAVED) else None
+        return IDLE_S if not self.failures.read_only and self.recorder.seen.save(MOST_SAVED) else None
 
     def _tell_of_salvage(self) -> None:
-        self.answering.salvaged = salvaged(self, SALVAGE_IS_TOLD_NS)
+        self.responder.salvaged = salvaged(self, SALVAGE_IS_TOLD_NS)
 
     def _look_at_coverage(self) -> None:
         self.coverage()  # so that it knows since when it is as it is
@@ -367,19 +371,19 @@ class App:
             self._reload()
 
     def _if_it_takes_records(self, act: Callable[[], None]) -> None:
-        if not self.trouble.read_only:
+        if not self.failures.read_only:
             act()
 
     def _to_flush(self) -> bool:
         """Is there something noted, and a journal that may take it?"""
-        return bool(self.recorder.waiting or self._under_way.unsettled) and not self.trouble.read_only
+        return bool(self.recorder.waiting or self._in_flight.unsettled) and not self.failures.read_only
 
     # ── what services ask ──
 
     @property
     def sound(self) -> bool:
         """As far as it is known: the next start need not check the journal."""
-        return self.trouble.sound
+        return self.failures.sound
 
     def coverage(self) -> dict[str, Any]:
         """The part of `health` that says what the journal does not see."""
@@ -404,20 +408,20 @@ class App:
         self.workspace.read_at_most(capture.max_bytes)
         if msgspec.structs.replace(capture, scan_minutes=before.scan_minutes) != before:  # the rest is what is kept
             self._ignore.tune(capture.ignore, capture.secret_globs)
-            self.outside.scanning.scan(RULES)
+            self.outside.scanner.scan(RULES)
         if capture.scan_minutes != before.scan_minutes:
-            self.outside.scanning.retime()
+            self.outside.scanner.retime()
 
     def settle(self) -> None:
         """Commit everything that is noted, and that the writes performed are on disk."""
-        self.performing.settle()
+        self.performer.settle()
 
     def answer(self, call: Call, body: dict[str, Any]) -> None:
         """Send the reply of `call`. That of a service was decided by no handler, and gets its notices here."""
         if call.tool.name in SERVICES:
             with suppress(StoreFailure, JournalDamaged), self.recorder.history() as history:
                 body = beside(body, call.who.key, history)
-        self.answering.answer(call, body)
+        self.responder.answer(call, body)
 
     def look_at(self, paths: Sequence[str]) -> None:
         """Compare these paths (as on disk) with the journal soon."""
@@ -430,4 +434,4 @@ class App:
 
     def told(self, what: str, error: Exception) -> dict[str, Any]:
         """The reply that tells a caller of an error."""
-        return self.trouble.told(what, error)
+        return self.failures.told(what, error)

@@ -101,7 +101,7 @@ def least(act: Callable[[int], Any]) -> Size:
 
 def acts(app: App, root: Path, *places: str) -> dict[str, Size]:
     """What each act passes."""
-    app.thinker._mono_s = lambda: 0.0  # no decision takes several turns because its calls are counted
+    app.long_decisions._mono_s = lambda: 0.0  # no decision takes several turns because its calls are counted
     for name in ("edited.py", "outside.py"):
         (root / name).write_text(functions(LINES))
     ann = Caller(app, "ann", *places)

@@ -132,7 +132,7 @@ class Editor:
         """Let every grace time pass; nothing may stay in `.quire/tmp`."""
         for turn in range(100):
             self.sweep(time.monotonic() + 10 * turn)
-            if not self.workspace.lingering():
+            if not self.workspace.displaced_files():
                 return
             time.sleep(0.01)
 
@@ -196,7 +196,7 @@ def test_no_outside_save_is_lost_and_no_half_one_accepted(tmp_path: Path, style:
     found = {line["found"] for line in account} | {final}
     lost = [line["save"] for line in account if line["sha256"] not in found | editor.journal]
     left = os.listdir(editor.workspace.root / ".quire/tmp")
-    lingering = editor.workspace.lingering()
+    displaced_files = editor.workspace.displaced_files()
     editor.workspace.close()
     times = sorted(editor.perform_s)
     figures = f"{len(account)} saves, {dict(editor.came)}, lost {len(lost)}, torn {len(editor.torn)}"
@@ -205,7 +205,7 @@ def test_no_outside_save_is_lost_and_no_half_one_accepted(tmp_path: Path, style:
     assert editor.came["applied"], figures
     assert not lost, figures
     assert not editor.torn, figures
-    assert (lingering, left) == (0, []), figures
+    assert (displaced_files, left) == (0, []), figures
 
 
 FLIP = """

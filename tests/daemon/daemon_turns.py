@@ -103,7 +103,7 @@ class Daemon:
         recorder, in_force = Recorder(journal, self.clock), LiveSettings(Settings())
         parts = recorder, workspace, self.server, in_force, ignore, log or Log(), reserve
         self.app = App(self.state, *parts, step=lambda step: self.at_step(step))
-        self.app.deciding.open()
+        self.app.decider.open()
 
     def text(self, path: str) -> str | None:
         """What is on the disk."""
@@ -112,15 +112,15 @@ class Daemon:
 
     def seen(self, path: str) -> int:
         """What the watcher would tell of is looked at; the record that this came to."""
-        gather, recorder = self.app.gather, self.app.recorder
-        observation = gather.observe(path, WATCHED)
-        gather.note(observation, observation.event)
+        observer, recorder = self.app.observer, self.app.recorder
+        observation = observer.observe(path, WATCHED)
+        observer.note(observation, observation.event)
         recorder.commit()
         return recorder.journal.head
 
     def wait(self) -> None:
         """As long as the loop would for the disk, where a request of many writes waits for it."""
-        if wait_s := self.app.performing.patience_s():
+        if wait_s := self.app.performer.patience_s():
             self.server.poll(wait_s)
 
     def turn(self, **calls: tuple[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -99,14 +99,14 @@ class Turns:
         self.workspace = Workspace(root)
         self.recorder = Recorder(Journal.open(self.store, BEGAN_NS), self.clock)
         ignore, self.in_force = Ignore(root), LiveSettings(Settings())
-        self.gather = Choosy(self.workspace, self.recorder, ignore, self.in_force)
+        self.observer = Choosy(self.workspace, self.recorder, ignore, self.in_force)
         self.set(scan_minutes)
         self.errors: list[Exception] = []
         self.reloads: list[Exception] = []  # with which the settings cannot be read again
         self.jobs = JobsInTurn(self.guarded)
         self.watcher, self.mounts = Telling(root, ignore), Mounts.below(root)
-        self.outside = Outside(self.gather, self.watcher, self.jobs.start, self._reload, self.mounts)
-        self.files = RequestFiles(self.gather, self.outside.look_first)
+        self.outside = Outside(self.observer, self.watcher, self.jobs.start, self._reload, self.mounts)
+        self.files = RequestFiles(self.observer, self.outside.look_first)
 
     def _reload(self) -> None:
         if self.reloads:
@@ -141,9 +141,9 @@ class Turns:
 
     def opened(self) -> Turns:
         """With the first capture behind it."""
-        self.outside.scanning.open()
+        self.outside.scanner.open()
         self.turns()
-        assert self.outside.scanning.progress()["finished"]
+        assert self.outside.scanner.progress()["finished"]
         return self
 
     def write(self, path: str, text: str) -> None:

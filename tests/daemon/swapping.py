@@ -32,4 +32,4 @@ def settle(workspace: Workspace) -> None:
     """Let all grace times pass."""
     workspace.sweep(0.0)
     assert workspace.sweep(GRACE_S + 0.1) == []
-    assert workspace.lingering() == 0
+    assert workspace.displaced_files() == 0

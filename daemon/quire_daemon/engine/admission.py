@@ -46,11 +46,11 @@ class Admission:
         recorder: Recorder,
         in_force: LiveSettings,
         presence: Presence,
-        trouble: FailurePolicy,
+        failures: FailurePolicy,
         log: Log,
     ) -> None:
         self._server, self._recorder, self._clock, self._in_force = server, recorder, recorder.clock, in_force
-        self._presence, self._trouble, self._log = presence, trouble, log
+        self._presence, self._failures, self._log = presence, failures, log
         self._writers: dict[WriterIntroduced, Who] = {}
         self._purges = 0  # that there had been when they were looked up
         self._purges_known = 0  # that there had been at the last look at those that wait
@@ -74,7 +74,7 @@ class Admission:
             except Refusal as refused:
                 reply = self._with_news(refused.reply(), incoming.peer, request.caller)
         except Exception as error:  # noqa: BLE001  whatever the frame held, the daemon goes on
-            reply = self._trouble.told(request.tool, error)
+            reply = self._failures.told(request.tool, error)
         tool = _TOOLS.get(request.tool)
         if tool is not None and tool.writes:
             reply.setdefault("outcome", "not_applied")

@@ -25,7 +25,7 @@ class WatcherBarrier:
         """
         now = self._clock.mono_s()
         if not call.cookie:
-            self._outside.scanning.hurry()
+            self._outside.scanner.hurry()
             self._outside.look_at_unwatched()
             call.cookie = self._watcher.cookie()
             call.catch_up_s = now + CATCH_UP_S

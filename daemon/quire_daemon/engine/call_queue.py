@@ -35,17 +35,17 @@ class CallQueue:
 
     def __init__(
         self,
-        deciding: Decider,
-        under_way: InFlight,
+        decider: Decider,
+        in_flight: InFlight,
         recorder: Recorder,
-        finding_out: DeferredSearches,
-        thinker: LongDecisions,
-        answering: Responder,
-        trouble: FailurePolicy,
+        searches: DeferredSearches,
+        long_decisions: LongDecisions,
+        responder: Responder,
+        failures: FailurePolicy,
     ) -> None:
-        self._deciding, self._under_way, self._recorder, self._clock = deciding, under_way, recorder, recorder.clock
-        self._finding_out, self._answering, self._trouble = finding_out, answering, trouble
-        self._thinker = thinker
+        self._decider, self._in_flight, self._recorder, self._clock = decider, in_flight, recorder, recorder.clock
+        self._searches, self._responder, self._failures = searches, responder, failures
+        self._long_decisions = long_decisions
         self._calls: deque[Call] = deque()
         self._of: Counter[bytes] = Counter()  # how many of them each connection has
 
@@ -57,7 +57,7 @@ class CallQueue:
         full = self._full(call) if call.tool.name != SHUTDOWN.name else ""
         if full:
             message = f"{call.tool.name}: {full} wait for their turn already; nothing was done."
-            self._answering.answer(call, Refusal("busy", message, "retry", retry_after_ms=1000).reply())
+            self._responder.answer(call, Refusal("busy", message, "retry", retry_after_ms=1000).reply())
         else:
             self._calls.append(call)
             self._of[call.incoming.identity] += 1
@@ -96,11 +96,11 @@ class CallQueue:
         waiting: deque[Call] = deque()
         going: list[InFlightWrite] = []
         callers = self._behind()
-        self._deciding.begin_turn()
+        self._decider.begin_turn()
         try:
             self._decide_each(now, callers, waiting, going)
         except MemoryError as error:  # nobody can be told; what was decided before is noted, and has to be performed
-            self._trouble.limited("decide", "memory", error)
+            self._failures.limited("decide", "memory", error)
         finally:
             self._calls = waiting + self._calls
             self._of = Counter(call.incoming.identity for call in self._calls)
@@ -123,19 +123,19 @@ class CallQueue:
                 call.retry_s = later.at_s
                 waiting.append(call)
             except NeedsSearch as needs:
-                if self._finding_out.search(call, needs.search):
+                if self._searches.search(call, needs.search):
                     waiting.append(call)
             except Refusal as refused:
-                self._answering.refuse(call, refused)
+                self._responder.refuse(call, refused)
             except Exception as error:  # noqa: BLE001  one call's fault is that call's answer
-                self._answering.answer(call, self._trouble.told(call.tool.name, error))
+                self._responder.answer(call, self._failures.told(call.tool.name, error))
             else:
                 if started is not None:
                     going.append(started)
 
     def _behind(self) -> set[bytes]:
         """Connections whose calls have to wait for what came of the ones before."""
-        return self._under_way.callers.union(self._answering.unread)
+        return self._in_flight.callers.union(self._responder.unread)
 
     def _is_noted(self, one: InFlightWrite) -> bool:
         """Does the log tell of it, or will it with the next commit? A commit for another call may have dropped it.
@@ -144,7 +144,7 @@ class CallQueue:
         """
         failure = self._recorder.failure(one.commit)
         if failure is not None:
-            self._answering.answer(one.call, self._trouble.told(one.call.tool.name, failure))
+            self._responder.answer(one.call, self._failures.told(one.call.tool.name, failure))
         return failure is None
 
     def _has_news(self, call: Call) -> bool:
@@ -155,7 +155,7 @@ class CallQueue:
         """Decide one call, unless it is too late for it. Every refusal tells the news."""
         try:
             self._check_time(call)
-            return self._deciding.decide(call)
+            return self._decider.decide(call)
         except Refusal as refused:
             if FIELD not in refused.details:
                 with self._recorder.history() as history:
@@ -164,8 +164,8 @@ class CallQueue:
 
     def _check_time(self, call: Call) -> None:
         if call.deadline_ns and self._clock.now_ns() > call.deadline_ns:
-            self._finding_out.give_up(call)
-            self._thinker.give_up(call)
+            self._searches.give_up(call)
+            self._long_decisions.give_up(call)
             raise Refusal(
                 "expired",
                 f"{call.tool.name}: the caller's deadline had passed before its turn came; nothing was done.",
@@ -178,12 +178,12 @@ class CallQueue:
         Others, who only ask, ask the next daemon.
         """
         thought = [call for call in self._calls if call.thought is not None]
-        self._finding_out.close()
-        self._thinker.close()
+        self._searches.close()
+        self._long_decisions.close()
         for call in self._calls:
             if call.tool.writes or call.ticket or call in thought:
                 message = f"{call.tool.name}: the daemon stops before this call's turn came; nothing was done."
-                self._answering.refuse(call, Refusal("busy", message, "retry", retry_after_ms=500))
+                self._responder.refuse(call, Refusal("busy", message, "retry", retry_after_ms=500))
         self._calls.clear()
 
 

@@ -47,23 +47,23 @@ class Decider:
     def __init__(
         self,
         host: ServiceHost,
-        gather: Observer,
-        looking: Gatherer,
-        catching_up: WatcherBarrier,
-        leasing: LeaseQueue,
-        bursting: BurstExpiry,
+        observer: Observer,
+        gatherer: Gatherer,
+        barrier: WatcherBarrier,
+        lease_queue: LeaseQueue,
+        burst_expiry: BurstExpiry,
         presence: Presence,
-        answering: Responder,
-        trouble: FailurePolicy,
+        responder: Responder,
+        failures: FailurePolicy,
         standing: RootGuard,
-        thinker: LongDecisions,
+        long_decisions: LongDecisions,
         grammars: SyntaxChecker,
     ) -> None:
-        self._host, self._gather, self._recorder, self._clock = host, gather, gather.recorder, host.clock
-        self._looking, self._catching_up = looking, catching_up
-        self._leasing, self._bursting, self._presence = leasing, bursting, presence
-        self._answering, self._trouble, self._standing = answering, trouble, standing
-        self._thinker, self._numbers = thinker, ProvisionalSeqs.drawn()
+        self._host, self._observer, self._recorder, self._clock = host, observer, observer.recorder, host.clock
+        self._gatherer, self._barrier = gatherer, barrier
+        self._lease_queue, self._burst_expiry, self._presence = lease_queue, burst_expiry, presence
+        self._responder, self._failures, self._standing = responder, failures, standing
+        self._long_decisions, self._numbers = long_decisions, ProvisionalSeqs.drawn()
         self._grammars = grammars
         self._taken: set[tuple[bytes, bytes]] = set()  # operation ids and idempotency keys of this turn
         self._first_event_ns = 0
@@ -76,40 +76,40 @@ class Decider:
 
     def begin_turn(self) -> None:
         """From now on each operation is decided once, but for those that are being written: not at all."""
-        self._taken = self._gather.under_way.operations
-        self._thinker.begin_turn()
+        self._taken = self._observer.in_flight.operations
+        self._long_decisions.begin_turn()
 
     def decide(self, call: Call) -> InFlightWrite | None:
         """Gather and decide one call; None where it is answered, as nothing is to be written.
 
         Raises `RetryLater` or `NeedsSearch` where it has to wait, else what it is to be answered with.
         """
-        self._looking.name_inside(call)
+        self._gatherer.name_inside(call)
         service = SERVICES.get(call.tool.name)
         if service is not None:
             service.run(call, self._host)
             return None
         if call.tool.writes:
-            self._trouble.require_edits_taken()
+            self._failures.require_edits_taken()
             self._standing.require_root()
             self._take_turn(call)
         if not call.caught_up:
             if call.tool.catch_up:
-                self._catching_up.wait(call)
+                self._barrier.wait(call)
             if call.tool.all_noted:
                 self._commit_noted()
         if call.tool.writes:
             repeated = self._answered_before(call)
             if repeated is not None:
-                self._answering.answer(call, repeated)
+                self._responder.answer(call, repeated)
                 return None
         if call.thought is not None and call.thought.about == _READ_ONLY and call.thought.ended:
             return self._going(call, self._thought_out(call, LookProgress()))
-        looks = self._looking.looks(call)
+        looks = self._gatherer.looks(call)
         self._presence.named(call.who, (now.path for now in looks.files.values()))
-        if not self._trouble.read_only:
+        if not self._failures.read_only:
             self._look_at_connections()
-        if (call.tool.writes or call.tool.journals) and not self._trouble.read_only:
+        if (call.tool.writes or call.tool.journals) and not self._failures.read_only:
             self._recorder.introduce(call.who.writer)
         if call.tool.long:
             decision = self._thought_out(call, looks)
@@ -138,9 +138,9 @@ class Decider:
         carried_out = call.tool.writes and not any(getattr(call.params, name, False) for name in ("plan", "dry_run"))
         about = (looks.asked, *files.items(), *looks.kept_off.items()) if carried_out else _READ_ONLY
         if call.thought is not None and call.thought.about != about:
-            self._thinker.thought_in_vain(call)
+            self._long_decisions.thought_in_vain(call)
         try:
-            decision, _ = self._thinker.think(call, about, work)
+            decision, _ = self._long_decisions.think(call, about, work)
         except RetryLater:
             call.looks = looks
             raise
@@ -153,7 +153,7 @@ class Decider:
         batch, commit = self._recorder.next_seq, self._recorder.next_commit
         portions.note()
         going = InFlightWrite(call, decision, (), batch, commit, portions)
-        self._gather.under_way.decided(going)
+        self._observer.in_flight.decided(going)
         return going
 
     def _numbered(self, call: Call, decision: Decision, looks: LookProgress) -> InFlightWrite | None:
@@ -173,18 +173,18 @@ class Decider:
     def _answered_before(self, call: Call) -> dict[str, Any] | None:
         """What a call is answered with that comes a second time; None where it does not, or the first was not made."""
         try:
-            self._gather.under_way.tell_before_repeat(call)
+            self._observer.in_flight.tell_before_repeat(call)
         except StoreFailure as error:
-            return self._trouble.left_open(call.tool.name, error)
+            return self._failures.left_open(call.tool.name, error)
         with self._recorder.history() as history:
-            return answered_before(call, history, self._clock.now_ns(), self._gather.under_way.batches)
+            return answered_before(call, history, self._clock.now_ns(), self._observer.in_flight.batches)
 
     def _world(self, call: Call, looks: LookProgress, history: History) -> World:
         """What the decision may look at."""
         return World(
             now_ns=self._clock.now_ns(),
             who=call.who,
-            settings=self._gather.settings,
+            settings=self._observer.settings,
             files=looks.files,
             history=history,
             next_seq=self._recorder.next_seq,
@@ -193,17 +193,17 @@ class Decider:
             grammars=self._grammars,
             found=call.found,
             present=self._presence.now() if call.tool.needs_presence else {},
-            queue=self._leasing.before(call),
+            queue=self._lease_queue.before(call),
             kept_off=looks.kept_off,
             implied=looks.implied,
-            landed=self._gather.under_way.landed,
-            being_written=self._gather.under_way.batches,
-            unsure=self._trouble.unsure,
+            landed=self._observer.in_flight.landed,
+            being_written=self._observer.in_flight.batches,
+            unsure=self._failures.unsure,
         )
 
     def _require_that_it_can_be_written(self, writes: Sequence[Write]) -> None:
         """Raises `Refusal` where the checkout takes none of it, or not so much at once."""
-        if why := self._gather.workspace.read_only:
+        if why := self._observer.workspace.read_only:
             path = writes[0].path
             message = (
                 f"{path} cannot be written: this checkout can only be read ({why.lower()}). Nothing was changed. "
@@ -216,7 +216,7 @@ class Decider:
     def _going(self, call: Call, decision: Decision) -> InFlightWrite | None:
         """Note what follows from the call; it is answered here when nothing is to be written."""
         done = bool(decision.reply.get("ok")) and not decision.reply.get("dry_run")
-        if call.key and done and not self._trouble.read_only:
+        if call.key and done and not self._failures.read_only:
             events: Sequence[Event] = (*decision.events, to_keep(call, decision.reply))
         else:
             events = self._worth_noting(call, decision.events)
@@ -229,12 +229,12 @@ class Decider:
         if not decision.writes:
             if decision.blobs or lasting:
                 self._recorder.commit()  # a success that is only a record is durable, too
-            self._leasing.noted(call, events, seqs)  # only now: what is not taken leaves its seq to another
-            self._bursting.noted(call, events, seqs)
-            self._answering.answer(call, dict(decision.reply))
+            self._lease_queue.noted(call, events, seqs)  # only now: what is not taken leaves its seq to another
+            self._burst_expiry.noted(call, events, seqs)
+            self._responder.answer(call, dict(decision.reply))
             return None
         going = InFlightWrite(call, decision, seqs, seqs[0], self._recorder.next_commit)
-        self._gather.under_way.decided(going)
+        self._observer.in_flight.decided(going)
         return going
 
     def _health(self, call: Call) -> dict[str, Any]:
@@ -252,11 +252,11 @@ class Decider:
         try:
             decision = decided(call.tool, call.params, world)
         except Refusal as refused:
-            later = self._leasing.wait(call, refused, world)
+            later = self._lease_queue.wait(call, refused, world)
             if later is not None:
                 raise RetryLater(later) from None
             raise
-        self._leasing.require_caller(call)
+        self._lease_queue.require_caller(call)
         return decision
 
     def _worth_noting(self, call: Call, events: Sequence[Event]) -> Sequence[Event]:
@@ -265,7 +265,7 @@ class Decider:
         Nothing where the log takes no more: it would wait there for ever.
         """
         writer = call.who.writer
-        if self._trouble.read_only:
+        if self._failures.read_only:
             return ()
         if not call.tool.writes:
             events = [event for event in events if not self._recorder.told(event, writer)]
@@ -306,18 +306,18 @@ class Decider:
     def _look_at_connections(self) -> None:
         """What is bound to one that has ended is over. Where the log takes no more, it is told as it is."""
         try:
-            self._leasing.look()
-            self._bursting.look()
+            self._lease_queue.look()
+            self._burst_expiry.look()
         except StoreFailure as error:
-            self._trouble.store_failed(error)
+            self._failures.store_failed(error)
 
     def _commit_noted(self) -> None:
         """Put into the log what nobody waited for: a refusal, a read. Where it takes no more, it is told as it is."""
-        if self._recorder.waiting and not self._trouble.read_only:
+        if self._recorder.waiting and not self._failures.read_only:
             try:
                 self._recorder.commit()
             except StoreFailure as error:
-                self._trouble.store_failed(error)
+                self._failures.store_failed(error)
 
     def close(self) -> None:
         """Nothing more is decided."""

@@ -27,21 +27,21 @@ class Execution:
 
     def __init__(
         self,
-        performing: Performer,
+        performer: Performer,
         recorder: Recorder,
         in_force: LiveSettings,
         watcher: Watcher,
         waiting: CallQueue,
-        answering: Responder,
-        trouble: FailurePolicy,
+        responder: Responder,
+        failures: FailurePolicy,
     ) -> None:
-        self._performing, self._recorder, self._in_force, self._watcher = performing, recorder, in_force, watcher
-        self._waiting, self._answering, self._trouble = waiting, answering, trouble
+        self._performer, self._recorder, self._in_force, self._watcher = performer, recorder, in_force, watcher
+        self._waiting, self._responder, self._failures = waiting, responder, failures
 
     def begin(self, going: Sequence[InFlightWrite]) -> None:
         """Log and disk first, then the answers; those of many writes come with `go_on`."""
         try:
-            outcomes = self._performing.perform(going, self._in_force.now.journal.durability == "strict")
+            outcomes = self._performer.perform(going, self._in_force.now.journal.durability == "strict")
         except Exception as error:  # noqa: BLE001  nothing was written; also where no thread can begin
             # The next start, should that come first, makes one of which an earlier commit told; and of which this one
             # did, where it was made and could not be synced.
@@ -49,8 +49,8 @@ class Execution:
             told_again = self._is_told_as_not_made(error)
             for one in going:
                 untold = told_again or (nothing_told and self._recorder.failure(one.commit) is not None)
-                told = self._trouble.told if untold else self._trouble.left_open
-                self._answering.answer(one.call, told(one.call.tool.name, error))
+                told = self._failures.told if untold else self._failures.left_open
+                self._responder.answer(one.call, told(one.call.tool.name, error))
             return
         now = sum(len(one.decision.writes) for one in going if len(one.decision.writes) < MANY)
         with self._watcher.quiet() if now <= FEW_WRITES else nullcontext():
@@ -62,7 +62,7 @@ class Execution:
         if isinstance(error, StoreFailure) or not limits.reached(error):
             return False
         try:
-            self._performing.settle()
+            self._performer.settle()
         except Exception:  # noqa: BLE001  then a later commit says it, and until then nobody knows
             return False
         return True
@@ -70,13 +70,13 @@ class Execution:
     def go_on(self, hurried: bool) -> None:
         """A slice of what is written over several turns. `hurried`: others ask for something."""
         with self._watcher.quiet():  # a slice makes few events, whose reader would take turns with it
-            ended = [*self._performing.go_on(hurried)]
+            ended = [*self._performer.go_on(hurried)]
         for one, outcome in ended:
             self._answer(one, outcome)
 
     def finish(self) -> None:
         """All that is left of those; the daemon ends."""
-        for one, outcome in self._performing.finish():
+        for one, outcome in self._performer.finish():
             self._answer(one, outcome)
 
     def _answer(self, one: InFlightWrite, outcome: Outcome) -> None:
@@ -85,19 +85,19 @@ class Execution:
             reply: dict[str, Any] = dict(one.decision.reply)
             if outcome.warnings:
                 reply["warnings"] = [*reply.get("warnings", ()), *outcome.warnings]
-            self._answering.answer(call, reply)
+            self._responder.answer(call, reply)
         elif isinstance(outcome, DiskFailure) and isinstance(outcome.error, Refusal):
-            self._answering.refuse(call, outcome.error)
+            self._responder.refuse(call, outcome.error)
         elif isinstance(outcome, DiskFailure):
-            self._answering.answer(call, self._trouble.told(call.tool.name, outcome.error))
+            self._responder.answer(call, self._failures.told(call.tool.name, outcome.error))
         elif isinstance(outcome, LostRace):
             self._try_again(one, outcome.paths)
         elif isinstance(outcome, InPart):
-            self._answering.answer(call, self._trouble.in_part(call.tool.name, outcome.error, outcome.paths))
+            self._responder.answer(call, self._failures.in_part(call.tool.name, outcome.error, outcome.paths))
         elif outcome.in_doubt:
-            self._answering.answer(call, self._trouble.in_doubt(call.tool.name, outcome.error))
+            self._responder.answer(call, self._failures.in_doubt(call.tool.name, outcome.error))
         else:
-            self._answering.answer(call, self._trouble.left_open(call.tool.name, outcome.error))
+            self._responder.answer(call, self._failures.left_open(call.tool.name, outcome.error))
 
     def _try_again(self, one: InFlightWrite, paths: Sequence[str]) -> None:
         """The call lost a race to an outside program at these paths: decide it again, on what is there now."""
@@ -107,4 +107,4 @@ class Execution:
             return
         path = paths[0]
         message = f"{path} is rewritten by another program faster than it can be edited; try again."
-        self._answering.refuse(call, Refusal("busy", message, "retry", path=path, retry_after_ms=250))
+        self._responder.refuse(call, Refusal("busy", message, "retry", path=path, retry_after_ms=250))

@@ -40,9 +40,9 @@ _IMPLIES: Final = "implies"
 class Gatherer:
     """Looks at what calls name and imply."""
 
-    def __init__(self, files: RequestFiles, thinker: LongDecisions) -> None:
-        self._thinker = thinker
-        self._files, self._under_way, self._recorder = files, files.gather.under_way, files.gather.recorder
+    def __init__(self, files: RequestFiles, long_decisions: LongDecisions) -> None:
+        self._long_decisions = long_decisions
+        self._files, self._in_flight, self._recorder = files, files.observer.in_flight, files.observer.recorder
         self._clock = self._recorder.clock
 
     def name_inside(self, call: Call) -> None:
@@ -63,7 +63,7 @@ class Gatherer:
         refusal is kept instead: the others do not wait for it, and the decision tells of it. Raises `Refusal`; and
         `RetryLater`, with what is known so far kept in `call.looks`.
         """
-        looks, began_s, under_way = call.looks, self._clock.mono_s(), self._under_way
+        looks, began_s, in_flight = call.looks, self._clock.mono_s(), self._in_flight
         if looks is None:
             looks = call.looks = LookProgress()
         if looks.head < 0:
@@ -74,8 +74,8 @@ class Gatherer:
         try:
             self._look_at_all(call, named, looks, began_s)
         except FileInFlight as being:
-            raise RetryLater(self._clock.mono_s() + (0.0 if under_way.writes_now(being.path) else RETRY_S)) from None
-        if any(under_way.writes_now(file.path) for file in looks.files.values()):  # seen in an earlier turn
+            raise RetryLater(self._clock.mono_s() + (0.0 if in_flight.writes_now(being.path) else RETRY_S)) from None
+        if any(in_flight.writes_now(file.path) for file in looks.files.values()):  # seen in an earlier turn
             raise RetryLater(self._clock.mono_s())
         call.looks = None
         return looks
@@ -123,7 +123,7 @@ class Gatherer:
         assert implies is not None
         if looks.head < 0:
             looks.long = call.thought is not None
-            looks.implied, looks.head = self._thinker.think(
+            looks.implied, looks.head = self._long_decisions.think(
                 call, _IMPLIES, lambda history, _: implies(call.params, history, call.who)
             )
             looks.asked, looks.known = looks.asked + 1, 0
@@ -142,7 +142,7 @@ class Gatherer:
         if still is None:
             looks.head = -1
             if looks.long:
-                self._thinker.thought_in_vain(call)
+                self._long_decisions.thought_in_vain(call)
         else:
             looks.implied, looks.head = still, upto
 

@@ -33,10 +33,10 @@ class HealthSources(ServiceHost, Protocol):
     """What is told about."""
 
     crawls: Jobs
-    performing: Performer
+    performer: Performer
     reserve: Reserve
     server: Server
-    trouble: FailurePolicy
+    failures: FailurePolicy
     workspace: Workspace
 
 
@@ -68,8 +68,8 @@ def reasons(app: HealthSources) -> list[str]:
     found = app.outside.reasons()
     if app.in_force.wrong:
         found.append(f"the settings of before are in force: {app.in_force.wrong}")
-    if app.trouble.read_only:
-        found.append(f"journal read-only: {app.trouble.read_only}")
+    if app.failures.read_only:
+        found.append(f"journal read-only: {app.failures.read_only}")
     if full := app.recorder.takes_nothing():
         found.append(full)
     if waiting := no_place(app):
@@ -82,7 +82,7 @@ def reasons(app: HealthSources) -> list[str]:
 def no_place(app: HealthSources) -> str:
     """What waits for a place in `.quire/displaced`, and why; "" for nothing."""
     what = "bytes of others that are not for the journal wait in .quire/tmp"
-    why = app.performing.theirs.no_place
+    why = app.performer.theirs.no_place
     return f"{what}, for there is no place for them in .quire/displaced: {why}" if why else ""
 
 
@@ -95,12 +95,12 @@ def health(app: HealthSources) -> dict[str, Any]:
         "state_dir": os.fspath(app.state_dir),
         "versions": {"daemon": VERSION, "journal_format": FORMAT, "wire": WIRE},
         "coverage": app.coverage(),
-        "capture": app.outside.scanning.progress(),
+        "capture": app.outside.scanner.progress(),
         "protection": _active(app.workspace.protection),
         "journal_bytes": app.recorder.journal.store.size_bytes(),
         "journal_versions": app.recorder.versions(),
         "undeliverable": app.server.undeliverable,
-        "read_only": app.trouble.read_only,
+        "read_only": app.failures.read_only,
         **({"settings_waiting": list(app.in_force.waiting)} if app.in_force.waiting else {}),
         **({"journal_full": full} if (full := app.recorder.takes_nothing()) else {}),
         **({"no_place_aside": waiting} if (waiting := no_place(app)) else {}),
@@ -109,9 +109,9 @@ def health(app: HealthSources) -> dict[str, Any]:
         **({"salvaged": told} if (told := salvaged(app)) else {}),
         **({"clock": told} if (told := clock_told(app)) else {}),
         "retention": {
-            **app.collecting.taken(),
+            **app.collector.taken(),
             "reserve": app.reserve.json(),
-            **({"unfinished": unfinished} if (unfinished := app.collecting.unfinished()) else {}),
+            **({"unfinished": unfinished} if (unfinished := app.collector.unfinished()) else {}),
         },
     }
 

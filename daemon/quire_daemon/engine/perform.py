@@ -145,7 +145,7 @@ class Performer:
         workspace: Workspace,
         recorder: Recorder,
         outside: Outside,
-        under_way: InFlight,
+        in_flight: InFlight,
         step: Callable[[str], None],
         wake: Callable[[], None] = lambda: None,
         withheld: Withheld = nothing_is_withheld,
@@ -154,8 +154,8 @@ class Performer:
     ) -> None:
         """`wake`: on any thread, when there is something to go on with. `stagers`: threads that wait for the disk."""
         self._workspace, self._recorder, self._clock = workspace, recorder, recorder.clock
-        self._outside, self._under_way, self._step = outside, under_way, step
-        self._preparing = Stager(workspace, wake, stagers)
+        self._outside, self._in_flight, self._step = outside, in_flight, step
+        self._stager = Stager(workspace, wake, stagers)
         self._long: list[_Progress] = []  # that are written in slices, one after the other
         self._waiting = False  # the first of them, for the disk
         self._ending = False  # nobody is served any more
@@ -175,20 +175,20 @@ class Performer:
         long = [_Progress(one, []) for one in going if len(one.decision.writes) >= MANY]
         short = [_Progress(one, []) for one in going if len(one.decision.writes) < MANY]
         for one in long:
-            self._under_way.begin(one.going)  # before the commit: it says that what was on disk earlier is settled
+            self._in_flight.begin(one.going)  # before the commit: it says that what was on disk earlier is settled
         try:
             for one in short:
-                for portion in self._preparing.portions(one.going):
-                    one.staging.append(self._preparing.begin(portion))
+                for portion in self._stager.portions(one.going):
+                    one.staging.append(self._stager.begin(portion))
             self.settle()
         except BaseException:
             for one in long:
-                self._under_way.end(one.going)
+                self._in_flight.end(one.going)
             for one in short:
                 self._abandon_temporary(one)
             for each in going:
                 if self._recorder.failure(each.commit) is None:  # an earlier commit has told of it
-                    self._under_way.not_made(each, "not_begun")
+                    self._in_flight.not_made(each, "not_begun")
             raise
         self._step("after_commit")
         for one in long:
@@ -212,7 +212,7 @@ class Performer:
             except StopIteration as ended:
                 self._waiting = False
                 self._long.remove(one)
-                self._under_way.end(one.going)
+                self._in_flight.end(one.going)
                 yield one.going, ended.value
             if self._waiting or self._clock.mono_s() > until:
                 return
@@ -224,7 +224,7 @@ class Performer:
             one = self._long.pop(0)
             assert one.rest is not None
             outcome = to_end(one.rest)
-            self._under_way.end(one.going)
+            self._in_flight.end(one.going)
             yield one.going, outcome
 
     def _outcome(self, one: _Progress, sync_folders: bool) -> Slices[Outcome]:
@@ -235,7 +235,7 @@ class Performer:
             if one.concluded:
                 self._look_again(one)
             else:
-                self._under_way.doubt(one.going)
+                self._in_flight.doubt(one.going)
             return Unknown(error, not one.concluded)
 
     def _try(self, one: _Progress, sync_folders: bool) -> Slices[Outcome]:
@@ -244,7 +244,7 @@ class Performer:
             try:
                 self._note_portion(one.going, one.going.portions)
             except Exception as error:  # noqa: BLE001  told as a value
-                self._under_way.not_made(one.going, "not_begun")
+                self._in_flight.not_made(one.going, "not_begun")
                 return DiskFailure(error) if isinstance(error, StoreFailure) and not error.unsure else Unknown(error)
             yield False
         try:
@@ -268,7 +268,7 @@ class Performer:
         return Done(tuple(one.warnings))
 
     def _land(self, one: _Progress) -> None:
-        self._under_way.land(one.going.seqs[-1])
+        self._in_flight.land(one.going.seqs[-1])
         one.concluded = True
 
     def _note_portion(self, going: InFlightWrite, portions: RecordChunks) -> None:
@@ -287,8 +287,8 @@ class Performer:
 
         Raises what forbids one of them, before the first is swapped.
         """
-        for portion in self._preparing.portions(one.going):
-            one.staging.append((yield from self._preparing.beginning(portion, long=True)))
+        for portion in self._stager.portions(one.going):
+            one.staging.append((yield from self._stager.beginning(portion, long=True)))
             yield False
         for staging in one.staging:
             if not only_syncs(staging):
@@ -390,9 +390,9 @@ class Performer:
             yield from self._until_synced(staging)
         self._abandon_temporary(one)
         if stays:
-            self._under_way.land(one.going.seqs[-1])
+            self._in_flight.land(one.going.seqs[-1])
         one.concluded = True
-        for _ in self._under_way.telling(one.going, IN_PART if stays else why, {*stays.values()}):
+        for _ in self._in_flight.telling(one.going, IN_PART if stays else why, {*stays.values()}):
             self._step("after_abandon")
             yield False
         self._workspace.discard(noted)
@@ -429,15 +429,15 @@ class Performer:
 
     def sweep(self) -> None:
         """Answer lease breaks on displaced files, and journal what late writers put into them."""
-        self.theirs.sweep(self._clock.mono_s(), self._preparing.submit)
+        self.theirs.sweep(self._clock.mono_s(), self._stager.submit)
 
     def settle(self) -> None:
         """Commit everything noted, and that everything performed so far is on disk. Raises `StoreFailure`.
 
         What a full disk refuses is noted again for the next commit: a collection keeps what unsettled writes may need.
         """
-        self._under_way.note_abandoned()
-        upto = self._under_way.take_settled()
+        self._in_flight.note_abandoned()
+        upto = self._in_flight.take_settled()
         if upto:
             self._step("before_settle")
             self._recorder.note(WritesSettled(upto))
@@ -447,17 +447,17 @@ class Performer:
         try:
             self._recorder.commit(*(load or ()))
         except BaseException:
-            self._under_way.land(upto)
+            self._in_flight.land(upto)
             if rider is not None:
                 rider.failed()
             raise
-        self._under_way.all_told()
+        self._in_flight.all_told()
         if rider is not None:
             rider.committed(self._clock.mono_s() - began)
 
     def close(self) -> None:
         """End the worker threads."""
-        self._preparing.close()
+        self._stager.close()
 
 
 def require_room(writes: int, most_open: int) -> None:

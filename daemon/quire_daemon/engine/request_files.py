@@ -37,10 +37,10 @@ MOST_FIRST: Final = 4
 class RequestFiles:
     """Looks at files for requests."""
 
-    def __init__(self, gather: Observer, look_first: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, observer: Observer, look_first: Callable[[], bool] = lambda: False) -> None:
         """`look_first`: at what the watcher has told of; was there anything?"""
-        self.gather = self._gather = gather
-        self._workspace, self._recorder, self._ignore = gather.workspace, gather.recorder, gather.ignore
+        self.observer = self._observer = observer
+        self._workspace, self._recorder, self._ignore = observer.workspace, observer.recorder, observer.ignore
         self._look_first = look_first
 
     def asked(self, given: str) -> str:
@@ -51,9 +51,9 @@ class RequestFiles:
         """
         if not given.startswith("/"):
             return given
-        given = mapped(given, self._gather.settings.paths.folders)
+        given = mapped(given, self._observer.settings.paths.folders)
         try:
-            return self._workspace.below(given, self._gather.settings.policy)
+            return self._workspace.below(given, self._observer.settings.policy)
         except Refusal as refused:
             if refused.code == "outside_workspace" and is_glob(given):
                 return given
@@ -72,16 +72,16 @@ class RequestFiles:
         place = self._place(given, writing, followed)
         name = journal_path(place.path)
         now_ns = self._recorder.clock.now_ns()
-        observation = self._gather.observe(place.path, READ, unfinished_ok, now_ns, place.look)
+        observation = self._observer.observe(place.path, READ, unfinished_ok, now_ns, place.look)
         for _ in range(MOST_FIRST):
             if not _came_or_went(observation.event) or not self._look_first():
                 break
-            observation = self._gather.observe(place.path, READ, unfinished_ok, now_ns)
-        self._gather.note(observation, observation.event)
+            observation = self._observer.observe(place.path, READ, unfinished_ok, now_ns)
+        self._observer.note(observation, observation.event)
         sighting, head = observation.sighting, observation.head
         if observation.event is not None:
             self._recorder.commit()
-            head = self._gather.head(name)
+            head = self._observer.head(name)
         signature = sighting.signature
         if sighting.disk.kind != "file" or signature is None:
             secret = sighting.disk.kind == "missing" and self._ignore.secret(place.path)
@@ -126,7 +126,7 @@ class RequestFiles:
         """A path that only the journal named. A link that it knows is looked at itself, and not where it leads; a
         folder with all that is in it, ignored or not, as far as that can be told. Raises as `file`.
         """
-        head = standing(self._gather.head(name))
+        head = standing(self._observer.head(name))
         now = self.file(name, writing, unfinished_ok, followed=head is None or head.entry != LINK)
         if now.kind != "folder":
             return now
@@ -155,7 +155,7 @@ class RequestFiles:
         goes over many versions before it.
         """
         try:
-            data = self._workspace.read(path, self._gather.settings.capture.max_bytes).data
+            data = self._workspace.read(path, self._observer.settings.capture.max_bytes).data
         except (FileBusy, FileVanished, NotRegular, TooLarge, PermissionError, Refusal):
             data = b""
         found = blob_id(data)
@@ -166,13 +166,13 @@ class RequestFiles:
 
     def _place(self, given: str, writing: bool, followed: bool) -> Place:
         """The place that the caller means; a percent-escaped name only where no file is, or was, really called so."""
-        settings = self._gather.settings
+        settings = self._observer.settings
         given = mapped(given, settings.paths.folders)
         place = self._workspace.place(disk_path(given), writing=writing, policy=settings.policy, followed=followed)
         other = None if is_escaped(given) else unescaped(given)  # the journal's own form means one file only
         if other is None or self._workspace.look(place.path).kind != "missing":
             return place
-        if self._gather.head(journal_path(place.path)):
+        if self._observer.head(journal_path(place.path)):
             return place
         return self._workspace.place(other, writing=writing, policy=settings.policy)
 

@@ -42,14 +42,14 @@ class Responder:
         self,
         server: Server,
         recorder: Recorder,
-        leasing: LeaseQueue,
-        collecting: Collector,
-        trouble: FailurePolicy,
+        lease_queue: LeaseQueue,
+        collector: Collector,
+        failures: FailurePolicy,
         blind: Callable[[], Sequence[Blind]],
     ) -> None:
         """`blind`: what nobody sees at this moment."""
-        self._server, self._recorder, self._leasing = server, recorder, leasing
-        self._collecting, self._trouble, self._blind = collecting, trouble, blind
+        self._server, self._recorder, self._lease_queue = server, recorder, lease_queue
+        self._collector, self._failures, self._blind = collector, failures, blind
         self.salvaged = ""  # what was lost lately: each caller is told once
         self._know: set[bytes] = set()  # who has been told, of the last ones
 
@@ -62,7 +62,7 @@ class Responder:
         """Send the reply of `call`, with what every reply tells."""
         request = call.incoming.request
         assert request is not None
-        self._leasing.answered(call)
+        self._lease_queue.answered(call)
         warnings = [*body.get("warnings", ()), *self._warnings(call, bool(body.get("ok")))]
         if warnings:
             body["warnings"] = warnings
@@ -75,13 +75,13 @@ class Responder:
             self._server.reply(call.incoming.identity, request.id, body)
         except (TypeError, ValueError, OverflowError, MemoryError) as error:
             # It holds what no reply can carry, or more than there is room for: the caller hears of that, at least.
-            told = self._trouble.told(call.tool.name, error)
+            told = self._failures.told(call.tool.name, error)
             told |= {name: body[name] for name in ("outcome", "op") if name in body}
             self._server.reply(call.incoming.identity, request.id, told)
 
     def _warnings(self, call: Call, ok: bool) -> Iterator[dict[str, Any]]:
         """What every reply warns of, whatever was asked."""
-        yield from self._collecting.warnings
+        yield from self._collector.warnings
         if full := self._recorder.takes_nothing():
             yield {"type": "disk_full", "message": f"{capitalised(full)}."}
         if call.behind and ok:
@@ -96,14 +96,14 @@ class Responder:
 
     def _all_blind(self) -> Sequence[Blind]:
         """What nobody sees, or nobody can note."""
-        read_only = self._trouble.read_only
+        read_only = self._failures.read_only
         return [*self._blind(), *([Blind("", f"the journal is read-only ({read_only})")] if read_only else ())]
 
     def refuse(self, call: Call, refused: Refusal) -> None:
         """Refused before or after the decision; of writing tools journaled, as tools do theirs, unless dry."""
         only_asked = any(getattr(call.params, name, False) for name in ("dry_run", "plan"))
         writer, journaled = call.who.writer, not only_asked and refused.code not in ("expired", "schema_invalid")
-        if call.tool.writes and journaled and not self._trouble.read_only and self._recorder.takes_refusal(writer):
+        if call.tool.writes and journaled and not self._failures.read_only and self._recorder.takes_refusal(writer):
             path = next(iter(call.tool.paths(call.params)), "")
             self._recorder.introduce(writer)
             self._recorder.note(EditRefused(call.tool.name, path, refused.code, refused.message[:200]), writer)

@@ -23,10 +23,10 @@ class DeferredSearches:
     """What calls wait for, on its way."""
 
     def __init__(
-        self, recorder: Recorder, in_force: LiveSettings, searching: SearchClient, answering: Responder
+        self, recorder: Recorder, in_force: LiveSettings, searching: SearchClient, responder: Responder
     ) -> None:
         self._clock, self._in_force = recorder.clock, in_force
-        self._searching, self._answering = searching, answering
+        self._searching, self._responder = searching, responder
         self._searches: dict[int, Call] = {}  # by their tickets
 
     def search(self, call: Call, search: Search) -> bool:
@@ -46,7 +46,7 @@ class DeferredSearches:
         if call.asked > MOST_ASKED:
             path = call.tool.paths(call.params)[0]
             message = f"{path} changes faster than the pattern can be searched for in it; try again."
-            self._answering.refuse(call, Refusal("busy", message, "retry", path=path, retry_after_ms=250))
+            self._responder.refuse(call, Refusal("busy", message, "retry", path=path, retry_after_ms=250))
         return call.asked <= MOST_ASKED
 
     def look(self) -> None:

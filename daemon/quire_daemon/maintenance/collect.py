@@ -38,7 +38,7 @@ def run(call: Call, host: ServiceHost) -> None:
         raise Refusal("schema_invalid", f'{argument}: not below 0, and "kept" or "dropped".', argument=argument)
     limit = params.limit if params.dry_run else 0
     asked = CollectionOrder(params.dry_run, params.compact, "asked", limit, params.skip, params.only)
-    host.collecting.begin(asked, lambda body: host.answer(call, body))
+    host.collector.begin(asked, lambda body: host.answer(call, body))
 
 
 GC: Final = Service("gc", GcParams, run)

@@ -67,7 +67,7 @@ def run(call: Call, host: ServiceHost) -> None:
     task = _task(call.params, host)
     if "purge" in host.progress:
         raise Refusal("busy", "A purge is going on already; wait for its end.", "retry", retry_after_ms=1000)
-    if host.collecting.going_on and not call.params.plan:  # it relies on what stands in the journal
+    if host.collector.going_on and not call.params.plan:  # it relies on what stands in the journal
         raise Refusal("busy", "A collection is going on; purge when it has ended.", "retry", retry_after_ms=1000)
     if not call.params.plan:
         host.recorder.introduce(call.who.writer)  # now: a record that comes later is one more to be looked at

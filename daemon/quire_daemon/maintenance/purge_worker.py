@@ -229,8 +229,8 @@ class Worker:
     """Does one task after the other."""
 
     def __init__(self) -> None:
-        self._task: FindTask | None = None  # of `_looking`
-        self._looking = PurgeSurvey(PurgeTarget())
+        self._task: FindTask | None = None  # of `_gatherer`
+        self._gatherer = PurgeSurvey(PurgeTarget())
         self._store: LmdbStore | None = None  # of the journal, within a look
 
     def run(self, task: Task) -> Outcome:
@@ -250,13 +250,13 @@ class Worker:
 
     def close(self) -> None:
         """Forget what was looked for."""
-        self._looking.close()
+        self._gatherer.close()
         self._task = None
 
     def _begin(self, task: FindTask) -> None:
         self.close()
         wanted = PurgeTarget(task.path, task.blob, _expression(task) if task.matching else None)
-        self._looking, self._task = PurgeSurvey(wanted, task.note, self._beside), task
+        self._gatherer, self._task = PurgeSurvey(wanted, task.note, self._beside), task
 
     def _beside(self) -> LmdbStore:
         """For views that are folded again. Of the room for it the copy of a compaction takes more afterwards."""
@@ -270,8 +270,8 @@ class Worker:
         try:
             with store.reading() as r:
                 stood = purge.stand(r)
-                found = self._looking.look(r)
-                change = PurgeTransaction() if task.plan else self._looking.change(r)
+                found = self._gatherer.look(r)
+                change = PurgeTransaction() if task.plan else self._gatherer.change(r)
         finally:
             store.close()
         if found.texts.asked is not None:  # what takes too long is told before anything is done

@@ -35,7 +35,7 @@ class ServiceHost(Protocol):
     clock: Clock
     recorder: Recorder
     exporting: ExportSessions
-    collecting: Collector
+    collector: Collector
     progress: dict[str, dict[str, Any]]  # of what takes long, by service: what `status` tells of it
 
     @property

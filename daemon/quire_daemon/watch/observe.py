@@ -116,9 +116,9 @@ class Observer:
         self.workspace = workspace
         self.recorder = recorder
         self.ignore = ignore
-        self.withholding = CapturePolicy(recorder, ignore, settings)
+        self.capture_policy = CapturePolicy(recorder, ignore, settings)
         self._settings = settings
-        self.under_way = InFlight(recorder)
+        self.in_flight = InFlight(recorder)
         self.hint = hint
         self.names = LinkNames()  # of files that have several
         self.unwatched = IgnoredFiles(ignore.ignored)
@@ -144,9 +144,9 @@ class Observer:
         and as `commit` does where the log has to be told first that it holds a write that was not made.
         """
         name = journal_path(path)
-        if self.under_way.writes(name):
+        if self.in_flight.writes(name):
             raise FileInFlight(name)
-        self.under_way.tell_before_look(name)
+        self.in_flight.tell_before_look(name)
         head = self.head(name)
         look = look or self.workspace.look(path)
         left_out = _left_out(look) if ignored else None
@@ -285,7 +285,7 @@ class Observer:
             blob,
             len(image.data),
             image.signature.mode & 0o7777,
-            why=self.withholding.of_version(path, image.data, blob, head),
+            why=self.capture_policy.of_version(path, image.data, blob, head),
             unfinished=not image.finished,
         )
         return Sighting(disk, image=image, signature=image.signature)

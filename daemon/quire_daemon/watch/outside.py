@@ -57,26 +57,26 @@ class Outside:
     """Paths to look at, in the order in which they are due."""
 
     def __init__(
-        self, gather: Observer, watcher: Watcher, start_job: StartJob, reload: Callable[[], None], mounts: Mounts
+        self, observer: Observer, watcher: Watcher, start_job: StartJob, reload: Callable[[], None], mounts: Mounts
     ) -> None:
-        self._gather, self._recorder, self._ignore = gather, gather.recorder, gather.ignore
-        self._root, self._watcher, self._start_job = gather.workspace.root, watcher, start_job
+        self._observer, self._recorder, self._ignore = observer, observer.recorder, observer.ignore
+        self._root, self._watcher, self._start_job = observer.workspace.root, watcher, start_job
         self._reload = reload  # the settings file changed
         self._mounts = mounts
         self._named = DueQueue()
-        self.scanning = Scanner(gather, watcher, start_job, self._take_compared)
+        self.scanner = Scanner(observer, watcher, start_job, self._take_compared)
         self._unseen: dict[str, str] = {}  # path that could not be looked at, and is tried again → why
         self._stopped = False
         self._ignored: set[str] = set()  # known files of which the journal is told that nobody watches them any more
         self._moves = Renames()  # whose ends are not both looked at
         self._crawling: set[object] = set()  # crawls of folders that have not come back
-        self._ahead = Prefetcher(ReadingAhead(gather), start_job, self._not_read_ahead)
-        self._linked = HardLinks(
-            gather.names,
+        self._ahead = Prefetcher(ReadingAhead(observer), start_job, self._not_read_ahead)
+        self._hard_links = HardLinks(
+            observer.names,
             lambda: several_names(crawl(self._root, self._ignore, "", lambda: self._stopped)),
             start_job,
             lambda path: self.name(path, WATCHED, self._now()),
-            lambda: self.scanning.scan(OVERFLOW),
+            lambda: self.scanner.scan(OVERFLOW),
             self._now,
         )
 
@@ -98,7 +98,7 @@ class Outside:
         if exchanged and self._ignore.governs(path) is None and path != WORKSPACE_FILE:  # what these say is news
             self._watcher.exchanged(path, signature)
         self._recorder.seen.tell({path: SeenStat.of(signature, blob, self._recorder.clock.now_ns())})
-        self._gather.unwatched.met(path)
+        self._observer.unwatched.met(path)
 
     def idle(self) -> bool:
         """Has everything been looked at that the watcher told of, or that happened while nobody watched?
@@ -106,16 +106,16 @@ class Outside:
         A first capture does not count: it may take minutes, and replies say that it goes on. Nor does what was looked
         at and is looked at again until a program closes it, which may be never.
         """
-        if self.scanning.awaited or self._crawling or self._linked.busy or self._watcher.has_news():
+        if self.scanner.awaited or self._crawling or self._hard_links.busy or self._watcher.has_news():
             return False
         waiting = self._named.waiting
-        return not waiting or waiting == self.scanning.left
+        return not waiting or waiting == self.scanner.left
 
     def next_look_s(self, now: float) -> float:
         """When the loop should come here again, at the latest."""
         if self._ahead.ready:
             return now
-        return min(now + 60, self.scanning.next_s, self._named.next_s, self._linked.next_s)
+        return min(now + 60, self.scanner.next_s, self._named.next_s, self._hard_links.next_s)
 
     # ── looking ──
 
@@ -123,8 +123,8 @@ class Outside:
         """Take the watcher's hints and look at what is due, for one slice of time. `hurried`: callers wait."""
         self._look_at_told(now, SLICE_S if hurried else IDLE_SLICE_S)
         self._record_ahead(now, HURRIED_AHEAD if hurried else AHEAD_EVERY)
-        self.scanning.look(now)
-        self._linked.look(now)
+        self.scanner.look(now)
+        self._hard_links.look(now)
 
     def look_first(self) -> bool:
         """A request met a file that came or went. The watcher may have told of that since the turn began, and of the
@@ -143,7 +143,7 @@ class Outside:
         if self._mounts.take_news():
             for path in self._unseen:  # what a mount hid may be seen again
                 self.name(path, SCANNED, now)
-            self.scanning.scan(MOUNTS)
+            self.scanner.scan(MOUNTS)
         observed: list[Observation] = []
         try:
             self._look_at_due(observed, now, now + slice_s)
@@ -184,7 +184,7 @@ class Outside:
     def _look_later(self, path: str, now: float) -> None:
         """It cannot be looked at. It is tried again, the longer it lasts the more seldom, and nobody waits for it."""
         since, evidence = self._named.first(path)
-        self.scanning.looked(path, False)
+        self.scanner.looked(path, False)
         self._ahead.forget(path)
         self._named.name(path, evidence, now, now + min(max(AGAIN_S, now - since), LONGEST_S), late=True)
 
@@ -208,9 +208,9 @@ class Outside:
         named_ns = self._recorder.clock.now_ns() - int((now - since) * 1e9) if evidence != SCANNED else 0
         try:
             if path in self._ignored and self._ignore.ignored(path, False):
-                observation = self._gather.observe(path, evidence, ignored=True)
+                observation = self._observer.observe(path, evidence, ignored=True)
             else:
-                observation = self._gather.observe(path, evidence, not patient, named_ns)
+                observation = self._observer.observe(path, evidence, not patient, named_ns)
         except FileBusy:
             self.name(path, evidence, now, now + (RETRY_S if patient else AGAIN_S))
             return []
@@ -229,8 +229,8 @@ class Outside:
             return []
         self._looked(path, observation.event is not None)
         if observation.sighting.disk.kind == "missing":
-            self._gather.unwatched.forget(path)
-        self._linked.looked(path, observation.sighting.signature)
+            self._observer.unwatched.forget(path)
+        self._hard_links.looked(path, observation.sighting.signature)
         parent = path.rpartition("/")[0]
         if observation.sighting.disk.kind == "missing" and parent:
             self.name(parent, evidence, now)  # it may be empty now, or gone as well
@@ -249,7 +249,7 @@ class Outside:
         return isinstance(one.event, OutsideWritten) and one.event.entry == FOLDER
 
     def _not_read_ahead(self, path: str) -> None:
-        self.name(path, self.scanning.evidence, self._now())
+        self.name(path, self.scanner.evidence, self._now())
 
     def _record_ahead(self, now: float, most: int) -> None:
         """Commit new files that the workers have read."""
@@ -257,10 +257,10 @@ class Outside:
         if not found:
             return
         with self._again_unless_taken([one.path for one in found], now):
-            left = set(self._gather.note_ahead(found, self.scanning.evidence))
+            left = set(self._observer.note_ahead(found, self.scanner.evidence))
             for one in found:
                 if one.path in left:
-                    self.name(one.path, self.scanning.evidence, now)
+                    self.name(one.path, self.scanner.evidence, now)
                 else:
                     self._looked(one.path, True)
             self._recorder.commit()
@@ -269,7 +269,7 @@ class Outside:
         self._named.looked(path)
         self._ignored.discard(path)
         self._unseen.pop(path, None)
-        self.scanning.looked(path, changed)
+        self.scanner.looked(path, changed)
 
     def _record(self, observed: list[Observation]) -> None:
         """Commit what was found; two ends that the watcher's hints connect become one move."""
@@ -283,7 +283,7 @@ class Outside:
             events = with_moves(events, heads, self._moves)
         by_path = {path_after(event): event for event in events}
         for observation in observed:
-            self._gather.note(observation, by_path.get(journal_path(observation.path)))
+            self._observer.note(observation, by_path.get(journal_path(observation.path)))
         if events:
             self._recorder.commit()
         if not self._named.waiting:
@@ -301,7 +301,7 @@ class Outside:
         try:
             self._take_batch(batch, now)
         except Exception:
-            self.scanning.scan(OVERFLOW)  # what else was in it is lost, as when the kernel drops events
+            self.scanner.scan(OVERFLOW)  # what else was in it is lost, as when the kernel drops events
             raise
 
     def _take_batch(self, batch: Batch, now: float) -> None:
@@ -312,9 +312,9 @@ class Outside:
                 self._ignore.forget(governed)
                 rules = True
             settings |= path == WORKSPACE_FILE
-            if path in batch.touched or not self._gather.stands(path):
+            if path in batch.touched or not self._observer.stands(path):
                 self.name(path, WATCHED, now)
-            for other in self._gather.names.others(path) if path in batch.touched else ():
+            for other in self._observer.names.others(path) if path in batch.touched else ():
                 self.name(other, WATCHED, now)
         self._moves.add((journal_path(a), journal_path(b)) for a, b in batch.moved)
         for pair in batch.moved:
@@ -323,10 +323,10 @@ class Outside:
         if batch.folders:
             self._take_folders({f: SCANNED if f in batch.unseen else WATCHED for f in batch.folders}, now)
         if rules:
-            self.scanning.scan(RULES)
+            self.scanner.scan(RULES)
         if batch.overflowed:
             self._recorder.note(WatchLost("overflow"))
-            self.scanning.scan(OVERFLOW)
+            self.scanner.scan(OVERFLOW)
         if settings:
             self._reload()  # when all that was told is named: whatever stands in the file, no hint is lost by it
 
@@ -366,23 +366,23 @@ class Outside:
 
         def failed(error: Exception) -> None:
             self._crawling.discard(crawling)  # there is nothing to wait for
-            self.scanning.scan(OVERFLOW)  # which finds what is in there
+            self.scanner.scan(OVERFLOW)  # which finds what is in there
             raise error
 
         self._start_job(work, "crawl", failed)
 
     def _take_compared(self, compared: TreeComparison) -> None:
         """A scan came back: look at what it names. Of the first one most files may be new, and are read ahead."""
-        evidence = self.scanning.evidence
-        self._gather.names.know(compared.linked)
+        evidence = self.scanner.evidence
+        self._observer.names.know(compared.hard_links)
         look_at, new, now = compared.look_at, compared.new, self._now()
         ahead: dict[str, int] = {}
-        if not self.scanning.captured:
+        if not self.scanner.captured:
             ahead = {path: new[path] for path in look_at if path in new and path not in self._named}
             for path in ahead:
                 self._named.keep(path, evidence, now)
         self._ignored = {*compared.ignored}
-        self._gather.unwatched.know(compared.unwatched)
+        self._observer.unwatched.know(compared.unwatched)
         self.look_at_unwatched()
         for path in (*look_at, *compared.ignored):
             if path not in self._named or self._named.is_late(path):
@@ -393,23 +393,23 @@ class Outside:
 
     def look_at_unwatched(self) -> None:
         """Somebody asks about the tree: look at what the journal knows and the watcher is not to tell of."""
-        for path in self._gather.unwatched.to_look_at():
+        for path in self._observer.unwatched.to_look_at():
             if path not in self._named:
                 self.name(path, READ, self._now())
 
     def blind(self) -> list[Blind]:
         """What nobody sees, and why; empty: everything is seen."""
         health = self._watcher.health()
-        unwatched = self._gather.unwatched.told()
-        everywhere = [*health.everywhere, *self.scanning.reasons(), *([unwatched] if unwatched else ())]
+        unwatched = self._observer.unwatched.told()
+        everywhere = [*health.everywhere, *self.scanner.reasons(), *([unwatched] if unwatched else ())]
         found = [Blind("", why) for why in everywhere]
         found += (Blind(folder, why) for folder, why in sorted(health.unwatched.items()))
         return found + [Blind(path, why) for path, why in self._unseen.items() if path not in health.unwatched]
 
     def reasons(self) -> list[str]:
         """Why the journal does not see everything; empty: it does."""
-        found = [*self._watcher.health().reasons, *self.scanning.reasons()]
-        if unwatched := self._gather.unwatched.told():
+        found = [*self._watcher.health().reasons, *self.scanner.reasons()]
+        if unwatched := self._observer.unwatched.told():
             found.append(unwatched)
         if self._unseen:
             first = next(iter(self._unseen.values()))
@@ -422,5 +422,5 @@ class Outside:
     def stop(self) -> None:
         """Let crawls, scans and what is read ahead end early."""
         self._stopped = True
-        self.scanning.stop()
+        self.scanner.stop()
         self._ahead.stop()

@@ -17,8 +17,8 @@ READER_FROM: Final = 500
 class ReadingAhead:
     """What reads them. `read` is for any thread."""
 
-    def __init__(self, gather: Observer) -> None:
-        self._gather = gather
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
         self._readers: Readers | None = None
 
     def begin(self, files: int) -> None:
@@ -37,7 +37,7 @@ class ReadingAhead:
 
         It asks nothing that the loop changes. `Observer.note_ahead` asks the rest.
         """
-        asked = [path for path in paths if not self._gather.ignore.secret(path)]
+        asked = [path for path in paths if not self._observer.ignore.secret(path)]
         readers = self._readers
         try:
             found = readers.read(asked) if readers is not None else self._read_here(asked)
@@ -47,9 +47,9 @@ class ReadingAhead:
         return [by_path.get(path) for path in paths]
 
     def _read_here(self, paths: Sequence[str]) -> list[ReadAhead | None]:
-        now_ns, task, read = self._gather.recorder.clock.now_ns, self._task(), self._gather.workspace.read
+        now_ns, task, read = self._observer.recorder.clock.now_ns, self._task(), self._observer.workspace.read
         return [ahead(path, read_one(read, path, task, now_ns())) for path in paths]
 
     def _task(self) -> Task:
-        capture, workspace = self._gather.settings.capture, self._gather.workspace
+        capture, workspace = self._observer.settings.capture, self._observer.workspace
         return Task(os.fspath(workspace.root), workspace.protection, capture.max_bytes, capture.scan_secrets)

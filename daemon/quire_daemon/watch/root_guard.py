@@ -27,13 +27,13 @@ class RootGuard:
         workspace: Workspace,
         watcher: Watcher,
         recorder: Recorder,
-        trouble: FailurePolicy,
+        failures: FailurePolicy,
         log: Log,
         stop: Callable[[], None],
         stopping: Callable[[], bool],
     ) -> None:
         self._state_dir, self._workspace, self._watcher, self._recorder = state_dir, workspace, watcher, recorder
-        self._trouble, self._log, self._stop, self._stopping = trouble, log, stop, stopping
+        self._failures, self._log, self._stop, self._stopping = failures, log, stop, stopping
         self._lock = _file_id(state_dir / "lock")
 
     def check_root(self) -> None:
@@ -71,7 +71,7 @@ class RootGuard:
         """Is the state folder at its path? Else nobody finds this daemon any more; and no mark is left in another's."""
         if self._stopping() or _file_id(self._state_dir / "lock") == self._lock:  # raises where nobody can tell
             return
-        self._trouble.sound = False
+        self._failures.sound = False
         self._log.warning("state_folder_gone", state_dir=os.fspath(self._state_dir))
         # The log has probably gone with its folder; systemd keeps this.
         print(f"quired: the state folder {self._state_dir} was removed or replaced; this daemon ends.", file=sys.stderr)

@@ -52,7 +52,7 @@ class TreeComparison(NamedTuple):
     files: int  # that were met
     folders: list[str]  # that were met
     names: PathNames  # all that the log names, for who asks next
-    linked: list[StatEntry]  # files that were met and have several names
+    hard_links: list[StatEntry]  # files that were met and have several names
     ignored: list[str]  # known files that are there, and that nobody watches from now on
     unwatched: list[str]  # known files that are ignored and looked at all the same
 
@@ -106,8 +106,8 @@ def compare_all(
     bare = [folder for folder in result.bare if folder not in standing]
     look_at = dict.fromkeys([*result.changed, *gone, *unread, *bare])
     new = {e.path: e.size for e in entries if e.kind == "file" and e.path not in standing}
-    linked = several_names(entries)
-    return TreeComparison(list(look_at), new, result.files, result.folders, names, linked, ignored, [*unwatched])
+    hard_links = several_names(entries)
+    return TreeComparison(list(look_at), new, result.files, result.folders, names, hard_links, ignored, [*unwatched])
 
 
 def _is_bare_of_another_disk(root: Path, seen: Mapping[str, SeenStat]) -> bool:
@@ -157,13 +157,13 @@ class Scanner:
     """The scan under way, and the next one."""
 
     def __init__(
-        self, gather: Observer, watcher: Watcher, start_job: StartJob, found: Callable[[TreeComparison], None]
+        self, observer: Observer, watcher: Watcher, start_job: StartJob, found: Callable[[TreeComparison], None]
     ) -> None:
         """`found`: has everything looked at that a comparison names; `looked` tells of each."""
-        self._gather, self._recorder, self._ignore = gather, gather.recorder, gather.ignore
-        self._root, self._watcher, self._start_job, self._found = gather.workspace.root, watcher, start_job, found
+        self._observer, self._recorder, self._ignore = observer, observer.recorder, observer.ignore
+        self._root, self._watcher, self._start_job, self._found = observer.workspace.root, watcher, start_job, found
         self._next: _Scan | None = None  # a single one: whatever is asked for meanwhile, it compares everything
-        self._under_way: _Scan | None = None
+        self._in_flight: _Scan | None = None
         self._total = 0
         self._left: set[str] = set()  # paths that it named and that have not been looked at
         self._files = -1  # that it met; -1: the crawl has not come back
@@ -207,7 +207,7 @@ class Scanner:
         if pending is not None and pending.reason in ("start", RULES):  # these stay what they are
             scan, pending = pending, scan
         scan = scan.instead_of(pending)
-        if self._under_way is None:
+        if self._in_flight is None:
             self._begin(scan)
         else:
             self._next = scan
@@ -215,28 +215,28 @@ class Scanner:
     def hurry(self) -> None:
         """Somebody waits for what happened before the start: begin to look now, if that has not begun."""
         scan = self._next
-        if scan is not None and scan.awaited and not scan.tries and self._under_way is None:
+        if scan is not None and scan.awaited and not scan.tries and self._in_flight is None:
             self._begin(scan)
 
     def retime(self) -> None:
         """The settings were read again: they say how often the tree is compared."""
-        if self.captured and self._under_way is None and (self._next or _PERIODIC).reason == _PERIODIC.reason:
+        if self.captured and self._in_flight is None and (self._next or _PERIODIC).reason == _PERIODIC.reason:
             self._next = self._periodic()
 
     def _periodic(self) -> _Scan | None:
         """The comparison that follows by itself on one that has ended; None: the settings want none."""
-        minutes = self._gather.settings.capture.scan_minutes
+        minutes = self._observer.settings.capture.scan_minutes
         return _PERIODIC._replace(at_s=self._now() + minutes * 60) if minutes > 0 else None
 
     @property
     def next_s(self) -> float:
         """When `look` has something to begin. One that is under way comes to its end by a job."""
-        return self._next.at_s if self._next is not None and self._under_way is None else math.inf
+        return self._next.at_s if self._next is not None and self._in_flight is None else math.inf
 
     def look(self, now: float) -> None:
         """Finish the scan whose paths have all been looked at, and begin the one that is due."""
         self._finish()
-        if self._next is not None and self._under_way is None and now >= self._next.at_s:
+        if self._next is not None and self._in_flight is None and now >= self._next.at_s:
             self._begin(self._next)
 
     def stop(self) -> None:
@@ -247,13 +247,13 @@ class Scanner:
 
     def _begin(self, scan: _Scan) -> None:
         """Compare, on a worker thread."""
-        self._under_way, self._next = scan, None
+        self._in_flight, self._next = scan, None
         saved, store = self._recorder.seen.all(), self._recorder.journal.store
 
         def work() -> Callable[[], None]:
             if scan.rewatch or (scan.reason == _PERIODIC.reason and self._ignore.recheck()):
                 self._watcher.rewatch()
-            could_keep = self._gather.withholding.could_keep
+            could_keep = self._observer.capture_policy.could_keep
             compared = compare_all(store, saved, self._root, self._ignore, could_keep, lambda: self._stopped)
             self._watcher.cover(compared.folders)
             self._ignore.keep({*compared.folders})
@@ -269,7 +269,7 @@ class Scanner:
         wait_s = min(TRY_AGAIN_S * 2**scan.tries, LONGEST_S)
         again = scan._replace(at_s=self._now() + wait_s, tries=min(scan.tries + 1, 10))
         self._next = again.instead_of(self._next)
-        self._under_way, self._files, self._total = None, -1, 0
+        self._in_flight, self._files, self._total = None, -1, 0
         self._left.clear()
         if isinstance(error, RootUnmounted):
             self._not_mounted = str(error)
@@ -299,12 +299,12 @@ class Scanner:
 
     def _finish(self) -> None:
         """When all that a scan named has been looked at, say so in the log."""
-        scan = self._under_way
+        scan = self._in_flight
         if scan is None or self._files < 0 or self._left:
             return
         self._recorder.note(WorkspaceScanned(scan.reason, self._files, self._changed))
         self.captured, self.evidence = True, SCANNED
-        self._under_way, self._total = None, 0
+        self._in_flight, self._total = None, 0
         self._files = -1
         self._next = self._next or self._periodic()
 
@@ -320,7 +320,7 @@ class Scanner:
     @property
     def awaited(self) -> bool:
         """Does a scan tell of what happened while nobody watched? It is to come, or under way."""
-        return any(scan is not None and scan.awaited for scan in (self._next, self._under_way))
+        return any(scan is not None and scan.awaited for scan in (self._next, self._in_flight))
 
     @property
     def left(self) -> int:
@@ -330,7 +330,7 @@ class Scanner:
     def progress(self) -> dict[str, Any]:
         """How far the scan under way is."""
         return {
-            "finished": self.captured and self._under_way is None,
+            "finished": self.captured and self._in_flight is None,
             "captured": self.captured,
             "total": self._total,
             "done": self._total - len(self._left),

@@ -18,5 +18,5 @@ class WriteContext(NamedTuple):
     reading: FileReader
     tmp: int  # the folder `.quire/tmp`
     protection: Protection
-    lingering: DisplacedFiles
+    displaced_files: DisplacedFiles
     step: Callable[[str], None]  # is told of each fault point that is passed

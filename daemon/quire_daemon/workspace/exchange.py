@@ -26,7 +26,7 @@ class Exchanger:
     """Moves files between their paths and `.quire/tmp`. For the loop's thread only."""
 
     def __init__(self, means: WriteContext) -> None:
-        self._beneath, self._reading, self._tmp, self._protection, self._lingering, self._step = means
+        self._beneath, self._reading, self._tmp, self._protection, self._displaced_files, self._step = means
 
     def exchange(
         self,
@@ -57,7 +57,7 @@ class Exchanger:
             if not same:
                 return self._undone(fault, lambda: self._put_back((folder, name, path), tmp_name, planned, new))
         others = came.nlink > 1
-        self._lingering.add(DisplacedFile(path, tmp_name, planned.hand_over(), before, pinned=pinned), came.nlink)
+        self._displaced_files.add(DisplacedFile(path, tmp_name, planned.hand_over(), before, pinned=pinned), came.nlink)
         done = self.done(new[0])
         return SwapDone(done.signature, done.settled, hard_link_broken=others)
 
@@ -91,7 +91,9 @@ class Exchanger:
                 fault, same = error, False
             if not same:
                 return self._undone(fault, lambda: self._bring_back(folder, name, tmp_name, path))
-            self._lingering.add(DisplacedFile(path, tmp_name, base.hand_over(), before, pinned=pinned), came.nlink)
+            self._displaced_files.add(
+                DisplacedFile(path, tmp_name, base.hand_over(), before, pinned=pinned), came.nlink
+            )
             return SwapDone(None)
 
     def rename(self, path: str, to: str, tmp_name: str, base: Held, before: bytes | None) -> SwapDone | SwapLost:
@@ -204,8 +206,8 @@ class Exchanger:
         """What to make of the file that we hold in the end: `new`, or one whose place a third program took."""
         if not last.same_inode(new[0].signature):
             return self._keep(tmp_name, path)
-        if self._lingering.find(tmp_name) is None:  # a revert's file is watched already
-            self._lingering.add(DisplacedFile(path, tmp_name, new[0].hand_over(), new[1]))
+        if self._displaced_files.find(tmp_name) is None:  # a revert's file is watched already
+            self._displaced_files.add(DisplacedFile(path, tmp_name, new[0].hand_over(), new[1]))
         return ()
 
     def _bring_back(self, folder: int, name: str, tmp_name: str, path: str) -> SwapLost:
@@ -239,14 +241,14 @@ class Exchanger:
         if not stat.S_ISREG(seen.st_mode):
             return (DisplacedBytes(tmp_name, path, b""),)
         held = self.hold_temporary(tmp_name)
-        if held.signature.size > self._lingering.most_bytes:
+        if held.signature.size > self._displaced_files.most_bytes:
             held.drop()
             return (DisplacedBytes(tmp_name, path, b"", large=held.signature.size),)
         data = read_all(held.fd, held.signature.size)
         if self._protection.lease and not (held.leased and held.stands()):
-            self._lingering.add(DisplacedFile(path, tmp_name, held, None, owned=False, broken=True))
+            self._displaced_files.add(DisplacedFile(path, tmp_name, held, None, owned=False, broken=True))
             return ()
-        self._lingering.add(DisplacedFile(path, tmp_name, held, data, owned=False))
+        self._displaced_files.add(DisplacedFile(path, tmp_name, held, data, owned=False))
         return (DisplacedBytes(tmp_name, path, data),)
 
     def _in_tmp(self, name: str) -> Signature:

@@ -23,7 +23,7 @@ class Reverter:
 
     def __init__(self, means: WriteContext, parts: tuple[Exchanger, NewFolders]) -> None:
         """`parts`: those that the writes were performed with."""
-        self._beneath, self._reading, self._tmp, _, self._lingering, self._step = means
+        self._beneath, self._reading, self._tmp, _, self._displaced_files, self._step = means
         self._trading, self._folders = parts
 
     def revert(self, staged: StagedWrite) -> SwapDone | SwapLost:
@@ -71,7 +71,7 @@ class Reverter:
     def _unswap(self, staged: StagedWrite) -> SwapDone | SwapLost:
         write = staged.write
         assert isinstance(write, Put)
-        item = self._lingering.find(staged.name)
+        item = self._displaced_files.find(staged.name)
         if item is None:
             return SwapLost("changed")  # it was not pinned, and its time is over
         ours = self._ours(staged, write.path)
@@ -83,7 +83,7 @@ class Reverter:
         finally:
             ours.drop()
         if isinstance(result, SwapDone):
-            self._lingering.release(item)
+            self._displaced_files.release(item)
         return result
 
     def _uncreate(self, staged: StagedWrite) -> SwapDone | SwapLost:
@@ -98,7 +98,7 @@ class Reverter:
             ours.drop()
 
     def _unremove(self, staged: StagedWrite) -> SwapDone | SwapLost:
-        item = self._lingering.find(staged.name)
+        item = self._displaced_files.find(staged.name)
         if item is None:
             return SwapLost("changed")
         with self._beneath.parent(staged.write.path) as (folder, name):
@@ -106,7 +106,7 @@ class Reverter:
                 syscalls.rename_new(self._tmp, staged.name, folder, name)
             except FileExistsError:
                 return SwapLost("exists")
-        self._lingering.release(item)
+        self._displaced_files.release(item)
         return SwapDone(item.held.signature)
 
     def _unmove(self, staged: StagedWrite) -> SwapDone | SwapLost:

@@ -61,7 +61,7 @@ class Swapper:
     """Performs staged writes. For the loop's thread only."""
 
     def __init__(self, means: WriteContext) -> None:
-        self._beneath, reading, self._tmp, _, self._lingering, self._step = means
+        self._beneath, reading, self._tmp, _, self._displaced_files, self._step = means
         self._bases = ExpectedFiles(means.beneath, reading)
         self._folders = NewFolders(means.beneath, means.step)
         self._trading = Exchanger(means)
@@ -91,7 +91,7 @@ class Swapper:
         with suppress(OSError):
             seen = self._trading.in_tmp(staged.name)
             if seen is not None and seen.st_ino and (seen.st_dev, seen.st_ino) == staged.inode:
-                item = self._lingering.find(staged.name)
+                item = self._displaced_files.find(staged.name)
                 if item is None:  # else it was at the path for an instant, and is watched
                     unlink(self._tmp, staged.name)
         self._folders.remove(staged)

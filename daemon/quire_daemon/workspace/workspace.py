@@ -134,11 +134,11 @@ class Workspace:
         self._root_stat = os.fstat(fd)
         confined = capabilities.can_openat2(fd) if protection is None else protection.openat2
         self._beneath = Beneath(fd, confined)
-        self._lingering = DisplacedFiles(-1, most_bytes=most_bytes)
+        self._displaced_files = DisplacedFiles(-1, most_bytes=most_bytes)
         self._blanks = Blanks(-1, self._made_folder, capabilities.passes_over_removed)
         try:
             self._make_home()
-            self._lingering.tmp = self._blanks.tmp = self._tmp = self._open_home(TMP)
+            self._displaced_files.tmp = self._blanks.tmp = self._tmp = self._open_home(TMP)
             self._tmp_stat, self._tmp_path = os.fstat(self._tmp), os.fspath(self.root / TMP)
             prefix = f"{_PROBE}{self._token}"
             self.protection = protection or capabilities.find_protection(self._tmp, prefix, confined)
@@ -158,7 +158,7 @@ class Workspace:
         self._staging = FileStager(
             self.root, self._beneath, self._reading, self._tmp, self._blanks, given, self._token, steps
         )
-        means = WriteContext(self._beneath, self._reading, self._tmp, given, self._lingering, steps)
+        means = WriteContext(self._beneath, self._reading, self._tmp, given, self._displaced_files, steps)
         self._swapping = Swapper(means)
 
     def _make_home(self) -> None:
@@ -277,7 +277,7 @@ class Workspace:
 
     def release(self, staged: Iterable[StagedWrite]) -> None:
         """The batch of these pinned writes is complete."""
-        self._lingering.unpin({step.name for step in staged})
+        self._displaced_files.unpin({step.name for step in staged})
 
     def revert(self, staged: StagedWrite) -> SwapDone | SwapLost:
         """Undo a performed, pinned write if the path is still as it left it. Raises as `perform`."""
@@ -290,7 +290,7 @@ class Workspace:
     def discard(self, kept: Iterable[DisplacedBytes | LateBytes]) -> None:
         """Remove the files of `kept`, whose bytes are in the journal by now. One that cannot be goes with a start."""
         for one in kept:
-            item = self._lingering.find(one.name)
+            item = self._displaced_files.find(one.name)
             if item is not None:
                 item.owned = True  # a late writer may still have it; it goes when its time is over
             elif one.name:
@@ -327,7 +327,7 @@ class Workspace:
 
     def read_at_most(self, most_bytes: int) -> None:
         """Of a file of others which comes into our hands so many bytes are read from now on."""
-        self._lingering.most_bytes = most_bytes
+        self._displaced_files.most_bytes = most_bytes
 
     def sync_folder(self, path: str) -> None:
         """Make the name of `path` durable: fsync of the folder that it is in. Raises OSError.
@@ -352,18 +352,18 @@ class Workspace:
         `mono_s`: now, in monotonic seconds. The answers are what programs wrote into displaced files: journal
         them, then `discard` them. `later` may do the unlinking of the others on another thread.
         """
-        late = self._lingering.sweep(mono_s)
-        if self._lingering.spent:
-            later(self._lingering.drop_spent)
+        late = self._displaced_files.sweep(mono_s)
+        if self._displaced_files.spent:
+            later(self._displaced_files.drop_spent)
         return late
 
-    def lingering(self) -> int:
+    def displaced_files(self) -> int:
         """How many displaced files are being watched."""
-        return len(self._lingering.items)
+        return len(self._displaced_files.items)
 
     def crowded(self) -> bool:
         """Whether more are being watched than there should be, and a sweep that comes at once would help."""
-        return self._lingering.crowded
+        return self._displaced_files.crowded
 
     def stands(self) -> bool:
         """Whether the workspace and its `.quire` are the folders that were opened, still at their paths.
@@ -483,7 +483,7 @@ class Workspace:
             return []
         data = read_all(held.fd, held.signature.size)
         if self.protection.lease and not (held.leased and held.stands()):
-            self._lingering.add(DisplacedFile("", name, held, None, owned=False, broken=True))
+            self._displaced_files.add(DisplacedFile("", name, held, None, owned=False, broken=True))
             return []
         held.drop()
         return [DisplacedBytes(name, "", data, seq, name.endswith("." + WITHHELD))]
@@ -497,7 +497,7 @@ class Workspace:
 
     def _give_tmp_back(self) -> None:
         if self._tmp >= 0:
-            self._lingering.close()
+            self._displaced_files.close()
             self._blanks.close()
             os.close(self._tmp)
-            self._tmp = self._lingering.tmp = self._blanks.tmp = -1
+            self._tmp = self._displaced_files.tmp = self._blanks.tmp = -1

@@ -203,10 +203,10 @@ def test_a_purge_of_a_name_changes_the_log_and_the_views_or_neither_whenever_it_
     recorder, _, ann = recording(store)
     recorder.introduce(recorder.writer(WriterIntroduced(0, 1000, agent="token=x1y2z3")))
     recorder.commit()
-    looking = PurgeSurvey(PurgeTarget(matching=re.compile(rb"token=\w+")))
+    gatherer = PurgeSurvey(PurgeTarget(matching=re.compile(rb"token=\w+")))
     with store.reading() as r:
-        looking.look(r)
-        change = looking.change(r)
+        gatherer.look(r)
+        change = gatherer.change(r)
     left = iter(range(commits))
 
     def full() -> None:
@@ -280,9 +280,9 @@ def test_a_purge_that_finds_the_disk_full_says_so_as_any_commit() -> None:
     store = MemoryStore()
     recorder, _, ann = recording(store)
     with store.reading() as r:
-        looking = PurgeSurvey(PurgeTarget(path="a.txt"))
-        looking.look(r)
-        change = looking.change(r)
+        gatherer = PurgeSurvey(PurgeTarget(path="a.txt"))
+        gatherer.look(r)
+        change = gatherer.change(r)
 
     def full() -> None:
         raise StoreFailure("the disk is full", disk_full=True)

@@ -36,7 +36,7 @@ class Scene:
     def __init__(self) -> None:
         self.clock, self.lines = SetClock(), Lines()
         self.recorder = Recorder(Journal.open(MemoryStore(), self.clock.now_ns()), self.clock)
-        self.bursting = self.restarted()
+        self.burst_expiry = self.restarted()
         writer = self.recorder.writer(WriterIntroduced(0, uid=1000, agent="ann", agent_session="s1"))
         self.ann = Who(writer, caller_key(1000, "ann", "s1"), "ann", "s1")
         self.recorder.introduce(writer)
@@ -53,14 +53,14 @@ class Scene:
         call = Call(IncomingRequest(b"ann", Peer(1000, 1), request), BURST_TOOL, None, self.ann, b"", "", 0.0, 0)
         event = BurstBegun("", "tool_call", self.clock.ns + ttl_s * SECOND, False, bind)
         seq = self.recorder.note(event, self.ann.writer)
-        self.bursting.noted(call, [event], [seq])
+        self.burst_expiry.noted(call, [event], [seq])
         self.recorder.commit()
         return seq
 
     def pass_s(self, seconds: float) -> None:
         """Time goes by, and the loop does what it does."""
         self.clock.pass_s(seconds)
-        self.bursting.look()
+        self.burst_expiry.look()
 
     def ends(self) -> list[tuple[int, str]]:
         """(burst, why) of the ends in the log."""
@@ -110,6 +110,6 @@ def test_the_end_of_its_time_is_noted_once(bind: str) -> None:
     burst = scene.begin(bind, ttl_s=2)
     for _ in range(4):
         scene.pass_s(1)
-        scene.bursting.tidy()
+        scene.burst_expiry.tidy()
         scene.recorder.commit()
     assert scene.ends() == [(burst, "ttl")]

@@ -81,9 +81,9 @@ class Scene:
     def __init__(self, root: Path, workspace: Workspace) -> None:
         self.root, self.clock = root, Ticking()
         self.recorder = Recorder(Journal.open(MemoryStore(), self.clock.now_ns()), self.clock)
-        self.gather = Observer(workspace, self.recorder, Ignore(root), LiveSettings(Settings()))
-        self.thinker = LongDecisions(self.recorder, lambda: 0.0)
-        self.looking = Gatherer(RequestFiles(self.gather), self.thinker)
+        self.observer = Observer(workspace, self.recorder, Ignore(root), LiveSettings(Settings()))
+        self.long_decisions = LongDecisions(self.recorder, lambda: 0.0)
+        self.gatherer = Gatherer(RequestFiles(self.observer), self.long_decisions)
         self.ann = self.recorder.writer(WriterIntroduced(0, 1000, 1, 1, "ann", "s1"))
         self.recorder.introduce(self.ann)
         self.ben = self.recorder.writer(WriterIntroduced(0, 1000, 1, 1, "ben", "s2"))
@@ -132,9 +132,9 @@ class Scene:
     def turns(self, call: Call) -> Iterator[LookProgress | float]:
         """What each turn comes to: when to come again, or everything."""
         while True:
-            self.thinker.begin_turn()
+            self.long_decisions.begin_turn()
             try:
-                yield self.looking.looks(call)
+                yield self.gatherer.looks(call)
                 return
             except RetryLater as later:
                 yield later.at_s
@@ -185,9 +185,9 @@ def test_a_turn_that_has_looked_for_long_leaves_the_decision_to_the_next(scene: 
     names = [f"new{n}" for n in range(MANY)]
     call.looks = LookProgress(head=scene.recorder.journal.head, implied=ImpliedFiles(names))
     with pytest.raises(RetryLater):
-        scene.looking.looks(call)
+        scene.gatherer.looks(call)
     assert [*call.looks.files] == names
-    assert [*scene.looking.looks(call).files] == names
+    assert [*scene.gatherer.looks(call).files] == names
 
 
 def test_what_the_journal_learns_meanwhile_is_looked_at_again(scene: Scene) -> None:
@@ -259,13 +259,13 @@ def test_a_file_that_is_held_open_does_not_lose_what_was_seen_of_the_others(scen
 
 def test_a_call_waits_for_another_that_writes_one_of_its_files_and_keeps_what_it_saw(scene: Scene) -> None:
     call = scene.undo()
-    write = put(scene.gather.workspace, FILES[5], b"of another request\n")
-    scene.gather.under_way.decided(InFlightWrite(scene.undo(), Decision({}, (), [write]), (), Seq(0)))
+    write = put(scene.observer.workspace, FILES[5], b"of another request\n")
+    scene.observer.in_flight.decided(InFlightWrite(scene.undo(), Decision({}, (), [write]), (), Seq(0)))
     while not isinstance(call.looks, LookProgress) or len(call.looks.files) < 5:
         with pytest.raises(RetryLater):
-            scene.looking.looks(call)
+            scene.gatherer.looks(call)
     seen = {**call.looks.files}
-    scene.gather.under_way.turn_over()
+    scene.observer.in_flight.turn_over()
     files = scene.all(call).files
     assert len(files) == len(FILES)
     assert all(files[name] is file for name, file in seen.items())

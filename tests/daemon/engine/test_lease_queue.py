@@ -31,7 +31,7 @@ class Scene:
     def __init__(self) -> None:
         self.clock, self.lines = SetClock(), Lines()
         self.recorder = Recorder(Journal.open(MemoryStore(), self.clock.ns), self.clock)
-        self.leasing = LeaseQueue(self.lines, self.recorder, self.clock)
+        self.lease_queue = LeaseQueue(self.lines, self.recorder, self.clock)
         self._calls: list[Call] = []  # the loop keeps a call that waits, too
 
     def call(self, tool: str, by: str, **args: Any) -> Call:
@@ -48,26 +48,26 @@ class Scene:
 
     def decide(self, call: Call) -> dict[str, Any] | float:
         """The reply, or when the call is to be decided again."""
-        self.leasing.look()
+        self.lease_queue.look()
         self.recorder.introduce(call.who.writer)
         with self.recorder.history() as history:
             files = {"f.txt": FileNow("f.txt", "missing")}
-            queue = self.leasing.before(call)
+            queue = self.lease_queue.before(call)
             now, number = self.clock.ns, self.recorder.next_seq
             world = World(now, call.who, Settings(), files, history, number, 0, queue=queue)
             try:
                 decision = under_leases(call.tool, call.params, world)
             except Refusal as refused:
-                later = self.leasing.wait(call, refused, world)
+                later = self.lease_queue.wait(call, refused, world)
                 if later is not None:
                     return later
-                self.leasing.answered(call)
+                self.lease_queue.answered(call)
                 return refused.reply()
-            self.leasing.require_caller(call)
+            self.lease_queue.require_caller(call)
         seqs = [self.recorder.note(event, call.who.writer) for event in decision.events]
-        self.leasing.noted(call, decision.events, seqs)
+        self.lease_queue.noted(call, decision.events, seqs)
         self.recorder.commit()
-        self.leasing.answered(call)
+        self.lease_queue.answered(call)
         return dict(decision.reply)
 
     def reply(self, call: Call) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def test_a_claim_waits_for_the_release_and_not_for_its_deadline() -> None:
     assert scene.waits(waiting)
     assert scene.reply(scene.call("release", "ann", lease=number))["ok"]
     assert scene.reply(waiting)["lease"] > number
-    assert not scene.leasing.before(scene.claim("cleo"))
+    assert not scene.lease_queue.before(scene.claim("cleo"))
 
 
 def test_a_claim_is_granted_when_the_lease_that_it_waits_for_is_over() -> None:
@@ -123,7 +123,7 @@ def test_a_wait_ends_at_its_deadline_with_the_refusal() -> None:
     scene.clock.pass_s(0.02)
     refused = scene.reply(waiting)
     assert (refused["error"], refused["waited_ms"], refused["holder"]["agent"]) == ("lease_held", 300, "ann")
-    assert not scene.leasing.before(scene.claim("cleo"))
+    assert not scene.lease_queue.before(scene.claim("cleo"))
 
 
 def test_who_comes_first_is_served_first_whoever_is_looked_at_first() -> None:
@@ -161,7 +161,7 @@ def test_whoever_has_gone_is_granted_nothing_and_holds_nobody_up() -> None:
     with pytest.raises(Refusal) as refused:
         scene.decide(gone)
     assert refused.value.code == "expired"
-    scene.leasing.answered(gone)
+    scene.lease_queue.answered(gone)
     assert scene.reply(next_)["ok"]
     assert [one["holder"]["agent"] for one in scene.reply(scene.call("claims", "ann"))["leases"]] == ["cleo"]
 
@@ -198,7 +198,7 @@ def test_connections_are_not_asked_without_need_nor_all_the_time() -> None:
         scene.reply(scene.claim("ben"))
     assert scene.lines.asked == [b"ann"]
     scene.reply(scene.call("release", "ann", all=True))
-    scene.leasing.tidy()
+    scene.lease_queue.tidy()
     scene.clock.pass_s(LOOK_S)
     scene.reply(scene.claim("ben"))
     assert scene.lines.asked == [b"ann"]
@@ -221,12 +221,12 @@ def test_that_a_lease_is_over_is_noted_once_and_not_before() -> None:
     scene = Scene()
     number = scene.reply(scene.claim("ann", ttl_s=60))["lease"]
     scene.clock.pass_s(59)
-    scene.leasing.tidy()
+    scene.lease_queue.tidy()
     assert scene.events(LeaseExpired) == []
     scene.clock.pass_s(1)
-    scene.leasing.tidy()
+    scene.lease_queue.tidy()
     assert scene.events(LeaseExpired) == [LeaseExpired(number, "f.txt")]
-    scene.leasing.tidy()
+    scene.lease_queue.tidy()
     assert len(scene.events(LeaseExpired)) == 1
     with scene.recorder.history() as history:
         assert history.leases() == []

@@ -39,7 +39,7 @@ class Ticking:
 class Scene:
     def __init__(self) -> None:
         self.recorder = Recorder(Journal.open(MemoryStore(), 1), SystemClock())
-        self.thinker = LongDecisions(self.recorder, Ticking())
+        self.long_decisions = LongDecisions(self.recorder, Ticking())
         self.note()
 
     def note(self) -> None:
@@ -55,7 +55,7 @@ class Scene:
     def think(self, call: Call, work: Callable[[History, bool], int]) -> int | None:
         """The answer; None while it is not there."""
         try:
-            return self.thinker.think(call, "it", work)[0]
+            return self.long_decisions.think(call, "it", work)[0]
         except RetryLater:
             return None
 
@@ -64,7 +64,7 @@ class Scene:
 def scene() -> Iterator[Scene]:
     it = Scene()
     yield it
-    it.thinker.close()
+    it.long_decisions.close()
 
 
 def counting(steps: list[str], name: str = "it") -> Callable[[History, bool], int]:
@@ -80,24 +80,24 @@ def counting(steps: list[str], name: str = "it") -> Callable[[History, bool], in
 
 
 def test_what_takes_no_longer_than_a_try_is_answered_at_once(scene: Scene) -> None:
-    scene.thinker = LongDecisions(scene.recorder, lambda: 0.0)
+    scene.long_decisions = LongDecisions(scene.recorder, lambda: 0.0)
     steps: list[str] = []
     assert scene.think(scene.call(), counting(steps)) == 1
     assert len(steps) == STEPS
-    assert scene.thinker.patience_s() is None
+    assert scene.long_decisions.patience_s() is None
 
 
 def test_each_turn_goes_one_step_on_and_the_loop_does_not_rest_meanwhile(scene: Scene) -> None:
     call, steps = scene.call(), list[str]()
     went: list[int] = []
     while scene.think(call, counting(steps)) is None:
-        assert scene.thinker.patience_s() == 0.0
+        assert scene.long_decisions.patience_s() == 0.0
         before = len(steps)
-        scene.thinker.begin_turn()
+        scene.long_decisions.begin_turn()
         went.append(len(steps) - before)
     assert max(went) == 1
     assert sum(went) >= STEPS - 1
-    assert scene.thinker.patience_s() is None
+    assert scene.long_decisions.patience_s() is None
 
 
 def test_a_thought_is_about_the_journal_as_it_was_when_it_began(scene: Scene) -> None:
@@ -105,7 +105,7 @@ def test_a_thought_is_about_the_journal_as_it_was_when_it_began(scene: Scene) ->
     assert scene.think(call, work) is None
     scene.note()
     while (head := scene.think(call, work)) is None:
-        scene.thinker.begin_turn()
+        scene.long_decisions.begin_turn()
     assert (head, scene.recorder.journal.head) == (1, 2)
 
 
@@ -113,10 +113,10 @@ def test_those_who_think_take_turns(scene: Scene) -> None:
     ann, ben, steps = scene.call(), scene.call(), list[str]()
     for call, name in ((ann, "ann"), (ben, "ben")):
         scene.think(call, counting(steps, name))
-        scene.thinker.begin_turn()
+        scene.long_decisions.begin_turn()
     steps.clear()
     for _ in range(STEPS):
-        scene.thinker.begin_turn()
+        scene.long_decisions.begin_turn()
     assert abs(steps.count("ann") - steps.count("ben")) <= 1
     assert {*steps} == {"ann", "ben"}
 
@@ -129,7 +129,7 @@ def test_who_is_tried_when_others_have_used_up_the_turn_is_tried_in_the_next(sce
         scene.think(call, counting(begun, str(n)))
     tried = len([call for call in calls if call.thought is not None])
     assert tried == 1
-    scene.thinker.begin_turn()
+    scene.long_decisions.begin_turn()
     scene.think(calls[1], counting(begun, "1"))
     assert calls[1].thought is not None
 
@@ -138,7 +138,7 @@ def test_no_more_threads_are_begun_than_there_may_be(scene: Scene) -> None:
     calls = [scene.call() for _ in range(MOST_FIBERS + 3)]
     for call in calls:
         scene.think(call, counting([]))
-        scene.thinker.begin_turn()
+        scene.long_decisions.begin_turn()
         if call.thought is None:
             break
     assert len([thread for thread in alive() if thread.name == "fiber"]) <= MOST_FIBERS
@@ -154,7 +154,7 @@ def test_an_error_is_raised_where_the_answer_is_asked_for(scene: Scene) -> None:
     for _ in range(STEPS):
         if call.thought is None or not call.thought.ended:
             scene.think(call, work)
-            scene.thinker.begin_turn()
+            scene.long_decisions.begin_turn()
     with pytest.raises(ValueError, match="no"):
         scene.think(call, work)
 
@@ -174,15 +174,15 @@ def test_who_needs_no_answer_any_more_leaves_nothing_behind(scene: Scene) -> Non
     call = scene.call()
     scene.think(call, work)
     assert call.thought is not None
-    scene.thinker.give_up(call)
+    scene.long_decisions.give_up(call)
     assert [type(error) for error in ended][-1] is FiberDropped
-    assert (call.thought, scene.thinker.patience_s()) == (None, None)
+    assert (call.thought, scene.long_decisions.patience_s()) == (None, None)
 
 
 def test_what_was_thought_before_a_purge_is_thought_anew(scene: Scene) -> None:
     call, steps = scene.call(), list[str]()
     while scene.think(call, counting(steps)) is None and len(steps) < STEPS:
-        scene.thinker.begin_turn()
+        scene.long_decisions.begin_turn()
     scene.recorder.purges += 1
     assert scene.think(call, counting(steps)) is None
     assert call.thought is None or not call.thought.ended

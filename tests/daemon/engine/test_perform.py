@@ -52,7 +52,7 @@ class Unheard:
         """Nobody looks."""
 
 
-def write_late(performing: Performer, displaced: int, data: bytes = b"late") -> None:
+def write_late(performer: Performer, displaced: int, data: bytes = b"late") -> None:
     """Write into a displaced file, through a descriptor of it, until it is found."""
 
     def write() -> None:
@@ -62,8 +62,8 @@ def write_late(performing: Performer, displaced: int, data: bytes = b"late") -> 
     with ThreadPoolExecutor(1) as pool:
         writing = pool.submit(write)
         while not writing.done():
-            performing.sweep()
-    performing.sweep()
+            performer.sweep()
+    performer.sweep()
 
 
 def test_what_a_late_writer_wrote_is_put_aside_where_the_journal_must_not_have_it(tmp_path: Path) -> None:
@@ -72,11 +72,11 @@ def test_what_a_late_writer_wrote_is_put_aside_where_the_journal_must_not_have_i
     nobody: Any = None
     secret = {".env": "secret"}
     withheld = lambda path, data: secret.get(path, "")  # noqa: E731
-    performing = Performer(workspace, recorder, nobody, InFlight(recorder), lambda step: None, withheld=withheld)
+    performer = Performer(workspace, recorder, nobody, InFlight(recorder), lambda step: None, withheld=withheld)
     (tmp_path / ".env").write_bytes(b"old\n")
     before = os.open(tmp_path / ".env", os.O_RDONLY)
     do(workspace, put(workspace, ".env", b"new\n"))
-    write_late(performing, before)
+    write_late(performer, before)
     os.close(before)
     with recorder.history() as history:
         kept = [event for record in history.records() if isinstance(event := record.event(), BytesDisplaced)]
@@ -84,7 +84,7 @@ def test_what_a_late_writer_wrote_is_put_aside_where_the_journal_must_not_have_i
             (".env", "secret", b"late")
         ]
         assert not history.holds(blob_id(b"late"))
-    performing.close()
+    performer.close()
     workspace.close()
 
 
@@ -94,11 +94,11 @@ def test_a_file_of_others_that_is_too_large_for_the_journal_is_put_aside_unread(
     workspace = Workspace(tmp_path, steps=steps, most_bytes=1000)
     recorder = Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock)
     nobody: Any = None
-    performing = Performer(workspace, recorder, nobody, InFlight(recorder), lambda step: None)
+    performer = Performer(workspace, recorder, nobody, InFlight(recorder), lambda step: None)
     (tmp_path / "f").write_bytes(b"old\n")
     before = os.open(tmp_path / "f", os.O_RDONLY)
     do(workspace, put(workspace, "f", b"new\n"))
-    write_late(performing, before, large)
+    write_late(performer, before, large)
     os.close(before)
 
     def saved_and_taken_away() -> None:
@@ -119,7 +119,7 @@ def test_a_file_of_others_that_is_too_large_for_the_journal_is_put_aside_unread(
     told = [(one.why, one.uncaptured, one.blob, one.size, (tmp_path / one.kept).read_bytes()) for one in kept]
     swapped = ("swap", "too_large", b"", len(large) - 1, large[:-1])
     assert told == [("late", "too_large", b"", len(large), large), swapped, swapped]
-    performing.close()
+    performer.close()
     workspace.close()
     assert os.listdir(tmp_path / ".quire/tmp") == []
 
@@ -131,24 +131,24 @@ def test_what_a_late_writer_wrote_is_journaled_when_the_disk_takes_it_again(tmp_
     workspace, store, clock = Workspace(tmp_path), MemoryStore(), SetClock()
     recorder = Recorder(Journal.open(store, clock.now_ns()), clock)
     nobody: Any = None
-    performing = Performer(workspace, recorder, nobody, InFlight(recorder), lambda step: None)
+    performer = Performer(workspace, recorder, nobody, InFlight(recorder), lambda step: None)
     (tmp_path / "f").write_bytes(b"old\n")
     before = os.open(tmp_path / "f", os.O_RDONLY)
     do(workspace, put(workspace, "f", b"new\n"))
     store.fault = full
 
     with pytest.raises(StoreFailure):
-        write_late(performing, before)
-    performing.sweep()  # a full disk is not asked in each turn
+        write_late(performer, before)
+    performer.sweep()  # a full disk is not asked in each turn
     os.close(before)
     store.fault = None
     clock.pass_s(LATE_S)
-    performing.sweep()
+    performer.sweep()
     with recorder.history() as history:
         kept = [event for record in history.records() if isinstance(event := record.event(), BytesDisplaced)]
         assert [(one.path, one.why, history.bytes_of(one.blob)) for one in kept] == [("f", "late", b"late")]
     assert os.listdir(tmp_path / ".quire" / "tmp") == []
-    performing.close()
+    performer.close()
     workspace.close()
 
 
@@ -165,27 +165,27 @@ def test_what_can_be_put_aside_nowhere_keeps_nothing_else_from_the_journal_and_i
     recorder = Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock)
     nobody: Any = None
     withheld = lambda path, data: "secret" if path == ".env" else ""  # noqa: E731
-    performing = Performer(workspace, recorder, nobody, InFlight(recorder), lambda step: None, withheld=withheld)
+    performer = Performer(workspace, recorder, nobody, InFlight(recorder), lambda step: None, withheld=withheld)
     (tmp_path / ".quire/displaced").write_bytes(b"no folder")
     for path in (".env", "f"):
         (tmp_path / path).write_bytes(b"old\n")
         before = os.open(tmp_path / path, os.O_RDONLY)
         do(workspace, put(workspace, path, b"new\n"))
-        write_late(performing, before)
+        write_late(performer, before)
         os.close(before)
     for _ in range(3):
-        assert "displaced is not a folder" in performing.theirs.no_place
+        assert "displaced is not a folder" in performer.theirs.no_place
         clock.pass_s(LATE_S)
-        performing.sweep()
+        performer.sweep()
     recorder.commit()
     assert noted(recorder) == [("f", "late", "")]
     (tmp_path / ".quire/displaced").unlink()
     clock.pass_s(LATE_S)
-    performing.sweep()
+    performer.sweep()
     assert noted(recorder) == [("f", "late", ""), (".env", "late", "secret")]
-    assert performing.theirs.no_place == ""
+    assert performer.theirs.no_place == ""
     assert os.listdir(tmp_path / ".quire/tmp") == []
-    performing.close()
+    performer.close()
     workspace.close()
 
 
@@ -196,7 +196,7 @@ def test_a_lost_race_is_told_also_where_what_came_out_can_be_put_aside_nowhere(t
     recorder = Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock)
     outside: Any = Unheard()
     withheld = lambda path, data: "secret"  # noqa: E731
-    performing = Performer(workspace, recorder, outside, InFlight(recorder), lambda step: None, withheld=withheld)
+    performer = Performer(workspace, recorder, outside, InFlight(recorder), lambda step: None, withheld=withheld)
     env, first, second = tmp_path / ".env", tmp_path / "first", tmp_path / "second"
     for path in (env, first, second):
         path.write_bytes(path.name.encode())
@@ -208,15 +208,15 @@ def test_a_lost_race_is_told_also_where_what_came_out_can_be_put_aside_nowhere(t
         call, Decision({"ok": True}, (), [Remove(seq, ".env", file_now(workspace, ".env"))], ()), (seq,), seq
     )
     (tmp_path / ".quire/displaced").write_bytes(b"no folder")
-    assert [*performing.perform([going], sync_folders=False)] == [(going, LostRace((".env",)))]
+    assert [*performer.perform([going], sync_folders=False)] == [(going, LostRace((".env",)))]
     assert (env.read_bytes(), noted(recorder)) == (b"second", [])
     with recorder.history() as history:
         assert history.batch_state(seq) == "abandoned"
     (tmp_path / ".quire/displaced").unlink()
-    performing.sweep()
+    performer.sweep()
     assert noted(recorder) == [(".env", "swap", "secret")]
     assert [path.read_bytes() for path in (tmp_path / ".quire/displaced").iterdir()] == [b"first"]
-    performing.close()
+    performer.close()
     workspace.close()
 
 
@@ -224,19 +224,19 @@ def test_what_was_written_is_done_also_where_its_folder_was_removed_before_it_wa
     workspace, clock = Workspace(tmp_path), SetClock()
     recorder = Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock)
     outside: Any = Unheard()
-    under_way = InFlight(recorder)
+    in_flight = InFlight(recorder)
 
     def step(name: str) -> None:
         if name == "after_write":
             shutil.rmtree(tmp_path / "folder")
 
-    performing = Performer(workspace, recorder, outside, under_way, step)
+    performer = Performer(workspace, recorder, outside, in_flight, step)
     (tmp_path / "folder").mkdir()
     write = put(workspace, "folder/f", b"new\n", seq=recorder.next_seq)
     seq = recorder.note(FileWritten("folder/f", blob_id(b"new\n"), 4, 0o644, 0, "write_file"))
     call: Any = None
     going = InFlightWrite(call, Decision({"ok": True}, (), [write], ()), (seq,), seq)
-    assert [*performing.perform([going], sync_folders=True)] == [(going, Done())]
-    assert under_way.unsettled
-    performing.close()
+    assert [*performer.perform([going], sync_folders=True)] == [(going, Done())]
+    assert in_flight.unsettled
+    performer.close()
     workspace.close()

@@ -76,16 +76,16 @@ class Scene:
     workspace: Workspace
     recorder: Recorder
     looks: Looks
-    performing: Performer
+    performer: Performer
 
-    def gather(self) -> Observer:
+    def observer(self) -> Observer:
         return Observer(self.workspace, self.recorder, Ignore(self.root), LiveSettings(Settings()))
 
     def decide(self) -> InFlightWrite:
         """The call, decided and noted, but not performed."""
         edits = ({"target": f"2#{line_id(b'two')}", "new_content": ["2"]},)
         params = HashlineParams(path="f.txt", rename="d/g.txt", edits=edits)
-        now = RequestFiles(self.gather())
+        now = RequestFiles(self.observer())
         files = {path: now.file(path, True) for path in HASHLINE_TOOL.paths(params)}
         self.recorder.commit()
         who = Who(WriterId(1), caller_key(1000, "ann", "s1"), "ann", "s1")
@@ -101,14 +101,14 @@ class Scene:
 
     def perform(self, going: InFlightWrite) -> Outcome:
         """What comes of it; afterwards the disk is looked at, as the loop does."""
-        ((_, outcome),) = self.performing.perform([going], sync_folders=True)
+        ((_, outcome),) = self.performer.perform([going], sync_folders=True)
         self.look()
         return outcome
 
     def look(self) -> None:
         """Journal what is on disk."""
         for path in ("f.txt", "d/g.txt"):
-            RequestFiles(self.gather()).file(path, False)
+            RequestFiles(self.observer()).file(path, False)
         self.recorder.commit()
 
     def on_disk(self) -> dict[str, bytes]:
@@ -141,9 +141,9 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
     recorder.introduce(recorder.writer(WriterIntroduced(WriterId(0), uid=1000, agent="ann", agent_session="s1")))
     recorder.commit()
     looks = Looks()
-    performing = Performer(workspace, recorder, cast("Outside", looks), InFlight(recorder), steps)
-    yield Scene(tmp_path, steps, workspace, recorder, looks, performing)
-    performing.close()
+    performer = Performer(workspace, recorder, cast("Outside", looks), InFlight(recorder), steps)
+    yield Scene(tmp_path, steps, workspace, recorder, looks, performer)
+    performer.close()
     workspace.close()
 
 

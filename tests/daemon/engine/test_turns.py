@@ -174,10 +174,10 @@ def test_a_call_that_waits_while_the_name_of_its_caller_is_purged_is_made_by_tha
     daemon.app.turn([incoming(who, *wanted)])
 
     def purge() -> None:
-        looking = PurgeSurvey(PurgeTarget(matching=re.compile(rb"token=\w+")))
+        gatherer = PurgeSurvey(PurgeTarget(matching=re.compile(rb"token=\w+")))
         with daemon.store.reading() as r:
-            looking.look(r)
-            recorder.purge(looking.change(r), WriterId(1))
+            gatherer.look(r)
+            recorder.purge(gatherer.change(r), WriterId(1))
 
     until = daemon.clock.mono_s() + LONGEST_S
     daemon.app.jobs.start(lambda: purge, "purge")
@@ -240,12 +240,12 @@ def test_the_tree_is_compared_while_checks_and_collections_go_on_for_minutes(dae
     try:
         for _ in range(2):
             daemon.app.start_job(work, "verify")
-        daemon.app.outside.scanning.scan("rules")
+        daemon.app.outside.scanner.scan("rules")
         until = time.monotonic() + LONGEST_S / 2
-        while not daemon.app.outside.scanning.progress()["finished"] and time.monotonic() < until:
+        while not daemon.app.outside.scanner.progress()["finished"] and time.monotonic() < until:
             daemon.server.poll(0.01)
             daemon.app.turn([])
-        assert daemon.app.outside.scanning.progress()["finished"]
+        assert daemon.app.outside.scanner.progress()["finished"]
     finally:
         ended.set()
     with daemon.app.recorder.history() as history:
@@ -429,7 +429,7 @@ def test_a_record_whose_body_is_damaged_is_told_as_damage_and_the_next_start_che
             w.put("records", u64(at), encode_record(spoilt))
     reply = daemon.turn(ann=(tool, arguments))["ann"]
     assert (reply["error"], reply["suggested_action"]) == ("journal_damaged", "run_verify"), reply
-    assert not daemon.app.trouble.sound
+    assert not daemon.app.failures.sound
 
 
 def test_the_coverage_says_since_when_it_is_degraded_though_nobody_had_asked(daemon: Daemon) -> None:
@@ -449,7 +449,7 @@ def test_the_daemons_own_log_tells_once_of_what_degrades_the_coverage_and_once_w
     said = Said()
     daemon = Daemon(tmp_path, Log(said))
     for why in ("no room", "no room", ""):
-        daemon.app.performing.theirs.no_place = why
+        daemon.app.performer.theirs.no_place = why
         checks = daemon.turn(eve=("doctor", {}))["eve"]["checks"]
         assert ("displaced bytes" in [check["name"] for check in checks]) is bool(why)
         daemon.clock.passed_s += 2
@@ -500,9 +500,9 @@ def test_a_warning_spells_a_path_that_is_not_utf8_as_the_rest_of_the_reply_does(
 
 
 def test_a_reply_that_cannot_be_said_is_a_fault_that_is_told(daemon: Daemon) -> None:
-    call = daemon.app.accepting.accept(incoming("ann", *write("a"), b"an operation id."))
+    call = daemon.app.admission.accept(incoming("ann", *write("a"), b"an operation id."))
     assert call is not None
-    daemon.app.answering.answer(call, {"ok": True, "message": "caf\udce9"})
+    daemon.app.responder.answer(call, {"ok": True, "message": "caf\udce9"})
     reply = daemon.server.replies[b"ann"]
     assert (reply["error"], reply["outcome"], reply["op"]) == ("fault", "applied", b"an operation id.".hex())
 
@@ -651,14 +651,14 @@ def test_who_waits_for_a_long_request_does_not_have_the_loop_go_round(daemon: Da
     asked = incoming("ann", "apply_patch", {"patch": f"*** Begin Patch\n{patch}*** End Patch\n"}, b"an operation id.")
     second = asked if op else incoming(caller, *read("f0"))
     daemon.app.turn([asked])
-    assert daemon.app.gather.under_way.batches
+    assert daemon.app.observer.in_flight.batches
     before, came = 0.0, [msgspec.structs.replace(second, identity=caller.encode())]
-    while daemon.app.gather.under_way.batches:
+    while daemon.app.observer.in_flight.batches:
         daemon.wait()
         began = daemon.clock.mono_s()
         daemon.app.turn(came)
         after, came = daemon.app.waiting.next_look_s(began), []
-        assert after == before or after >= began + RETRY_S or not daemon.app.gather.under_way.batches
+        assert after == before or after >= began + RETRY_S or not daemon.app.observer.in_flight.batches
         before = after
     while len(daemon.server.replies) < len({"ann", caller}):
         daemon.app.turn([])

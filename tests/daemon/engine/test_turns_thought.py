@@ -202,12 +202,12 @@ def test_a_thought_ends_with_the_time_of_its_caller(daemon: Daemon) -> None:
     slowly(daemon)
     daemon.server.replies.clear()
     daemon.app.turn([incoming("ann", "undo", {"plan": True})])
-    assert daemon.app.thinker.patience_s() == 0.0
+    assert daemon.app.long_decisions.patience_s() == 0.0
     (call,) = daemon.app.waiting
     call.deadline_ns, call.retry_s = 1, 0.0
     daemon.app.turn([])
     assert daemon.server.replies[b"ann"]["error"] == "expired"
-    assert daemon.app.thinker.patience_s() is None
+    assert daemon.app.long_decisions.patience_s() is None
 
 
 @pytest.mark.parametrize(("tool", "args"), [("undo", {}), ("log", {"patch": True})])
@@ -217,7 +217,7 @@ def test_who_waits_for_a_thought_when_the_daemon_stops_is_told(daemon: Daemon, t
     daemon.server.replies.clear()
     daemon.app.turn([incoming("ann", tool, args)])
     for _ in range(100):
-        if daemon.app.thinker.patience_s() is not None:
+        if daemon.app.long_decisions.patience_s() is not None:
             break
         daemon.app.turn([])
     daemon.app.waiting.end()
@@ -232,7 +232,7 @@ def test_records_of_many_writes_are_noted_in_portions_between_which_others_write
 
     def edit(turn: int) -> None:
         before = daemon.app.recorder.journal.head
-        if daemon.app.performing.patience_s() is not None:
+        if daemon.app.performer.patience_s() is not None:
             assert at_once(daemon, "ben", ("write_file", {"path": f"beside{turn}", "content": "x\n"}))["ok"]
             noted.append(daemon.app.recorder.journal.head - before)
 
@@ -248,7 +248,7 @@ def test_an_undo_of_which_the_log_takes_only_a_part_is_not_made_and_the_log_says
 
     def full(turn: int) -> None:
         def refuse() -> None:
-            if daemon.app.performing.patience_s() is not None and daemon.app.recorder.journal.head > before + PORTION:
+            if daemon.app.performer.patience_s() is not None and daemon.app.recorder.journal.head > before + PORTION:
                 raise StoreFailure("no space left", disk_full=True)
 
         daemon.store.fault = refuse

@@ -87,15 +87,13 @@ class Scene:
     def __init__(self, root: Path, workspace: Workspace) -> None:
         self.root, self.workspace, self.clock, self.outside = root, workspace, Ticking(), Told()
         self.recorder = Recorder(Journal.open(MemoryStore(), self.clock.now_ns()), self.clock)
-        self.gather = Observer(workspace, self.recorder, Ignore(root), LiveSettings(Settings()))
-        self.files, self.under_way = RequestFiles(self.gather), self.gather.under_way
-        self.looking = Gatherer(self.files, LongDecisions(self.recorder, lambda: 0.0))
+        self.observer = Observer(workspace, self.recorder, Ignore(root), LiveSettings(Settings()))
+        self.files, self.in_flight = RequestFiles(self.observer), self.observer.in_flight
+        self.gatherer = Gatherer(self.files, LongDecisions(self.recorder, lambda: 0.0))
         self.steps: list[str] = []
         outside: Any = self.outside
         self.woken = threading.Event()
-        self.performing = Performer(
-            workspace, self.recorder, outside, self.under_way, self.steps.append, self.woken.set
-        )
+        self.performer = Performer(workspace, self.recorder, outside, self.in_flight, self.steps.append, self.woken.set)
         self.ann = self.recorder.writer(WriterIntroduced(0, 1000, 1, 1, "ann", "s1"))
         self.recorder.introduce(self.ann)
         for name in (*FILES, "beside.txt"):
@@ -124,19 +122,19 @@ class Scene:
     def begin(self) -> InFlightWrite:
         """It is in the log, and nothing of it on the disk."""
         self.begun = self.decide(FILES, b"after\n")
-        assert [*self.performing.perform([self.begun], False)] == []
+        assert [*self.performer.perform([self.begun], False)] == []
         return self.begun
 
     def turn(self) -> list[tuple[InFlightWrite, Outcome]]:
         """A turn; before it the wait that there would be between two."""
-        if self.performing.patience_s():
+        if self.performer.patience_s():
             assert self.woken.wait(20), "the disk has synced what is waited for, and nobody says so"
         self.woken.clear()
-        return [*self.performing.go_on(hurried=True)]
+        return [*self.performer.go_on(hurried=True)]
 
     def turns(self) -> Iterator[list[tuple[InFlightWrite, Outcome]]]:
         """Each turn's outcomes, until there is nothing to go on with."""
-        while self.performing.patience_s() is not None:
+        while self.performer.patience_s() is not None:
             yield self.turn()
 
     def until_written(self, count: int) -> None:
@@ -158,7 +156,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
     with_files = Workspace(tmp_path)
     it = Scene(tmp_path, with_files)
     yield it
-    it.performing.close()
+    it.performer.close()
     with_files.close()
 
 
@@ -171,7 +169,7 @@ def test_the_log_has_all_of_it_before_the_first_file_and_others_have_their_turn_
     assert (scene.now(), scene.outside.landed_at) == ({b"after\n"}, FILES)
     assert scene.steps[:3] == ["before_commit", "after_commit", "after_stage"]
     assert scene.steps[-1] == "before_reply"
-    scene.performing.settle()
+    scene.performer.settle()
     assert scene.unsettled() == []
 
 
@@ -192,8 +190,8 @@ def test_the_loop_is_woken_when_the_disk_has_synced_what_is_waited_for(scene: Sc
 def test_while_nobody_asks_a_turn_writes_more(scene: Scene) -> None:
     scene.begin()
     landed = [0]
-    while scene.performing.patience_s() is not None:
-        assert [*scene.performing.go_on(hurried=False)] in ([], [(scene.begun, Done())])
+    while scene.performer.patience_s() is not None:
+        assert [*scene.performer.go_on(hurried=False)] in ([], [(scene.begun, Done())])
         landed.append(len(scene.outside.landed_at))
     assert scene.now() == {b"after\n"}
     assert max(later - earlier for earlier, later in pairwise(landed)) > AT_ONCE
@@ -219,13 +217,13 @@ def test_nobody_looks_at_a_file_of_it_before_all_have_landed(scene: Scene) -> No
     head = scene.recorder.journal.head
     for name in (FILES[0], FILES[-1]):
         with pytest.raises(FileInFlight):
-            scene.gather.observe(name, "watched")
+            scene.observer.observe(name, "watched")
         for call in (scene.call("read_file", path=name), scene.call("delete_file", path=name)):
             with pytest.raises(RetryLater):
-                scene.looking.looks(call)
-    assert scene.looking.looks(scene.call("read_file", path="beside.txt")).files["beside.txt"].text
+                scene.gatherer.looks(call)
+    assert scene.gatherer.looks(scene.call("read_file", path="beside.txt")).files["beside.txt"].text
     assert [*scene.turns()][-1][0][1] == Done()
-    looks = scene.looking.looks(scene.call("read_file", path=FILES[0]))
+    looks = scene.gatherer.looks(scene.call("read_file", path=FILES[0]))
     text = looks.files[FILES[0]].text
     assert text is not None
     assert (text.data, scene.recorder.journal.head) == (b"after\n", head)
@@ -236,20 +234,20 @@ def test_an_edit_beside_it_is_done_at_once_and_settled_only_after_it(scene: Scen
     long = scene.begin()
     scene.until_written(AT_ONCE)
     beside = scene.decide(["beside.txt"], b"edited\n")
-    assert [*scene.performing.perform([beside], False)] == [(beside, Done())]
+    assert [*scene.performer.perform([beside], False)] == [(beside, Done())]
     assert (scene.root / "beside.txt").read_bytes() == b"edited\n"
-    assert not scene.under_way.unsettled
-    scene.performing.settle()
+    assert not scene.in_flight.unsettled
+    scene.performer.settle()
     assert scene.unsettled() == [long.batch, beside.batch]
     assert [*scene.turns()][-1] == [(long, Done())]
-    assert scene.under_way.unsettled
-    scene.performing.settle()
+    assert scene.in_flight.unsettled
+    scene.performer.settle()
     assert scene.unsettled() == []
 
 
 def test_what_was_on_disk_before_it_is_settled_with_its_records(scene: Scene) -> None:
     before = scene.decide(["beside.txt"], b"edited\n")
-    assert [*scene.performing.perform([before], False)] == [(before, Done())]
+    assert [*scene.performer.perform([before], False)] == [(before, Done())]
     assert scene.unsettled() == [before.batch]
     long = scene.begin()
     assert scene.unsettled() == [long.batch]
@@ -264,7 +262,7 @@ def test_an_outside_save_in_the_middle_takes_all_of_it_back(scene: Scene) -> Non
     assert (scene.root / FILES[-1]).read_bytes() == b"saved outside\n"
     with scene.recorder.history() as history:
         assert history.batch_state(going.batch) == "abandoned"
-    assert scene.gather.observe(FILES[0], "watched").event is None
+    assert scene.observer.observe(FILES[0], "watched").event is None
     assert {*scene.outside.named} == {*FILES}
 
 
@@ -274,7 +272,7 @@ def test_it_is_taken_back_in_slices_too_and_nobody_looks_at_its_files_meanwhile(
     stand, ended = [0], list[tuple[InFlightWrite, Outcome]]()
     while not ended:
         with pytest.raises(FileInFlight):
-            scene.gather.observe(FILES[0], "watched")
+            scene.observer.observe(FILES[0], "watched")
         ended = scene.turn()
         stand.append(sum((scene.root / name).read_bytes() == b"after\n" for name in FILES))
     assert ended == [(going, LostRace((FILES[-1],)))]
@@ -299,11 +297,11 @@ def test_that_it_was_taken_back_is_said_in_parts_between_which_others_are_served
     """Of thousands of files it takes as long as that they were written."""
     going = taken_back_in_part(scene)
     beside = scene.decide(["beside.txt"], b"edited\n")
-    assert [*scene.performing.perform([beside], False)] == [(beside, Done())]
-    scene.performing.settle()
+    assert [*scene.performer.perform([beside], False)] == [(beside, Done())]
+    scene.performer.settle()
     assert scene.unsettled() == [going.batch, beside.batch]
     with pytest.raises(FileInFlight):
-        scene.gather.observe(FILES[0], "watched")
+        scene.observer.observe(FILES[0], "watched")
     assert [*scene.turns()][-1] == [(going, LostRace((FILES[-1],)))]
     with scene.recorder.history() as history:
         assert history.batch_state(going.batch) == "abandoned"
@@ -332,7 +330,7 @@ def test_what_is_left_to_say_when_the_store_takes_no_more_is_said_later(scene: S
     store.fault = full
     assert [type(outcome) for _, outcome in [*scene.turns()][-1]] == [Unknown]
     store.fault = None
-    scene.performing.settle()
+    scene.performer.settle()
     with scene.recorder.history() as history:
         assert (history.batch_state(going.batch), history.unsettled()) == ("abandoned", [])
 
@@ -355,7 +353,7 @@ def test_a_file_that_is_held_open_keeps_no_other_from_being_taken_back(scene: Sc
         (scene.root / FILES[-1]).write_bytes(b"saved outside\n")
         assert [*scene.turns()][-1] == [(going, InPart(None, (held,)))]
     assert [name for name in FILES if (scene.root / name).read_bytes() == b"after\n"] == [held]
-    scene.performing.settle()
+    scene.performer.settle()
     with scene.recorder.history() as history:
         assert (history.batch_state(going.batch), history.unsettled()) == ("applied", [])
         stands = [history.event(seq) for seq in history.batch_writes(going.batch)]
@@ -370,11 +368,11 @@ def test_nothing_is_held_for_good_of_what_cannot_be_taken_back(scene: Scene, tou
     touch(scene.root / FILES[0])
     (scene.root / FILES[-1]).write_bytes(b"saved outside\n")
     assert [type(outcome) for _, outcome in [*scene.turns()][-1]] == [LostRace]
-    scene.performing.sweep()
+    scene.performer.sweep()
     scene.clock.now_s += 2 * GRACE_S
-    scene.performing.sweep()
-    scene.performing.close()
-    assert (scene.workspace.lingering(), os.listdir(scene.root / ".quire" / "tmp")) == (0, [])
+    scene.performer.sweep()
+    scene.performer.close()
+    assert (scene.workspace.displaced_files(), os.listdir(scene.root / ".quire" / "tmp")) == (0, [])
 
 
 def test_what_was_taken_back_while_the_store_took_nothing_is_told_with_the_next_commit(scene: Scene) -> None:
@@ -393,15 +391,15 @@ def test_what_was_taken_back_while_the_store_took_nothing_is_told_with_the_next_
     assert isinstance(outcome, Unknown)
     assert {*scene.outside.named} == {*FILES}
     with pytest.raises(StoreFailure):
-        scene.performing.settle()
+        scene.performer.settle()
     store.fault = None
-    assert scene.under_way.unsettled
+    assert scene.in_flight.unsettled
     beside = scene.decide(["beside.txt"], b"edited\n")
-    assert [*scene.performing.perform([beside], False)] == [(beside, Done())]
+    assert [*scene.performer.perform([beside], False)] == [(beside, Done())]
     with scene.recorder.history() as history:
         assert history.batch_state(going.batch) == "abandoned"
-    scene.performing.settle()
-    assert not scene.under_way.unsettled
+    scene.performer.settle()
+    assert not scene.in_flight.unsettled
     assert scene.unsettled() == []
 
 
@@ -423,7 +421,7 @@ def test_where_one_cannot_be_written_none_is_shown_for_a_moment(scene: Scene) ->
     going = msgspec.structs.replace(before, decision=both, seqs=(*before.seqs, *after.seqs))
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     assert len(both.writes) > PORTION
-    assert [*scene.performing.perform([going], False)] == []
+    assert [*scene.performer.perform([going], False)] == []
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
         (_, outcome) = [*scene.turns()][-1][0]
@@ -453,18 +451,18 @@ def test_all_of_it_is_taken_back_also_when_a_temporary_file_is_gone(scene: Scene
 
 def test_a_daemon_that_ends_writes_the_rest_first(scene: Scene) -> None:
     first, second = scene.begin(), scene.decide(["beside.txt", *(f"new{n}.txt" for n in range(MANY))], b"made\n")
-    assert [*scene.performing.perform([second], False)] == []
+    assert [*scene.performer.perform([second], False)] == []
     scene.until_written(AT_ONCE)
-    assert [*scene.performing.finish()] == [(first, Done()), (second, Done())]
+    assert [*scene.performer.finish()] == [(first, Done()), (second, Done())]
     assert scene.now() == {b"after\n"}
     assert (scene.root / f"new{MANY - 1}.txt").read_bytes() == b"made\n"
-    assert not any(map(scene.under_way.writes, (*FILES, "beside.txt")))
+    assert not any(map(scene.in_flight.writes, (*FILES, "beside.txt")))
 
 
 def test_its_caller_and_its_marks_are_known_until_it_has_ended(scene: Scene) -> None:
     going = scene.begin()
-    under_way = scene.under_way
-    assert (under_way.callers, under_way.operations) == ({b"undo"}, going.call.marks)
+    in_flight = scene.in_flight
+    assert (in_flight.callers, in_flight.operations) == ({b"undo"}, going.call.marks)
     assert len(going.call.marks) == 2
     assert [*scene.turns()][-1] == [(going, Done())]
-    assert (under_way.callers, under_way.operations) == (set(), set())
+    assert (in_flight.callers, in_flight.operations) == (set(), set())

@@ -124,13 +124,13 @@ class Full:
 def test_a_collection_that_cannot_begin_does_not_keep_others_from_it(tmp_path: Path) -> None:
     """Who makes room by hand, and asks again, was told that a collection was going on until the daemon ended."""
     host = Full()
-    collecting = Collector(host, tmp_path)
+    collector = Collector(host, tmp_path)
     with pytest.raises(StoreFailure):
-        collecting.begin(CollectionOrder(), lambda body: None)
-    assert not collecting.going_on
+        collector.begin(CollectionOrder(), lambda body: None)
+    assert not collector.going_on
     host.full = False
-    collecting.begin(CollectionOrder(), lambda body: None)
-    assert collecting.going_on
+    collector.begin(CollectionOrder(), lambda body: None)
+    assert collector.going_on
     assert host.jobs == ["gc"]
 
 
@@ -139,14 +139,14 @@ def test_nothing_is_collected_while_a_purge_looks_that_would_be_refused_for_it_i
     host.full = False
     host.in_force.now = Settings(retention=Retention(workspace_bytes=1, store_bytes=0, automatic="over_quota"))
     host.progress["purge"] = {}
-    collecting = Collector(host, tmp_path)
-    collecting.tidy()
-    assert collecting.usage["workspace"]["bytes"] > 0
+    collector = Collector(host, tmp_path)
+    collector.tidy()
+    assert collector.usage["workspace"]["bytes"] > 0
     with pytest.raises(Refusal, match="purge"):
-        collecting.begin(CollectionOrder(), lambda body: None)
+        collector.begin(CollectionOrder(), lambda body: None)
     assert host.jobs == []
     host.progress.clear()
-    collecting.begin(CollectionOrder(), lambda body: None)
+    collector.begin(CollectionOrder(), lambda body: None)
     assert host.jobs == ["gc"]
 
 
@@ -171,7 +171,7 @@ class Served(Full):
         self.in_force = LiveSettings(Settings(retention=keeping))
         self.clock = Standing()
         self.work: list[tuple[Job, Failed]] = []
-        self.collecting = Collector(self, state_dir)
+        self.collector = Collector(self, state_dir)
         self.recorder.note(WriterIntroduced(1, uid=1000, agent="ann"), WriterId(1))
         for number in range(6):
             data = b"%d" % number
@@ -189,18 +189,18 @@ class Served(Full):
             ended(brought(work) or (lambda: None), failed)
 
     def settle(self) -> None:
-        load = self.collecting.board()
+        load = self.collector.board()
         self.recorder.commit(*(load or ()))
-        self.collecting.committed(0.001)
+        self.collector.committed(0.001)
 
 
 def test_drops_wait_for_a_pause_of_others_and_not_at_all_where_there_is_one(tmp_path: Path) -> None:
     daemon, told = Served(tmp_path), []
     daemon.clock.now_s += ALONE_S  # since the last edit
-    daemon.collecting.begin(CollectionOrder(dry_run=True), told.append)
-    while daemon.collecting.going_on:
+    daemon.collector.begin(CollectionOrder(dry_run=True), told.append)
+    while daemon.collector.going_on:
         daemon.turn()
-    daemon.collecting.begin(CollectionOrder(), told.append)
+    daemon.collector.begin(CollectionOrder(), told.append)
     for _ in range(6):  # mark, note, drop, look for more, end
         daemon.turn()
     assert [body.get("dropped") for body in told] == [None, {"blobs": 5}], "others have not written for a while"
@@ -210,10 +210,10 @@ def test_drops_wait_for_a_pause_of_others_and_not_at_all_where_there_is_one(tmp_
         daemon.recorder.note_blob(data, "b")
         daemon.recorder.note(WritesSettled(daemon.recorder.next_seq - 1))
     daemon.settle()
-    daemon.collecting.begin(CollectionOrder(), told.append)
+    daemon.collector.begin(CollectionOrder(), told.append)
     for _ in range(6):
         daemon.turn()
-    assert daemon.collecting.going_on, "somebody has just written"
+    assert daemon.collector.going_on, "somebody has just written"
     daemon.clock.now_s += ALONE_S
     for _ in range(3):
         daemon.turn()
@@ -237,7 +237,7 @@ def test_a_collection_that_meets_damage_has_it_followed_up_like_any_other(
     daemon, told = Served(tmp_path), list[dict[str, Any]]()
     with daemon.recorder.journal.store.writing() as w:
         w.put(table, u64(key), row)
-    daemon.collecting.begin(CollectionOrder(), told.append)
+    daemon.collector.begin(CollectionOrder(), told.append)
     while not told:
         daemon.turn()
     assert told[0]["error"] == "journal_damaged"
@@ -251,7 +251,7 @@ def test_a_commit_of_a_collection_that_fails_for_good_is_followed_up_like_any_ot
     """The journal was read-only, and mistrusted, only from the next commit on."""
     store = Failing()
     daemon, told = Served(tmp_path, store), list[dict[str, Any]]()
-    daemon.collecting.begin(CollectionOrder(), told.append)
+    daemon.collector.begin(CollectionOrder(), told.append)
     store.fails = StoreFailure("could not sync", for_good=for_good)
     while not told:
         daemon.turn()
@@ -275,7 +275,7 @@ class Failing(MemoryStore):
 def test_damage_that_drops_meet_while_they_ride_ends_the_collection_and_no_edit(tmp_path: Path) -> None:
     """Each fourth commit failed, and then every one, as long as nobody rested: of edits that stood on the disk."""
     daemon, told = Served(tmp_path), list[dict[str, Any]]()
-    daemon.collecting.begin(CollectionOrder(), told.append)
+    daemon.collector.begin(CollectionOrder(), told.append)
     for _ in range(3):  # mark, note, look what is to go
         daemon.turn()
     with daemon.recorder.journal.store.writing() as w:
@@ -308,7 +308,7 @@ class Hurried(MemoryStore):
 
 def test_a_compaction_that_others_outran_is_to_be_asked_for_again_and_is_no_damage(tmp_path: Path) -> None:
     daemon, told = Served(tmp_path, Hurried()), list[dict[str, Any]]()
-    daemon.collecting.begin(CollectionOrder(compact=True), told.append)
+    daemon.collector.begin(CollectionOrder(compact=True), told.append)
     while not told:
         daemon.turn()
     assert (told[0]["error"], told[0]["suggested_action"]) == ("busy", "retry")
@@ -321,7 +321,7 @@ def test_all_that_a_collection_waits_for_goes_by_the_clock_that_it_is_given(tmp_
     keeping = Retention(keep_last=1, keep_within="", daily=0, thin_outside="", grace="10m")
     daemon.in_force.now = Settings(retention=keeping)
     began_s = daemon.clock.now_s
-    daemon.collecting.begin(CollectionOrder(compact=True), told.append)
+    daemon.collector.begin(CollectionOrder(compact=True), told.append)
     while not told:
         daemon.turn()
     assert told[0]["dropped"] == {"blobs": 5}
@@ -333,7 +333,7 @@ def test_a_collection_whose_drops_are_done_is_not_called_unfinished_where_only_t
 ) -> None:
     """`doctor` said that something needs a look until the next collection, though nothing was left to drop."""
     daemon, told = Served(tmp_path), list[dict[str, Any]]()
-    daemon.collecting.begin(CollectionOrder(compact=True), told.append)
+    daemon.collector.begin(CollectionOrder(compact=True), told.append)
     while not any(event == "gc_begun" for event in daemon.steps):
         daemon.turn()
     assert "did not come to its end" in Collector(daemon, tmp_path).unfinished()
@@ -343,7 +343,7 @@ def test_a_collection_whose_drops_are_done_is_not_called_unfinished_where_only_t
         daemon.clock.now_s += ALONE_S
     assert told[0]["error"] == "busy"
     assert told[0]["blobs_dropped"] == 5
-    assert daemon.collecting.unfinished() == ""
+    assert daemon.collector.unfinished() == ""
 
 
 def test_the_reserve_takes_its_space_and_gives_it_back_once(tmp_path: Path) -> None:

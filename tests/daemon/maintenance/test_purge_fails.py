@@ -25,7 +25,7 @@ class Daemon:
     """One whose jobs are done at once."""
 
     in_force, stopping = LiveSettings(Settings()), False
-    collecting = SimpleNamespace(going_on=False)
+    collector = SimpleNamespace(going_on=False)
 
     def __init__(self, state_dir: Path, daemon: MemoryDaemon | None = None) -> None:
         self.state_dir = self.root = state_dir

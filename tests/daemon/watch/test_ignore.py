@@ -180,13 +180,13 @@ def test_a_linked_worktree_uses_the_excludes_of_its_repository(repository: Path)
     git(repository, "add", "first")
     git(repository, "-c", "user.name=n", "-c", "user.email=e", "commit", "-qm", "first")
     write(repository, ".git/info/exclude", "private/\n")
-    linked = repository.parent / "linked"
-    git(repository, "worktree", "add", "-q", os.fspath(linked), "HEAD")
-    assert (linked / ".git").is_file()
-    write(linked, "private/note")
-    assert Ignore(linked).ignored("private", True)
-    assert Ignore(linked).ignored("private/note", False)
-    assert not Ignore(linked).ignored("public", True)
+    hard_links = repository.parent / "linked"
+    git(repository, "worktree", "add", "-q", os.fspath(hard_links), "HEAD")
+    assert (hard_links / ".git").is_file()
+    write(hard_links, "private/note")
+    assert Ignore(hard_links).ignored("private", True)
+    assert Ignore(hard_links).ignored("private/note", False)
+    assert not Ignore(hard_links).ignored("public", True)
 
 
 # ── what Quire adds ──────────────────────────────────────────────────────────

@@ -68,7 +68,7 @@ def test_what_it_held_before_it_was_hidden_can_still_be_had(hidden: Turns) -> No
 def test_a_hidden_file_that_is_deleted_is_not_taken_for_one_that_is_there(hidden: Turns) -> None:
     (hidden.root / "build/a").unlink()
     assert told(hidden, "build/a") == "ignored", "nobody says that its bytes are those of before"
-    hidden.outside.scanning.scan("periodic")
+    hidden.outside.scanner.scan("periodic")
     hidden.turns()
     assert [told(hidden, f"build/{name}") for name in "ab"] == ["gone", "ignored"]
 
@@ -86,7 +86,7 @@ def test_the_next_start_tells_of_rules_that_changed_meanwhile(turns: Turns) -> N
     turns.opened()
     turns.write(".gitignore", "build/\n")
     again = turns.again()
-    again.outside.scanning.open()
+    again.outside.scanner.open()
     again.turns(1.0)
     assert told(again, "build/a") == "ignored"
 
@@ -112,7 +112,7 @@ def test_after_a_start_an_ignored_file_of_a_tool_is_known_again(turns: Turns) ->
     turns.opened()
     tool_writes(turns, "build/made", "made\n")
     again = turns.again()
-    again.outside.scanning.open()
+    again.outside.scanner.open()
     again.turns(1.0)
     (turns.root / "build/made").unlink()
     again.outside.look_at_unwatched()
@@ -138,13 +138,13 @@ def test_an_ignored_file_that_a_call_read_keeps_the_version_that_was_read(turns:
 def test_so_many_ignored_files_that_nobody_looks_at_them_are_told(turns: Turns) -> None:
     turns.opened()
     turns.write(".gitignore", "build/\n")
-    turns.gather.unwatched.know(f"build/{n}" for n in range(ignored_files.MOST))
+    turns.observer.unwatched.know(f"build/{n}" for n in range(ignored_files.MOST))
     assert turns.outside.reasons() == ["stopped"], "of the watcher of this test"
-    turns.gather.unwatched.know(["build/one-more"])
+    turns.observer.unwatched.know(["build/one-more"])
     reason = f"{ignored_files.MOST + 1} journaled files are ignored and not watched"
     assert reason in turns.outside.reasons()
     assert Blind("", reason) in turns.outside.blind()
-    assert turns.gather.unwatched.to_look_at() == []
+    assert turns.observer.unwatched.to_look_at() == []
 
 
 # ── what nobody sees, and who is told ──

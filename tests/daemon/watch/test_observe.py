@@ -31,28 +31,28 @@ LINES = "".join(f"line {n}\n" for n in range(100))
 
 def test_a_file_stands_as_long_as_its_signature_is_the_one_that_was_seen_last(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
-    gather = Observer(
+    observer = Observer(
         workspace, Recorder(Journal.open(MemoryStore(), 1), SystemClock()), Ignore(tmp_path), LiveSettings(Settings())
     )
     file = tmp_path / "f"
     file.write_bytes(b"ours")
-    assert not gather.stands("f")  # nobody has seen it
+    assert not observer.stands("f")  # nobody has seen it
     s = workspace.look("f").signature
     assert s is not None
-    gather.recorder.seen.tell({"f": SeenStat(s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode, b"blob", 1)})
-    assert gather.stands("f")
+    observer.recorder.seen.tell({"f": SeenStat(s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode, b"blob", 1)})
+    assert observer.stands("f")
     other = tmp_path / "other"
     other.write_bytes(b"ours")
     os.utime(other, ns=(s.mtime_ns, s.mtime_ns))
     file.rename(tmp_path / "kept")
-    assert not gather.stands("f")  # nothing is there
+    assert not observer.stands("f")  # nothing is there
     other.rename(file)
-    assert not gather.stands("f")  # another file is
+    assert not observer.stands("f")  # another file is
     workspace.close()
 
 
 @pytest.fixture
-def gather(tmp_path: Path) -> Iterator[Observer]:
+def observer(tmp_path: Path) -> Iterator[Observer]:
     clock, settings, workspace = SystemClock(), Settings(), Workspace(tmp_path)
     ignore = Ignore(tmp_path, settings.capture.ignore, settings.capture.secret_globs)
     yield Observer(
@@ -62,8 +62,8 @@ def gather(tmp_path: Path) -> Iterator[Observer]:
 
 
 @pytest.fixture
-def files(gather: Observer) -> RequestFiles:
-    return RequestFiles(gather)
+def files(observer: Observer) -> RequestFiles:
+    return RequestFiles(observer)
 
 
 def test_a_file_that_is_read_again_is_the_text_that_is_at_hand(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_the_journals_own_form_of_a_name_that_is_not_utf_8_means_that_file_thoug
 
 
 def test_a_name_that_looks_percent_escaped_means_the_file_that_was_really_called_so(files: RequestFiles) -> None:
-    file = files.gather.workspace.root / "%FF"
+    file = files.observer.workspace.root / "%FF"
     file.write_bytes(b"x\n")
     assert files.file("%FF", writing=True).path == "%FF"
     file.unlink()
@@ -137,7 +137,7 @@ def test_a_name_that_looks_percent_escaped_means_the_file_that_was_really_called
 
 
 def test_an_absolute_path_of_the_workspace_is_asked_about_as_the_journal_knows_it(files: RequestFiles) -> None:
-    root = str(files.gather.workspace.root)
+    root = str(files.observer.workspace.root)
     for given, asked in [
         ("a/b", "a/b"),
         ("*.py", "*.py"),
@@ -156,7 +156,7 @@ def test_an_absolute_path_of_the_workspace_is_asked_about_as_the_journal_knows_i
 
 def saved(files: RequestFiles, text: str) -> str:
     """Another program saves; why the journal does not hold what it saved, "" when it does."""
-    (files.gather.workspace.root / "a.py").write_text(text)
+    (files.observer.workspace.root / "a.py").write_text(text)
     return files.file("a.py", writing=False).uncaptured
 
 
@@ -174,28 +174,28 @@ def test_a_secret_is_found_in_the_first_version_and_in_what_a_later_one_changes(
 
 @pytest.mark.parametrize("path", ["f", "d/f"])
 def test_what_is_gone_went_no_later_than_its_folder_changed_however_late_that_is_told(
-    gather: Observer, path: str
+    observer: Observer, path: str
 ) -> None:
     """On a busy machine the checkout that took a file away had ended long before, and was not named."""
     asked: list[tuple[int, bool]] = []
-    gather.hint = lambda path, at_ns, exact: asked.append((at_ns, exact)) or "git"
-    file = gather.workspace.root / path
+    observer.hint = lambda path, at_ns, exact: asked.append((at_ns, exact)) or "git"
+    file = observer.workspace.root / path
     file.parent.mkdir(exist_ok=True)
     file.write_text("x\n")
-    seen = gather.observe(path, "captured")
-    gather.note(seen, seen.event)
-    gather.recorder.commit()
+    seen = observer.observe(path, "captured")
+    observer.note(seen, seen.event)
+    observer.recorder.commit()
     file.unlink()
     went_ns, hour_ns = file.parent.stat().st_ctime_ns, 3600 * 10**9
     for named_ns in (went_ns + hour_ns, went_ns - hour_ns):
-        gone = gather.observe(path, "watched", named_ns=named_ns)
-        gather.note(gone, gone.event)
+        gone = observer.observe(path, "watched", named_ns=named_ns)
+        observer.note(gone, gone.event)
     assert asked == [(went_ns, False), (went_ns - hour_ns, False)]
 
 
 def test_a_name_in_a_folder_called_percent_leads_back_as_it_is_shown(files: RequestFiles) -> None:
     """It is escaped as those are that are not UTF-8, whose mark begins as it does."""
-    folder = files.gather.workspace.root / "%"
+    folder = files.observer.workspace.root / "%"
     folder.mkdir()
     (folder / "x").write_bytes(b"x\n")
     name = journal_path("%/x")

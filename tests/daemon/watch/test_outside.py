@@ -67,7 +67,7 @@ def test_nobody_waits_for_what_the_store_does_not_take(turns: Turns) -> None:
 def test_a_first_capture_that_the_disk_does_not_take_is_made_when_it_takes_again(turns: Turns) -> None:
     turns.write("a", "one\n")
     turns.full()
-    turns.outside.scanning.open()
+    turns.outside.scanner.open()
     turns.turns()
     assert turns.texts("a") == []
     turns.store.fault = None
@@ -80,10 +80,10 @@ def test_a_comparison_forgets_the_rules_of_folders_that_are_gone(turns: Turns) -
     """They come and go by the thousand where a build makes temporary ones."""
     turns.opened()
     for number in range(50):
-        assert not turns.gather.ignore.ignored(f"build{number}/file", False)
-    turns.outside.scanning.scan("rules")
+        assert not turns.observer.ignore.ignored(f"build{number}/file", False)
+    turns.outside.scanner.scan("rules")
     turns.turns()
-    assert turns.gather.ignore.at_hand == 1
+    assert turns.observer.ignore.at_hand == 1
 
 
 def test_nobody_waits_while_the_folders_of_changed_rules_are_watched_anew(turns: Turns) -> None:
@@ -111,29 +111,29 @@ def test_what_the_settings_kept_out_is_kept_when_they_allow_it_though_the_file_h
     turns.write("code", f"{token}\n")
     turns.write("more.env", f"{token}\n")
     turns.clock.at_s += 10**9  # that they have not changed since is certain only long after
-    turns.gather.ignore.tune((), (".env", "more.env"))
+    turns.observer.ignore.tune((), (".env", "more.env"))
     turns.opened()
     assert (turns.texts(".env"), turns.texts("code")) == ([], [])
-    turns.gather.ignore.tune((), ())
-    turns.outside.scanning.scan("rules")
+    turns.observer.ignore.tune((), ())
+    turns.outside.scanner.scan("rules")
     turns.turns()
     assert (turns.texts(".env"), turns.texts("code"), turns.texts("more.env")) == (["plain\n"], [], [])
     capture = msgspec.structs.replace(turns.in_force.now.capture, scan_secrets=False)
     turns.in_force.now = msgspec.structs.replace(turns.in_force.now, capture=capture)
-    before = turns.gather.looks
-    turns.outside.scanning.scan("rules")
+    before = turns.observer.looks
+    turns.outside.scanner.scan("rules")
     turns.turns()
     assert (turns.texts("code"), turns.texts("more.env")) == ([f"{token}\n"], [f"{token}\n"])
-    turns.outside.scanning.scan("rules")
+    turns.outside.scanner.scan("rules")
     turns.turns()
-    assert turns.gather.looks == before + 2, "what is kept is not read again"
+    assert turns.observer.looks == before + 2, "what is kept is not read again"
 
 
 def test_who_asks_during_a_first_capture_waits_for_no_change_of_the_rules(turns: Turns) -> None:
     """It may take minutes, and replies say that it goes on."""
     turns.write("a", "one\n")
-    turns.outside.scanning.open()
-    turns.outside.scanning.scan("rules")
+    turns.outside.scanner.open()
+    turns.outside.scanner.scan("rules")
     assert turns.outside.idle()
 
 
@@ -144,14 +144,14 @@ def test_of_a_known_file_that_is_ignored_by_now_only_its_end_is_told(turns: Turn
 
     def compare_with(rules: str) -> None:
         turns.write(".gitignore", rules)
-        turns.gather.ignore.forget()
-        turns.outside.scanning.scan("rules")
+        turns.observer.ignore.forget()
+        turns.outside.scanner.scan("rules")
         turns.turns(1)
 
     turns.write("a.db", "two two\n")
     compare_with("*.db\n")
     turns.write("a.db", "three three three\n")
-    turns.outside.scanning.scan("periodic")
+    turns.outside.scanner.scan("periodic")
     turns.turns(1)
     assert turns.texts("a.db") == ["one\n"]
     compare_with("")
@@ -166,12 +166,12 @@ def test_of_a_known_file_that_is_ignored_by_now_only_its_end_is_told(turns: Turn
 
 def test_a_first_capture_that_meets_an_error_goes_on(turns: Turns) -> None:
     turns.write("a", "one\n")
-    turns.gather.fails_ahead.append(JournalDamaged("a row cannot be read"))
-    turns.outside.scanning.open()
+    turns.observer.fails_ahead.append(JournalDamaged("a row cannot be read"))
+    turns.outside.scanner.open()
     turns.turns(AGAIN_S)
     turns.turns(AGAIN_S)
     assert [str(error) for error in turns.errors] == ["a row cannot be read"]
-    assert (turns.texts("a"), turns.outside.scanning.progress()["finished"]) == (["one\n"], True)
+    assert (turns.texts("a"), turns.outside.scanner.progress()["finished"]) == (["one\n"], True)
 
 
 # ── a path that cannot be looked at ──
@@ -182,14 +182,14 @@ def test_what_was_seen_before_an_error_in_the_same_slice_is_journaled(turns: Tur
     turns.told("a", "one\n")
     turns.told("bad", "none\n")
     turns.told("c", "three\n")
-    turns.gather.refuses["bad"] = OSError(5, "Input/output error")
+    turns.observer.refuses["bad"] = OSError(5, "Input/output error")
     turns.turn()
     assert turns.texts("a") == ["one\n"]
     turns.turns()
     assert turns.texts("c") == ["three\n"]
     assert len(turns.errors) == 1
     assert turns.outside.idle(), "nobody waits for it"
-    turns.gather.refuses.clear()
+    turns.observer.refuses.clear()
     turns.turns(AGAIN_S)
     assert turns.texts("bad") == ["none\n"]
 
@@ -197,14 +197,14 @@ def test_what_was_seen_before_an_error_in_the_same_slice_is_journaled(turns: Tur
 def test_what_was_told_of_a_folder_that_was_closed_to_us_is_looked_at_when_it_is_open(turns: Turns) -> None:
     """It was let go, and told by the next comparison, minutes later; and the coverage was full."""
     turns.opened()
-    turns.gather.refuses["d/f"] = Refusal("permission_denied", "The disk does not allow it: d/f: Permission denied.")
+    turns.observer.refuses["d/f"] = Refusal("permission_denied", "The disk does not allow it: d/f: Permission denied.")
     (turns.root / "d").mkdir()
     turns.told("d/f", "one\n")
     turns.turns()
     said = "1 path cannot be looked at; the first: The disk does not allow it: d/f: Permission denied."
     assert said in turns.outside.reasons()
     assert turns.outside.idle(), "nobody waits for it"
-    turns.gather.refuses.clear()
+    turns.observer.refuses.clear()
     turns.turns(AGAIN_S)
     assert turns.texts("d/f") == ["one\n"]
     assert said not in turns.outside.reasons()
@@ -212,7 +212,7 @@ def test_what_was_told_of_a_folder_that_was_closed_to_us_is_looked_at_when_it_is
 
 def test_a_path_that_can_never_be_looked_at_is_tried_more_and_more_seldom(turns: Turns) -> None:
     turns.opened()
-    turns.gather.refuses["bad"] = OSError(5, "Input/output error")
+    turns.observer.refuses["bad"] = OSError(5, "Input/output error")
     turns.told("bad", "none\n")
     for _ in range(600):
         turns.turn(1.0)
@@ -223,8 +223,8 @@ def test_a_scan_ends_though_a_path_cannot_be_looked_at(turns: Turns) -> None:
     turns.opened()
     turns.write("a", "one\n")
     turns.write("bad", "none\n")
-    turns.gather.refuses["bad"] = OSError(5, "Input/output error")
-    turns.outside.scanning.scan("rules")
+    turns.observer.refuses["bad"] = OSError(5, "Input/output error")
+    turns.outside.scanner.scan("rules")
     turns.turns()
     assert turns.scans() == ["start", "rules"]
     assert turns.texts("a") == ["one\n"]
@@ -295,7 +295,7 @@ def test_the_first_question_about_many_paths_after_a_start_finds_their_names_rea
     assert isinstance(store, Counting)
     store.names_read = 0
     after = Turns(tmp_path, store)
-    after.outside.scanning.open()
+    after.outside.scanner.open()
     read = store.names_read
     assert read
     with after.recorder.history() as history:
@@ -356,10 +356,10 @@ def test_a_file_that_is_written_to_all_the_time_is_looked_at_no_more_often_for_i
             turns.turn(0.1)
         if not turns.outside.next_look_s(turns.clock.at_s) - turns.clock.at_s <= AGAIN_S:
             pytest.skip("nothing here tells who has a file open")
-        before = turns.gather.looks
+        before = turns.observer.looks
         for _ in range(10):
             turns.turns(AGAIN_S)
-        assert turns.gather.looks - before <= 11
+        assert turns.observer.looks - before <= 11
 
 
 def test_a_rename_long_ago_explains_nothing_that_happens_now(turns: Turns) -> None:
@@ -477,7 +477,7 @@ def test_a_request_that_meets_an_end_of_a_rename_first_leaves_it_a_rename(turns:
 def test_a_request_has_no_fault_of_what_else_the_watcher_told(turns: Turns) -> None:
     turns.opened()
     turns.write("a", "one\n")
-    turns.gather.refuses["b"] = OSError(5, "Input/output error")
+    turns.observer.refuses["b"] = OSError(5, "Input/output error")
     turns.watcher.batches.append(Batch(dirty={"b"}))
     assert turns.files.file("a", writing=False).kind == "file"
     turns.turns(AGAIN_S)

@@ -25,7 +25,7 @@ def emptied(turns: Turns, disks: int) -> Turns:
         (turns.root / path).unlink()
     turns.recorder.seen.save()
     later = turns.again()
-    later.outside.scanning.open()
+    later.outside.scanner.open()
     later.turns(FIRST_S)
     return later
 
@@ -39,7 +39,7 @@ def test_an_empty_folder_where_another_disk_was_mounted_is_not_taken_for_deletio
     later = emptied(turns, disks=1)
     assert (deletions(later), later.errors) == (set(), [])
     assert later.outside.idle(), "nobody waits for a disk"
-    assert "another disk" in later.outside.scanning.progress()["waits_for"]
+    assert "another disk" in later.outside.scanner.progress()["waits_for"]
     assert "another disk" in later.outside.reasons()[-1]
     later.write("c", "new\n")
     later.turns(later.waits_s())
@@ -110,7 +110,7 @@ def test_a_file_at_which_another_is_mounted_is_not_read(turns: Turns, tmp_path_f
     turns.write("a", "one\n")
     turns.opened()
     with mounted(turns.root / "a", "--bind", other):
-        turns.outside.scanning.scan("overflow")
+        turns.outside.scanner.scan("overflow")
         turns.turns()
         with pytest.raises(Refusal, match="another file system or mount"):
             turns.files.file("a", writing=True)

@@ -43,7 +43,7 @@ def test_a_state_folder_that_cannot_be_looked_at_ends_no_daemon(daemon: Daemon) 
     with unseen(daemon.state):
         daemon.clock.passed_s += 2.0
         daemon.app.turn([])
-    assert (daemon.app.stopping, daemon.app.trouble.sound) == (False, True)
+    assert (daemon.app.stopping, daemon.app.failures.sound) == (False, True)
 
 
 def test_a_checkout_that_was_moved_away_ends_its_daemon(daemon: Daemon) -> None:

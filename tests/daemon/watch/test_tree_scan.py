@@ -27,7 +27,7 @@ def test_a_comparison_that_breaks_off_is_made_again(turns: Turns, error: Excepti
     turns.opened()
     turns.write("a", "one\n")
     turns.jobs.fails["scan"] = error
-    turns.outside.scanning.scan("rules")
+    turns.outside.scanner.scan("rules")
     turns.turns()
     assert turns.errors == [error]
     assert 0 < turns.waits_s() <= TRY_AGAIN_S
@@ -60,24 +60,24 @@ def test_for_want_of_descriptors_nothing_is_taken_for_looked_at_nor_for_rules_th
         (turns.root / folder).mkdir()
         turns.write(f"{folder}/f", "one\n")
     with few_descriptors(more):
-        turns.outside.scanning.open()
+        turns.outside.scanner.open()
         turns.turns()
-        assert turns.outside.scanning.progress()["captured"] is (more == 4), "so many are enough"
+        assert turns.outside.scanner.progress()["captured"] is (more == 4), "so many are enough"
         assert any("Too many open files" in reason for reason in turns.outside.reasons()) is (more < 4)
-        assert bool(turns.outside.scanning.progress()["waits_for"]) is (more < 4)
+        assert bool(turns.outside.scanner.progress()["waits_for"]) is (more < 4)
     turns.turns(2 * TRY_AGAIN_S)
     turns.turns(2 * TRY_AGAIN_S)
     assert [turns.texts(f"{folder}/f") for folder in ("a", "b", "ignored")] == [["one\n"], ["one\n"], []]
-    assert turns.outside.scanning.progress()["finished"]
+    assert turns.outside.scanner.progress()["finished"]
     assert not any("broke off" in reason for reason in turns.outside.reasons())
 
 
 def test_a_first_comparison_that_breaks_off_is_made_again_as_the_first(turns: Turns) -> None:
     turns.write("a", "one\n")
     turns.jobs.fails["scan"] = OSError(24, "Too many open files")
-    turns.outside.scanning.open()
+    turns.outside.scanner.open()
     turns.turns()
-    assert not turns.outside.scanning.progress()["captured"]
+    assert not turns.outside.scanner.progress()["captured"]
     turns.turns(TRY_AGAIN_S)
     assert turns.scans() == ["start"]
     assert [e.evidence for e in turns.events() if isinstance(e, OutsideWritten)] == ["captured"]
@@ -85,7 +85,7 @@ def test_a_first_comparison_that_breaks_off_is_made_again_as_the_first(turns: Tu
 
 def test_a_comparison_that_breaks_off_each_time_is_made_more_and_more_seldom(turns: Turns) -> None:
     turns.opened()
-    turns.outside.scanning.scan("rules")
+    turns.outside.scanner.scan("rules")
     for _ in range(600):
         turns.jobs.fails["scan"] = OSError(24, "Too many open files")
         turns.turn(1.0)
@@ -95,12 +95,12 @@ def test_a_comparison_that_breaks_off_each_time_is_made_more_and_more_seldom(tur
 def test_a_journal_that_the_first_comparison_cannot_read_ends_the_daemon(turns: Turns) -> None:
     """The next start checks it; a later comparison only tells of it."""
     turns.jobs.fails["scan"] = JournalDamaged("a row cannot be read")
-    turns.outside.scanning.open()
+    turns.outside.scanner.open()
     turns.turns()
     assert [(type(e), getattr(e, "everywhere", False)) for e in turns.errors] == [(JournalDamaged, True)]
     turns.turns(TRY_AGAIN_S)
     turns.jobs.fails["scan"] = JournalDamaged("a row cannot be read")
-    turns.outside.scanning.scan("rules")
+    turns.outside.scanner.scan("rules")
     turns.turns()
     assert [getattr(e, "everywhere", False) for e in turns.errors] == [True, False]
 
@@ -127,19 +127,19 @@ def test_with_scan_minutes_the_tree_is_compared_so_often(tmp_path: Path) -> None
 def test_scan_minutes_count_as_soon_as_the_settings_change(turns: Turns) -> None:
     turns.opened()
     turns.set(1.0)
-    turns.outside.scanning.retime()
+    turns.outside.scanner.retime()
     assert turns.waits_s() == 60
     turns.turns(60.0)
     assert turns.scans() == ["start", "periodic"]
     turns.set(0.0)
-    turns.outside.scanning.retime()
+    turns.outside.scanner.retime()
     turns.turns(1000.0)
     assert turns.scans() == ["start", "periodic"]
 
 
 def test_the_loop_sleeps_while_a_comparison_takes_longer_than_the_time_between_two(tmp_path: Path) -> None:
     turns = Turns(tmp_path, scan_minutes=0.1)
-    turns.outside.scanning.open()
+    turns.outside.scanner.open()
     for _ in range(3):
         turns.clock.at_s += 60
         assert turns.waits_s() >= 6
@@ -148,9 +148,9 @@ def test_the_loop_sleeps_while_a_comparison_takes_longer_than_the_time_between_t
 
 
 def test_a_comparison_that_is_asked_for_during_one_follows_it(turns: Turns) -> None:
-    turns.outside.scanning.open()
-    turns.outside.scanning.scan("overflow")
-    turns.outside.scanning.scan("rules")
+    turns.outside.scanner.open()
+    turns.outside.scanner.scan("overflow")
+    turns.outside.scanner.scan("rules")
     turns.turns()
     assert turns.scans() == ["start", "rules"]
 
@@ -164,9 +164,9 @@ def test_what_is_to_be_watched_anew_is_also_when_events_are_lost_before_that_com
 ) -> None:
     """The comparison for these took the place of the other, and what stood at the folders by then was not watched."""
     turns.opened()
-    turns.outside.scanning.scan(OVERFLOW)  # under way
-    turns.outside.scanning.scan(asked)
-    turns.outside.scanning.scan(OVERFLOW)
+    turns.outside.scanner.scan(OVERFLOW)  # under way
+    turns.outside.scanner.scan(asked)
+    turns.outside.scanner.scan(OVERFLOW)
     turns.turns()
     assert turns.watcher.rewatched == 1
 
@@ -177,11 +177,11 @@ def test_what_is_to_be_watched_anew_is_also_when_the_comparison_before_that_brea
 ) -> None:
     """What was made again was the other one."""
     turns.opened()
-    turns.outside.scanning.scan(OVERFLOW)
+    turns.outside.scanner.scan(OVERFLOW)
     turns.jobs.fails["scan"] = OSError(24, "Too many open files")
-    turns.outside.scanning.scan(asked)
+    turns.outside.scanner.scan(asked)
     turns.turns()
-    assert turns.outside.scanning.awaited, "who asks for the tree waits for it"
+    assert turns.outside.scanner.awaited, "who asks for the tree waits for it"
     turns.turns(TRY_AGAIN_S)
     assert turns.watcher.rewatched == 1
 
@@ -191,10 +191,10 @@ def test_who_asks_after_a_restart_waits_for_what_happened_meanwhile(turns: Turns
     turns.opened()
     later = turns.again()
     turns.write("a", "two\n")
-    later.outside.scanning.open()
+    later.outside.scanner.open()
     assert not later.outside.idle()
     assert 0 < later.waits_s() < 2 * FIRST_S
-    later.outside.scanning.hurry()
+    later.outside.scanner.hurry()
     later.turns()
     assert later.outside.idle()
     assert later.texts("a") == ["one\n", "two\n"]
@@ -210,7 +210,7 @@ def test_what_came_about_while_no_daemon_ran_was_not_there_when_the_journal_bega
     (turns.root / "b").unlink()
     turns.write("new", "one\n")
     later = turns.again()
-    later.outside.scanning.open()
+    later.outside.scanner.open()
     later.turns(FIRST_S)
     assert {(e.path, e.evidence) for e in later.events() if isinstance(e, OutsideWritten | OutsideDeleted)} == {
         *(("a", "captured"), ("b", "captured")),
@@ -226,7 +226,7 @@ def test_nobody_waits_for_a_first_capture_that_was_interrupted_and_goes_on(turns
     assert (turns.texts("a"), turns.scans()) == (["one\n"], [])
     turns.write("b", "bee\n")
     later = turns.again()
-    later.outside.scanning.open()
+    later.outside.scanner.open()
     assert later.outside.idle()
     assert later.outside.reasons()
     later.turns()

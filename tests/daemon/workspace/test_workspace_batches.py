@@ -43,7 +43,7 @@ def test_a_batch_is_swapped_back(workspace: Workspace) -> None:
     assert not (root / "deep").exists()
     workspace.sweep(200.0)
     workspace.sweep(300.0)
-    assert (workspace.lingering(), in_tmp(workspace)) == (0, [])
+    assert (workspace.displaced_files(), in_tmp(workspace)) == (0, [])
 
 
 @pytest.mark.parametrize("protection", ["as_found", "sync_many", "tmpfile"])
@@ -94,10 +94,10 @@ def test_a_batch_that_is_complete_is_let_go(workspace: Workspace) -> None:
     workspace.perform(staged, pinned=True)
     workspace.sweep(0.0)
     workspace.sweep(100.0)
-    assert workspace.lingering() == 1
+    assert workspace.displaced_files() == 1
     workspace.release([staged])
     workspace.sweep(100.0)
-    assert (workspace.lingering(), in_tmp(workspace)) == (0, [])
+    assert (workspace.displaced_files(), in_tmp(workspace)) == (0, [])
 
 
 def test_what_somebody_changed_since_is_not_swapped_back(workspace: Workspace) -> None:

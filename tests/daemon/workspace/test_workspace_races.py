@@ -218,7 +218,7 @@ def test_a_save_into_the_displaced_file_is_told(workspace: Workspace, steps: Ste
     assert in_tmp(workspace) == [staged.name]
     workspace.discard(late)
     assert in_tmp(workspace) == []
-    assert workspace.lingering() == 0
+    assert workspace.displaced_files() == 0
 
 
 def test_a_removed_name_leaves_the_file_to_its_other_names_and_tells_what_is_written_when_they_have_gone(
@@ -249,39 +249,39 @@ class Compared(str):
 
 def test_a_displaced_file_is_found_and_let_go_of_without_a_look_at_all_others() -> None:
     """To take back a write of thousands looked at half of them for each."""
-    lingering = DisplacedFiles(-1)
+    displaced_files = DisplacedFiles(-1)
     held = Held(-1, Signature(0, 0, 0, 0, 0, 0, 1), leased=False)
     for number in range(300):
-        lingering.add(DisplacedFile("f", f"{number}.old", held, None))
+        displaced_files.add(DisplacedFile("f", f"{number}.old", held, None))
     twice = DisplacedFile("f", "7.old", held, None)  # came out of a swap that was undone
-    lingering.add(twice)
+    displaced_files.add(twice)
     Compared.times = 0
     for number in reversed(range(300)):
-        item = lingering.find(Compared(f"{number}.old"))
+        item = displaced_files.find(Compared(f"{number}.old"))
         assert item is not None
-        lingering.release(item)
+        displaced_files.release(item)
     assert Compared.times <= 600
-    assert lingering.find("7.old") is twice
-    lingering.release(twice)
-    assert (lingering.find("7.old"), len(lingering.items)) == (None, 0)
+    assert displaced_files.find("7.old") is twice
+    displaced_files.release(twice)
+    assert (displaced_files.find("7.old"), len(displaced_files.items)) == (None, 0)
 
 
 def test_a_displaced_file_that_cannot_be_read_keeps_no_other_from_being_looked_at(tmp_path: Path) -> None:
     """As on a disk that fails: each sweep ended at it, late writes were not found, and no lease break was answered."""
     tmp = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
-    lingering = DisplacedFiles(tmp)
+    displaced_files = DisplacedFiles(tmp)
     for name, flags in (("0.old", os.O_RDONLY), ("1.old", os.O_WRONLY), ("2.old", os.O_RDONLY)):
         (tmp_path / name).write_bytes(b"late\n")
         fd = os.open(tmp_path / name, flags)  # what can only be written fails when it is read
         held = Held(fd, Signature.of(os.fstat(fd)), leased=False)
-        lingering.add(DisplacedFile(name[0], name, held, b"before\n"))
-    assert lingering.sweep(0.0) == []
+        displaced_files.add(DisplacedFile(name[0], name, held, b"before\n"))
+    assert displaced_files.sweep(0.0) == []
     with pytest.raises(OSError, match="Bad file descriptor"):
-        lingering.sweep(GRACE_S + 1)
-    late = lingering.sweep(GRACE_S + 1)
+        displaced_files.sweep(GRACE_S + 1)
+    late = displaced_files.sweep(GRACE_S + 1)
     assert {(one.name, one.data) for one in late} == {("0.old", b"late\n"), ("2.old", b"late\n")}
-    assert lingering.sweep(GRACE_S + 2) == []
-    assert len(lingering.items) == 0
+    assert displaced_files.sweep(GRACE_S + 2) == []
+    assert len(displaced_files.items) == 0
     assert (tmp_path / "1.old").exists(), "the next start tries it again"
     os.close(tmp)
 
@@ -289,10 +289,10 @@ def test_a_displaced_file_that_cannot_be_read_keeps_no_other_from_being_looked_a
 def test_a_displaced_file_that_cannot_be_removed_keeps_no_daemon_from_its_end(tmp_path: Path) -> None:
     """As on a disk that was mounted anew, for reading only: the journal was not closed, and nobody got an answer."""
     tmp = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
-    lingering = DisplacedFiles(tmp)
+    displaced_files = DisplacedFiles(tmp)
     (tmp_path / "0.old").write_bytes(b"")
-    lingering.spent += ["0.old", 300 * "x"]  # longer than a name can be
-    lingering.close()
+    displaced_files.spent += ["0.old", 300 * "x"]  # longer than a name can be
+    displaced_files.close()
     assert os.listdir(tmp_path) == []
     os.close(tmp)
 
@@ -357,20 +357,20 @@ def test_what_a_large_write_displaced_is_let_go_in_several_sweeps(workspace: Wor
         assert isinstance(workspace.perform(one, pinned=True), SwapDone)
     assert workspace.crowded()
     workspace.sweep(0.0)
-    assert (workspace.lingering(), workspace.crowded()) == (MOST + AT_ONCE + 50, False)
+    assert (workspace.displaced_files(), workspace.crowded()) == (MOST + AT_ONCE + 50, False)
     workspace.release(staged[30:])  # those that came first stay, and hold up no others
     left = []
     for _ in range(2):
         workspace.sweep(0.0)
-        left.append((workspace.lingering(), workspace.crowded()))
+        left.append((workspace.displaced_files(), workspace.crowded()))
     workspace.release(staged)
     for _ in range(2):
         workspace.sweep(0.0)
-        left.append((workspace.lingering(), workspace.crowded()))
+        left.append((workspace.displaced_files(), workspace.crowded()))
     assert left == [(MOST + 50, True), (MOST + 30, False), (MOST, False), (MOST, False)]
     assert len(in_tmp(workspace)) == MOST
     workspace.sweep(GRACE_S + 1)
-    assert (workspace.lingering(), in_tmp(workspace)) == (0, [])
+    assert (workspace.displaced_files(), in_tmp(workspace)) == (0, [])
     assert _open_files(workspace.root) == open_files
 
 
@@ -388,7 +388,7 @@ def test_beside_a_large_write_what_another_displaced_is_watched_for_its_whole_ti
     left = []
     for at_s in (0.0, GRACE_S / 2, GRACE_S + 0.1):
         workspace.sweep(at_s)
-        left.append(workspace.lingering())
+        left.append(workspace.displaced_files())
     assert left == [MOST + 11, MOST + 11, MOST + 10]
     workspace.release(staged)
     settle(workspace)
@@ -400,7 +400,7 @@ def test_lingering_is_bounded(workspace: Workspace) -> None:
     for turn in range(MOST + 20):
         do(workspace, put(workspace, "f", b"%d" % turn))
         workspace.sweep(0.0)
-        assert workspace.lingering() <= MOST
+        assert workspace.displaced_files() <= MOST
     settle(workspace)
     assert in_tmp(workspace) == []
 

@@ -48,7 +48,7 @@ def test_a_file_is_replaced_and_the_old_one_goes_after_a_while(workspace: Worksp
     assert isinstance(result, SwapDone)
     assert (workspace.root / "f").read_bytes() == b"new"
     assert result.signature == workspace.look("f").signature
-    assert workspace.lingering() == 1
+    assert workspace.displaced_files() == 1
     settle(workspace)
     assert in_tmp(workspace) == []
 

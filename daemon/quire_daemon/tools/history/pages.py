@@ -80,20 +80,20 @@ def page(wish: LogQuery, history: History) -> Page:
     """The next records, in order."""
     found: list[LogRow] = []
     looked_to: int | None = None
-    looking = _Looking(wish, history)
+    gatherer = _Looking(wish, history)
     for reached, seqs in _steps(wish, history):
-        looking.left -= STEP_WORK
+        gatherer.left -= STEP_WORK
         for seq in seqs:
-            if looking.left <= 0 or len(found) == wish.limit:
+            if gatherer.left <= 0 or len(found) == wish.limit:
                 return Page(found, looked_to, more=True)
-            entry = looking.at(seq)
-            if looking.full:
+            entry = gatherer.at(seq)
+            if gatherer.full:
                 return Page(found, looked_to, more=True)
             looked_to = seq
             if entry is not None:
                 found.append(entry)
         looked_to = reached
-        if looking.left <= 0:
+        if gatherer.left <= 0:
             return Page(found, looked_to, more=True)
     return Page(found, looked_to, more=False)
 
