@@ -75,8 +75,11 @@ class CallQueue:
         return f"calls with {waiting >> 20} MiB" if waiting + size > MOST_BYTES else ""
 
     def again(self, call: Call) -> None:
-        """The call lost a race to an outside program: it is decided again, on what is there now."""
-        call.retry_s, call.thoughts = self._clock.mono_s() + RETRY_S, 0
+        """The call lost a race to an outside program: it is decided again, on what is there now.
+
+        What was thought about it came to nothing. On a slow machine each thought lasts longer than its file rests.
+        """
+        call.retry_s, call.thoughts = self._clock.mono_s() + RETRY_S, call.thoughts + 1
         self._calls.appendleft(call)
 
     def next_look_s(self, now: float) -> float:

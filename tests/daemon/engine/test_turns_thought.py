@@ -173,6 +173,21 @@ def test_an_undo_whose_file_never_rests_is_decided_in_one_piece_after_some_thoug
     assert len(met) == MOST_THOUGHTS
 
 
+def test_an_undo_whose_file_another_program_saves_in_every_turn_is_decided_in_one_piece(daemon: Daemon) -> None:
+    """Each thought lasted longer than the file rested, and as many races were lost as a call may lose."""
+    edited(daemon, 1)
+    slowly(daemon)
+    saves: list[int] = []
+
+    def save(turn: int) -> None:
+        saves.append(turn)
+        (daemon.root / "f0").write_text(f"saved {turn}\n\n\n\nafter f0\n\n\n\nlast\n")
+
+    reply = asked(daemon, "undo", save)
+    assert reply["ok"], reply
+    assert daemon.text("f0") == f"saved {saves[-1]}\n\n\n\nbefore f0\n\n\n\nlast\n"
+
+
 def test_an_undo_for_which_its_file_was_looked_at_before_it_thought_again_looks_once_more(daemon: Daemon) -> None:
     """The look finds a save, so the undo thinks again; before it does, the watcher tells of another save."""
     edited(daemon, 1)
