@@ -12,14 +12,14 @@ if TYPE_CHECKING:
         NEEDED as NEEDED,
         give_back as give_back,
         memory_left as memory_left,
-        share_one_arena as share_one_arena,
+        share_arenas as share_arenas,
     )
     from quire_daemon.ops.daemon_log import Log as Log
     from quire_daemon.ops.timers import Chore as Chore, Chores as Chores
 else:
     __getattr__ = face(
         __name__,
-        address_space="NEEDED give_back memory_left share_one_arena",
+        address_space="NEEDED give_back memory_left share_arenas",
         daemon_log="Log",
         timers="Chore Chores",
     )

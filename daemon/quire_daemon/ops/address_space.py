@@ -30,15 +30,23 @@ def memory_left() -> int:
     return most - used
 
 
-def share_one_arena() -> None:
-    """Let all threads take their memory from one arena. To be called before the first thread begins.
+ARENAS: Final = 4
+"""Arenas of malloc: the main one, one for the journal's first thread, and one for each of the two threads of libzmq.
+
+libzmq drops a request in silence when it finds no memory for it. An arena of its own has address space in reserve, so
+that the request arrives and is refused by `memory_left`.
+"""
+
+
+def share_arenas() -> None:
+    """Let the threads that begin later share the first arenas. To be called before the first thread begins.
 
     The caches keep what a thread reads, in an arena of that thread. Those arenas grew by 2 MB in ten minutes of a soak,
     while the main one had room.
     """
     libc = ctypes.CDLL(None)
     if hasattr(libc, "malloc_trim"):  # of glibc
-        libc.mallopt(_M_ARENA_MAX, 1)
+        libc.mallopt(_M_ARENA_MAX, ARENAS)
 
 
 def give_back() -> None:
