@@ -5,7 +5,8 @@ from __future__ import annotations
 from msgspec.structs import astuple
 
 from quire_daemon.core.decision import FileNow, Move, Put, Remove
-from quire_daemon.workspace.workspace import SwapDone, SwapLost, Workspace
+from quire_daemon.workspace.types import SwapDone, SwapLost
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal.text.text import Text
 
 LIMIT = 1 << 26

@@ -38,7 +38,8 @@ from quire_daemon.tools.notices import decided
 from quire_daemon.watch.hints import WatchCoverage
 from quire_daemon.watch.ignore import Ignore
 from quire_daemon.workers.regex.job import Answer, Search, run
-from quire_daemon.workspace.workspace import HOME, Protection, Signature, Workspace
+from quire_daemon.workspace.types import Protection, Signature
+from quire_daemon.workspace.workspace import HOME, Workspace
 from quire_journal.history.history import History
 from quire_journal.journal import Journal
 from quire_journal.model.events import (

@@ -267,6 +267,19 @@ def test_a_face_says_the_same_to_the_type_checker_and_at_run_time() -> None:
         assert stated == {name: f"{room}.{module}" for module, names in loaded.items() for name in names}
 
 
+def test_a_face_names_the_module_that_defines_a_name() -> None:
+    """A second way to it, through a module that only imports it, would have to be kept true."""
+    passed_on = set()
+    for room in filter(has_face, rooms()):
+        for name, home in face_of(room).items():
+            if home != room:
+                imported = [s for s, _ in source(modules()[home]).imports if isinstance(s, ast.ImportFrom)]
+                passed_on |= {
+                    (home, name) for s in imported for alias in s.names if (alias.asname or alias.name) == name
+                }
+    assert not passed_on
+
+
 def test_everything_that_a_face_offers_is_used_by_another_room() -> None:
     used = {i for m in modules() for i in named_from(m)}
     assert not {f"{room}.{name}" for room in filter(has_face, rooms()) for name in face_of(room)} - used

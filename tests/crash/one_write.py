@@ -18,7 +18,8 @@ from pathlib import Path
 
 from checkout import file_now, put
 from quire_daemon.core.decision import Clear, Make, Move, Remove, Write
-from quire_daemon.workspace.workspace import SwapLost, Workspace
+from quire_daemon.workspace.types import SwapLost
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal.model.events import FOLDER, LINK
 
 OLD = b"old bytes\n" * 500

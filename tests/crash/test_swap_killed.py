@@ -18,7 +18,9 @@ from quire_daemon.commit.recorder import Recorder
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.startup.recovery import recover
 from quire_daemon.startup.recovery_context import RecoveryContext
-from quire_daemon.workspace.workspace import STEPS, DisplacedBytes, Workspace
+from quire_daemon.workspace.swap import STEPS
+from quire_daemon.workspace.types import DisplacedBytes
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal.journal import Journal
 from quire_journal.model.events import FOLDER, LINK, FileMoved, FileWritten, OutsideDeleted, OutsideWritten
 from quire_journal.model.ids import WriterId, blob_id

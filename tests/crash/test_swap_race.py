@@ -26,17 +26,17 @@ import live
 from checkout import LIMIT
 from quire_daemon.config.settings import Policy
 from quire_daemon.core.decision import FileNow, Put
-from quire_daemon.workspace.workspace import (
+from quire_daemon.workspace.stage import StagedWrite
+from quire_daemon.workspace.types import (
     DisplacedBytes,
     FileBusy,
     FileVanished,
     LateBytes,
     NotRegular,
-    StagedWrite,
     SwapDone,
     SwapLost,
-    Workspace,
 )
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal.model.refusals import Refusal
 from quire_journal.text.text import Text
 

@@ -22,7 +22,8 @@ from quire_daemon.watch.observe import Observation, Observer
 from quire_daemon.watch.outside import Outside
 from quire_daemon.watch.prefetch import ReadAhead
 from quire_daemon.watch.watcher import Watcher
-from quire_daemon.workspace.workspace import Look, Workspace
+from quire_daemon.workspace.types import Look
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal.journal import Journal
 from quire_journal.model.events import WorkspaceScanned
 from quire_journal.storage.memory import MemoryStore

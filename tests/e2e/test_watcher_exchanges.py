@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from watching import Start, Watch, exchange
 
-from quire_daemon.workspace.workspace import Signature
+from quire_daemon.workspace.types import Signature
 
 pytestmark = pytest.mark.real
 

@@ -21,13 +21,14 @@ from quire_daemon.commit.repeats import LastReads, Refusals
 from quire_daemon.commit.writer_ids import WriterNumbers
 from quire_daemon.core import SeenStat
 from quire_daemon.workspace import SeenFiles
-from quire_journal.history import History, PathNames, Shown
+from quire_journal.history import History, PathNames
 from quire_journal.journal import Bytes, Journal, NewRecord
 from quire_journal.maintenance import PurgeTransaction
 from quire_journal.model import OUTSIDE, BatchId, BlobId, BytesGone, Event, ReadServed, Seq, WriterId, WriterIntroduced
 from quire_journal.storage import ReadTransaction, Recent, StoreFailure, blobs
 from quire_journal.storage.blobs import Frame
 from quire_journal.text import Text
+from quire_journal.views import Shown
 
 MOST_BYTES: Final = 80 << 20  # of memory, as `weight` has it
 

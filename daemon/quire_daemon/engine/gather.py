@@ -16,8 +16,8 @@ import msgspec
 from quire_daemon.core import Call, FileNow, LookProgress, RetryLater
 from quire_daemon.engine.long_decisions import LongDecisions
 from quire_daemon.engine.request_files import RequestFiles
-from quire_daemon.watch import RETRY_S, FileBusy, FileInFlight
-from quire_daemon.workspace import NoPath
+from quire_daemon.watch import RETRY_S, FileInFlight
+from quire_daemon.workspace import FileBusy, NoPath
 from quire_journal.history import History
 from quire_journal.model import JournalSalvaged, Refusal, WritesAbandoned, paths_of
 

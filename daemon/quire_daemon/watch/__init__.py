@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from quire_daemon.watch.mounts import Mounts as Mounts
     from quire_daemon.watch.observe import (
         RETRY_S as RETRY_S,
-        FileBusy as FileBusy,
         FileInFlight as FileInFlight,
         Observer as Observer,
         Sighting as Sighting,
@@ -31,7 +30,7 @@ else:
         hints="Blind blind_told touching",
         ignore="Ignore",
         mounts="Mounts",
-        observe="FileBusy FileInFlight Observer RETRY_S Sighting",
+        observe="FileInFlight Observer RETRY_S Sighting",
         outside="Outside",
         root_guard="RootGuard",
         scan="RULES",

@@ -23,7 +23,7 @@ from quire_daemon.watch.hard_links import LinkNames
 from quire_daemon.watch.ignore import Ignore
 from quire_daemon.watch.ignored_files import IgnoredFiles
 from quire_daemon.watch.prefetch import ReadAhead
-from quire_daemon.workspace import FileBusy, FileVanished, Image, Look, NotRegular, Signature, TooLarge, Workspace
+from quire_daemon.workspace import FileVanished, Image, Look, NotRegular, Signature, TooLarge, Workspace
 from quire_journal.model import (
     CAPTURED,
     FOLDER,
@@ -44,9 +44,6 @@ from quire_journal.model import (
 )
 from quire_journal.storage import blobs
 from quire_journal.views import Version, standing
-
-__all__ = ["RETRY_S", "FileBusy", "FileInFlight", "Observation", "Observer"]
-
 
 RETRY_S: Final = 0.002
 """Between two looks at a file that is held open."""

@@ -18,13 +18,13 @@ from quire_daemon.watch.due import DueQueue
 from quire_daemon.watch.hard_links import HardLinks, several_names
 from quire_daemon.watch.hints import Batch, Blind, below
 from quire_daemon.watch.mounts import Mounts
-from quire_daemon.watch.observe import RETRY_S, FileBusy, FileInFlight, Observation, Observer
+from quire_daemon.watch.observe import RETRY_S, FileInFlight, Observation, Observer
 from quire_daemon.watch.prefetch import Prefetcher
 from quire_daemon.watch.prefetch_client import ReadingAhead
 from quire_daemon.watch.scan import MOUNTS, OVERFLOW, RULES, Scanner, TreeComparison
 from quire_daemon.watch.watcher import Watcher
 from quire_daemon.workers import StartJob
-from quire_daemon.workspace import Signature
+from quire_daemon.workspace import FileBusy, Signature
 from quire_journal.model import (
     FOLDER,
     READ,

@@ -27,56 +27,24 @@ from quire_daemon.workspace.context import WriteContext
 from quire_daemon.workspace.displaced import DisplacedFile, DisplacedFiles, unlink
 from quire_daemon.workspace.entries import finish
 from quire_daemon.workspace.inode_spread import Blanks
-from quire_daemon.workspace.mkdirs import finish_made, own_folder
+from quire_daemon.workspace.mkdirs import finish_made
 from quire_daemon.workspace.read import FileReader, read_all
 from quire_daemon.workspace.resolve import Places
 from quire_daemon.workspace.stage import PART, WITHHELD, FileStager, StagedWrite, UnsyncedWrites
-from quire_daemon.workspace.swap import STEPS, Swapper
+from quire_daemon.workspace.swap import Swapper
 from quire_daemon.workspace.types import (
     DisplacedBytes,
-    FileBusy,
-    FileVanished,
     Image,
-    InDoubt,
     LateBytes,
     Look,
-    NoPath,
-    NotRegular,
     Place,
     Protection,
     Signature,
     SwapDone,
     SwapLost,
-    TooLarge,
     UnreadFile,
 )
 from quire_journal.model import BlobId, Refusal
-
-__all__ = [
-    "COOKIES",
-    "HOME",
-    "STEPS",
-    "TMP",
-    "DisplacedBytes",
-    "FileBusy",
-    "FileVanished",
-    "Image",
-    "InDoubt",
-    "LateBytes",
-    "Look",
-    "NoPath",
-    "NotRegular",
-    "Place",
-    "Protection",
-    "Signature",
-    "StagedWrite",
-    "SwapDone",
-    "SwapLost",
-    "TooLarge",
-    "UnreadFile",
-    "Workspace",
-    "own_folder",
-]
 
 HOME: Final = ".quire"
 TMP: Final = f"{HOME}/tmp"

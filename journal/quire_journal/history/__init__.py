@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         version_then as version_then,
         warning as warning,
     )
-    from quire_journal.history.history import History as History, Shown as Shown
+    from quire_journal.history.history import History as History
     from quire_journal.history.line_blame import Blame as Blame, blame as blame
     from quire_journal.history.missing_bytes import (
         MissingBytes as MissingBytes,
@@ -68,7 +68,7 @@ else:
             "RECORD_LOST gaps_after gaps_at gaps_before gaps_json gaps_of is_lost "
             "lost_version named require_known require_not_lost version_then warning"
         ),
-        history="History Shown",
+        history="History",
         line_blame="Blame blame",
         missing_bytes="MissingBytes missing missing_blob",
         path_cache="PathNames",

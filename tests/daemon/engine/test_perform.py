@@ -19,7 +19,8 @@ from quire_daemon.commit.recorder import Recorder
 from quire_daemon.core.decision import Decision, Remove
 from quire_daemon.engine.perform import SPARE_FILES, Done, LostRace, Performer, require_room
 from quire_daemon.engine.rescued import LATE_S, note_theirs, nothing_is_withheld
-from quire_daemon.workspace.workspace import SwapLost, Workspace
+from quire_daemon.workspace.types import SwapLost
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal.journal import Journal
 from quire_journal.model.events import BytesDisplaced, FileDeleted, FileWritten
 from quire_journal.model.ids import OUTSIDE, blob_id

@@ -42,7 +42,8 @@ from quire_daemon.watch.ignore import Ignore
 from quire_daemon.watch.observe import FileInFlight, Observer
 from quire_daemon.workspace.displaced import GRACE_S
 from quire_daemon.workspace.stage import TOGETHER, sync_each
-from quire_daemon.workspace.workspace import Signature, Workspace
+from quire_daemon.workspace.types import Signature
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal.journal import Journal
 from quire_journal.model.events import FileWritten, OutsideWritten, WriterIntroduced
 from quire_journal.model.ids import WriterId, blob_id

@@ -18,7 +18,8 @@ from quire_daemon.core.reconcile import SeenStat
 from quire_daemon.engine.request_files import RequestFiles
 from quire_daemon.watch.ignore import Ignore
 from quire_daemon.watch.observe import Observer
-from quire_daemon.workspace.workspace import Image, Workspace
+from quire_daemon.workspace.types import Image
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal.journal import Journal
 from quire_journal.model.ids import blob_id, journal_path, percent_escaped
 from quire_journal.model.refusals import Refusal

@@ -10,7 +10,8 @@ import pytest
 
 from quire_daemon.watch.prefetch import CHUNK, CHUNK_BYTES, ENOUGH, MOST_OUT, MOST_READY, Prefetcher, ReadAhead
 from quire_daemon.watch.prefetch_worker import Reader, Readers, Task, ahead, read_one
-from quire_daemon.workspace.workspace import Signature, Workspace
+from quire_daemon.workspace.types import Signature
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal.model.ids import blob_id
 from quire_journal.storage.blobs.codec import compress
 

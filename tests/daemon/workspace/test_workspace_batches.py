@@ -12,7 +12,8 @@ from swapping import Steps, in_tmp, settle
 from checkout import file_now, put
 from quire_daemon.core.decision import FileNow, Move, Put, Remove, Write
 from quire_daemon.workspace.stage import TOGETHER
-from quire_daemon.workspace.workspace import SwapDone, SwapLost, Workspace
+from quire_daemon.workspace.types import SwapDone, SwapLost
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal.model.refusals import Refusal
 
 

@@ -14,7 +14,8 @@ from checkout import put
 from quire_daemon.workspace import syscalls
 from quire_daemon.workspace.capabilities import passes_over_removed
 from quire_daemon.workspace.inode_spread import FOLDERS, PARTS, SPREAD_FROM, Blanks
-from quire_daemon.workspace.workspace import SwapDone, Workspace
+from quire_daemon.workspace.types import SwapDone
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal.model.refusals import Refusal
 
 pytestmark = pytest.mark.skipif(not syscalls.O_TMPFILE, reason="no files without a name here")

@@ -20,7 +20,9 @@ from checkout import do, file_now, put
 from disks import mounted, small_disk
 from quire_daemon.config.settings import Policy
 from quire_daemon.core.decision import FileNow, Move, Put, Remove
-from quire_daemon.workspace.workspace import SwapDone, SwapLost, Workspace, own_folder
+from quire_daemon.workspace.mkdirs import own_folder
+from quire_daemon.workspace.types import SwapDone, SwapLost
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal.model.refusals import Refusal
 from quire_journal.text.text import Text
 

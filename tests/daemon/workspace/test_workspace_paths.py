@@ -15,7 +15,8 @@ from msgspec.structs import replace
 
 from quire_daemon.config.settings import Policy
 from quire_daemon.workspace.resolve import fold
-from quire_daemon.workspace.workspace import FileVanished, Workspace
+from quire_daemon.workspace.types import FileVanished
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal.model.refusals import Refusal
 
 

@@ -23,7 +23,8 @@ from quire_daemon.workspace import quarantine
 from quire_daemon.workspace.displaced import AT_ONCE, GRACE_S, MOST, DisplacedFile, DisplacedFiles
 from quire_daemon.workspace.inode_spread import FOLDERS
 from quire_daemon.workspace.read import Held
-from quire_daemon.workspace.workspace import DisplacedBytes, FileBusy, Signature, SwapDone, SwapLost, Workspace
+from quire_daemon.workspace.types import DisplacedBytes, FileBusy, Signature, SwapDone, SwapLost
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal.model.events import LINK
 from quire_journal.model.ids import blob_id
 from quire_journal.model.refusals import Refusal

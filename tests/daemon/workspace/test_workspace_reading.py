@@ -18,7 +18,8 @@ from msgspec.structs import replace
 
 from quire_daemon.workspace import syscalls
 from quire_daemon.workspace.read import RACY_NS
-from quire_daemon.workspace.workspace import FileBusy, FileVanished, NotRegular, TooLarge, Workspace
+from quire_daemon.workspace.types import FileBusy, FileVanished, NotRegular, TooLarge
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal.model.refusals import Refusal
 
 

@@ -17,7 +17,8 @@ from swapping import in_tmp, settle
 from checkout import do, file_now, put
 from disks import mounted
 from quire_daemon.core.decision import FileNow, Move, Remove
-from quire_daemon.workspace.workspace import SwapDone, SwapLost, Workspace
+from quire_daemon.workspace.types import SwapDone, SwapLost
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal.text.text import Text
 
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from scribe import ANN, ANN_KEY, BEN, BEN_KEY, SECOND, Scribe
 
-from quire_journal.history.history import History, Shown
+from quire_journal.history.history import History
 from quire_journal.model.events import (
     FileDeleted,
     FileWritten,
@@ -21,6 +21,7 @@ from quire_journal.storage.blobs import blobs
 from quire_journal.storage.blobs.blobs import NotHeld
 from quire_journal.storage.port import u64
 from quire_journal.text.text import Text
+from quire_journal.views import Shown
 
 
 def test_an_empty_journal_answers_every_question() -> None:

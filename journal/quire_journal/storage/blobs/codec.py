@@ -31,9 +31,6 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-__all__ = ["zstd"]
-
-
 MAX_BYTES: Final = 1 << 30
 """Bytes of the largest blob that is stored or unpacked. Settings limit what is captured far below."""
 
