@@ -22,7 +22,7 @@ import live
 import quire_client
 from live import Live, caught_up, eventually, ok, replacing, verified
 from quire_daemon.engine import perform
-from quire_daemon.workspace import workspace
+from quire_daemon.workspace import swap
 from quire_journal.text.line_hash import line_id
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -185,7 +185,7 @@ OF_MANY = {"after_portion"}
 """Steps that come when many files are undone (`test_long_undo_killed.py`)."""
 
 GROUPS: dict[str, list[str]] = {}
-for _step in dict.fromkeys((*perform.STEPS, *workspace.STEPS)):
+for _step in dict.fromkeys((*perform.STEPS, *swap.STEPS)):
     if _step not in IN_A_RACE | OF_MANY:
         GROUPS.setdefault(_step.rpartition(".")[0] or "loop", []).append(_step)
 if not live.LONG:  # the workspace's own steps are met one by one, without a daemon, in tests/crash
@@ -280,7 +280,7 @@ def test_a_kill_between_the_two_writes_of_an_edit_that_renames_leaves_what_was_t
 
 RECOVERING = [("perform.exchanged", "discard.unlinked")] + [
     ("after_commit", step)
-    for step in workspace.STEPS
+    for step in swap.STEPS
     if step.startswith("stage.") or step in ("perform.base_held", "perform.exchanged", "perform.verified")
 ]
 """Where the daemon dies, and where the next one dies while it recovers."""
