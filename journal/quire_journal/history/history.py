@@ -21,9 +21,11 @@ from quire_journal.model import (
     PathId,
     Record,
     Seq,
+    WriteAttributed,
     WriterId,
     WriterIntroduced,
     caller_name,
+    path_after,
     read_record,
     writer_name,
 )
@@ -32,6 +34,7 @@ from quire_journal.text import Text
 from quire_journal.views import (
     BELONGING,
     OUTSIDE_TYPE,
+    OUTSIDE_WRITES,
     AnchorTrace,
     Burst,
     Checkpoint,
@@ -59,6 +62,8 @@ from quire_journal.views import (
     uncaptured,
     writers,
 )
+
+_OUTSIDE_KINDS: Final = frozenset(event.kind for event in OUTSIDE_WRITES)
 
 _NEAR_VERSIONS: Final = 40
 _NEAR_BYTES: Final = 64 << 20
@@ -362,6 +367,7 @@ class History:
             "model": who.model,
             "uid": who.uid if who.uid >= 0 else None,
             "pid": who.pid or None,
+            **({"parent": who.parent} if who.parent else {}),
         }
 
     def named(self, writer: int) -> str:
@@ -392,6 +398,29 @@ class History:
     def count_callers(self) -> int:
         """How many callers there are."""
         return callers.how_many(self._reading)
+
+    def attribution(self, record: Record) -> WriteAttributed | None:
+        """The evidence that came in about who made an outside write; None where there is none, or for any other."""
+        if record.writer != OUTSIDE or record.kind not in _OUTSIDE_KINDS:
+            return None
+        path = path_after(record.event())
+        number = None if path is None else self.path_id(path)
+        told = 0 if number is None else files.attributed_by(self._reading, number, record.seq)
+        event = self.event(told) if told else None
+        return event if isinstance(event, WriteAttributed) else None
+
+    def author(self, record: Record) -> int:
+        """The writer of a record; of an outside write the one that evidence names, else `OUTSIDE`."""
+        found = self.attribution(record)
+        return record.writer if found is None else found.writer
+
+    def only_candidate(self, seq: int) -> bytes:
+        """The key of the caller whose calls alone could have made an outside write; b"" where several could."""
+        record = self.record(seq)
+        attribution = None if record is None else self.attribution(record)
+        found = () if attribution is None else attribution.candidates
+        owners = {burst.owner for burst in map(self.burst, found) if burst is not None}
+        return owners.pop() if len(owners) == 1 else b""
 
     # ── what a caller was shown ──
 
@@ -443,6 +472,10 @@ class History:
     def last_batches(self, caller: bytes, limit: int = 1) -> list[int]:
         """The newest batches of file changes by a caller, newest first. Undone ones too: see `undone_by`."""
         return [batch for batch, _ in islice(batches.newest_of(self._reading, caller), limit)]
+
+    def probable_batches(self, caller: bytes, limit: int) -> list[int]:
+        """The newest outside writes that are probably, not provably, a caller's, newest first."""
+        return [batch for batch, _ in islice(batches.newest_of(self._reading, caller, probable=True), limit)]
 
     def unsettled(self) -> list[int]:
         """The batches whose writes may not be on disk, oldest first: what recovery looks at."""
@@ -532,6 +565,10 @@ class History:
     def in_burst(self, number: int, batch: int) -> bool:
         """Does the batch belong to the burst?"""
         return bursts.belongs(self._reading, number, batch)
+
+    def burst_word(self, number: int, batch: int) -> str:
+        """The evidence by which the batch belongs to the burst, or may; "" where it does not."""
+        return bursts.evidence_of(self._reading, number, batch)
 
     def lease(self, number: int) -> Lease | None:
         """The lease with this number; None when it has ended or never was. It may be broken, or over."""

@@ -13,8 +13,8 @@ from itertools import chain
 import msgspec
 
 from quire_journal.history.history import History
-from quire_journal.model import FOLDER, OUTSIDE
-from quire_journal.views import Version
+from quire_journal.model import FOLDER
+from quire_journal.views import OUTSIDE_TYPE, Version
 
 
 class State(msgspec.Struct, frozen=True, gc=False):
@@ -178,10 +178,10 @@ def _renamed_back(history: History, at: State, end: Version) -> State | None:
     It was renamed back, and one of the two ends was looked at before the watcher told of the other.
     """
     moved = at.version
-    if moved is None or not moved.moved_from or not (end.gone and end.writer == OUTSIDE) or end.moved_to:
+    if moved is None or not moved.moved_from or not (end.gone and end.type == OUTSIDE_TYPE) or end.moved_to:
         return None
     there = next(iter(history.versions(moved.moved_from, after=moved.seq)), None)
-    if there is None or there.writer != OUTSIDE or there.base or there.moved_from:
+    if there is None or there.type != OUTSIDE_TYPE or there.base or there.moved_from:
         return None
     return State(moved.moved_from, there) if there.blob == moved.blob and not there.gone else None
 
@@ -192,7 +192,7 @@ def _goes_on(version: Version, gone: State, last: bytes, others: bool) -> bool:
     What brings a file back says so by its base; what is made anew goes on with what was there last. So does what
     another program renames to it with what it held `last`: that it had gone by a rename was not seen in time.
     """
-    if version.moved_from and version.writer == OUTSIDE and version.blob == last and not others:
+    if version.moved_from and version.type == OUTSIDE_TYPE and version.blob == last and not others:
         return True
     if gone.version is not None and version.base == gone.version.seq:
         return True

@@ -24,7 +24,6 @@ from quire_journal.history.unwinder import Unwound
 from quire_journal.history.weave import BatchesInForce, Made, Weave, WovenLine, ended
 from quire_journal.model import REGULAR, blob_id, pause, ranges_of
 from quire_journal.text import BINARY_PROBE, BOM, Dispute, Splice, Text, apply, changes
-from quire_journal.views import OUTSIDE_TYPE
 
 UNDOING: Final = "undo"
 """The type of versions that undo, redo, rollback and restore make."""
@@ -139,7 +138,7 @@ class _Guard:
         version = step.after.version
         if not (step.before.present and step.after.present):
             return False
-        return step.batch in self._chosen and version is not None and version.type not in (UNDOING, OUTSIDE_TYPE)
+        return step.batch in self._chosen and version is not None and not (version.type == UNDOING or version.unproved)
 
     def _bodies(self, states: Sequence[State]) -> Iterator[bytes]:
         """What each state holds. Where it is not known, nothing counts as changed."""
@@ -370,7 +369,7 @@ def _made(state: State, again: bool) -> Made:
     if version is None:
         return Made(0, 0)
     undoing = version.type == UNDOING
-    return Made(version.seq, version.batch, undoing, undoing or version.type == OUTSIDE_TYPE, again)
+    return Made(version.seq, version.batch, undoing, undoing or version.unproved, again)
 
 
 def _presence(state: State) -> bytes:

@@ -18,7 +18,7 @@ from quire_journal.history.gaps import RECORD_LOST, gaps_before
 from quire_journal.history.history import History
 from quire_journal.history.rebase_steps import Conflict, NotARegularFile, Rest, StepRebase
 from quire_journal.history.timeline import FileTimeline, State, TimelineStep
-from quire_journal.model import FOLDER, LINK, REGULAR, WATCHED
+from quire_journal.model import FOLDER, LINK, NAMING, REGULAR, WATCHED
 from quire_journal.storage.blobs import NotHeld
 from quire_journal.text import Text
 from quire_journal.views import OUTSIDE_TYPE, Version, standing
@@ -131,4 +131,4 @@ def _made_then(history: History, first: TimelineStep) -> bool:
     if version is None or version.type != OUTSIDE_TYPE:
         return True
     looked = history.first_scan()
-    return version.evidence == WATCHED and looked is not None and looked < version.seq
+    return version.evidence in (WATCHED, *NAMING) and looked is not None and looked < version.seq

@@ -60,6 +60,15 @@ def find(data: bytes) -> SecretText | None:
     return None
 
 
+def redacted(text: str) -> str:
+    """The text with the kind of each secret in its place."""
+    data = text.encode("utf-8", "replace")
+    while (secret := find(data)) is not None:
+        end = next(m.end() for k, p in _PATTERNS for m in (p.match(data, secret.at),) if k == secret.kind and m)
+        data = data[: secret.at] + f"[{secret.kind}]".encode() + data[end:]
+    return data.decode("utf-8", "replace")
+
+
 def find_new(data: bytes, before: bytes) -> SecretText | None:
     """The same as `find`, where there is none in `before`: only lines that are not common to both are looked at."""
     head, tail = common_bytes(before, data)

@@ -47,9 +47,11 @@ if TYPE_CHECKING:
         RecordLost as RecordLost,
         ReplyKept as ReplyKept,
         RetentionApplied as RetentionApplied,
+        TurnBegan as TurnBegan,
         WatchLost as WatchLost,
         WorkspaceOpened as WorkspaceOpened,
         WorkspaceScanned as WorkspaceScanned,
+        WriteAttributed as WriteAttributed,
         WriterIntroduced as WriterIntroduced,
         WritesAbandoned as WritesAbandoned,
         WritesSettled as WritesSettled,
@@ -59,6 +61,11 @@ if TYPE_CHECKING:
     from quire_journal.model.evidence import (
         CAPTURED as CAPTURED,
         DISPLACED as DISPLACED,
+        DURING as DURING,
+        EXACT as EXACT,
+        NAMING as NAMING,
+        OVERLAP as OVERLAP,
+        PROVED as PROVED,
         READ as READ,
         SCANNED as SCANNED,
         WATCHED as WATCHED,
@@ -161,32 +168,31 @@ else:
         __name__,
         events=(
             "BY_KIND BatchUndone BurstBegun BurstEnded BytesDisplaced BytesGone CaptureFailed "
-            "CheckpointCommitted CheckpointDropped CheckpointNamed CheckpointRolledBack "
-            "CheckpointSaved EVENTS EditRefused Event FOLDER FileDeleted FileMoved "
-            "FileWritten GitRan JournalSalvaged LINK LeaseBroken LeaseExpired LeaseGranted "
-            "LeaseReleased LeaseRenewed ModeChanged OutsideDeleted OutsideModeChanged "
-            "OutsideMoved OutsideWritten Purged REGULAR ReadServed RecordLost ReplyKept "
-            "RetentionApplied WatchLost WorkspaceOpened WorkspaceScanned WriterIntroduced "
-            "WritesAbandoned WritesSettled path_after paths_of"
+            "CheckpointCommitted CheckpointDropped CheckpointNamed CheckpointRolledBack CheckpointSaved "
+            "EVENTS EditRefused Event FOLDER FileDeleted FileMoved FileWritten GitRan JournalSalvaged LINK "
+            "LeaseBroken LeaseExpired LeaseGranted LeaseReleased LeaseRenewed ModeChanged OutsideDeleted "
+            "OutsideModeChanged OutsideMoved OutsideWritten Purged REGULAR ReadServed RecordLost ReplyKept "
+            "RetentionApplied TurnBegan WatchLost WorkspaceOpened WorkspaceScanned WriteAttributed "
+            "WriterIntroduced WritesAbandoned WritesSettled path_after paths_of"
         ),
-        evidence="CAPTURED DISPLACED READ SCANNED WATCHED",
+        evidence="CAPTURED DISPLACED DURING EXACT NAMING OVERLAP PROVED READ SCANNED WATCHED",
         file_transport=(
             "CALLER LOCK MAX_BYTES REQUEST SPOOL_FOLDER caller_file reply_file request_file unfinished_file"
         ),
         ids=(
-            "BatchId BlobId OUTSIDE PathId Seq WriterId above blob_id caller_name disk_path "
-            "inside_escaped is_escaped journal_path leads_inside parse_version_token "
-            "percent_escaped shown_path unescaped version_token writer_name"
+            "BatchId BlobId OUTSIDE PathId Seq WriterId above blob_id caller_name disk_path inside_escaped "
+            "is_escaped journal_path leads_inside parse_version_token percent_escaped shown_path unescaped "
+            "version_token writer_name"
         ),
         limits="NO_THREAD NoProcess",
         line_ranges="LineRange Ranges merge_ranges ranges_of without",
-        messages=("Caller MAX_DEPTH MAX_MESSAGE MOST_OP_BYTES Reply Request decode_reply decode_request encode"),
+        messages="Caller MAX_DEPTH MAX_MESSAGE MOST_OP_BYTES Reply Request decode_reply decode_request encode",
         path_map="BadMap mapped parsed",
         pause_points="paced pause pausing",
         phrasing="capitalised counted size",
         records=(
-            "GENESIS JournalDamaged LINKS Record decode_record encode_event encode_record "
-            "link read_record record_hash seal"
+            "GENESIS JournalDamaged LINKS Record decode_record encode_event encode_record link read_record "
+            "record_hash seal"
         ),
         refusals="CODES LONGEST_GUESS Refusal did_you_mean",
         reserved_names="RESERVED disguised fold is_reserved is_within repositories",

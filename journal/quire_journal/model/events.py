@@ -64,6 +64,7 @@ class WriterIntroduced(Event, frozen=True, weakref=True, gc=True):  # the record
     turn: str = ""
     tool_call: str = ""
     model: str = ""
+    parent: str = ""  # of a subagent: the agent session that it is a child of
 
 
 # ── files, by a tool ─────────────────────────────────────────────────────────
@@ -155,7 +156,7 @@ class OutsideWritten(Event, frozen=True):
     base: int = 0
     entry: int = REGULAR
     unfinished: bool = False  # someone still held it open for writing
-    coalesced: bool = False  # keeps its place; nothing sets it: which saves came and went in between, nobody can know
+    coalesced: bool = False  # it stood for a moment before the next version, as the calls tell that made the two
     hint: str = ""  # what was going on then, such as the git command that ran; never a guess at who
 
 
@@ -395,6 +396,7 @@ class BurstBegun(Event, frozen=True):
     outside: bool = False  # what other programs write meanwhile belongs to it, too
     bind: str = "session"  # or "connection": it ends with that, too
     paths: tuple[str, ...] = ()  # of other programs' writes only those of these files belong to it; empty: all
+    command: str = ""  # of a shell call: its command line, capped and without secrets
 
 
 class BurstEnded(Event, frozen=True):
@@ -403,6 +405,29 @@ class BurstEnded(Event, frozen=True):
     kind: ClassVar[str] = "burst_ended"
     burst: int
     why: str = "owner"  # "owner", "ttl", "connection", "daemon" (with which all connections ended)
+
+
+# ── who wrote it ─────────────────────────────────────────────────────────────
+
+
+class TurnBegan(Event, frozen=True):
+    """A person gave an agent session its next task. The record's writer has the session, the turn and the model."""
+
+    kind: ClassVar[str] = "turn_began"
+    prompt: str = ""  # its beginning, without secrets; "" where the settings keep no text
+    prompt_hash: bytes = b""  # sha256 of the whole prompt
+    transcript: str = ""  # where the agent keeps the conversation
+
+
+class WriteAttributed(Event, frozen=True):
+    """Evidence came in about who made outside writes. Their records stay; the views name the writer."""
+
+    kind: ClassVar[str] = "write_attributed"
+    seqs: tuple[int, ...]
+    writer: int  # who wrote; 0: nobody knows (`overlap`)
+    evidence: str  # in the words of `quire_journal.model.evidence`
+    burst: int = 0  # the call in which it was written
+    candidates: tuple[int, ...] = ()  # of `overlap`: the bursts of the calls that could have written it
 
 
 # ── what is not here any more ────────────────────────────────────────────────

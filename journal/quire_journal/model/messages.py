@@ -28,6 +28,7 @@ class Caller(msgspec.Struct, frozen=True, omit_defaults=True):
     turn: str = ""
     tool_call: str = ""
     model: str = ""
+    parent: str = ""  # of a subagent: the agent session that it is a child of
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):

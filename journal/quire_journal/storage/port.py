@@ -46,6 +46,7 @@ TABLES: Final[tuple[str, ...]] = (
     "ops",  # operation id → batch
     "batches",  # batch → its tool writes, and which of them stand
     "batches_by",  # caller | seq // 256 → the batches with tool writes that it began there, and their writers
+    "probable_by",  # the same of outside writes that are probably, not provably, the caller's
     "undone",  # batch | seq → batch that undid it by record seq
     "replies",  # caller | sha256(idempotency key)[:16] → kept reply
     "leases",  # seq of the grant → lease that no record has ended

@@ -28,7 +28,14 @@ if TYPE_CHECKING:
     )
     from quire_journal.views.anchors import AnchorTrace as AnchorTrace
     from quire_journal.views.batches import ABANDONED as ABANDONED
-    from quire_journal.views.bursts import BELONGING as BELONGING, Burst as Burst, claiming as claiming
+    from quire_journal.views.bursts import (
+        BELONGING as BELONGING,
+        NAMED as NAMED,
+        ONLY_OUTSIDE as ONLY_OUTSIDE,
+        SEVERAL_OPEN as SEVERAL_OPEN,
+        Burst as Burst,
+        claiming as claiming,
+    )
     from quire_journal.views.callers import KnownCaller as KnownCaller
     from quire_journal.views.checkpoints import Checkpoint as Checkpoint, EditCheckpoint as EditCheckpoint
     from quire_journal.views.clock import SetBack as SetBack, dated as dated, over as over
@@ -70,7 +77,7 @@ else:
         __name__,
         anchors="AnchorTrace",
         batches="ABANDONED",
-        bursts="BELONGING Burst claiming",
+        bursts="BELONGING Burst NAMED ONLY_OUTSIDE SEVERAL_OPEN claiming",
         callers="KnownCaller",
         checkpoints="Checkpoint EditCheckpoint",
         clock="SetBack dated over",

@@ -1,5 +1,7 @@
 """The batches view: which tool writes belong together, whose they are, which are on disk, which were undone.
 
+An outside write that is proved to be a caller's is a batch of the caller, too; one that only probably is stands apart.
+
 Also what a repeated call is answered from: operation ids and kept replies.
 
 Whose they are is asked by caller. A row for each batch would come between those of others that are there, so that the
@@ -15,12 +17,22 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.model import BatchUndone, Event, Record, ReplyKept, WritesAbandoned, WritesSettled
+from quire_journal.model import (
+    NAMING,
+    PROVED,
+    BatchUndone,
+    Event,
+    Record,
+    ReplyKept,
+    WriteAttributed,
+    WritesAbandoned,
+    WritesSettled,
+)
 from quire_journal.storage import ReadTransaction, WriteTransaction, u32, u64
-from quire_journal.views.files import TOOL_WRITES, record_before
-from quire_journal.views.writers import caller_of
+from quire_journal.views.files import TOOL_WRITES, attributed_writes, record_before
+from quire_journal.views.writers import caller_of, owners_of
 
-TABLES = ("ops", "batches", "batches_by", "undone", "replies", "unsettled")
+TABLES = ("ops", "batches", "batches_by", "probable_by", "undone", "replies", "unsettled")
 
 APPLIED: Final = "applied"
 ABANDONED: Final = "abandoned"
@@ -95,6 +107,11 @@ def _note(w: WriteTransaction, record: Record, event: Event | None) -> None:
         if caller:
             kept = Kept(event.arguments, event.reply, record.at_ns, record.batch)
             w.put("replies", caller + _key(event.key), _ENCODER.encode(kept))
+    elif isinstance(event, WriteAttributed) and event.evidence in NAMING:
+        table = "batches_by" if event.evidence in PROVED else "probable_by"
+        for seq, _ in attributed_writes(w, record, event):  # each of another program's writes is a batch of its own
+            for owner in owners_of(w, event.writer):
+                _own(w, owner, seq, event.writer, table)
 
 
 class _Growing(msgspec.Struct):
@@ -123,7 +140,8 @@ class _Growing(msgspec.Struct):
         batch = u64(self.batch)
         w.put("batches", batch, _ENCODER.encode(self.runs))
         w.put("unsettled", batch, u64(self.last))
-        _own(w, caller_of(w, self.writer), self.batch, self.writer)
+        for owner in owners_of(w, self.writer):
+            _own(w, owner, self.batch, self.writer)
 
 
 def batch_of_op(r: ReadTransaction, op: bytes) -> int | None:
@@ -150,11 +168,12 @@ def unsettled(r: ReadTransaction) -> list[int]:
     return [int.from_bytes(batch, "big") for batch, _ in r.scan("unsettled")]
 
 
-def newest_of(r: ReadTransaction, caller: bytes) -> Iterator[tuple[int, int]]:
-    """(batch, writer) of the batches with standing tool writes of a caller, newest first."""
+def newest_of(r: ReadTransaction, caller: bytes, probable: bool = False) -> Iterator[tuple[int, int]]:
+    """(batch, writer) of the batches with standing writes of a caller, newest first; or of those that may be its."""
+    table = "probable_by" if probable else "batches_by"
     if caller:
         stop = (int.from_bytes(caller, "big") + 1).to_bytes(9, "big")
-        for key, row in r.scan("batches_by", caller, stop[1:] if stop[0] == 0 else None, reverse=True):
+        for key, row in r.scan(table, caller, stop[1:] if stop[0] == 0 else None, reverse=True):
             first = int.from_bytes(key[8:], "big") * _BLOCK
             for entry in reversed(_entries(row)):
                 yield first + entry[0], int.from_bytes(entry[1:], "big")
@@ -222,24 +241,24 @@ def _entries(row: bytes) -> list[bytes]:
     return [row[at : at + _ENTRY_BYTES] for at in range(0, len(row), _ENTRY_BYTES)]
 
 
-def _own(w: WriteTransaction, caller: bytes, batch: int, writer: int | None) -> None:
+def _own(w: WriteTransaction, caller: bytes, batch: int, writer: int | None, table: str = "batches_by") -> None:
     """Say that the batch is the caller's, by this writer; None: it is not the caller's any more."""
     if not caller:
         return
     block, place = divmod(batch, _BLOCK)
     key = caller + u32(block)
-    row = w.get("batches_by", key) or b""
+    row = w.get(table, key) or b""
     if writer is not None and (not row or row[-_ENTRY_BYTES] < place):  # mostly: it is the newest of its block
-        w.put("batches_by", key, row + bytes((place,)) + u32(writer))
+        w.put(table, key, row + bytes((place,)) + u32(writer))
         return
     entries = [entry for entry in _entries(row) if entry[0] != place]
     if writer is not None:
         entries.append(bytes([place]) + u32(writer))
         entries.sort()
     if entries:
-        w.put("batches_by", key, b"".join(entries))
+        w.put(table, key, b"".join(entries))
     else:
-        w.delete("batches_by", key)
+        w.delete(table, key)
 
 
 def _following(seqs: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -274,4 +293,5 @@ def _take_back_run(w: WriteTransaction, batch: int, writer: int, start: int, sto
     w.put("batches", u64(batch), _ENCODER.encode(now))
     if not any(stands for _, _, stands in now):
         w.delete("unsettled", u64(batch))
-        _own(w, caller_of(w, writer), batch, None)
+        for owner in owners_of(w, writer):
+            _own(w, owner, batch, None)

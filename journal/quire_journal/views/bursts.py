@@ -5,11 +5,13 @@ of the records, so replay agrees. While it is open
 
 * each batch of its caller belongs to it (evidence `own`). Bursts of one caller nest: a batch belongs to all that are
   open;
-* what other programs write belongs to it when it was begun with `outside`, it is the only open one that was, and the
-  watcher or a call saw the write (evidence `only_outside_burst`). Where two such bursts are open nothing tells whose
-  it is (`several_open`), and a scan finds what may be older (`scanned`): those belong to none, and are counted;
-* a burst that names files takes what other programs write to those, and nothing else. It comes before those that name
-  none (evidence `named`): an editor that said which file it is about to save, beside a command that may write anything.
+* what other programs write may belong to it when it was begun with `outside`: it was the only open one that was, and
+  the watcher or a call saw the write (evidence `only_outside_burst`), or several were open (`several_open`), or a scan
+  found what may be older (`scanned`). A time alone proves nothing: such writes are counted as unclear;
+* a burst that names files is asked about what other programs write to those, and nothing else. It comes before those
+  that name none (evidence `named`): an editor that said which file it is about to save, beside a command.
+
+A `WriteAttributed` with the number of a burst says that a write belongs to it, and by which evidence (`exact`).
 """
 
 from __future__ import annotations
@@ -19,21 +21,37 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.model import DISPLACED, READ, SCANNED, WATCHED, BurstBegun, BurstEnded, Event, Record, paths_of
+from quire_journal.model import (
+    DISPLACED,
+    DURING,
+    PROVED,
+    READ,
+    SCANNED,
+    WATCHED,
+    BurstBegun,
+    BurstEnded,
+    Event,
+    Record,
+    WriteAttributed,
+    paths_of,
+)
 from quire_journal.storage import ReadTransaction, WriteTransaction, u64
 from quire_journal.views.files import OUTSIDE_WRITES, TOOL_WRITES
 from quire_journal.views.writers import caller_of
 
 TABLES = ("bursts", "open_bursts", "burst_batches")
-KINDS: Final = (*TOOL_WRITES, *OUTSIDE_WRITES, BurstBegun, BurstEnded)
+KINDS: Final = (*TOOL_WRITES, *OUTSIDE_WRITES, BurstBegun, BurstEnded, WriteAttributed)
 
 OWN: Final = "own"
 ONLY_OUTSIDE: Final = "only_outside_burst"
 NAMED: Final = "named"
 SEVERAL_OPEN: Final = "several_open"
 
-BELONGING: Final = (OWN, ONLY_OUTSIDE, NAMED)
-"""The evidence by which a batch belongs to a burst; by any other it may."""
+BELONGING: Final = (OWN, *PROVED)
+"""The evidence by which a batch belongs to a burst, and goes with an undo of it; by any other it may."""
+
+PROBABLE: Final = (DURING,)
+"""The evidence by which a batch probably belongs to a burst."""
 
 _SEEN_WHEN_IT_HAPPENED: Final = frozenset({WATCHED, READ, DISPLACED})
 
@@ -57,6 +75,7 @@ class Burst(msgspec.Struct, frozen=True, array_like=True, gc=False):
     batches: int = 0  # that belong to it
     unclear: int = 0  # batches of which nobody knows whether they do
     paths: tuple[str, ...] = ()  # of other programs' writes it takes those to these files; empty: all
+    command: str = ""  # of a shell call: its command line
 
     def open_at(self, now_ns: int) -> bool:
         """Do batches of this time belong to it?"""
@@ -94,11 +113,14 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
                 event.outside,
                 event.bind,
                 paths=event.paths,
+                command=event.command,
             ),
         )
         w.put("open_bursts", u64(record.seq), b"")
     elif isinstance(event, BurstEnded):
         _end(w, record, event)
+    elif isinstance(event, WriteAttributed):
+        _attribute(w, event)
 
 
 def burst(r: ReadTransaction, number: int) -> Burst | None:
@@ -127,10 +149,14 @@ def batches_of(r: ReadTransaction, number: int) -> Iterator[tuple[int, str]]:
         yield int.from_bytes(key[8:], "big"), evidence.decode()
 
 
+def evidence_of(r: ReadTransaction, number: int, batch: int) -> str:
+    """The evidence by which the batch belongs to the burst, or may; "" where it does not."""
+    return (r.get("burst_batches", u64(number) + u64(batch)) or b"").decode()
+
+
 def belongs(r: ReadTransaction, number: int, batch: int) -> bool:
     """Does the batch belong to the burst?"""
-    found = r.get("burst_batches", u64(number) + u64(batch))
-    return found is not None and found.decode() in BELONGING
+    return evidence_of(r, number, batch) in BELONGING
 
 
 def claiming(bursts: Iterable[Burst], paths: Collection[str]) -> list[Burst]:
@@ -157,6 +183,25 @@ def _add(w: WriteTransaction, burst: Burst, record: Record, evidence: str) -> No
     if new:
         w.put("burst_batches", row, evidence.encode())
     _put(w, burst)
+
+
+def _attribute(w: WriteTransaction, event: WriteAttributed) -> None:
+    """Note by which evidence writes belong to the burst. What another burst may have written is not its any more."""
+    begun = burst(w, event.burst)
+    if begun is None:
+        return
+    for seq in event.seqs:
+        row = u64(begun.number) + u64(seq)
+        before = w.get("burst_batches", row)
+        was, now = before is not None and before.decode() in BELONGING, event.evidence in BELONGING
+        begun = msgspec.structs.replace(
+            begun,
+            batches=begun.batches + now - was,
+            unclear=begun.unclear + (not now) - (before is not None and not was),
+            last=max(begun.last, seq) if now else begun.last,
+        )
+        w.put("burst_batches", row, event.evidence.encode())
+    _put(w, begun)
 
 
 def _end(w: WriteTransaction, record: Record, event: BurstEnded) -> None:

@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from quire_journal.model import (
+    PROVED,
     REGULAR,
     BytesDisplaced,
     CaptureFailed,
@@ -27,8 +28,10 @@ from quire_journal.model import (
     OutsideMoved,
     OutsideWritten,
     Record,
+    WriteAttributed,
     WritesAbandoned,
     parse_tag,
+    paths_of,
     read_record,
 )
 from quire_journal.storage import ReadTransaction, WriteTransaction, u32, u64
@@ -52,7 +55,7 @@ OUTSIDE_WRITES: Final = (OutsideWritten, OutsideDeleted, OutsideMoved, OutsideMo
 
 _OUTSIDE_TAGS: Final = frozenset(parse_tag(event.kind)[0] for event in OUTSIDE_WRITES)
 
-KINDS: Final = (*TOOL_WRITES, *OUTSIDE_WRITES, BytesDisplaced, WritesAbandoned)
+KINDS: Final = (*TOOL_WRITES, *OUTSIDE_WRITES, BytesDisplaced, WritesAbandoned, WriteAttributed)
 
 
 class Version(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -60,7 +63,7 @@ class Version(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     seq: int
     at_ns: int
-    writer: int
+    writer: int  # of an outside version: who made it, where evidence says so, else `OUTSIDE`
     batch: int
     type: str  # writer type: "edit", "write_file", "outside", "undo"
     blob: bytes
@@ -69,12 +72,17 @@ class Version(msgspec.Struct, frozen=True, array_like=True, gc=False):
     base: int = 0  # seq of the version that it was made from
     entry: int = 0  # events.REGULAR, LINK, FOLDER
     gone: bool = False  # the path does not exist after this record
-    evidence: str = ""  # of an outside version; why the bytes were displaced
+    evidence: str = ""  # of an outside version: who made it, else how it was found; why the bytes were displaced
     uncaptured: str = ""  # why the bytes are not in the journal (`quire_journal.model.uncaptured`)
     moved_from: str = ""
     moved_to: str = ""
     index: int = 0  # of this version among those of its path, from 0; NEVER_HEAD for displaced bytes
     kind: str = ""  # of the record
+
+    @property
+    def unproved(self) -> bool:
+        """Did another program make it, and does nothing prove who that was?"""
+        return self.type == OUTSIDE_TYPE and self.evidence not in PROVED
 
     @property
     def displaced(self) -> bool:
@@ -108,6 +116,9 @@ class _Place(msgspec.Struct, frozen=True, array_like=True, gc=False):
     mode: int = 0  # of displaced bytes: that of the head
     left: bool = False  # this is the path that a move left
     anew: bool = False  # a move brought back to this path what had gone from a path that has been another file's since
+    writer: int = 0  # of an outside version that evidence came in about: who made it
+    evidence: str = ""  # the word for that evidence
+    told: int = 0  # and the record that told of it
 
 
 _MAKING: Final = (
@@ -152,6 +163,10 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
             _take_back(w, write.path, seq)
             if isinstance(write, FileMoved):
                 _take_back(w, write.to, seq)
+    elif isinstance(event, WriteAttributed):
+        for seq, found in attributed_writes(w, record, event):
+            for path in paths_of(found):
+                _attribute(w, path, seq, record.seq, event)
 
 
 def head(r: ReadTransaction, path: int) -> Version | None:
@@ -229,6 +244,13 @@ def versions(
             yield _version_of(r, key, place)
 
 
+def attributed_by(r: ReadTransaction, path: int, seq: int) -> int:
+    """The record with the newest evidence about who made the version that record `seq` made; 0 where there is none."""
+    key = u32(path) + u64(seq)
+    row = r.get("versions", key)
+    return 0 if row is None else _place_in(key, row).told
+
+
 def begins_outside(r: ReadTransaction, path: int) -> bool:
     """Did no tool make the first version of the path with this number? Raises `log.JournalDamaged` as `versions`
     does."""
@@ -286,6 +308,17 @@ def abandoned_writes(r: ReadTransaction, record: Record, event: WritesAbandoned)
     return found
 
 
+def attributed_writes(r: ReadTransaction, record: Record, event: WriteAttributed) -> list[tuple[int, Event]]:
+    """The outside writes that `event` is about. What is no outside write before `record` is passed over."""
+    found: list[tuple[int, Event]] = []
+    for seq in event.seqs:
+        was = record_before(r, seq, record.seq)
+        write = None if was is None else was.event()
+        if isinstance(write, OUTSIDE_WRITES):
+            found.append((seq, write))
+    return found
+
+
 def _made(record: Record, event: Event | None, place: _Place) -> Version | None:
     """The version that the event made, or the one of two that `place` is about; None for one that makes none."""
     type, blob, size, mode, base, entry = OUTSIDE_TYPE, b"", 0, 0, place.base, place.entry
@@ -321,8 +354,9 @@ def _made(record: Record, event: Event | None, place: _Place) -> Version | None:
             uncaptured = event.uncaptured
         case _:
             return None
+    writer, evidence = place.writer or record.writer, place.evidence or evidence
     return Version(
-        *(record.seq, record.at_ns, record.writer, record.batch, type, blob, size, mode, base, entry, gone),
+        *(record.seq, record.at_ns, writer, record.batch, type, blob, size, mode, base, entry, gone),
         *(evidence, uncaptured, moved_from, moved_to, place.index, record.kind),
     )
 
@@ -367,10 +401,12 @@ def _head_row(made: Version, made_by: dict[str, int]) -> bytes:
 
 
 def _row(place: _Place) -> bytes:
-    if place.anew:
+    if place.evidence:
         return _ENCODER.encode(place)
+    if place.anew:
+        return _ENCODER.encode(msgspec.structs.astuple(place)[:-3])
     if place.left:
-        return _ENCODER.encode(msgspec.structs.astuple(place)[:-1])
+        return _ENCODER.encode(msgspec.structs.astuple(place)[:-4])
     if place.mode or place.base:
         return _ENCODER.encode((place.index, place.entry, place.base, place.mode))
     return _ENCODER.encode((place.index, place.entry) if place.entry else (place.index,))
@@ -401,6 +437,24 @@ def _keep_displaced(w: WriteTransaction, record: Record, event: BytesDisplaced) 
     before = head(w, number)
     place = _Place(NEVER_HEAD) if before is None else _Place(NEVER_HEAD, REGULAR, before.seq, before.mode)
     w.put("versions", u32(number) + u64(record.seq), _row(place))
+
+
+def _attribute(w: WriteTransaction, path: str, seq: int, told: int, event: WriteAttributed) -> None:
+    """Name the writer in the row of the version that record `seq` made of `path`, and in its head."""
+    number = path_id(w, path)
+    if number is None:
+        return
+    key = u32(number) + u64(seq)
+    row, found = w.get("versions", key), w.get("files", u32(number))
+    if row is None or found is None:
+        return
+    place = _place_in(key, row)
+    row = _row(msgspec.structs.replace(place, writer=event.writer, evidence=event.evidence, told=told))
+    w.put("versions", key, row)
+    w.known.pop((number, seq), None)
+    head = _HEAD.decode(found)
+    if head.seq == seq:
+        _put_head(w, number, version_in_row(w, key, row), head.made_by)
 
 
 def _take_back(w: WriteTransaction, path: str, seq: int) -> None:

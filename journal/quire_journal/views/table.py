@@ -63,20 +63,20 @@ class View(msgspec.Struct, frozen=True):
 
 VIEWS: Final[tuple[View, ...]] = (
     View("paths", 1, paths.TABLES, paths.fold, paths.KINDS),
-    View("writers", 1, writers.TABLES, writers.fold, writers.KINDS),
+    View("writers", 2, writers.TABLES, writers.fold, writers.KINDS),
     View("callers", 1, callers.TABLES, callers.fold, callers.KINDS),
-    View("files", 2, files.TABLES, files.fold, files.KINDS),
+    View("files", 3, files.TABLES, files.fold, files.KINDS),
     View("reads", 3, reads.TABLES, reads.fold, reads.KINDS, who=True),
     View("stale", 2, stale_reads.TABLES, stale_reads.fold, stale_reads.KINDS, needs=("files", "reads"), who=True),
     View("clock", 1, clock.TABLES, clock.fold, texts=()),
     View("losses", 1, lost_bytes.TABLES, lost_bytes.fold, lost_bytes.KINDS),
     View("anchors", 5, anchors.TABLES, anchors.fold, anchors.KINDS, needs=("files", "losses"), apply_with=anchors.fold),
     View("checkpoints", 2, checkpoints.TABLES, checkpoints.fold, checkpoints.KINDS),
-    View("batches", 3, batches.TABLES, batches.fold, apply_all=batches.fold_all, texts=(ReplyKept,), who=True),
-    View("bursts", 1, bursts.TABLES, bursts.fold, bursts.KINDS, who=True),
+    View("batches", 4, batches.TABLES, batches.fold, apply_all=batches.fold_all, texts=(ReplyKept,), who=True),
+    View("bursts", 2, bursts.TABLES, bursts.fold, bursts.KINDS, who=True),
     View("capture", 1, uncaptured.TABLES, uncaptured.fold, uncaptured.KINDS, needs=("files",)),
     View("leases", 1, leases.TABLES, leases.fold, leases.KINDS, who=True),
-    View("terms", 3, term_index.TABLES, term_index.fold, apply_all=term_index.fold_all, texts=(), who=True),
+    View("terms", 4, term_index.TABLES, term_index.fold, apply_all=term_index.fold_all, texts=(), who=True),
 )
 """Every view, in the order in which a record is folded into them."""
 

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from quire_journal.model import OUTSIDE, Event, Record, WriterIntroduced, parse_tag
+from quire_journal.model import OUTSIDE, Event, Record, WriteAttributed, WriterIntroduced, parse_tag
 from quire_journal.storage import ReadTransaction, WriteTransaction, u32
 from quire_journal.views.writers import writer_of
 
@@ -54,7 +54,7 @@ def of_agent(agent: str) -> bytes:
 
 @lru_cache(maxsize=128)
 def of_session(agent_session: str) -> bytes:
-    """The term of every record by an agent session."""
+    """The term of every record by an agent session, and by its subagents."""
     return _term("s", agent_session)
 
 
@@ -74,6 +74,8 @@ def of_writer(who: WriterIntroduced | None) -> list[bytes]:
     terms = [of_agent(who.agent)]
     if who.agent_session:
         terms.append(of_session(who.agent_session))
+    if who.parent:
+        terms.append(of_session(who.parent))
     if who.turn:
         terms.append(of_turn(who.turn))
     return terms
@@ -89,35 +91,56 @@ def fold_all(w: WriteTransaction, records: Sequence[tuple[Record, Event | None]]
     by_writer: dict[int, list[bytes]] = {}
     entries: dict[tuple[str, int], list[int]] = {}  # (kind, writer) → where their terms stand in the row
     row, block = bytearray(), -1
-    for record, _ in records:
+
+    def terms_of(writer: int) -> list[bytes]:
+        if writer not in by_writer:
+            who = None if writer == OUTSIDE else writer_of(w, writer) or WriterIntroduced(writer)
+            by_writer[writer] = of_writer(who)
+        return by_writer[writer]
+
+    for record, event in records:
         at, place = divmod(record.seq, BLOCK)
         if at != block:
             if block >= 0:
                 w.put("terms", u32(block), bytes(row))
             row, block = bytearray(w.get("terms", u32(at)) or b""), at
             entries.clear()
-        byte, bit = place >> 3, 1 << (place & 7)
-        like = record.kind, record.writer
-        known = entries.get(like)
-        if known is not None:
-            for found in known:
-                row[found + _TERM + byte] |= bit
-            continue
-        whose = by_writer.get(record.writer)
-        if whose is None:
-            who = None if record.writer == OUTSIDE else writer_of(w, record.writer) or WriterIntroduced(record.writer)
-            whose = by_writer[record.writer] = of_writer(who)
-        known = entries[like] = []
-        for term in (of_kind(parse_tag(record.kind)[0]), *whose):
-            found = _entry(row, term)
-            if found < 0:
-                found = len(row)
-                row += term + bytes(_BITS)
-                _note_span(w, at // SPAN, term)
-            row[found + _TERM + byte] |= bit
-            known.append(found)
+        known = entries.get((record.kind, record.writer))
+        if known is None:
+            terms = (of_kind(parse_tag(record.kind)[0]), *terms_of(record.writer))
+            known = entries[record.kind, record.writer] = [_place_of(w, row, at, term) for term in terms]
+        for found in known:
+            _set_bit(row, found, place)
+        if isinstance(event, WriteAttributed) and event.writer != OUTSIDE:
+            for seq in event.seqs:
+                _add_terms(w, seq, terms_of(event.writer), (block, row))
     if block >= 0:
         w.put("terms", u32(block), bytes(row))
+
+
+def _add_terms(w: WriteTransaction, seq: int, terms: Sequence[bytes], current: tuple[int, bytearray]) -> None:
+    """Give an earlier record the terms of its writer. `current`: the block that is being folded, and its row."""
+    at, place = divmod(seq, BLOCK)
+    row = current[1] if at == current[0] else bytearray(w.get("terms", u32(at)) or b"")
+    for term in terms:
+        _set_bit(row, _place_of(w, row, at, term), place)
+    if at != current[0]:
+        w.put("terms", u32(at), bytes(row))
+
+
+def _place_of(w: WriteTransaction, row: bytearray, block: int, term: bytes) -> int:
+    """Where the entry of the term stands in the row of the block; a new one goes to its end."""
+    found = _entry(row, term)
+    if found < 0:
+        found = len(row)
+        row += term + bytes(_BITS)
+        _note_span(w, block // SPAN, term)
+    return found
+
+
+def _set_bit(row: bytearray, entry: int, place: int) -> None:
+    """Say that the record at this place of its block has the term of the entry."""
+    row[entry + _TERM + (place >> 3)] |= 1 << (place & 7)
 
 
 def find(

@@ -32,6 +32,16 @@ def caller_of(r: ReadTransaction, writer: int) -> bytes:
     return known
 
 
+def owners_of(r: ReadTransaction, writer: int) -> tuple[bytes, ...]:
+    """The keys of the callers whose work the writer's is: its own, and of a subagent that of its parent."""
+    known: tuple[bytes, ...] | None = r.known.get(("owners", writer))
+    if known is None:
+        own, who = caller_of(r, writer), writer_of(r, writer)
+        parent = (caller_key(who.uid, who.agent, who.parent),) if who is not None and who.parent else ()
+        known = r.known["owners", writer] = (own, *parent) if own else ()
+    return known
+
+
 def writer_of(r: ReadTransaction, writer: int) -> WriterIntroduced | None:
     """The introduction of a writer; None for `outside` and for a writer that was never introduced."""
     found = r.get("writers", u32(writer)) if writer != OUTSIDE else None
@@ -54,10 +64,12 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
     if isinstance(event, WriterIntroduced):
         number = u32(event.id)
         w.known.pop(event.id, None)
+        w.known.pop(("owners", event.id), None)
         w.put("writers", number, caller_key(event.uid, event.agent, event.agent_session) + _ENCODER.encode(event))
         w.put("writer_ids", _identity(event), number)
 
 
 def _identity(who: WriterIntroduced) -> bytes:
-    claimed = (who.agent, who.agent_session, who.turn, who.tool_call, who.model)
+    children = (who.parent,) if who.parent else ()  # without one it is the identity that older journals know
+    claimed = (who.agent, who.agent_session, who.turn, who.tool_call, who.model, *children)
     return hashlib.sha256(_ENCODER.encode((who.uid, who.pid, who.pid_start, *claimed))).digest()[:16]

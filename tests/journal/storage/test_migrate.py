@@ -28,6 +28,7 @@ from quire_journal.storage.blobs import blobs, codec, index as blob_index, repac
 from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import WriteTransaction, u64
+from quire_journal.views.replay import catch_up
 
 
 def test_there_is_a_step_and_an_example_for_every_older_format() -> None:
@@ -92,6 +93,7 @@ def test_damage_to_a_journal_of_an_older_format_is_found() -> None:
         for blob in [blob for blob, number in w.scan("addresses") if number == u64(3)]:
             w.delete("addresses", blob)
     assert any("Blob 3 has no address" in str(finding) for finding in check(store))
+    catch_up(store)  # views of another version are not looked at
     assert any("which are not held" in str(finding) for finding in check(store))
 
 

@@ -11,6 +11,7 @@ from quire_journal.model.events import (
     CaptureFailed,
     OutsideDeleted,
     WorkspaceScanned,
+    WriteAttributed,
     WriterIntroduced,
     WritesAbandoned,
 )
@@ -80,7 +81,7 @@ def test_nothing_belongs_to_a_burst_whose_time_is_over_whether_or_not_that_was_n
         assert (found.why, found.ended_ns) == ("ttl", found.expires_ns)
 
 
-def test_outside_writes_belong_to_the_only_open_burst_that_takes_them() -> None:
+def test_outside_writes_may_belong_to_the_only_open_burst_that_takes_them() -> None:
     scribe = Scribe().introduce()
     begin(scribe, BEN)
     burst = begin(scribe, outside=True)
@@ -97,11 +98,24 @@ def test_outside_writes_belong_to_none_of_two_bursts_that_take_them() -> None:
     clear = scribe.outside("a", b"2")
     assert evidence(scribe, anns) == [(contested, "several_open"), (clear, "only_outside_burst")]
     with scribe.history() as history:
-        assert history.burst_batches(anns) == [clear]
-        assert history.burst_batches(bens) == []
+        assert history.burst_batches(anns) == history.burst_batches(bens) == []
         found = history.burst(anns)
         assert found is not None
-        assert (found.batches, found.unclear) == (1, 1)
+        assert (found.batches, found.unclear) == (0, 2)
+
+
+def test_an_outside_write_belongs_to_a_burst_when_evidence_says_so() -> None:
+    scribe = Scribe().introduce()
+    anns, bens = begin(scribe, outside=True), begin(scribe, BEN, outside=True)
+    first, second, third = (scribe.outside("a", text) for text in (b"1", b"2", b"3"))
+    scribe.note(WriteAttributed((first,), ANN, "exact", anns), WriteAttributed((second,), ANN, "during", anns))
+    scribe.note(WriteAttributed((third,), 0, "overlap", 0, (anns, bens)))
+    assert evidence(scribe, anns) == [(first, "exact"), (second, "during"), (third, "several_open")]
+    with scribe.history() as history:
+        assert history.burst_batches(anns) == [first]
+        found = history.burst(anns)
+        assert found is not None
+        assert (found.batches, found.unclear) == (1, 2)
 
 
 def test_what_a_scan_found_may_be_older_than_the_burst_and_is_only_counted() -> None:
