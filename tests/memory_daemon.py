@@ -48,12 +48,10 @@ from quire_journal.model.events import (
     FileDeleted,
     FileMoved,
     FileWritten,
-    OutsideDeleted,
-    OutsideWritten,
     WriterIntroduced,
     paths_of,
 )
-from quire_journal.model.evidence import READ
+from quire_journal.model.evidence import READ, WATCHED
 from quire_journal.model.ids import OUTSIDE, WriterId, blob_id, disk_path, journal_path
 from quire_journal.model.messages import Caller, Request
 from quire_journal.model.records import Record
@@ -408,15 +406,28 @@ class MemoryDaemon:
         self.files[path] = content.encode() if isinstance(content, str) else content
 
     def outside(self, path: str, data: bytes) -> int:
-        """Another program writes."""
-        batch = self.note(OutsideWritten(path, blob_id(data), len(data), 0o644, "watched"), blobs=(data,))
+        """Another program writes, and the watcher tells of it at once."""
         self.files[path] = data
-        return batch
+        self.look_at(path)
+        with self.history() as history:
+            head = history.file(path)
+        assert head is not None
+        return head.seq
+
+    def look_at(self, path: str) -> None:
+        """The watcher tells of a path."""
+        observation = self.app.observer.observe(disk_path(path), WATCHED)
+        self.app.observer.note(observation, observation.event)
+        self.recorder.commit()
 
     def outside_deletes(self, path: str) -> int:
         """Another program removes."""
         del self.files[path]
-        return self.note(OutsideDeleted(path, "watched"))
+        self.look_at(path)
+        with self.history() as history:
+            head = history.file(path)
+        assert head is not None
+        return head.seq
 
     def watch(self) -> None:
         """What other programs have done is noted; without this, of a file only when a call names it."""

@@ -41,6 +41,7 @@ from quire_daemon.engine import (
     SALVAGE_IS_TOLD_NS,
     STAGERS,
     Admission,
+    AnnouncedCalls,
     BurstExpiry,
     CallQueue,
     CoverageReport,
@@ -121,7 +122,8 @@ class App:
         self.presence = Presence(server, clock)
         server.held = lambda: {*self.lease_queue.connections(), *self.burst_expiry.connections()}
         self.git = GitWriter(recorder, clock, GitHead(os.fspath(root)), Commands(os.fspath(root)))
-        self.observer = Observer(workspace, recorder, ignore, in_force, self._hint)
+        self.announced_calls = AnnouncedCalls(recorder)
+        self.observer = Observer(workspace, recorder, ignore, in_force, self._hint, self.announced_calls.attribute)
         self._mounts = Mounts.below(root)
         self.exporting = ExportSessions()
         self.collector = Collector(self, state_dir)
@@ -162,6 +164,7 @@ class App:
             WatcherBarrier(self.outside, self.watcher, clock),
             self.lease_queue,
             self.burst_expiry,
+            self.announced_calls,
             self.presence,
             self.responder,
             self.failures,

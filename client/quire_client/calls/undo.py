@@ -20,6 +20,7 @@ class Choice(TypedDict, total=False):
     path: str
     paths: Sequence[str]
     conflicts: str  # "skip", "markers" or "abort"
+    probable: bool  # also what is only probably of whom the choice names
     plan: bool
     token: str
 
@@ -56,6 +57,7 @@ class UndoCalls(Calls):
         only: str | None = None,
         paths: Sequence[str] | None = None,
         conflicts: str | None = None,
+        probable: bool | None = None,
         plan: bool | None = None,
         token: str | None = None,
     ) -> Answer:
@@ -65,7 +67,7 @@ class UndoCalls(Calls):
         Refused: as `undo`.
         Source: quire_daemon.tools.undo.tool
         """
-        given = stated(to=to, writer=only, paths=paths, conflicts=conflicts, plan=plan, token=token)
+        given = stated(to=to, writer=only, paths=paths, conflicts=conflicts, probable=probable, plan=plan, token=token)
         return self.call("rollback", given)
 
     def restore(self, path: str, at: str, *, plan: bool | None = None, token: str | None = None) -> Answer:

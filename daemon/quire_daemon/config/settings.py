@@ -142,9 +142,10 @@ class Hooks(Strict, frozen=True):
     The workspace's file can make these stricter, not more lenient.
     """
 
-    stale: str = "deny"  # others changed the file since the agent read it; "conflicts": only where it edits; "tell"
+    stale: str = "conflicts"  # others changed lines of the call since the agent read them; "deny": of the file; "tell"
     leases: str = "deny"  # another holds an exclusive lease on the file; or "tell"
     unreachable: str = "allow"  # no daemon can be asked; or "deny". The hook itself looks this up
+    prompts: str = "text"  # what a turn was asked for: its beginning; "hash": only that it was the same; "off"
 
 
 class Paths(Strict, frozen=True):
@@ -202,6 +203,7 @@ _LIMITS: tuple[tuple[str, str], ...] = (
 )
 _FROM_LENIENT_TO_STRICT: dict[tuple[str, str], tuple[str, ...]] = {
     ("hooks", "stale"): ("tell", "conflicts", "deny"),
+    ("hooks", "prompts"): ("text", "hash", "off"),
     ("hooks", "leases"): ("tell", "deny"),
     ("hooks", "unreachable"): ("allow", "deny"),
     ("journal", "durability"): ("fast", "normal", "strict"),  # an agent is not to take the promise from the others

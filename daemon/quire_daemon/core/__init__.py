@@ -9,6 +9,19 @@ from quire_journal.faces import face
 
 if TYPE_CHECKING:
     from quire_daemon.core import call as call
+    from quire_daemon.core.announcement import (
+        MOST_PAYLOADS as MOST_PAYLOADS,
+        AnnouncedCall as AnnouncedCall,
+        Cell as Cell,
+        Content as Content,
+        Hunks as Hunks,
+        Patch as Patch,
+        Payload as Payload,
+        Removal as Removal,
+        Replace as Replace,
+        Replacement as Replacement,
+        WritePart as WritePart,
+    )
     from quire_daemon.core.arguments import (
         OfVersion as OfVersion,
         WriteArguments as WriteArguments,
@@ -63,11 +76,14 @@ if TYPE_CHECKING:
 else:
     __getattr__ = face(
         __name__,
+        announcement=(
+            "AnnouncedCall Cell Content Hunks MOST_PAYLOADS Patch Payload Removal Replace Replacement WritePart"
+        ),
         arguments="OfVersion WriteArguments checked_sha256 require_in_bounds",
         call="Call IncomingRequest LongThought LookProgress Peer RetryLater",
         decision=(
-            "Clear Decision FileNow ImpliedFiles MOST_INSIDE Make Move P Present Put Remove "
-            "Tool Who World Write names no_paths refused_reply"
+            "Clear Decision FileNow ImpliedFiles MOST_INSIDE Make Move P Present Put Remove Tool Who World "
+            "Write names no_paths refused_reply"
         ),
         json_schema="Schema described flat one_shape without",
         reconcile="Kind OnDisk Renames SeenStat StatEntry compare difference with_moves",

@@ -15,6 +15,7 @@ import msgspec
 
 from quire_daemon.checks import Grammars, no_grammars
 from quire_daemon.config import Settings
+from quire_daemon.core.announcement import AnnouncedCall
 from quire_daemon.workers.regex import Answer, Search
 from quire_journal.history import History
 from quire_journal.model import Event, Refusal, WriterId, WriterIntroduced
@@ -188,6 +189,7 @@ class Decision(msgspec.Struct, frozen=True):
     events: Sequence[Event] = ()
     writes: Sequence[Write] = ()
     blobs: Sequence[bytes] = ()
+    announced: AnnouncedCall | None = None  # a call of an agent's own tool that may go on from now on
 
 
 class Tool(msgspec.Struct, Generic[P], frozen=True):

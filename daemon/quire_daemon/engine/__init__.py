@@ -8,6 +8,7 @@ from quire_journal.faces import face
 
 if TYPE_CHECKING:
     from quire_daemon.engine.admission import Admission as Admission
+    from quire_daemon.engine.announced_calls import AnnouncedCalls as AnnouncedCalls
     from quire_daemon.engine.barrier import WatcherBarrier as WatcherBarrier
     from quire_daemon.engine.burst_expiry import BurstExpiry as BurstExpiry
     from quire_daemon.engine.call_queue import CallQueue as CallQueue
@@ -40,10 +41,11 @@ else:
     __getattr__ = face(
         __name__,
         admission="Admission",
+        announced_calls="AnnouncedCalls",
         barrier="WatcherBarrier",
         burst_expiry="BurstExpiry",
+        call_queue="CallQueue",
         decide="Decider",
-        searches="DeferredSearches",
         execute="Execution",
         gather="Gatherer",
         health_report="CoverageReport SALVAGE_IS_TOLD_NS health reasons salvaged",
@@ -51,9 +53,9 @@ else:
         long_decisions="LongDecisions",
         perform="IN_PART Performer",
         presence="Presence",
-        call_queue="CallQueue",
         request_files="RequestFiles",
         rescued="Withheld meant_for note_displaced note_theirs nothing_is_withheld",
         respond="Responder",
+        searches="DeferredSearches",
         stage="STAGERS on_disk",
     )

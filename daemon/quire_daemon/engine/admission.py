@@ -138,7 +138,7 @@ class Admission:
 
     def _who(self, connection: bytes, peer: Peer, caller: Any, by_hook: bool) -> Who:
         """The writer that this caller is in the journal; introduced there when it is new."""
-        said = (caller.agent, caller.agent_session, caller.turn, caller.tool_call, caller.model)
+        said = (caller.agent, caller.agent_session, caller.turn, caller.tool_call, caller.model, caller.parent)
         identity = self._identities.get((connection, peer, said))
         if identity is None:
             identity = self._identity(connection, peer, said)

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from quire_daemon.checks import SyntaxChecker
 from quire_daemon.commit import FailurePolicy, InFlightWrite, ProvisionalSeqs, RecordChunks
 from quire_daemon.core import Call, Decision, LookProgress, Put, RetryLater, World, Write
+from quire_daemon.engine.announced_calls import AnnouncedCalls
 from quire_daemon.engine.barrier import WatcherBarrier
 from quire_daemon.engine.burst_expiry import BurstExpiry
 from quire_daemon.engine.gather import Gatherer
@@ -52,6 +53,7 @@ class Decider:
         barrier: WatcherBarrier,
         lease_queue: LeaseQueue,
         burst_expiry: BurstExpiry,
+        announced_calls: AnnouncedCalls,
         presence: Presence,
         responder: Responder,
         failures: FailurePolicy,
@@ -62,6 +64,7 @@ class Decider:
         self._host, self._observer, self._recorder, self._clock = host, observer, observer.recorder, host.clock
         self._gatherer, self._barrier = gatherer, barrier
         self._lease_queue, self._burst_expiry, self._presence = lease_queue, burst_expiry, presence
+        self._announced_calls = announced_calls
         self._responder, self._failures, self._standing = responder, failures, standing
         self._long_decisions, self._numbers = long_decisions, ProvisionalSeqs.drawn()
         self._grammars = grammars
@@ -231,6 +234,8 @@ class Decider:
                 self._recorder.commit()  # a success that is only a record is durable, too
             self._lease_queue.noted(call, events, seqs)  # only now: what is not taken leaves its seq to another
             self._burst_expiry.noted(call, events, seqs)
+            if decision.announced is not None and events:
+                self._announced_calls.begin(decision.announced)
             self._responder.answer(call, dict(decision.reply))
             return None
         going = InFlightWrite(call, decision, seqs, seqs[0], self._recorder.next_commit)

@@ -3,27 +3,39 @@
 Agents prefer the Edit, Write and Bash that they were built with. Their hooks tell the daemon of each call (`quire
 hook`), and so give it what an outside write lacks: who, in which call, and what that agent session knew of the file.
 
-* `before`: refused when others changed the file since this agent session read it, or hold an exclusive lease on it (the
-  settings say how strictly). Otherwise a burst begins that takes what is written from now on: that of the files which
-  the call names, or, when it names none (a shell command), all that no other burst names.
-* `after`: the burst ends. The session knows what it has written itself. What others did since it was told last is
-  told in `news`.
+* `before`: refused when others changed the lines of the call since this agent session read them, or hold an exclusive
+  lease on the file (the settings say how strictly). Otherwise a burst begins, and the call is announced with what it
+  makes of its files.
+* `after`: the burst ends. What was found while it was open is attributed as far as the evidence goes (`evidence`). The
+  session knows what it has written itself. What others did since it was told last is told in `news`.
 * `turn`, `end`: bursts of calls that never came back end. At a new turn, `news` has all that is news.
+* `start`, `session_end`: the agent session begins, or is over.
 
-What is written in a burst stays `outside`: another program may have written at the same moment. The burst and the hint
-name the agent, and a version of the session's own bursts is nobody else's when the session is asked what it knows.
+A time alone proves nothing: what neither bytes nor processes prove stays `outside`, and another agent's undo leaves it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterator, Set
 from itertools import islice
 from typing import Any, Final, Literal
 
 import msgspec
 from msgspec.structs import replace
 
-from quire_daemon.core import Decision, FileNow, ImpliedFiles, Tool, Who, World, no_paths
+from quire_daemon.core import (
+    MOST_PAYLOADS,
+    AnnouncedCall,
+    Decision,
+    FileNow,
+    ImpliedFiles,
+    Payload,
+    Tool,
+    Who,
+    World,
+    no_paths,
+)
 from quire_daemon.tools.bursts import MOST_OPEN, SETTLE_S, burst_json, own_open
 from quire_daemon.tools.edit import (
     CONFLICTING,
@@ -44,11 +56,14 @@ from quire_daemon.tools.edit import (
     shown_as,
     strongest,
 )
+from quire_daemon.tools.evidence import by_its_command, verdicts
 from quire_daemon.tools.leases import covers, lease_held, others
 from quire_daemon.tools.read import seen_with
 from quire_daemon.tools.recent_changes import MOST_NEWS, changes_told
 from quire_journal.history import History
+from quire_journal.maintenance import secret_scan
 from quire_journal.model import (
+    OVERLAP,
     BurstBegun,
     BurstEnded,
     EditRefused,
@@ -56,12 +71,14 @@ from quire_journal.model import (
     Ranges,
     ReadServed,
     Refusal,
+    TurnBegan,
+    WriteAttributed,
     counted,
     merge_ranges,
     plain,
 )
 from quire_journal.text import Text, changed_ranges, diff
-from quire_journal.views import EXCLUSIVE, OUTSIDE_TYPE, Burst, Version, standing
+from quire_journal.views import BELONGING, EXCLUSIVE, NAMED, ONLY_OUTSIDE, OUTSIDE_TYPE, Burst, Version, standing
 
 FORM: Final = "native"
 """The kind of burst that this tool begins, and alone ends."""
@@ -76,13 +93,21 @@ MOST_LOOKED_AT: Final = 40
 MOST_BURSTS: Final = 500
 """Bursts before a version that are looked through for the one that it belongs to."""
 
+MOST_PROMPT: Final = 500
+"""Characters of a prompt that are kept."""
+
+MOST_COMMAND: Final = 1000
+"""Characters of a command line that are kept."""
+
+MOST_TRANSCRIPT: Final = 400
+
 _SECOND: Final = 1_000_000_000
 
 
 class NativeParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `native`."""
 
-    moment: Literal["before", "after", "turn", "end"]
+    moment: Literal["start", "before", "after", "turn", "end", "session_end"]
     tool: str = ""  # as the agent calls it: "Edit"
     call: str = ""  # its id of the call; the one `after` ends what the one `before` began
     paths: list[str] = []  # that it is about to write, or has written; empty: nobody can say (a shell command)
@@ -90,10 +115,17 @@ class NativeParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     replaces: list[str] = []  # the texts that it replaces, where it says so
     ok: bool = True  # of `after`: it did what it was asked to
     rereads: bool = True  # reads of this agent are told, too, so that one that is refused can read again
+    payloads: list[Payload] = []  # what the call makes of its files, as far as its arguments tell
+    payload_dropped: bool = False  # they were too large to be sent
+    command: str = ""  # the command line of a shell call
+    prompt: str = ""  # of a turn: what the person asked for
+    transcript: str = ""  # of a turn: where the agent keeps the conversation
 
     def __post_init__(self) -> None:
         if len(self.paths) > 200:
             raise ValueError("`paths`: at most 200")
+        if len(self.payloads) > MOST_PAYLOADS:
+            raise ValueError(f"`payloads`: at most {MOST_PAYLOADS}")
 
 
 def decide(params: NativeParams, world: World) -> Decision:
@@ -132,9 +164,14 @@ def _before(params: NativeParams, world: World) -> Decision:
         message = f"{label} may go on; too many calls of this agent session are open to tell what it writes."
         return Decision({"ok": True, "message": message, "burst": None})
     expires_ns = world.now_ns + TTL_S * _SECOND
-    begun = BurstBegun(label, FORM, expires_ns, True, "session", tuple(sorted({now.path for now in files})))
+    paths = tuple(sorted({now.path for now in files}))
+    command = secret_scan.redacted(params.command)[:MOST_COMMAND]
+    begun = BurstBegun(label, FORM, expires_ns, True, "session", paths, command)
     reply = {"ok": True, "message": f"{label} may go on; burst {world.next_seq} has begun.", "burst": world.next_seq}
-    return Decision(reply, [begun])
+    announced = AnnouncedCall(
+        world.next_seq, world.who.writer, paths, tuple(params.payloads), params.command, world.now_ns
+    )
+    return Decision(reply, [begun], announced=announced)
 
 
 def _require_no_lease(now: FileNow, params: NativeParams, world: World) -> None:
@@ -241,22 +278,39 @@ def _label(params: NativeParams) -> str:
 def _after(params: NativeParams, world: World) -> Decision:
     burst = _begun_by(params, world)
     told_upto = max((b.ended for b in islice(_own(world, world.next_seq), MOST_BURSTS)), default=0)
-    news, more = _news(world, told_upto, burst)
-    events: list[Event] = [] if burst is None else [BurstEnded(burst.number)]
+    attributed = [] if burst is None else [*verdicts(burst, _announced(params, burst), world.history, by_its_command)]
+    own = {seq for one in attributed if one.writer for seq in one.seqs}
+    news, more = _news(world, told_upto, burst, own)
+    events: list[Event] = [*attributed] if burst is None else [*attributed, BurstEnded(burst.number)]
     if params.ok:
-        read = (_has_written(now, params, world) for now in world.files.values())
+        read = (_has_written(now, params, own, world) for now in world.files.values())
         events += [event for event in read if event is not None]
     reply: dict[str, Any] = {"ok": True, "message": f"{_label(params)}: noted.", "burst": None}
     if burst is not None:
-        ended = _ended(burst, world)
-        batches = counted(burst.batches, "batch", "batches")
+        ended = _ended(burst, attributed, world)
+        batches = counted(ended.batches, "write", "writes")
         reply |= {"message": f"{burst.label} has ended: {batches}.", **burst_json(ended, world)}
     return Decision({**reply, "news": news, "news_more": more}, events)
 
 
-def _ended(burst: Burst, world: World) -> Burst:
-    """The burst, ended by the record that comes next."""
-    return msgspec.structs.replace(burst, ended=world.next_seq, ended_ns=world.now_ns, why="owner")
+def _announced(params: NativeParams, burst: Burst) -> AnnouncedCall:
+    """The call, as its end tells of it."""
+    return AnnouncedCall(
+        burst.number, burst.writer, burst.paths, tuple(params.payloads), params.command or burst.command
+    )
+
+
+def _ended(burst: Burst, attributed: list[WriteAttributed], world: World) -> Burst:
+    """The burst, ended by the record behind those that attribute writes to it."""
+    proved = sum(len(one.seqs) for one in attributed if one.evidence in BELONGING)
+    return msgspec.structs.replace(
+        burst,
+        ended=world.next_seq + len(attributed),
+        ended_ns=world.now_ns,
+        why="owner",
+        batches=burst.batches + proved,
+        unclear=burst.unclear - proved,
+    )
 
 
 def _begun_by(params: NativeParams, world: World) -> Burst | None:
@@ -270,7 +324,7 @@ def _begun_by(params: NativeParams, world: World) -> Burst | None:
     return mine[-1] if mine else None
 
 
-def _has_written(now: FileNow, params: NativeParams, world: World) -> ReadServed | None:
+def _has_written(now: FileNow, params: NativeParams, own: Set[int], world: World) -> ReadServed | None:
     """The session knows the file as it is: what it knew before and what it has just written, unless others wrote too.
 
     A look at what others wrote is not taken for granted: until the agent reads again, its base stays what it was.
@@ -279,7 +333,7 @@ def _has_written(now: FileNow, params: NativeParams, world: World) -> ReadServed
     if now.kind != "file" or head is None:
         return None
     base = _base(now, False, world)
-    if base is not None and base.blob != head.blob and _by_others(now.path, base.seq, world):
+    if base is not None and base.blob != head.blob and _by_others(now.path, base.seq, world, own):
         return None
     text = now.text
     if text is None:
@@ -304,16 +358,33 @@ def _changed(path: str, head: Version, text: Text, world: World) -> Ranges:
 
 def _between(params: NativeParams, world: World) -> Decision:
     left = [burst for burst in own_open(world) if burst.form == FORM]
-    events = [BurstEnded(burst.number) for burst in left]
-    news, more = _news(world, 0, None) if params.moment == "turn" else ([], 0)
+    events: list[Event] = []
+    for burst in left:
+        call = AnnouncedCall(burst.number, burst.writer, burst.paths, (), burst.command)
+        events += [*verdicts(burst, call, world.history, by_its_command), BurstEnded(burst.number)]
+    if params.moment == "turn" and (params.prompt or params.transcript):
+        events.append(_turn(params, world))
+    news, more = _news(world, 0, None) if params.moment in ("start", "turn") else ([], 0)
     message = f"{counted(len(left), 'open call')} ended."
     return Decision({"ok": True, "message": message, "news": news, "news_more": more}, events)
+
+
+def _turn(params: NativeParams, world: World) -> TurnBegan:
+    """What the person asked for, as far as the settings let it be kept."""
+    kept = world.settings.hooks.prompts
+    if kept == "off":
+        return TurnBegan(transcript=params.transcript[:MOST_TRANSCRIPT])
+    told = secret_scan.redacted(params.prompt)[:MOST_PROMPT] if kept == "text" else ""
+    digest = hashlib.sha256(params.prompt.encode("utf-8", "replace")).digest()
+    return TurnBegan(told, digest, params.transcript[:MOST_TRANSCRIPT])
 
 
 # ── what others did ──────────────────────────────────────────────────────────
 
 
-def _news(world: World, after: int, burst: Burst | None) -> tuple[list[dict[str, Any]], int]:
+def _news(
+    world: World, after: int, burst: Burst | None, own: Set[int] = frozenset()
+) -> tuple[list[dict[str, Any]], int]:
     """What others did after record `after` to files that this session has read: (the newest of each file, how many
     files more). In a file that was written in `burst`, it is about the lines that were written."""
     told: list[dict[str, Any]] = []
@@ -325,7 +396,7 @@ def _news(world: World, after: int, burst: Burst | None) -> tuple[list[dict[str,
         base = world.history.version(path, seen.version)
         if base is not None and not (base.gone or head.gone) and base.blob == head.blob:
             continue  # what was done was taken back
-        by_others = [v for v in _by_others(path, seen.news_after, world) if v.seq > after]
+        by_others = [v for v in _by_others(path, seen.news_after, world, own) if v.seq > after]
         if not by_others:
             continue
         if len(told) == MOST_TOLD:
@@ -341,7 +412,7 @@ def _written_in(burst: Burst | None, path: str, after: int, world: World) -> Cal
     if burst is None:
         return None
     for version in islice(world.history.versions(path, after=after, reverse=True), MOST_NEWS):
-        if version.type == OUTSIDE_TYPE and world.history.in_burst(burst.number, version.batch):
+        if world.history.burst_word(burst.number, version.batch):
             before = standing(world.history.version_at(path, version.seq - 1))
             was = None if before is None else world.history.text_held(before.blob)
             done = done_by(world.history, path, version)
@@ -349,14 +420,23 @@ def _written_in(burst: Burst | None, path: str, after: int, world: World) -> Cal
     return None
 
 
-def _by_others(path: str, after: int, world: World) -> list[Version]:
-    """Versions of the file after record `after` that are neither the caller's nor of a burst of the caller's."""
+def _by_others(path: str, after: int, world: World, own: Set[int] = frozenset()) -> list[Version]:
+    """Versions of the file after record `after` that are not the caller's, nor may be of a call that is under way.
+
+    `own`: those that are found to be the caller's just now.
+    """
     versions = world.history.changed_since(path, after, world.who.key)
-    return [version for version in versions if version.type != OUTSIDE_TYPE or not _in_own_burst(version, world)]
+    return [version for version in versions if version.seq not in own and not _may_be_own(version, world)]
 
 
-def _in_own_burst(version: Version, world: World) -> bool:
-    return any(world.history.in_burst(burst.number, version.batch) for burst in _own(world, version.seq))
+def _may_be_own(version: Version, world: World) -> bool:
+    """Could nobody but a call of the caller's have written it, as far as can be known by now?"""
+    if version.type != OUTSIDE_TYPE or version.writer:
+        return False
+    if version.evidence == OVERLAP:
+        return world.history.only_candidate(version.seq) == world.who.key
+    own = (burst for burst in own_open(world) if burst.number < version.seq)
+    return any(world.history.burst_word(burst.number, version.batch) in (ONLY_OUTSIDE, NAMED) for burst in own)
 
 
 def _own(world: World, before: int) -> Iterator[Burst]:

@@ -15,10 +15,11 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from quire_daemon.core import Decision, Tool, World, no_paths, require_in_bounds
+from quire_daemon.core import AnnouncedCall, Decision, Tool, World, no_paths, require_in_bounds
+from quire_daemon.tools.evidence import verdicts
 from quire_daemon.tools.history import VERSION_KINDS, named_burst
 from quire_journal.history import History, rfc3339, to_the_second
-from quire_journal.model import BurstBegun, BurstEnded, Refusal, counted, paths_of
+from quire_journal.model import BurstBegun, BurstEnded, Record, Refusal, counted, paths_of
 from quire_journal.views import BELONGING, Burst
 
 MOST_OPEN: Final = 16
@@ -137,11 +138,23 @@ def _end(params: BurstParams, world: World) -> Decision:
         message = f"Burst {burst.number} has ended before ({burst.why})."
         return Decision({"ok": True, "message": message, **burst_json(burst, world), "unchanged": True})
     why = "owner" if burst.open_at(world.now_ns) else "ttl"
-    ended = msgspec.structs.replace(burst, ended=world.next_seq, ended_ns=min(world.now_ns, burst.expires_ns), why=why)
+    call = AnnouncedCall(burst.number, burst.writer, burst.paths)
+    found = [*verdicts(burst, call, world.history, _as_its_owner_says)] if burst.outside else []
+    ended = msgspec.structs.replace(
+        burst, ended=world.next_seq + len(found), ended_ns=min(world.now_ns, burst.expires_ns), why=why
+    )
     message = f"Burst {burst.number} has ended: {_counted(burst)}."
     if why == "ttl":
         message = f"The time of burst {burst.number} was over at {to_the_second(burst.expires_ns)}: {_counted(burst)}."
-    return Decision({"ok": True, "message": message, **burst_json(ended, world)}, [BurstEnded(burst.number, why)])
+    return Decision(
+        {"ok": True, "message": message, **burst_json(ended, world)}, [*found, BurstEnded(burst.number, why)]
+    )
+
+
+def _as_its_owner_says(call: AnnouncedCall, record: Record) -> bool:
+    """Whoever begins a burst that takes what other programs write says that it accounts for that."""
+    del call, record
+    return True
 
 
 def _counted(burst: Burst) -> str:
@@ -182,7 +195,7 @@ def _batch_json(batch: int, evidence: str, history: History) -> dict[str, Any]:
     return {
         "batch": batch,
         "at": rfc3339(first.at_ns) if first is not None else None,
-        "writer": history.writer_json(first.writer) if first is not None else None,
+        "writer": history.writer_json(history.author(first)) if first is not None else None,
         "evidence": evidence,
         "belongs": evidence in BELONGING,
         "in_force": history.undone_by(batch) is None,

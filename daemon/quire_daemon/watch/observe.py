@@ -9,14 +9,14 @@ back to it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import msgspec
 
 from quire_daemon.commit import InFlight, Recorder
 from quire_daemon.config import LiveSettings, Settings
-from quire_daemon.core import OnDisk, SeenStat, difference
+from quire_daemon.core import OnDisk, SeenStat, WritePart, difference
 from quire_daemon.watch.capture_policy import CapturePolicy
 from quire_daemon.watch.crawl import is_bare
 from quire_daemon.watch.hard_links import LinkNames
@@ -39,6 +39,7 @@ from quire_journal.model import (
     OutsideMoved,
     OutsideWritten,
     Refusal,
+    WriteAttributed,
     blob_id,
     journal_path,
 )
@@ -85,6 +86,16 @@ Hint = Callable[[str, int, bool], str]
 """What was going on when a path was changed: (path, when, whether a stamp of the file says so) → a hint or ""."""
 
 
+Attribute = Callable[[Event, Version | None, bytes | None], Sequence[WritePart]]
+"""Who made an outside write: (event, the version before, the bytes found) → its parts; none where nothing is known."""
+
+
+def nobody(event: Event, head: Version | None, data: bytes | None) -> Sequence[WritePart]:
+    """Nothing is known."""
+    del event, head, data
+    return ()
+
+
 def no_hint(path: str, at_ns: int, exact: bool) -> str:
     """Nobody knows."""
     del path, at_ns, exact
@@ -109,6 +120,7 @@ class Observer:
         ignore: Ignore,
         settings: LiveSettings,
         hint: Hint = no_hint,
+        attribute: Attribute = nobody,
     ) -> None:
         self.workspace = workspace
         self.recorder = recorder
@@ -117,6 +129,7 @@ class Observer:
         self._settings = settings
         self.in_flight = InFlight(recorder)
         self.hint = hint
+        self.attribute = attribute
         self.names = LinkNames()  # of files that have several
         self.unwatched = IgnoredFiles(ignore.ignored)
 
@@ -157,13 +170,34 @@ class Observer:
             self.recorder.note_blob(sighting.image.data, journal_path(path))
             self.recorder.commit()
         if event is not None:
-            self.recorder.note(self._hinted(event, observation))
-            if sighting.image is not None and not sighting.disk.why:
+            captured = sighting.image is not None and not sighting.disk.why
+            self._note_parts(self._hinted(event, observation), observation, captured)
+            if sighting.image is not None and captured:
                 known = blobs.HashedBytes(sighting.image.data, BlobId(sighting.disk.blob))
                 self.recorder.note_blob(known, journal_path(path))
             keep_in_mind = self.unwatched.forget if sighting.disk.why == IGNORED else self.unwatched.met
             keep_in_mind(path)
         self._note_seen(path, sighting, observation.event is not None)
+
+    def _note_parts(self, event: Event, observation: Observation, captured: bool) -> None:
+        """Note an outside write, and who made it. One that calls made one after the other becomes as many versions."""
+        image, path = observation.sighting.image, journal_path(observation.path)
+        parts = self.attribute(event, observation.head, image.data if image is not None and captured else None)
+        found: list[WriteAttributed] = []
+        for part in parts or (WritePart(),):
+            made = event
+            if part.data is not None and isinstance(event, OutsideWritten | OutsideDeleted):
+                blob = blob_id(part.data)
+                mode = event.mode if isinstance(event, OutsideWritten) else 0o644
+                made = OutsideWritten(path, blob, len(part.data), mode, event.evidence, event.base, coalesced=True)
+                self.recorder.note_blob(blobs.HashedBytes(part.data, blob), path)
+            seq = self.recorder.note(made)
+            if part.evidence:
+                found.append(WriteAttributed((seq,), part.writer, part.evidence, part.burst))
+            if made is not event and isinstance(event, OutsideWritten | OutsideDeleted):
+                event = msgspec.structs.replace(event, base=seq)
+        for attributed in found:
+            self.recorder.note(attributed)
 
     def _came_back(self, observation: Observation) -> bool:
         """Are these the very bytes of the head, which the journal has lost? Then it can have them again."""

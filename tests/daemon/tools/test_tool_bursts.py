@@ -180,7 +180,7 @@ def test_undo_of_a_burst_takes_back_all_of_it_and_keeps_the_rest() -> None:
     assert (daemon.text("new"), b"THREE" in (daemon.text("f") or b"")) == (None, True)
 
 
-def test_what_a_formatter_wrote_is_undone_with_its_burst_and_what_it_made_goes() -> None:
+def test_what_a_formatter_wrote_is_undone_with_its_burst_where_that_is_asked_for() -> None:
     daemon = MemoryDaemon()
     daemon.outside("f", lines("x=1"))
     daemon.note(WorkspaceScanned("start", 1, 1))
@@ -189,10 +189,13 @@ def test_what_a_formatter_wrote_is_undone_with_its_burst_and_what_it_made_goes()
     daemon.outside("cache", lines("c"))
     daemon.call(BURST_TOOL, daemon.ann, action="end")
     daemon.outside("other", lines("o"))
-    reply = daemon.call(UNDO_TOOL, daemon.ann, burst=burst)
+    refused = daemon.call(UNDO_TOOL, daemon.ann, burst=burst)
+    assert (refused["error"], len(refused["left_out"])) == ("not_found", 2)
+    assert "`--probable`" in refused["message"]
+    reply = daemon.call(UNDO_TOOL, daemon.ann, burst=burst, probable=True)
     assert {f["path"]: f["action"] for f in reply["files"]} == {"f": "write", "cache": "delete"}
     assert (daemon.text("f"), daemon.text("cache"), daemon.text("other")) == (lines("x=1"), None, lines("o"))
-    assert daemon.call(UNDO_TOOL, daemon.ann, burst=burst)["error"] == "not_found"
+    assert daemon.call(UNDO_TOOL, daemon.ann, burst=burst, probable=True)["error"] == "not_found"
 
 
 def test_a_burst_that_expired_on_the_desk_ends_by_the_clock_that_it_was_given() -> None:

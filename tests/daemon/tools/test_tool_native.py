@@ -33,9 +33,14 @@ def after(daemon: MemoryDaemon, who: Who, *paths: str, **args: Any) -> dict[str,
     return daemon.call(NATIVE_TOOL, who, moment="after", tool="Edit", paths=[*paths], **args)
 
 
+def holding(path: str, data: bytes) -> dict[str, Any]:
+    """What a call announces that comes to these bytes."""
+    return {"kind": "content", "path": path, "text": data.decode()}
+
+
 def edits(daemon: MemoryDaemon, who: Who, path: str, data: bytes, **args: Any) -> dict[str, Any]:
     """A native edit from its beginning to its end; what the end was answered."""
-    begun = before(daemon, who, path, **args)
+    begun = before(daemon, who, path, payloads=[holding(path, data)], **args)
     assert begun["ok"], begun
     daemon.outside(path, data)
     return after(daemon, who, path, **args)
@@ -67,12 +72,16 @@ def test_a_native_edit_is_a_burst_that_takes_the_write_to_the_file_that_it_named
 
 
 def test_two_agents_edit_two_files_at_the_same_time_and_each_write_has_its_burst(daemon: MemoryDaemon) -> None:
-    one, two = before(daemon, daemon.ann, "f"), before(daemon, daemon.ben, "g")
-    command = daemon.call(NATIVE_TOOL, daemon.introduce("cid", "s3"), moment="before", tool="Bash")
+    one = before(daemon, daemon.ann, "f", payloads=[holding("f", b"new\n")])
+    two = before(daemon, daemon.ben, "g", payloads=[holding("g", b"new\n")])
+    cid = daemon.introduce("cid", "s3")
+    command = daemon.call(NATIVE_TOOL, cid, moment="before", tool="Bash", command="touch h")
     batches = [daemon.outside(path, b"new\n") for path in ("f", "g", "h")]
+    daemon.call(NATIVE_TOOL, cid, moment="after", tool="Bash", command="touch h")
     with daemon.history() as history:
-        owned = [history.burst_batches(reply["burst"]) for reply in (one, two, command)]
-    assert owned == [[batch] for batch in batches]
+        owned = [list(history.burst_evidence(reply["burst"])) for reply in (one, two, command)]
+    words = ("exact", "exact", "during")
+    assert owned == [[(batch, word)] for batch, word in zip(batches, words, strict=True)]
 
 
 def test_an_agent_knows_what_it_wrote_itself(daemon: MemoryDaemon) -> None:
@@ -126,10 +135,11 @@ def test_what_others_wrote_during_the_call_is_not_taken_for_read(daemon: MemoryD
 
 
 def test_a_command_of_the_agents_own_makes_nothing_stale(daemon: MemoryDaemon) -> None:
-    begun = daemon.call(NATIVE_TOOL, daemon.ann, moment="before", tool="Bash")
+    command = "tr a-z A-Z < f | sponge f"
+    begun = daemon.call(NATIVE_TOOL, daemon.ann, moment="before", tool="Bash", command=command)
     daemon.outside("f", OLD.upper())
-    ended = daemon.call(NATIVE_TOOL, daemon.ann, moment="after", tool="Bash")
-    assert (ended["burst"], ended["batches"], ended["news"]) == (begun["burst"], 1, [])
+    ended = daemon.call(NATIVE_TOOL, daemon.ann, moment="after", tool="Bash", command=command)
+    assert (ended["burst"], ended["unclear"], ended["news"]) == (begun["burst"], 1, [])
     assert before(daemon, daemon.ann, "f")["ok"]
     assert before(daemon, daemon.ben, "f")["error"] == "stale_file"
 
@@ -215,7 +225,8 @@ def test_after_ends_the_burst_of_its_own_call_and_a_new_turn_those_that_were_lef
 
 def test_a_call_that_is_told_twice_has_one_burst(daemon: MemoryDaemon) -> None:
     ann = daemon.introduce("ann", "s1", call="t1")
-    first, second = before(daemon, ann, "f", call="t1"), before(daemon, ann, "f", call="t1")
+    payload = holding("f", OLD + b"nine\n")
+    first, second = (before(daemon, ann, "f", call="t1", payloads=[payload]) for _ in range(2))
     assert first["burst"] == second["burst"]
     mine = daemon.outside("f", OLD + b"nine\n")
     assert (after(daemon, ann, "f", call="t1")["batches"], after(daemon, ann, "f", call="t1")["burst"]) == (1, None)

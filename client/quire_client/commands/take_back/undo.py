@@ -56,7 +56,7 @@ def files_named(call: Invocation, paths: Sequence[str]) -> dict[str, Any]:
 
 def executing(call: Invocation) -> dict[str, Any]:
     """The arguments that say how it is carried out."""
-    return call.stated(("conflicts", "token"), flags=("plan", "allow-uncaptured"))
+    return call.stated(("conflicts", "token"), flags=("plan", "probable", "allow-uncaptured"))
 
 
 def show_files(reply: Mapping[str, Any]) -> str:
@@ -91,6 +91,10 @@ def _list(reply: Mapping[str, Any]) -> list[str]:
         if len(paths) > FEW:
             lines.append(f"  {render.counted(len(paths), 'file')} left alone: {why}")
             lines.append(f"          {', '.join(paths[:FEW])} and {len(paths) - FEW} more; --json lists them")
+    for entry in reply.get("left_out") or ():
+        if isinstance(entry, Mapping):
+            version, path = (render.one_line(entry.get(key, "")) for key in ("version", "path"))
+            lines.append(f"  left    {path} {version}: ~{render.writer(entry.get('writer'))}; --probable takes it, too")
     return lines
 
 
@@ -162,6 +166,8 @@ EXECUTING: Final = (
 )
 """Options of everything that goes back."""
 
+PROBABLE: Final = Option("probable", "", "also what is only probably (~) of whom the choice names")
+
 CHOICE: Final = (
     Option("writer", "WHO", "what WHO did in all sessions: an agent's name, user, w3, outside, or '*' for everyone"),
     Option("last", "N", "the newest N batches"),
@@ -170,6 +176,7 @@ CHOICE: Final = (
     Option("turn", "T", "what was done in this turn"),
     Option("agent-session", "ID", "what this agent session did"),
     *stretch("batches after it", "batches up to it"),
+    PROBABLE,
     *EXECUTING,
 )
 """Options that choose what is undone, or redone."""

@@ -78,6 +78,7 @@ class Writer(Shape, frozen=True, kw_only=True):
     model: str
     uid: int | None
     pid: int | None
+    parent: Maybe[str] = UNSET  # of a subagent: the agent session that it is a child of
 
 
 class MissingFile(Shape, frozen=True, kw_only=True):

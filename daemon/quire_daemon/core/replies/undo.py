@@ -17,6 +17,13 @@ class Made(Shape, frozen=True, kw_only=True):
     at: Maybe[str] = UNSET
     batch: Maybe[int] = UNSET
     writer: Maybe[Writer] = UNSET
+    evidence: Maybe[str] = UNSET  # of another program's write: by which the writer is known
+
+
+class LeftOut(Made, frozen=True, kw_only=True):
+    """A write that may be of whom an undo names, and that nothing proves to be."""
+
+    path: str
 
 
 class Conflict(Made, frozen=True, kw_only=True):
@@ -57,6 +64,8 @@ class UnwoundReply(WriteReply, frozen=True, kw_only=True):
     batches: list[int]  # that are undone
     stayed: Maybe[list[int]] = UNSET  # of which nothing comes out
     files: list[UnwoundFile]
+    left_out: Maybe[list[LeftOut]] = UNSET  # `probable` takes them back, too
+    left_out_more: Maybe[int] = UNSET
     action: Maybe[str] = UNSET
     plan: Maybe[bool] = UNSET
     token: Maybe[str] = UNSET  # carries the plan out
@@ -81,6 +90,8 @@ class TextEditorReply(WriteReply, frozen=True, kw_only=True):
     batches: Maybe[list[int]] = UNSET
     stayed: Maybe[list[int]] = UNSET
     files: Maybe[list[UnwoundFile]] = UNSET
+    left_out: Maybe[list[LeftOut]] = UNSET
+    left_out_more: Maybe[int] = UNSET
     action: Maybe[str] = UNSET
     plan: Maybe[bool] = UNSET
     token: Maybe[str] = UNSET

@@ -86,6 +86,7 @@ NOTES: Final[dict[str, str]] = {
     "agent_session": "Only what this agent session did.",
     "turn": "Only what was done in this turn.",
     "conflicts": "Where later changes build on it: skip keeps them, markers writes both, abort does nothing.",
+    "probable": "Also what is only probably of whom the choice names.",
     "plan": "Only say what would be done; the reply has a token.",
     "token": "Execute the plan that this token was given for.",
     "action": "What is done.",

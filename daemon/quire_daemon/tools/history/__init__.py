@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         VERSION_KINDS as VERSION_KINDS,
         as_glob as as_glob,
         glob_matches as glob_matches,
+        in_session as in_session,
         known_path as known_path,
         named_burst as named_burst,
         named_paths as named_paths,
@@ -42,7 +43,7 @@ else:
         blame="BLAME_TOOL",
         diff="ENTRIES",
         filters=(
-            "VERSION_KINDS as_glob glob_matches known_path named_burst named_paths nobody "
+            "VERSION_KINDS as_glob glob_matches in_session known_path named_burst named_paths nobody "
             "path_filter single_path writer_filter"
         ),
         log="LOG_TOOL SINCE_TOOL writer_type",

@@ -71,8 +71,22 @@ def writer_filter(named: str, history: History) -> Callable[[int], bool]:
 
 
 def _names(who: WriterIntroduced) -> tuple[str, ...]:
-    """What a writer is called where it is shown."""
-    return (who.agent, f"{who.agent}/{who.agent_session}") if who.agent else (USER,)
+    """What a writer is called where it is shown; a subagent's work counts as that of its parent, too."""
+    if not who.agent:
+        return (USER,)
+    of_parent = (f"{who.agent}/{who.parent}",) if who.parent else ()
+    return (who.agent, f"{who.agent}/{who.agent_session}", *of_parent)
+
+
+def _claimed(who: WriterIntroduced, name: str) -> tuple[str, ...]:
+    """What a writer says under a name; of a subagent's session that of its parent, too."""
+    value: str = getattr(who, name)
+    return (value, who.parent) if name == "agent_session" and who.parent else (value,)
+
+
+def in_session(who: WriterIntroduced, agent_session: str) -> bool:
+    """Does the writer belong to the agent session, itself or as its subagent?"""
+    return agent_session in _claimed(who, "agent_session")
 
 
 def nobody(named: str, history: History) -> str:
@@ -275,13 +289,13 @@ class Filter(msgspec.Struct, frozen=True):
 
         def of_writer(number: int) -> bool:
             if number not in known:
-                who = self.history.writer(number) if claimed else None
-                fits = all(who is not None and getattr(who, name) == value for name, value in claimed)
+                who = self.history.writer(number) or WriterIntroduced(number)
+                fits = who is not None and all(value in _claimed(who, name) for name, value in claimed)
                 known[number] = fits and by_writer(number)
             return known[number]
 
         def admits(record: Record) -> bool:
-            if parse_tag(record.kind)[0] not in self.kinds or not of_writer(record.writer):
+            if parse_tag(record.kind)[0] not in self.kinds or not of_writer(self.history.author(record)):
                 return False
             if self.burst and not self._of_the_burst(record):
                 return False

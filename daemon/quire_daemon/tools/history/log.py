@@ -25,7 +25,7 @@ from quire_daemon.tools.history.filters import (
 )
 from quire_daemon.tools.history.pages import LogQuery, Page, page
 from quire_journal.history import History, parse_point, rfc3339
-from quire_journal.model import REGULAR, Record, Refusal, counted, version_token
+from quire_journal.model import REGULAR, Record, Refusal, WriteAttributed, counted, version_token
 
 MAX_LIMIT: Final = 1000
 """Records in one reply."""
@@ -108,10 +108,11 @@ def record_json(record: Record, history: History) -> dict[str, Any]:
     did not happen has `abandoned: true`; one that takes changes back says so, as the record of that does: `how` is
     undo, redo, rollback or restore, `undone` are the batches (`undone_more`: how many besides).
     """
-    event = record.event()
+    event, attribution = record.event(), history.attribution(record)
     path = getattr(event, "path", None)
     blob = getattr(event, "blob", b"")
     base = getattr(event, "base", 0)
+    writer = record.writer if attribution is None else attribution.writer
     shown: dict[str, Any] = {
         "seq": record.seq,
         "at": rfc3339(record.at_ns),
@@ -121,9 +122,11 @@ def record_json(record: Record, history: History) -> dict[str, Any]:
         "sha256": blob.hex() if blob else None,
         "base": version_token(base) if base else None,
         "batch": record.batch,
-        "writer": history.writer_json(record.writer, writer_type(record)),
-        "evidence": getattr(event, "evidence", None),
+        "writer": history.writer_json(writer, writer_type(record)),
+        "evidence": getattr(event, "evidence", None) if attribution is None else attribution.evidence,
     }
+    if attribution is not None:
+        shown |= _attribution_json(attribution, history)
     shown.update({name: getattr(event, name) for name in _MORE_FIELDS if hasattr(event, name)})
     if (entry := getattr(event, "entry", REGULAR)) != REGULAR:
         shown["entry"] = ENTRIES[entry]
@@ -138,6 +141,22 @@ def record_json(record: Record, history: History) -> dict[str, Any]:
     if path is not None and record.kind in VERSION_KINDS and history.version(path, record.seq) is None:
         shown["abandoned"] = True
     return shown
+
+
+def _attribution_json(attribution: WriteAttributed, history: History) -> dict[str, Any]:
+    """`call`: the burst of the call in which the write was made, and its command line; or the `candidates`."""
+    told: dict[str, Any] = {}
+    burst = history.burst(attribution.burst)
+    if burst is not None:
+        told["call"] = {"burst": burst.number, "label": burst.label, "command": burst.command or None}
+    if attribution.candidates:
+        found = (history.burst(number) for number in attribution.candidates)
+        told["candidates"] = [
+            {"burst": burst.number, "label": burst.label, "writer": history.named(burst.writer)}
+            for burst in found
+            if burst is not None
+        ]
+    return told
 
 
 def _undoing_json(batch: int, history: History) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from typing import Final
 
 from quire_daemon.tools.history import VERSION_KINDS, path_filter
 from quire_journal.history import History, TimelineStep
-from quire_journal.model import FOLDER, OUTSIDE, BatchUndone, Record, paths_of
-from quire_journal.views import Version
+from quire_journal.model import FOLDER, BatchUndone, Record, paths_of
+from quire_journal.views import OUTSIDE_TYPE, Version
 
 SPARSE: Final = 8
 """Records for each wanted batch: where there are more, each batch is looked up by itself."""
@@ -159,7 +159,7 @@ class Batches:
         places: list[tuple[str, int]] = []
         writer = 0
         for record in records:
-            writer = record.writer
+            writer = self.history.author(record)
             if record.kind == BatchUndone.kind:
                 event = record.event()
                 mark = event if isinstance(event, BatchUndone) else None
@@ -176,7 +176,7 @@ def _stands(version: Version | None) -> bool:
     """
     if version is None or version.displaced:
         return False
-    return version.entry != FOLDER or version.writer != OUTSIDE
+    return version.entry != FOLDER or version.type != OUTSIDE_TYPE
 
 
 def in_paths(given: Sequence[str], history: History) -> Fits:

@@ -315,7 +315,7 @@ def _blocker(seq: int, history: History) -> str:
     record = history.record(seq)
     if record is None:
         return version_token(seq)
-    return f"{plain_name(history.named(record.writer))} {version_token(seq)}"
+    return f"{plain_name(history.named(history.author(record)))} {version_token(seq)}"
 
 
 def plain_name(name: str) -> str:
@@ -369,7 +369,7 @@ def _still(
         if isinstance(event, (*TOOL_WRITES, *OUTSIDE_WRITES)):
             if not about.isdisjoint(paths_of(event)):
                 return None
-            if not narrow and history.caller_of(record.writer) == who.key:
+            if not narrow and history.caller_of(history.author(record)) == who.key:
                 return None
         elif isinstance(event, BatchUndone) and narrow:
             if not chosen.isdisjoint((record.batch, *event.undone)):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from quire_daemon.tools.history import writer_type
+from quire_daemon.tools.undo.batches import Batches
 from quire_daemon.tools.undo.plan import AS_THEN, UNSEEN, Action
 from quire_daemon.tools.undo.select import Choice
 from quire_journal.history import RECORD_LOST, Conflict, History, MissingBytes, missing_blob, rfc3339
@@ -107,6 +108,16 @@ def batches_json(choice: Choice, stayed: Sequence[int]) -> dict[str, Any]:
     return {"batches": undone, "stayed": list(stayed)} if stayed else {"batches": undone}
 
 
+def left_out_json(choice: Choice, known: Batches) -> dict[str, Any]:
+    """`left_out`: the writes that may be of whom the choice names, and that nothing proves to be; and the sentence."""
+    if not choice.left_out:
+        return {}
+    shown = choice.left_out[:MOST_KEPT]
+    entries = [{"path": path, **_brief(seq, known.history)} for batch in shown for path, seq in known.starts(batch)]
+    more = len(choice.left_out) - len(shown)
+    return {"left_out": entries, **({"left_out_more": more} if more else {})}
+
+
 def as_found_sentence(actions: Sequence[Action]) -> str:
     """How many files change, but not to before they were first seen; "" when there are none."""
     count = sum(bool(action.first_seen) for action in actions)
@@ -129,7 +140,8 @@ def _brief(seq: int, history: History) -> dict[str, Any]:
         "version": version_token(seq),
         "at": rfc3339(record.at_ns),
         "batch": record.batch,
-        "writer": history.writer_json(record.writer, writer_type(record)),
+        "writer": history.writer_json(history.author(record), writer_type(record)),
+        **({"evidence": attribution.evidence} if (attribution := history.attribution(record)) is not None else {}),
     }
 
 

@@ -9,16 +9,19 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Iterator, Sequence
-from itertools import takewhile
+from functools import partial
+from heapq import merge
+from itertools import repeat, takewhile
 from typing import Final, Literal
 
 import msgspec
 
 from quire_daemon.core import Who, require_in_bounds
-from quire_daemon.tools.history import VERSION_KINDS, named_burst, named_paths, nobody, writer_filter
+from quire_daemon.tools.history import VERSION_KINDS, in_session, named_burst, named_paths, nobody, writer_filter
 from quire_daemon.tools.undo.batches import Batches, Fits, in_paths
 from quire_journal.history import History, parse_point, require_not_lost
-from quire_journal.model import Refusal, parse_version_token
+from quire_journal.model import DURING, Refusal, counted, parse_version_token
+from quire_journal.views import BELONGING
 
 Paths = tuple[str, ...]
 """Files, folders and globs; none stands for everything."""
@@ -31,6 +34,9 @@ MAX_BATCHES: Final = 5000
 SCAN_RECORDS: Final = 200_000
 """Records that are looked through for another writer's batches."""
 
+
+MOST_LEFT_OUT: Final = 5
+"""Files that a sentence names of what an undo leaves out."""
 
 Conflicts = Literal["skip", "markers", "abort"]
 """What becomes of a place that others built on: it stays, it is written with both sides in it, or nothing is done."""
@@ -60,6 +66,7 @@ class _Choosing(_GoingBack, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     from_: str = msgspec.field(name="from", default="")  # a point: batches after it
     to: str = ""  # a point: batches up to it
     conflicts: Conflicts = "skip"
+    probable: bool = False  # with what is probably, not provably, of whom the choice names
 
 
 class UndoParams(_Choosing, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -80,6 +87,7 @@ class RollbackParams(_GoingBack, frozen=True, kw_only=True, forbid_unknown_field
     writer: str = ""
     only: str = ""
     conflicts: Conflicts = "skip"
+    probable: bool = False
 
 
 class RestoreParams(_GoingBack, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -105,6 +113,7 @@ class Choice(msgspec.Struct, frozen=True):
     paths: tuple[str, ...] = ()  # only in these; of a restore, what comes back
     at: int = 0  # of a restore or a rollback: the point
     conflicts: Conflicts = "skip"
+    left_out: tuple[int, ...] = ()  # batches that may belong to the choice, and that nothing proves to
 
 
 def choose(params: Params, known: Batches, who: Who) -> Choice:
@@ -119,18 +128,18 @@ def choose(params: Params, known: Batches, who: Who) -> Choice:
         undo = _rollback_as_undo(params)
         point = parse_point(params.to, history, "to")
         require_not_lost(history, point, params.to)
-        batches = _matching(undo, known, who, paths, _everything_standing)
-        return Choice("rollback", batches, paths, point, params.conflicts)
+        batches, left_out = _matching(undo, known, who, paths, _everything_standing)
+        return Choice("rollback", batches, paths, point, params.conflicts, left_out)
     if isinstance(params, RedoParams):
         batches, paths = _choose_redo(params, known, who, paths)
         return Choice("redo", batches, paths, conflicts=params.conflicts)
     if params.batch is not None:
-        batches = (_named_batch(params, params.batch, known, who),)
+        batches, left_out = (_named_batch(params, params.batch, known, who),), ()
     elif _wide(params):
-        batches = _matching(params, known, who, paths, _edits_standing)
+        batches, left_out = _matching(params, known, who, paths, _edits_standing)
     else:
-        batches = _own_last(params, known, who, paths)
-    return Choice("undo", batches, paths, conflicts=params.conflicts)
+        batches, left_out = _own_last(params, known, who, paths)
+    return Choice("undo", batches, paths, conflicts=params.conflicts, left_out=left_out)
 
 
 def _rollback_as_undo(params: RollbackParams) -> UndoParams:
@@ -139,7 +148,7 @@ def _rollback_as_undo(params: RollbackParams) -> UndoParams:
         raise Refusal("schema_invalid", "to: is missing; name the point to go back to.", argument="to")
     if params.only and params.writer and params.only != params.writer:
         raise Refusal("schema_invalid", "only: means the same as `writer`; give one of them.", argument="only")
-    return UndoParams(writer=params.only or params.writer, from_=params.to)
+    return UndoParams(writer=params.only or params.writer, from_=params.to, probable=params.probable)
 
 
 def _wide(params: _Choosing) -> bool:
@@ -175,24 +184,43 @@ def _is_of(params: _Choosing, batch: int, known: Batches, who: Who) -> bool:
         return False
     if not params.from_ and not params.to and params.burst is None:
         return True
-    newest_first = (found for found, _ in _candidates(params, known))
+    newest_first = (found for found, _, _ in _candidates(params, known))
     return batch in takewhile(lambda found: found >= batch, newest_first)
 
 
-def _own_last(params: _Choosing, known: Batches, who: Who, paths: Sequence[str]) -> tuple[int, ...]:
-    """The newest batches of the caller that are in force and would change something. Raises `Refusal`."""
+def _own_last(
+    params: _Choosing, known: Batches, who: Who, paths: Sequence[str]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """(the newest batches of the caller that are in force and would change something, newer ones that may be).
+
+    Raises `Refusal`.
+    """
     wanted = _wanted(params)
     in_path = in_paths(paths, known.history)
     found: list[int] = []
-    for batch in known.history.last_batches(who.key, MAX_BATCHES):
+    may_be: list[int] = []
+    proved = (batch for batch in known.history.last_batches(who.key, MAX_BATCHES) if not known.is_undo(batch))
+    probable = known.history.probable_batches(who.key, MAX_BATCHES)
+    for batch, sure in merge(zip(proved, repeat(True)), zip(probable, repeat(False)), reverse=True):
         if len(found) == wanted:
             break
-        if not known.is_undo(batch) and known.stands(batch, in_path):
-            found.append(batch)
+        if known.stands(batch, in_path):
+            (found if sure or params.probable else may_be).append(batch)
     if not found:
         where = f" in {', '.join(paths)}" if paths else ""
-        raise Refusal("not_found", f"There is nothing of yours to undo{where}.", "log")
-    return tuple(found)
+        raise Refusal("not_found", f"There is nothing of yours to undo{where}.{may_be_meant(may_be, known)}", "log")
+    return tuple(found), tuple(may_be)
+
+
+def may_be_meant(batches: Sequence[int], known: Batches) -> str:
+    """A sentence about what an undo leaves out because nothing proves whose it is; "" where it leaves nothing out."""
+    if not batches:
+        return ""
+    names = list(dict.fromkeys(path for batch in batches for path, _ in known.starts(batch)))
+    more = f" and {len(names) - MOST_LEFT_OUT} more" if len(names) > MOST_LEFT_OUT else ""
+    files = ", ".join(names[:MOST_LEFT_OUT]) + more
+    written = counted(len(batches), "write is", "writes are")
+    return f" {written} only probably meant ({files}): `--probable` takes them back, too."
 
 
 def _wanted(params: _Choosing) -> int:
@@ -212,7 +240,8 @@ def _choose_redo(params: RedoParams, known: Batches, who: Who, paths: Paths) -> 
             raise Refusal("not_found", f"Batch {batch} is in force: there is nothing to redo.", "log", batch=batch)
         return _bringing_back([batch], known, paths)
     if _wide(params):
-        return _bringing_back(_matching(params, known, who, paths, _edits_undone), known, paths)
+        undone = msgspec.structs.replace(params, probable=True)  # what an undo has taken, a redo brings back
+        return _bringing_back(_matching(undone, known, who, paths, _edits_undone)[0], known, paths)
     return _last_undos(_wanted(params), known, who, paths), paths
 
 
@@ -280,31 +309,45 @@ def _edits_undone(known: Batches, batch: int, in_path: Fits, chosen: set[int]) -
     return not known.is_undo(batch) and known.undone(batch, in_path)
 
 
-def _matching(params: _Choosing, known: Batches, who: Who, paths: Sequence[str], admits: _Admits) -> tuple[int, ...]:
-    """The batches that fit every choice and are admitted, newest first. Raises `Refusal`."""
+def _matching(
+    params: _Choosing, known: Batches, who: Who, paths: Sequence[str], admits: _Admits
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """(the batches that fit every choice and are admitted, those that may fit), newest first. Raises `Refusal`.
+
+    What is only probably of the writer whom the choice names, or may belong to its burst, fits with `probable`.
+    """
     history = known.history
     fits, in_path = _writer_choice(params, history, who), in_paths(paths, history)
     wanted = MAX_BATCHES + 1 if params.last is None else _wanted(params)
     found: list[int] = []
+    left_out: list[int] = []
     chosen: set[int] = set()
-    for batch, writer in _candidates(params, known):
+    everyone = params.writer == "*"
+    for batch, writer, evidence in _candidates(params, known):
         if len(found) == wanted:
             break
         if not fits(writer) or not admits(known, batch, in_path, chosen):
+            continue
+        unsure = evidence == DURING or (params.burst is not None and evidence not in BELONGING)
+        if unsure and not everyone and not (params.probable and evidence == DURING):
+            left_out.append(batch)
             continue
         found.append(batch)
         chosen.add(batch)
         if len(found) > MAX_BATCHES:
             raise Refusal("schema_invalid", f"That is more than {MAX_BATCHES} batches.", "narrow_the_choice")
     if not found:
-        raise _nothing_fits(params, history)
-    return tuple(found)
+        raise _nothing_fits(params, left_out, known)
+    return tuple(found), tuple(left_out)
 
 
-def _nothing_fits(params: _Choosing, history: History) -> Refusal:
-    known = nobody(params.writer, history)
-    if known:
-        return Refusal("not_found", f"{known} There is nothing to take back or to redo.", "log")
+def _nothing_fits(params: _Choosing, left_out: Sequence[int], known: Batches) -> Refusal:
+    unknown = nobody(params.writer, known.history)
+    if unknown:
+        return Refusal("not_found", f"{unknown} There is nothing to take back or to redo.", "log")
+    if left_out:
+        message = f"Nothing that fits the choice is proved to be of it.{may_be_meant(left_out, known)}"
+        return Refusal("not_found", message, "log", left_out=list(left_out))
     if isinstance(params, RedoParams):
         return Refusal("not_found", "Nothing that was undone fits the choice: there is nothing to redo.", "log")
     message = "No change that is in force fits the choice: there is nothing to take back."
@@ -313,16 +356,20 @@ def _nothing_fits(params: _Choosing, history: History) -> Refusal:
     return Refusal("not_found", message, "log")
 
 
-def _candidates(params: _Choosing, known: Batches) -> Iterator[tuple[int, int]]:
-    """(batch, writer) of the file changes within the burst and the points, newest first. Raises `Refusal`."""
+def _candidates(params: _Choosing, known: Batches) -> Iterator[tuple[int, int, str]]:
+    """(batch, writer, evidence) of the file changes within the burst and the points, newest first.
+
+    Of a burst the evidence is that by which the batch belongs to it, or may. Raises `Refusal`.
+    """
     history = known.history
     after = parse_point(params.from_, history, "from") if params.from_ else 0
     upto = parse_point(params.to, history, "to") if params.to else history.head()
     if params.burst is not None:
-        within = [b for b in history.burst_batches(named_burst(params.burst, history)) if after < b <= upto]
+        evidence = dict(history.burst_evidence(named_burst(params.burst, history)))
+        within = [b for b in evidence if after < b <= upto]
         known.prepare(within)
         for batch in reversed(within):
-            yield batch, known.writer(batch)
+            yield batch, known.writer(batch), evidence[batch]
         return
     seen: set[int] = set()
     for looked, record in enumerate(history.records(after=after, upto=upto, reverse=True)):
@@ -335,7 +382,11 @@ def _candidates(params: _Choosing, known: Batches) -> Iterator[tuple[int, int]]:
             )
         if record.kind in VERSION_KINDS and record.batch not in seen:
             seen.add(record.batch)
-            yield record.batch, record.writer
+            attribution = history.attribution(record)
+            if attribution is None:
+                yield record.batch, record.writer, ""
+            else:
+                yield record.batch, attribution.writer, attribution.evidence
 
 
 def _writer_choice(params: _Choosing, history: History, who: Who) -> Callable[[int], bool]:
@@ -347,7 +398,7 @@ def _writer_choice(params: _Choosing, history: History, who: Who) -> Callable[[i
     elif params.agent_session or params.burst is not None:
         named = lambda writer: True  # noqa: E731
     else:
-        named = lambda writer: history.caller_of(writer) == who.key  # noqa: E731
+        named = partial(_is_own, history, who)
 
     def fits(writer: int) -> bool:
         if not named(writer):
@@ -357,11 +408,19 @@ def _writer_choice(params: _Choosing, history: History, who: Who) -> Callable[[i
         introduced = history.writer(writer)
         return (
             introduced is not None
-            and params.agent_session in ("", introduced.agent_session)
+            and (not params.agent_session or in_session(introduced, params.agent_session))
             and params.turn in ("", introduced.turn)
         )
 
     return fits
+
+
+def _is_own(history: History, who: Who, writer: int) -> bool:
+    """Is it the caller, or a subagent of the caller's?"""
+    if history.caller_of(writer) == who.key:
+        return True
+    child = history.writer(writer)
+    return child is not None and bool(child.parent) and (child.agent, child.parent) == (who.agent, who.agent_session)
 
 
 def _choose_restore(params: RestoreParams, history: History) -> Choice:

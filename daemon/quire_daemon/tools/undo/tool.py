@@ -28,6 +28,7 @@ from quire_daemon.tools.undo.report import (
     batches_json,
     file_json,
     lacking_sentence,
+    left_out_json,
 )
 from quire_daemon.tools.undo.select import (
     Choice,
@@ -37,6 +38,7 @@ from quire_daemon.tools.undo.select import (
     RestoreParams,
     RollbackParams,
     UndoParams,
+    may_be_meant,
     read_token,
     require_as_planned,
 )
@@ -104,9 +106,10 @@ def decide(params: Params, world: World) -> Decision:
         decision = Decision(_plan_reply(choice, actions, staying, history, refused))
     else:
         decision = CarryingOut(world, choice, staying, left_alone(seen, alone)).decision(actions)
-    return msgspec.structs.replace(
-        decision, reply=decision.reply | _lost_json(choice, _point(params), actions, history)
-    )
+    told = left_out_json(choice, known) | _lost_json(choice, _point(params), actions, history)
+    if choice.left_out:
+        told["message"] = f"{decision.reply['message']}{may_be_meant(choice.left_out, known)}"
+    return msgspec.structs.replace(decision, reply=decision.reply | told)
 
 
 def _point(params: Params) -> str:
@@ -190,7 +193,7 @@ def _conflict_sentence(blocked: Sequence[Action], history: History) -> str:
 
 def _who(seq: int, history: History) -> str:
     record = history.record(seq)
-    return "someone" if record is None else history.named(record.writer)
+    return "someone" if record is None else history.named(history.author(record))
 
 
 _HOW: Final[dict[type[Params], How]] = {

@@ -89,8 +89,8 @@ def test_who_has_done_nothing_for_a_while_and_has_no_connection_is_not_present()
     daemon = MemoryDaemon()
     daemon.write("a.txt", lines("x"), daemon.ben)
     present = {daemon.ben.key: Present(BEGAN_NS, 0)}
-    for _ in range(61):
-        daemon.outside("b.txt", lines("y"))
+    for number in range(61):
+        daemon.outside("b.txt", lines(f"y{number}"))
     reply = daemon.decide(WHO_TOOL, daemon.ann, {"minutes": 1}, present=present).reply
     assert (reply["present"], reply["total"]) == (0, 2)
     assert daemon.decide(WHO_TOOL, daemon.ann, {"minutes": 2}, present=present).reply["present"] == 1

@@ -128,12 +128,12 @@ def test_a_batch_whose_only_file_is_skipped_stays_in_force() -> None:
     assert daemon.text("g.txt") == START
 
 
-@pytest.mark.parametrize("path", ["barred.key", "deep/.git/config", ".quire.toml", "deep/.quireignore"])
+@pytest.mark.parametrize("path", ["barred.lock", "deep/.git/config", ".quire.toml", "deep/.quireignore"])
 def test_a_protected_file_is_called_protected_whether_it_is_there_or_not(path: str) -> None:
     daemon = MemoryDaemon()
     daemon.outside(path, START)
     daemon.outside(path, lines("later"))
-    daemon.settings = Settings(policy=Policy(forbidden_globs=["*.key"]))
+    daemon.settings = Settings(policy=Policy(forbidden_globs=["*.lock"]))
     refused = daemon.call(UNDO_TOOL, daemon.ann, writer="outside", last=1)
     assert (refused["error"], only_file(refused)["skipped"]) == ("conflict", "protected")
     daemon.outside_deletes(path)

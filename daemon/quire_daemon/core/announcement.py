@@ -1,0 +1,100 @@
+"""Announcements: what an agent says of a call of its own tool before it runs, and of what came of it.
+
+Each payload is one account of one file, or of several for a patch: what the arguments of the call say, or the agent
+after it. Several may tell of the same file in different ways.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import msgspec
+
+MOST_PAYLOADS: Final = 64
+"""Payloads of one call."""
+
+
+class _Account(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
+    """Base of the accounts; `kind` tells them apart on the wire."""
+
+
+class Content(_Account, frozen=True, tag="content"):
+    """The file holds `text` afterwards."""
+
+    path: str
+    text: str
+
+
+class Replacement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One text in place of another: of its first occurrence, or of all."""
+
+    old: str
+    new: str
+    all: bool = False
+
+
+class Replace(_Account, frozen=True, tag="replace"):
+    """The replacements are made one after the other."""
+
+    path: str
+    edits: list[Replacement]
+
+
+class Patch(_Account, frozen=True, tag="patch"):
+    """The patch, in an agent's envelope or as unified diff, is applied to the files that it names."""
+
+    text: str
+
+
+class Cell(_Account, frozen=True, tag="cell"):
+    """One cell of a notebook is replaced, inserted behind another, or deleted."""
+
+    path: str
+    cell: str = ""  # id of the cell, or `cell-N`; of an insertion the one that it goes behind, "" for the beginning
+    source: str = ""
+    type: str = ""  # "code" or "markdown"; "" leaves it
+    mode: str = "replace"  # "replace", "insert", "delete"
+
+
+class AccountHunk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Lines that stand together, as an agent tells them after the call."""
+
+    start: int  # of the old lines, 1-based
+    lines: list[str]  # each with " ", "-" or "+" in front
+
+
+class Hunks(_Account, frozen=True, tag="hunks"):
+    """What the agent says came of the call: `before`, and what changed in it."""
+
+    path: str
+    before: str | None
+    hunks: list[AccountHunk]
+
+
+class Removal(_Account, frozen=True, tag="removed"):
+    """The file is gone afterwards."""
+
+    path: str
+
+
+Payload = Content | Replace | Patch | Cell | Hunks | Removal
+
+
+class WritePart(NamedTuple):
+    """A part of a change that was found on disk, and what is known of who made it."""
+
+    data: bytes | None = None  # the bytes after it; None for the last part, which comes to what was found
+    writer: int = 0
+    evidence: str = ""  # "": nothing is known
+    burst: int = 0
+
+
+class AnnouncedCall(msgspec.Struct, frozen=True):
+    """A call of an agent's own tool that is under way."""
+
+    burst: int  # the number under which the journal knows it
+    writer: int
+    paths: tuple[str, ...] = ()  # of files, as the journal spells them; none: a command that may write anything
+    payloads: tuple[Payload, ...] = ()
+    command: str = ""
+    began_ns: int = 0

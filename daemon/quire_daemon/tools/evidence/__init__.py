@@ -1,0 +1,17 @@
+"""Evidence: who made a write of another program, from what agents announce of their calls; pure decisions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from quire_journal.faces import face
+
+if TYPE_CHECKING:
+    from quire_daemon.tools.evidence.explanation import explain as explain, explain_move as explain_move
+    from quire_daemon.tools.evidence.verdict import by_its_command as by_its_command, verdicts as verdicts
+else:
+    __getattr__ = face(
+        __name__,
+        explanation="explain explain_move",
+        verdict="by_its_command verdicts",
+    )
