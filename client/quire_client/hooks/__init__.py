@@ -7,13 +7,20 @@ from typing import TYPE_CHECKING
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
-    from quire_client.hooks.base import Agent as Agent, Intent as Intent, Outcome as Outcome
-    from quire_client.hooks.dispatch import GREETING as GREETING, Call as Call, tell as tell
+    from quire_client.hooks.dispatch import GREETING as GREETING
+    from quire_client.hooks.relay import (
+        PATIENCE_S as PATIENCE_S,
+        Connected as Connected,
+        Surroundings as Surroundings,
+        answered as answered,
+    )
+    from quire_client.hooks.shell import TOLD as TOLD, exports as exports, variables_for as variables_for
     from quire_client.hooks.table import AGENTS as AGENTS, agent as agent
 else:
     __getattr__ = face(
         __name__,
-        base="Agent Intent Outcome",
-        dispatch="Call GREETING tell",
+        dispatch="GREETING",
+        relay="Connected PATIENCE_S Surroundings answered",
+        shell="TOLD exports variables_for",
         table="AGENTS agent",
     )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-MOMENTS: Final = ("start", "turn", "before", "after", "read", "end")
-"""An agent session or a turn begins; one of its own tools is about to write, has written, has read; something ends."""
+from quire_client.hooks.fields import Fields, one_path, replaced, span, text
+from quire_client.hooks.payloads import Payload, written
+
+MOMENTS: Final = ("start", "turn", "before", "after", "read", "end", "session_end")
+"""An agent session or a turn begins; one of its own tools is about to write, has written, has read; a turn or an agent
+session ends."""
 
 
 class Intent(NamedTuple):
@@ -26,6 +30,11 @@ class Intent(NamedTuple):
     ok: bool = True
     start_line: int | None = None
     end_line: int | None = None
+    parent: str = ""  # of a subagent: the session that started it
+    payloads: tuple[Payload, ...] = ()  # with paths as the agent gives them
+    command: str = ""  # the command line of a shell call
+    prompt: str = ""  # of a turn
+    transcript: str = ""  # the file in which the agent keeps the conversation
 
 
 class Outcome(NamedTuple):
@@ -49,9 +58,6 @@ class Agent(NamedTuple):
     env_file: str = ""  # the variable that names a file of lines for its shell, when a session begins
 
 
-Fields = Mapping[str, Any]
-
-
 class Tools(NamedTuple):
     """How an agent calls its own tools, of each kind."""
 
@@ -64,81 +70,12 @@ class Tools(NamedTuple):
 def with_tool(intent: Intent, kind: str, told: Fields, tools: Tools, has_read: bool) -> Intent | None:
     """What a call of the tool `kind` means; None where it is none of ours, or a read that is not over (`has_read`)."""
     if kind in tools.commands:
-        return intent
+        return intent._replace(command=text(told, "command"))
     paths = one_path(told)
     if kind in tools.edits and paths:
-        return intent._replace(paths=paths, whole=kind in tools.whole, replaces=replaced(told))
+        payloads = written(paths[0], told)
+        return intent._replace(paths=paths, whole=kind in tools.whole, replaces=replaced(told), payloads=payloads)
     if kind in tools.reads and paths and has_read:
         start, end = span(told)
         return intent._replace(moment="read", paths=paths, start_line=start, end_line=end)
     return None
-
-
-def text(fields: Fields, *names: str) -> str:
-    """The first of these fields that holds a text; "" when none does."""
-    for name in names:
-        found = fields.get(name)
-        if isinstance(found, str) and found:
-            return found
-    return ""
-
-
-def number(fields: Fields, *names: str) -> int | None:
-    """The first of these fields that holds a whole number."""
-    for name in names:
-        found = fields.get(name)
-        if isinstance(found, int) and not isinstance(found, bool):
-            return found
-    return None
-
-
-def fields(of: Fields, *names: str) -> Fields:
-    """The first of these fields that is an object; an empty one when none is."""
-    for name in names:
-        found = of.get(name)
-        if isinstance(found, Mapping):
-            return found
-    return {}
-
-
-def texts(items: Any, *names: str) -> tuple[str, ...]:
-    """That text of each object of a list."""
-    if not isinstance(items, Sequence) or isinstance(items, str):
-        return ()
-    found = (text(item, *names) for item in items if isinstance(item, Mapping))
-    return tuple(one for one in found if one)
-
-
-def span(of: Fields, first: str = "offset", count: str = "limit") -> tuple[int | None, int | None]:
-    """(first line, last line) of a read that says where it begins, 1-based, and how many lines it takes."""
-    start, lines = number(of, first), number(of, count)
-    start = None if start is None or start < 1 else start
-    end = None if lines is None or lines < 1 else (start or 1) + lines - 1
-    return start, end
-
-
-PATH_NAMES: Final = (
-    "file_path",
-    "filePath",
-    "path",
-    "absolute_path",
-    "notebook_path",
-    "target_file",
-    "target_notebook",
-)
-"""How agents call the file that a tool is about."""
-
-OLD_NAMES: Final = ("old_string", "oldString", "old_text", "oldText", "old_str")
-"""How they call the text that an edit replaces."""
-
-
-def one_path(of: Fields) -> tuple[str, ...]:
-    """The file that a tool is about, if it names one."""
-    path = text(of, *PATH_NAMES)
-    return (path,) if path else ()
-
-
-def replaced(of: Fields) -> tuple[str, ...]:
-    """The texts that an edit replaces."""
-    one = text(of, *OLD_NAMES)
-    return (one,) if one else texts(of.get("edits"), *OLD_NAMES)

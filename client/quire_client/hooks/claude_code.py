@@ -2,13 +2,18 @@
 
 "allow" is never answered: it would pass over the person's own permission rules. A subagent tells the session of its
 parent; its own id is added, because what the one has read the other has not.
+
+After an edit it tells what came of it, which its arguments do not: it takes a straight quote for a curly one, and keeps
+line ends. `bashEditDiff`, what changed while a shell command ran, is left alone: a person's save at that time is in it.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from quire_client.hooks.base import Agent, Fields, Intent, Outcome, Tools, fields, text, with_tool
+from quire_client.hooks.base import Agent, Intent, Outcome, Tools, with_tool
+from quire_client.hooks.fields import Fields, fields, text, text_or_none
+from quire_client.hooks.payloads import Payload, cell, changed, patched
 
 TOOLS: Final = Tools(
     edits=("Edit", "MultiEdit", "Write", "NotebookEdit"),
@@ -25,7 +30,7 @@ MOMENTS: Final = {
     "PostToolUseFailure": "after",
     "Stop": "end",
     "SubagentStop": "end",
-    "SessionEnd": "end",
+    "SessionEnd": "session_end",
 }
 HEARD: Final = frozenset({"SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure"})
 """The events whose answer may hold context for the model."""
@@ -36,23 +41,41 @@ def understand(given: Fields) -> Intent | None:
     event = text(given, "hook_event_name")
     if event not in MOMENTS:
         return None
-    session = ".".join(part for part in (text(given, "session_id"), text(given, "agent_id")) if part)
+    session, subagent = text(given, "session_id"), text(given, "agent_id")
     intent = Intent(
         event,
         MOMENTS[event],
-        session,
+        ".".join(part for part in (session, subagent) if part),
         text(given, "turn_id", "prompt_id"),
         text(given, "tool_use_id"),
         text(given, "model"),
         text(given, "cwd"),
+        parent=session if subagent else "",
     )
+    if intent.moment == "turn":
+        return intent._replace(prompt=text(given, "prompt"), transcript=text(given, "transcript_path"))
+    if subagent and event == "SubagentStop":
+        return intent._replace(moment="session_end")
     return _of_tool(intent, given) if intent.moment in ("before", "after") else intent
 
 
 def _of_tool(intent: Intent, given: Fields) -> Intent | None:
     tool, told = text(given, "tool_name"), fields(given, "tool_input")
     intent = intent._replace(tool=tool, ok=intent.event != "PostToolUseFailure")
-    return with_tool(intent, tool, told, TOOLS, has_read=intent.event == "PostToolUse")
+    meant = with_tool(intent, tool, told, TOOLS, has_read=intent.event == "PostToolUse")
+    if meant is None or meant.moment == "read" or not meant.paths:
+        return meant
+    path = meant.paths[0]
+    announced = (cell(path, told),) if tool == "NotebookEdit" else meant.payloads
+    return meant._replace(payloads=(*announced, *_came_of_it(path, fields(given, "tool_response"))))
+
+
+def _came_of_it(path: str, told: Fields) -> tuple[Payload, ...]:
+    """What an edit has done to the file as the agent found it."""
+    before, after = text_or_none(told, "original_file"), text_or_none(told, "updated_file")
+    if before is not None and after is not None:  # of a notebook
+        return changed(path, before, after)
+    return patched(path, text_or_none(told, "originalFile"), told.get("structuredPatch"))
 
 
 def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:

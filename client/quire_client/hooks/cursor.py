@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from quire_client.hooks.base import Agent, Fields, Intent, Outcome, Tools, fields, text, with_tool
+from quire_client.hooks.base import Agent, Intent, Outcome, Tools, with_tool
+from quire_client.hooks.fields import Fields, fields, text
+from quire_client.hooks.payloads import removed
 
 TOOLS: Final = Tools(
     edits=("write", "delete", "edit", "multiedit", "strreplace", "search_replace", "editnotebook", "applypatch"),
@@ -28,7 +30,7 @@ MOMENTS: Final = {
     "beforeReadFile": "read",
     "stop": "end",
     "subagentStop": "end",
-    "sessionEnd": "end",
+    "sessionEnd": "session_end",
 }
 _OF_ONE_KIND: Final = {
     "beforeShellExecution": "Shell",
@@ -52,12 +54,17 @@ def understand(given: Fields) -> Intent | None:
         text(given, "model"),
         text(given, "cwd") or _first(given.get("workspace_roots")),
     )
+    if intent.moment == "turn":
+        return intent._replace(prompt=text(given, "prompt"), transcript=text(given, "transcript_path"))
     if intent.moment not in ("before", "after", "read"):
         return intent
     tool = _OF_ONE_KIND.get(event) or text(given, "tool_name")
     told = given if event in _OF_ONE_KIND else fields(given, "tool_input")
     intent = intent._replace(tool=tool, ok=event != "postToolUseFailure")
-    return with_tool(intent, tool.lower(), told, TOOLS, has_read=event in ("postToolUse", "beforeReadFile"))
+    meant = with_tool(intent, tool.lower(), told, TOOLS, has_read=event in ("postToolUse", "beforeReadFile"))
+    if meant is not None and tool.lower() == "delete":
+        return meant._replace(payloads=tuple(map(removed, meant.paths)))
+    return meant
 
 
 def _first(roots: Any) -> str:

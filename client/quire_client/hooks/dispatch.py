@@ -11,12 +11,13 @@ from typing import Any, Final
 
 from quire_client.cli import render
 from quire_client.hooks.base import Intent, Outcome
+from quire_client.hooks.payloads import MOST_BYTES, size
 
 Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 """(tool, arguments) → the daemon's reply."""
 
 GREETING: Final = "Quire keeps every version of every file here, whoever writes."
-"""What an agent session is told first; nobody but a daemon that answered makes us say it."""
+"""The first words to an agent session. Only a daemon that answered makes us say them."""
 
 DENYING: Final = ("stale_file", "stale_base", "lease_held")
 
@@ -28,21 +29,21 @@ MOST_WIDE: Final = 200
 MOST_OTHERS: Final = 5
 
 
-def tell(intent: Intent, paths: Sequence[str], rereads: bool, call: Call) -> Outcome:
-    """Tell the daemon of one workspace; `paths` are relative to that workspace."""
+def tell(intent: Intent, rereads: bool, call: Call, quire: str = "quire") -> Outcome:
+    """Tell the daemon of one workspace. Paths are relative to it; `quire` is how the command is called there."""
     match intent.moment:
         case "before":
-            return _judged(call("native", {**_native(intent, paths), "rereads": rereads}))
+            return _judged(call("native", {**_native(intent), "rereads": rereads}))
         case "after":
-            reply = call("native", {**_native(intent, paths), "ok": intent.ok})
+            reply = call("native", {**_native(intent), "ok": intent.ok})
             return Outcome(notice=notice(reply), warning=_trouble(reply))
         case "read":
-            for path in paths:
+            for path in intent.paths:
                 call("read_file", {"path": path, **_lines(intent)})  # refused for what is no text; nothing is lost
             return Outcome()
         case "start":
             reply = call("native", {"moment": "turn"})
-            here = welcome(call("who", {"present": True, "limit": 20}))
+            here = welcome(call("who", {"present": True, "limit": 20}), quire)
             told = notice(reply)
             return Outcome(notice=f"{here}\n{told}".strip(), warning=_trouble(reply))
         case "turn":
@@ -52,14 +53,17 @@ def tell(intent: Intent, paths: Sequence[str], rereads: bool, call: Call) -> Out
             return Outcome(warning=_trouble(call("native", {"moment": "end"})))
 
 
-def _native(intent: Intent, paths: Sequence[str]) -> dict[str, Any]:
+def _native(intent: Intent) -> dict[str, Any]:
+    """What is told of a call before and after it. Texts of more than `MOST_BYTES` are not sent: the write of such a
+    call counts as one of whole files."""
+    large = size(intent.replaces) > MOST_BYTES
     return {
         "moment": intent.moment,
         "tool": intent.tool,
         "call": intent.call,
-        "paths": list(paths[:MOST_PATHS]),
-        "whole": intent.whole,
-        "replaces": list(intent.replaces),
+        "paths": list(intent.paths[:MOST_PATHS]),
+        "whole": intent.whole or large,
+        "replaces": [] if large else list(intent.replaces),
     }
 
 
@@ -149,12 +153,12 @@ def _name(writer: Any) -> str:
     return f'"{names}"' if names else "a person"
 
 
-def welcome(reply: Mapping[str, Any]) -> str:
+def welcome(reply: Mapping[str, Any], quire: str = "quire") -> str:
     """What an agent should know when its session begins: that there is a journal, and who else is there."""
     others = [entry for entry in reply.get("writers") or () if entry.get("present") and not entry.get("you")]
     lines = [
-        f"{GREETING} `quire log PATH`, `quire diff` and `quire blame PATH` tell what happened; `quire burst` lists the "
-        "calls of agents' own tools, `quire undo --burst N` takes one back and keeps what others did."
+        f"{GREETING} `{quire} log PATH`, `{quire} diff` and `{quire} blame PATH` tell what happened; `{quire} burst` "
+        f"lists the calls of agents' own tools, `{quire} undo --burst N` takes one back and keeps what others did."
     ]
     for entry in others[:MOST_OTHERS]:
         files = [render.one_line(f.get("path", ""), 80) for f in (entry.get("on") or {}).get("files") or ()]

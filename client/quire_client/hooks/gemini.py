@@ -1,10 +1,16 @@
-"""Gemini CLI: BeforeTool, AfterTool and their neighbours. Its tool calls have no ids."""
+"""Gemini CLI: BeforeTool, AfterTool and their neighbours. Its tool calls have no ids.
+
+Before a prompt stands what hooks said when the session began, between marks. After an edit it tells the file before and
+after, which its arguments need not give: it looks for a text in other ways where it is not there as written.
+"""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from quire_client.hooks.base import Agent, Fields, Intent, Outcome, Tools, fields, number, span, text, with_tool
+from quire_client.hooks.base import Agent, Intent, Outcome, Tools, with_tool
+from quire_client.hooks.fields import Fields, fields, number, span, text, text_or_none
+from quire_client.hooks.payloads import changed
 
 TOOLS: Final = Tools(
     edits=("write_file", "replace", "edit"),
@@ -19,9 +25,10 @@ MOMENTS: Final = {
     "BeforeTool": "before",
     "AfterTool": "after",
     "AfterAgent": "end",
-    "SessionEnd": "end",
+    "SessionEnd": "session_end",
 }
 HEARD: Final = frozenset({"SessionStart", "BeforeAgent", "AfterTool"})
+_CONTEXT_ENDS: Final = "</hook_context>"
 
 
 def understand(given: Fields) -> Intent | None:
@@ -30,13 +37,29 @@ def understand(given: Fields) -> Intent | None:
     if event not in MOMENTS:
         return None
     intent = Intent(event, MOMENTS[event], text(given, "session_id"), folder=text(given, "cwd"))
+    if intent.moment == "turn":
+        prompt = text(given, "prompt").rpartition(_CONTEXT_ENDS)[2].lstrip()
+        return intent._replace(prompt=prompt, transcript=text(given, "transcript_path"))
     if intent.moment not in ("before", "after"):
         return intent
-    failed = bool(fields(given, "tool_response").get("error"))
+    response = fields(given, "tool_response")
+    failed = bool(response.get("error"))
     tool, told = text(given, "tool_name"), fields(given, "tool_input")
     intent = intent._replace(tool=tool, ok=not failed)
     meant = with_tool(intent, tool, told, TOOLS, has_read=event == "AfterTool" and not failed)
-    return _with_lines(meant, told) if meant is not None and meant.moment == "read" else meant
+    if meant is None or not meant.paths:
+        return meant
+    if meant.moment == "read":
+        return _with_lines(meant, told)
+    return _with_result(meant, fields(response, "returnDisplay"))
+
+
+def _with_result(edit: Intent, shown: Fields) -> Intent:
+    """The edit with what came of it, once that is known."""
+    before, after = text_or_none(shown, "originalContent"), text_or_none(shown, "newContent")
+    if before is None or after is None:
+        return edit
+    return edit._replace(payloads=(*edit.payloads, *changed(edit.paths[0], before, after)))
 
 
 def _with_lines(read: Intent, told: Fields) -> Intent:

@@ -1,15 +1,18 @@
 """opencode: its plugin callbacks as the plugin that `quire setup opencode` writes passes them on.
 
-It sends `{event, tool, sessionID, callID, args, directory}`; it throws what is answered as `reason`, and appends
-`context` to what the tool said.
+It sends `{event, tool, sessionID, parentID, callID, args, directory}`, after a call also `diff`, what came of an edit,
+and `error`, and of a message `prompt` and `model`. It throws what is answered as `reason`, and appends `context` to
+what the tool said. opencode looks for a text in other ways where it is not there as written; the diff has what it did.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from quire_client.hooks.base import Agent, Fields, Intent, Outcome, Tools, fields, text, with_tool
-from quire_client.hooks.codex import in_patch
+from quire_client.hooks.base import Agent, Intent, Outcome, Tools, with_tool
+from quire_client.hooks.fields import Fields, fields, text
+from quire_client.hooks.patches import of_call
+from quire_client.hooks.payloads import diffed
 
 TOOLS: Final = Tools(edits=("write", "edit", "multiedit"), whole=("write",), commands=("bash",), reads=("read",))
 PATCHES: Final = ("patch", "apply_patch")
@@ -20,7 +23,7 @@ MOMENTS: Final = {
     "session.created": "start",
     "chat.message": "turn",
     "session.idle": "end",
-    "session.deleted": "end",
+    "session.deleted": "session_end",
 }
 
 
@@ -37,17 +40,22 @@ def understand(given: Fields) -> Intent | None:
         text(given, "callID"),
         text(given, "model"),
         text(given, "directory"),
+        parent=text(given, "parentID"),
+        prompt=text(given, "prompt"),
     )
     return _of_tool(intent, given) if intent.moment in ("before", "after") else intent
 
 
 def _of_tool(intent: Intent, given: Fields) -> Intent | None:
     tool, told = text(given, "tool"), fields(given, "args")
-    intent = intent._replace(tool=tool)
+    intent = intent._replace(tool=tool, ok="error" not in given)
     if tool in PATCHES:
-        paths, replaces = in_patch(text(told, "patchText", "patch"))
-        return intent._replace(paths=paths, replaces=replaces) if paths else None
-    return with_tool(intent, tool, told, TOOLS, has_read=intent.moment == "after")
+        return of_call(intent, text(told, "patchText", "patch"))
+    meant = with_tool(intent, tool, told, TOOLS, has_read=intent.moment == "after" and intent.ok)
+    diff = text(given, "diff")
+    if meant is None or not diff or not meant.replaces:
+        return meant
+    return meant._replace(payloads=(*meant.payloads, *diffed(meant.paths[0], diff)))
 
 
 def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:

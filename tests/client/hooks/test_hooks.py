@@ -17,11 +17,12 @@ from hypothesis import given, strategies as st
 import live
 from letters import texts
 from quire_client.__main__ import main
-from quire_client.commands.agents.hook import MOST_INPUT, answered, workspaces
+from quire_client.commands.agents.hook import MOST_INPUT, answer_to
 from quire_client.commands.base import Invocation
 from quire_client.hooks.base import Intent, Outcome
-from quire_client.hooks.codex import in_patch
 from quire_client.hooks.dispatch import tell
+from quire_client.hooks.patches import in_patch
+from quire_client.hooks.relay import Surroundings, concerning, files_of, workspaces
 from quire_client.hooks.table import AGENTS, agent
 from quire_client.transport.fast_client import Unreachable
 from quire_journal.workspaces.identity import settle
@@ -30,6 +31,11 @@ from quire_journal.workspaces.layout import Place, place_of
 VECTORS = Path(__file__).parents[2] / "vectors" / "hooks"
 ROOT = "/work/app"
 CASES = [(name, case) for name in AGENTS for case in json.loads((VECTORS / f"{name}.json").read_text())]
+
+
+def relative(intent: Intent) -> Intent:
+    """The intent with the paths of a workspace at `ROOT`."""
+    return concerning(intent, {n: os.path.relpath(os.path.join(intent.folder, n), ROOT) for n in files_of(intent)})
 
 
 @pytest.mark.parametrize(("name", "case"), CASES, ids=[f"{name}: {case['case']}" for name, case in CASES])
@@ -45,8 +51,7 @@ def test_an_event_asks_the_daemon_and_is_answered_as_written_down(name: str, cas
         reply: Mapping[str, Any] = replies.pop(0)
         return reply
 
-    paths = [os.path.relpath(os.path.join(intent.folder, path), ROOT) for path in intent.paths]
-    answer = speaks.answer(intent, tell(intent, paths, speaks.rereads, call))
+    answer = speaks.answer(intent, tell(relative(intent), speaks.rereads, call))
     assert {part: getattr(intent, part) for part in case["caller"]} == case["caller"]
     assert asked == case["asked"]
     assert answer == case["answer"]
@@ -110,7 +115,7 @@ def test_names_and_hints_of_others_cannot_pass_for_words_of_ours() -> None:
     def call(tool: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
         return {"ok": True, "news": news}
 
-    notice = tell(Intent("UserPromptSubmit", "turn"), [], True, call).notice
+    notice = tell(Intent("UserPromptSubmit", "turn"), True, call).notice
     assert len(notice.splitlines()) == 2
     assert "\x1b" not in notice
     assert "\u202e" not in notice
@@ -154,7 +159,7 @@ def hooked(place: Place, event: dict[str, Any], line: Line | None, **options: st
         return line
 
     given = json.dumps({"session_id": "s1", "cwd": str(place.root), **event}).encode()
-    return answered(Invocation(["claude-code"], options, {}), given, connected)
+    return answer_to(Invocation(["claude-code"], options, {}), given, connected)
 
 
 def edit_of(path: object, event: str = "PreToolUse") -> dict[str, Any]:
@@ -204,8 +209,8 @@ def test_a_link_into_the_workspace_leads_there_and_files_of_two_workspaces_are_t
     settle(two)
     (tmp_path / "link").symlink_to(journaled.root / "src")
     intent = Intent("x", "before", folder=str(tmp_path), paths=("link/a.py", "two/b.py", "elsewhere/c.py"))
-    found = list(workspaces(Invocation([], {}, {}), intent))
-    assert found == [(journaled, ["src/a.py"]), (two, ["b.py"])]
+    found = [(place, here.paths) for place, here in workspaces(intent, Surroundings({}))]
+    assert found == [(journaled, ("src/a.py",)), (two, ("b.py",))]
 
 
 def test_reading_a_place_without_a_journal_makes_none(tmp_path: Path) -> None:
@@ -281,12 +286,12 @@ def test_when_a_session_begins_its_shell_learns_who_it_is(journaled: Place, tmp_
 
     start = {"hook_event_name": "SessionStart", "session_id": "s 1", "cwd": str(journaled.root)}
     call = Invocation(["claude-code"], {}, {"CLAUDE_ENV_FILE": str(file)})
-    assert "quire burst" in str(answered(call, json.dumps(start).encode(), connected))
+    assert "quire burst" in str(answer_to(call, json.dumps(start).encode(), connected))
     lines = file.read_text().splitlines()
     assert lines[0] == "export MINE=1"
     assert {"export QUIRE_AGENT=claude-code", "export QUIRE_SESSION='s 1'"} <= set(lines)
-    answered(call, json.dumps({**start, "hook_event_name": "UserPromptSubmit"}).encode(), connected)
+    answer_to(call, json.dumps({**start, "hook_event_name": "UserPromptSubmit"}).encode(), connected)
     assert file.read_text().splitlines() == lines
     session = {"hook_event_name": "sessionStart", "conversation_id": "c1", "workspace_roots": [str(journaled.root)]}
-    told = answered(Invocation(["cursor"], {}, {}), json.dumps(session).encode(), connected)
+    told = answer_to(Invocation(["cursor"], {}, {}), json.dumps(session).encode(), connected)
     assert (told["env"]["QUIRE_AGENT"], told["env"]["QUIRE_SESSION"]) == ("cursor", "c1")

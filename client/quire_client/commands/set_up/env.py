@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
 from quire_client.cli import render
 from quire_client.commands import DONE, Command, Invocation, Option
-
-if TYPE_CHECKING:
-    from quire_journal.workspaces import Place
-
-TOLD = ("QUIRE_AGENT", "QUIRE_SESSION")
-"""What git is asked to tell of its environment."""
+from quire_client.hooks import TOLD, exports, variables_for
 
 _OPTIONS = ("agent", "session")
 """The options that say the same."""
@@ -33,25 +24,6 @@ def run(call: Invocation) -> int:
     else:
         print(exports(variables))
     return DONE
-
-
-def variables_for(place: Place, environ: Mapping[str, str], agent: str, session: str) -> dict[str, str]:
-    """What a shell's environment needs for git and `quire` to say who runs them, beside what it has already."""
-    from quire_journal.workspaces import running, trace_socket
-
-    found = running(place)
-    socket = found.socket if found is not None and found.socket else place.socket
-    asked = [name for name in environ.get("GIT_TRACE2_ENV_VARS", "").split(",") if name and name not in TOLD]
-    variables = {
-        "GIT_TRACE2_EVENT": f"af_unix:stream:{trace_socket(socket)}",
-        "GIT_TRACE2_ENV_VARS": ",".join([*asked, *TOLD]),
-    }
-    return variables | {name: value for name, value in zip(TOLD, (agent, session), strict=True) if value}
-
-
-def exports(variables: Mapping[str, str]) -> str:
-    """Lines for a shell."""
-    return "\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables.items())
 
 
 COMMAND = Command(

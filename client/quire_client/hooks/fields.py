@@ -1,0 +1,94 @@
+"""Fields of the JSON that agents' hooks send: the same things, which each agent calls by a name of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+Fields = Mapping[str, Any]
+
+PATH_NAMES: Final = (
+    "file_path",
+    "filePath",
+    "path",
+    "absolute_path",
+    "notebook_path",
+    "target_file",
+    "target_notebook",
+)
+"""How agents call the file that a tool is about."""
+
+OLD_NAMES: Final = ("old_string", "oldString", "old_text", "oldText", "old_str")
+"""How they call the text that an edit replaces."""
+
+NEW_NAMES: Final = ("new_string", "newString", "new_text", "newText", "new_str")
+"""How they call the text that stands there then."""
+
+CONTENT_NAMES: Final = ("content", "contents", "file_text")
+"""How they call the whole text that a file is to have."""
+
+ALL_NAMES: Final = ("replace_all", "replaceAll", "allow_multiple")
+"""How they say that an edit replaces the text wherever it stands."""
+
+
+def text(fields: Fields, *names: str) -> str:
+    """The first of these fields that holds a text; "" when none does."""
+    return text_or_none(fields, *names) or ""
+
+
+def text_or_none(fields: Fields, *names: str) -> str | None:
+    """The first of these fields that holds a text, an empty one only where no other does; None when none does."""
+    empty = None
+    for name in names:
+        found = fields.get(name)
+        if isinstance(found, str):
+            if found:
+                return found
+            empty = found
+    return empty
+
+
+def number(fields: Fields, *names: str) -> int | None:
+    """The first of these fields that holds a whole number."""
+    for name in names:
+        found = fields.get(name)
+        if isinstance(found, int) and not isinstance(found, bool):
+            return found
+    return None
+
+
+def fields(of: Fields, *names: str) -> Fields:
+    """The first of these fields that is an object; an empty one when none is."""
+    for name in names:
+        found = of.get(name)
+        if isinstance(found, Mapping):
+            return found
+    return {}
+
+
+def objects(items: Any) -> list[Fields]:
+    """The objects of a list."""
+    if not isinstance(items, Sequence) or isinstance(items, str):
+        return []
+    return [item for item in items if isinstance(item, Mapping)]
+
+
+def span(of: Fields, first: str = "offset", count: str = "limit") -> tuple[int | None, int | None]:
+    """(first line, last line) of a read that says where it begins, 1-based, and how many lines it takes."""
+    start, lines = number(of, first), number(of, count)
+    start = None if start is None or start < 1 else start
+    end = None if lines is None or lines < 1 else (start or 1) + lines - 1
+    return start, end
+
+
+def one_path(of: Fields) -> tuple[str, ...]:
+    """The file that a tool is about, if it names one."""
+    path = text(of, *PATH_NAMES)
+    return (path,) if path else ()
+
+
+def replaced(of: Fields) -> tuple[str, ...]:
+    """The texts that an edit replaces."""
+    one = text(of, *OLD_NAMES)
+    found = (one,) if one else (text(edit, *OLD_NAMES) for edit in objects(of.get("edits")))
+    return tuple(old for old in found if old)

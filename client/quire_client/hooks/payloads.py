@@ -1,0 +1,145 @@
+"""Payloads: accounts of what one call of an agent's own tool writes, for the daemon to hold against the bytes found.
+
+Each payload is an object with a `kind`, as the tool `native` takes it. Several of one call are several accounts of the
+same write; any that fits is evidence of who wrote. What an agent read from disk before it wrote is never told as its
+own: an account that has a whole file is told as the lines that changed, beside the text that they changed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from quire_client.hooks.fields import (
+    ALL_NAMES,
+    CONTENT_NAMES,
+    NEW_NAMES,
+    OLD_NAMES,
+    Fields,
+    number,
+    objects,
+    text,
+    text_or_none,
+)
+
+Payload = Mapping[str, Any]
+
+MOST_BYTES: Final = 8 * 1024 * 1024
+"""Bytes of all texts of the payloads of one call. A call with more goes without."""
+
+CONTEXT: Final = 3
+"""Lines before and after a change that tell where it is."""
+
+UNENDED: Final = "\\ No newline at end of file"
+"""The row of a hunk that says of the row before it that its line has no end."""
+
+
+def content(path: str, whole: str) -> Payload:
+    """The file has this text then."""
+    return {"kind": "content", "path": path, "text": whole}
+
+
+def removed(path: str) -> Payload:
+    """The file is gone then."""
+    return {"kind": "removed", "path": path}
+
+
+def written(path: str, told: Fields) -> tuple[Payload, ...]:
+    """What the arguments of a tool say: a whole text, or texts in place of others. A text in place of "" is whole."""
+    whole = text_or_none(told, *CONTENT_NAMES)
+    edits = [edit for given in (told, *objects(told.get("edits"))) if (edit := _edit(given)) is not None]
+    if edits and not edits[0]["old"]:
+        whole = edits[0]["new"]
+        for edit in edits[1:]:
+            whole = whole.replace(edit["old"], edit["new"], -1 if edit["all"] else 1)
+    elif edits:
+        return ({"kind": "replace", "path": path, "edits": edits},)
+    return () if whole is None else (content(path, whole),)
+
+
+def _edit(told: Fields) -> dict[str, Any] | None:
+    new = text_or_none(told, *NEW_NAMES)
+    if new is None:
+        return None
+    everywhere = any(told.get(name) is True for name in ALL_NAMES) or (number(told, "expected_replacements") or 1) > 1
+    return {"old": text(told, *OLD_NAMES), "new": new, "all": everywhere}
+
+
+def cell(path: str, told: Fields) -> Payload:
+    """A cell of a notebook, in Claude Code's words."""
+    return {
+        "kind": "cell",
+        "path": path,
+        "cell": text(told, "cell_id"),
+        "source": text(told, "new_source"),
+        "type": text(told, "cell_type"),
+        "mode": text(told, "edit_mode") or "replace",
+    }
+
+
+def patched(path: str, before: str | None, hunks: Any) -> tuple[Payload, ...]:
+    """Hunks as the library `diff` of npm makes them: `oldStart`, 1-based, and `lines` with a mark each."""
+    found = [{"start": number(hunk, "oldStart"), "lines": _rows(hunk.get("lines"))} for hunk in objects(hunks)]
+    if not found or any(hunk["start"] is None or not hunk["lines"] for hunk in found):
+        return ()
+    return ({"kind": "hunks", "path": path, "before": before, "hunks": found},)
+
+
+def _rows(rows: Any) -> list[str]:
+    rows = rows if isinstance(rows, list) else []
+    return rows if all(isinstance(row, str) and row[:1] in {" ", "-", "+", "\\"} for row in rows) else []
+
+
+def changed(path: str, before: str, after: str) -> tuple[Payload, ...]:
+    """What makes one text of a file of another one: a hunk from the first line that differs to the last."""
+    if before == after:
+        return ()
+    old, new = _lines(before), _lines(after)
+    least = min(len(old), len(new))
+    top = next((n for n in range(least) if old[n] != new[n]), least)
+    most = least - top
+    tail = next((n for n in range(most) if old[-1 - n] != new[-1 - n]), most)
+    first, last = max(0, top - CONTEXT), min(len(old), len(old) - tail + CONTEXT)
+    rows = [*_marked(" ", old[first:top]), *_marked("-", old[top : len(old) - tail])]
+    rows += [*_marked("+", new[top : len(new) - tail]), *_marked(" ", old[len(old) - tail : last])]
+    return ({"kind": "hunks", "path": path, "before": before, "hunks": [{"start": first + 1, "lines": rows}]},)
+
+
+def _lines(whole: str) -> list[str]:
+    """Lines with their ends: what stands before a carriage return belongs to the line, as in a patch."""
+    *ended, last = whole.split("\n")
+    return [line + "\n" for line in ended] + ([last] if last else [])
+
+
+def _marked(mark: str, lines: Iterable[str]) -> Iterable[str]:
+    for line in lines:
+        yield mark + line.removesuffix("\n")
+        if not line.endswith("\n"):
+            yield UNENDED
+
+
+def diffed(path: str, unified: str) -> tuple[Payload, ...]:
+    """The hunks of a unified diff of one file."""
+    hunks: list[dict[str, Any]] = []
+    for row in unified.removesuffix("\n").split("\n"):
+        if row.startswith("@@ -"):
+            start, _, count = row[4:].partition(" ")[0].partition(",")
+            if not start.isdecimal() or not (count or "1").isdecimal():
+                return ()
+            hunks.append({"oldStart": int(start) + (count == "0"), "lines": []})
+        elif hunks and row[:1] in {" ", "-", "+", "\\"}:
+            hunks[-1]["lines"].append(row)
+    return patched(path, None, hunks)
+
+
+def size(values: Iterable[Any]) -> int:
+    """Bytes of all texts in these values, as UTF-8: of payloads, or of texts."""
+    return sum(map(_size, values))
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value) if value.isascii() else len(value.encode("utf-8", "replace"))
+    if isinstance(value, Mapping):
+        return sum(map(_size, value.values()))
+    return sum(map(_size, value)) if isinstance(value, list) else 0

@@ -1,0 +1,205 @@
+"""An event of an agent, told to the daemons of the workspaces that it is about, and the answer of all of them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from quire_client.hooks.base import Agent, Intent, Outcome
+from quire_client.hooks.dispatch import tell
+from quire_client.hooks.patches import in_patch, renamed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from quire_client.hooks.payloads import Payload
+    from quire_journal.workspaces import Place
+
+PATIENCE_S: Final = 5.0
+"""How long the agent waits for an answer, a start of the daemon included."""
+
+Connected = Callable[["Place", Mapping[str, str], float], Any]
+"""(workspace, caller, until when) → a connection, as `fast_client.Quick` is one. Raises Unreachable."""
+
+
+class Surroundings(NamedTuple):
+    """Where the agent runs, as the hook that it calls sees it."""
+
+    environ: Mapping[str, str]
+    folder: str = ""  # for an event that names none; "" is the current one
+    state_dir: Path | None = None
+    agent: str = ""  # its name, where it has another one than its hooks' language
+    trial: bool = False  # somebody tries whether the hook works: no agent is named
+    patience_s: float = PATIENCE_S
+
+
+def answered(
+    speaks: Agent, told: Mapping[str, Any], where: Surroundings, connected: Connected | None = None
+) -> dict[str, Any]:
+    """The answer to an event of an agent. Raises OSError, WorkspaceRefused."""
+    intent = speaks.understand(told)
+    if intent is None:
+        return {}
+    outcome = Outcome()
+    for place, here in workspaces(intent, where):
+        outcome = _joined(outcome, _told(speaks, here, place, where, connected or connection))
+        if not outcome.allow:
+            break
+    _write_lines(speaks, outcome, where)
+    return speaks.answer(intent, outcome)
+
+
+def _write_lines(speaks: Agent, outcome: Outcome, where: Surroundings) -> None:
+    """Lines for the agent's shell, in the file that it reads them from."""
+    file = where.environ.get(speaks.env_file, "") if speaks.env_file else ""
+    if not file or not outcome.environment:
+        return
+    from quire_client.hooks.shell import exports
+
+    with open(file, "a", encoding="utf-8") as lines:
+        lines.write(exports(outcome.environment) + "\n")
+
+
+def _told(speaks: Agent, intent: Intent, place: Place, where: Surroundings, connected: Connected) -> Outcome:
+    """Tell the daemon of one workspace, started if need be."""
+    from quire_client.transport import Unreachable
+
+    caller = {
+        "agent": where.agent or speaks.name,
+        "agent_session": intent.session,
+        "parent": intent.parent,
+        "turn": intent.turn,
+        "tool_call": intent.call,
+        "model": intent.model,
+    }
+    quire = "quire"
+    if intent.moment == "start":
+        from quire_client.hooks.shell import command
+
+        quire = command(where.environ)
+    try:
+        with connected(place, {} if where.trial else caller, time.monotonic() + where.patience_s) as line:
+            outcome = tell(intent, speaks.rereads, line.call, quire)
+    except Unreachable as reason:
+        said = f"Quire cannot be asked, so nothing is known of what other agents do: {reason}"
+        if intent.moment == "before" and _must_be_reachable(place):
+            return Outcome(allow=False, reason=f"{said} The settings ([hooks] unreachable) forbid to go on without it.")
+        return Outcome(warning=said)
+    if intent.moment != "start":
+        return outcome
+    from quire_client.hooks.shell import variables_for
+
+    return outcome._replace(environment=variables_for(place, where.environ, caller["agent"], intent.session))
+
+
+def connection(place: Place, caller: Mapping[str, str], until: float) -> Any:
+    """A connection to the daemon, which is started if need be. Raises Unreachable."""
+    from quire_client.transport import DaemonAbsent, Quick, Unreachable
+
+    try:
+        return Quick(place, caller, until)
+    except DaemonAbsent:
+        from quire_client.transport import NoDaemon, start
+        from quire_journal.workspaces import WorkspaceRefused
+
+        try:
+            start(place, until)
+        except (NoDaemon, WorkspaceRefused, OSError) as error:
+            raise Unreachable(str(error)) from error
+        return Quick(place, caller, until)
+
+
+def _joined(one: Outcome, other: Outcome) -> Outcome:
+    """Of a call that is about files of several workspaces: all must allow it, and each may have something to say."""
+    texts = zip(one[1:4], other[1:4], strict=True)
+    reason, notice, warning = ("\n".join(part for part in parts if part) for parts in texts)
+    return Outcome(one.allow and other.allow, reason, notice, warning, {**one.environment, **other.environment})
+
+
+# ── which workspaces ─────────────────────────────────────────────────────────
+
+
+def workspaces(intent: Intent, where: Surroundings) -> Iterator[tuple[Place, Intent]]:
+    """The workspaces that an event is about, each with the event as it concerns the files there.
+
+    The files in it are relative to the workspace. What counts is where a file lies, not where the agent was started. A
+    folder without a journal is none of ours, and becomes no workspace by being edited in.
+    """
+    folder = intent.folder or where.folder or os.getcwd()
+    found: dict[Place, dict[str, str]] = {}
+    for name in files_of(intent):
+        absolute = os.path.normpath(os.path.join(folder, name))
+        real = os.path.join(os.path.realpath(os.path.dirname(absolute)), os.path.basename(absolute))
+        place = _journaled(os.path.dirname(real), where.state_dir)
+        if place is not None:
+            found.setdefault(place, {})[name] = _below(place, real)
+    if not intent.paths:
+        place = _journaled(folder, where.state_dir)
+        if place is not None:
+            yield place, concerning(intent, found.get(place, {}))
+        return
+    for place, names in found.items():
+        yield place, concerning(intent, names)
+
+
+def _below(place: Place, real: str) -> str:
+    from quire_journal.workspaces import at_home
+
+    return os.path.relpath(at_home(real), place.root)
+
+
+def files_of(intent: Intent) -> list[str]:
+    """All files that an event names, as the agent calls them; those of a patch stand in its text."""
+    found = list(intent.paths)
+    for payload in intent.payloads:
+        found += in_patch(payload["text"])[0] if payload["kind"] == "patch" else [payload["path"]]
+    return list(dict.fromkeys(found))
+
+
+def concerning(intent: Intent, names: Mapping[str, str]) -> Intent:
+    """The event with the files of one workspace only; `names` has how each is called there."""
+    paths = dict.fromkeys(names[path] for path in intent.paths if path in names)
+    payloads = (_payload(payload, names) for payload in intent.payloads)
+    return intent._replace(paths=tuple(paths), payloads=tuple(one for one in payloads if one is not None))
+
+
+def _payload(payload: Payload, names: Mapping[str, str]) -> Payload | None:
+    if payload["kind"] != "patch":
+        name = names.get(payload["path"])
+        return None if name is None else {**payload, "path": name}
+    text = renamed(payload["text"], names.get)
+    return {**payload, "text": text} if in_patch(text)[0] else None
+
+
+def _journaled(folder: str, state_dir: Path | None) -> Place | None:
+    """The workspace that holds `folder`, which need not exist yet; None where there is no journal."""
+    from quire_journal.workspaces import WorkspaceRefused, at_home, find_workspace
+
+    try:
+        while not os.path.isdir(folder) and not at_home(folder).is_dir():
+            above = os.path.dirname(folder)
+            if above == folder:
+                return None
+            folder = above
+        place = find_workspace(folder, state_dir)
+    except (WorkspaceRefused, OSError):
+        return None
+    return place if place.identity_file.exists() else None
+
+
+def _must_be_reachable(place: Place) -> bool:
+    """Do the settings of the user or of the workspace forbid to go on without the daemon?"""
+    import tomllib
+
+    from quire_journal.workspaces import settings_files
+
+    for path in settings_files(place.root):
+        try:
+            hooks = tomllib.loads(path.read_text("utf-8")).get("hooks")
+        except (OSError, ValueError, RecursionError):
+            continue
+        if isinstance(hooks, Mapping) and hooks.get("unreachable") == "deny":
+            return True
+    return False

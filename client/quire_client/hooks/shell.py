@@ -1,0 +1,46 @@
+"""The shell of an agent: what git and `quire` need there to say who runs them, and how `quire` is called there."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from quire_journal.workspaces import Place
+
+TOLD: Final = ("QUIRE_AGENT", "QUIRE_SESSION")
+"""The variables that git is asked to tell of."""
+
+
+def variables_for(place: Place, environ: Mapping[str, str], agent: str, session: str) -> dict[str, str]:
+    """What a shell's environment needs for git and `quire` to say who runs them, beside what it has already."""
+    from quire_journal.workspaces import running, trace_socket
+
+    found = running(place)
+    socket = found.socket if found is not None and found.socket else place.socket
+    asked = [name for name in environ.get("GIT_TRACE2_ENV_VARS", "").split(",") if name and name not in TOLD]
+    variables = {
+        "GIT_TRACE2_EVENT": f"af_unix:stream:{trace_socket(socket)}",
+        "GIT_TRACE2_ENV_VARS": ",".join([*asked, *TOLD]),
+    }
+    return variables | {name: value for name, value in zip(TOLD, (agent, session), strict=True) if value}
+
+
+def exports(variables: Mapping[str, str]) -> str:
+    """Lines for a shell."""
+    return "\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables.items())
+
+
+def command(environ: Mapping[str, str], called: str = "") -> str:
+    """How `quire` is called in a shell with this environment: by its name where the PATH has it, else by its path.
+
+    `called` is the path of this program, `sys.argv[0]` where it is "".
+    """
+    folders = environ.get("PATH", "").split(os.pathsep)
+    if any(os.access(found := os.path.join(folder, "quire"), os.X_OK) and os.path.isfile(found) for folder in folders):
+        return "quire"
+    path = os.path.abspath(called or sys.argv[0])
+    return shlex.quote(path) if os.path.basename(path) == "quire" else "quire"
