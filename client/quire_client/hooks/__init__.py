@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         Surroundings as Surroundings,
         answered as answered,
     )
+    from quire_client.hooks.resident import Answerer as Answerer, serving as serving
     from quire_client.hooks.shell import TOLD as TOLD, exports as exports, variables_for as variables_for
     from quire_client.hooks.table import AGENTS as AGENTS, agent as agent
 else:
@@ -21,6 +22,7 @@ else:
         __name__,
         dispatch="GREETING",
         relay="Connected PATIENCE_S Surroundings answered",
+        resident="Answerer serving",
         shell="TOLD exports variables_for",
         table="AGENTS agent",
     )

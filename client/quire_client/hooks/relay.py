@@ -40,8 +40,13 @@ def answered(
 ) -> dict[str, Any]:
     """The answer to an event of an agent. Raises OSError, WorkspaceRefused."""
     intent = speaks.understand(told)
-    if intent is None:
-        return {}
+    return {} if intent is None else answer_to(speaks, intent, where, connected)
+
+
+def answer_to(
+    speaks: Agent, intent: Intent, where: Surroundings, connected: Connected | None = None
+) -> dict[str, Any]:
+    """The answer to an event that was understood. Raises OSError, WorkspaceRefused."""
     outcome = Outcome()
     for place, here in workspaces(intent, where):
         outcome = _joined(outcome, _told(speaks, here, place, where, connected or connection))

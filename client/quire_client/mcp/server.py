@@ -6,6 +6,7 @@ call that waits holds up no other; while it runs, a client that asked for progre
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
 from collections.abc import Callable
@@ -20,9 +21,11 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
+from quire_client.hooks import Answerer
 from quire_client.mcp import resources, tool_list
 from quire_client.mcp.agents import AgentSession, AgentSessions, Answer
 from quire_client.mcp.identity import HANDLE, Own, Who, alone, among_others, turn_of
+from quire_client.setup import TOOL
 from quire_journal import VERSION
 
 T = TypeVar("T")
@@ -87,8 +90,10 @@ class Doorkeeper:
         return reply
 
 
-def server(sessions: AgentSessions, own: Own, *, shared: bool) -> Server[dict[str, Any]]:
-    """The server over these agent sessions."""
+def server(
+    sessions: AgentSessions, own: Own, *, shared: bool, hooks: Answerer | None = None
+) -> Server[dict[str, Any]]:
+    """The server over these agent sessions. With `hooks` its client may have the hooks of the agent answered, too."""
     door = Doorkeeper(sessions, own, shared=shared)
 
     async def list_tools(ctx: ServerRequestContext[Any], params: object) -> types.ListToolsResult:
@@ -98,6 +103,9 @@ def server(sessions: AgentSessions, own: Own, *, shared: bool) -> Server[dict[st
         return types.ListToolsResult(tools=list(door.tools.values()))
 
     async def call_tool(ctx: ServerRequestContext[Any], params: types.CallToolRequestParams) -> types.CallToolResult:
+        if params.name == TOOL and hooks is not None:
+            answer = await door.in_thread(partial(hooks.answer, params.arguments or {}))
+            return types.CallToolResult(content=[types.TextContent(type="text", text=json.dumps(answer))])
         args = tool_list.meant(params.arguments or {})
         who = door.who(ctx, args.pop(HANDLE, None) if shared else None)
         session = _session(door, who)
@@ -168,10 +176,10 @@ async def _tell(ctx: ServerRequestContext[Any], name: str) -> None:
         await ctx.session.report_progress(round(passed, 1), message=f"{name} has been going on for {passed:.0f} s")
 
 
-async def over_stdio(sessions: AgentSessions, own: Own) -> None:
+async def over_stdio(sessions: AgentSessions, own: Own, hooks: Answerer | None = None) -> None:
     """Serve the client at stdin and stdout until it closes stdin."""
     from quire_client.mcp.stdio import messages, standard_streams
 
-    served = server(sessions, own, shared=False)
+    served = server(sessions, own, shared=False, hooks=hooks)
     async with standard_streams() as (stdin, stdout), messages(stdin, stdout) as (incoming, outgoing):
         await served.run(incoming, outgoing, served.create_initialization_options())

@@ -43,8 +43,7 @@ class Quick:
         if found is None or not found.socket:
             raise DaemonAbsent(f"No daemon runs for {place.root}.")
         _check_owner(Path(found.socket))
-        self._caller = {name: value for name, value in caller.items() if value}
-        self._until = until
+        self._set_caller(caller, until)
         try:
             self._socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
         except OSError as error:  # a sandbox
@@ -83,6 +82,22 @@ class Quick:
                     return dict(reply["body"])
         except (OSError, ValueError) as error:
             raise Unreachable(f"The daemon did not answer {tool}: {error}.") from error
+
+    def _set_caller(self, caller: Mapping[str, str], until: float) -> None:
+        self._caller = {name: value for name, value in caller.items() if value}
+        self._until = until
+
+    def renew(self, caller: Mapping[str, str], until: float) -> bool:
+        """Use the connection for more calls. False: the daemon has ended, or something is left unread."""
+        self._set_caller(caller, until)
+        try:
+            self._socket.settimeout(0)
+            self._socket.recv(1, _socket.MSG_PEEK)
+        except BlockingIOError:
+            return not self._buffer
+        except OSError:
+            pass
+        return False
 
     def close(self) -> None:
         """Give the connection back."""

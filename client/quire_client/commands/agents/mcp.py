@@ -11,13 +11,18 @@ from quire_client.commands import DONE, TRIAL, ClientOptions, Command, Invocatio
 
 if TYPE_CHECKING:
     from quire_client.api import Client
+    from quire_client.hooks import Answerer
     from quire_client.mcp import AgentSessions, Own
+    from quire_journal.workspaces import Place
 
 PROJECT_FOLDER: Final = "CLAUDE_PROJECT_DIR"
 """What an agent says the project is, where its servers are started elsewhere."""
 
 SESSION_VARIABLES: Final = ("QUIRE_SESSION", "CLAUDE_CODE_SESSION_ID")
 """What says which agent session this is, the first first."""
+
+ANSWERED: Final = ("claude-code",)
+"""The agents that have their server answer hooks."""
 
 TOKEN: Final = "mcp.token"
 """The file in the state folder that holds the token of the HTTP server."""
@@ -31,7 +36,15 @@ def run(call: Invocation) -> int:
     if "workspace" not in call.options and call.environ.get(PROJECT_FOLDER):
         call.options = {**call.options, "workspace": call.environ[PROJECT_FOLDER]}
     place, timeout_s = call.place, call.timeout_s(30.0)  # what is wrong with these is said before anything is loaded
+    if "http" not in call.options and call.options.get("agent") in ANSWERED and not call.environ.get(TRIAL):
+        from quire_client.hooks import serving
 
+        with serving(os.getppid()):  # from now on: a hook that is called meanwhile waits for the server
+            return _serve(call, place, timeout_s)
+    return _serve(call, place, timeout_s)
+
+
+def _serve(call: Invocation, place: Place, timeout_s: float) -> int:
     try:
         import anyio
         import mcp.server.lowlevel  # noqa: F401
@@ -45,17 +58,28 @@ def run(call: Invocation) -> int:
         named = ("", "") if call.environ.get(TRIAL) else (agent, session)
         return call.opener(ClientOptions(place, *named, timeout_s, start=True))
 
-    sessions = AgentSessions(connect)
+    sessions, hooks = AgentSessions(connect), _hooks(call)
     try:
         if "http" in call.options:
             _over_http(call, sessions)
         else:
-            anyio.run(over_stdio, sessions, _own(call, alone=True))
+            anyio.run(over_stdio, sessions, _own(call, alone=True), hooks)
     finally:
         at_rest = sessions.close()
+        if hooks is not None:
+            hooks.close()
     if not at_rest:
         os._exit(DONE)  # a call that waits would hold the process for as long; its client has gone
     return DONE
+
+
+def _hooks(call: Invocation) -> Answerer | None:
+    """What answers the hooks of the agent, where it is one that asks its server."""
+    if "http" in call.options or call.options.get("agent") not in ANSWERED or call.environ.get(TRIAL):
+        return None
+    from quire_client.hooks import Answerer, Surroundings
+
+    return Answerer(call.options["agent"], Surroundings(call.environ, os.fspath(call.folder), call.state_dir))
 
 
 def _over_http(call: Invocation, sessions: AgentSessions) -> None:

@@ -1,0 +1,171 @@
+"""Hooks that a process answers which stays: the MCP server of an agent, or the helper of its plugin.
+
+A server says that it answers, in a file named after the process of its agent: the command that stands beside the tool
+in the agent's settings looks for this file (see `setup.claude_code`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from quire_client.hooks.relay import Connected, Surroundings, answer_to, connection
+from quire_client.hooks.table import agent
+from quire_client.setup import SERVING
+
+if TYPE_CHECKING:
+    from quire_client.transport import Quick
+    from quire_journal.workspaces import Place
+
+_OBJECTS: Final = ("tool_input", "tool_response")
+"""Fields that hold objects: they come as JSON within a text."""
+
+MOST_LINES: Final = 64
+"""Agent sessions, a subagent is one, whose connections are kept."""
+
+
+# ── what is asked ────────────────────────────────────────────────────────────
+
+
+def event_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The event that the filled-in template tells of; a field that the event does not have is "" there."""
+    event = {name: value for name, value in arguments.items() if value != ""}
+    for name in _OBJECTS:
+        if isinstance(event.get(name), str):
+            with contextlib.suppress(ValueError):
+                event[name] = json.loads(event[name])
+    return event
+
+
+class Answerer:
+    """Answers the events of one agent process, from several threads at a time, by connections that it keeps."""
+
+    def __init__(self, name: str, where: Surroundings, connect: Connected = connection) -> None:
+        self._speaks = agent(name)
+        self._where = where
+        self._lines = Lines(connect)
+
+    def answer(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to what the tool was called with. An agent's work does not stop for our faults."""
+        try:
+            intent = self._speaks.understand(event_of(arguments))
+            if intent is None:
+                return {}
+            answer = answer_to(self._speaks, intent, self._where, self._lines)
+        except Exception as error:
+            return {"systemMessage": f"Quire could not answer a hook: {type(error).__name__}: {error}"}
+        if intent.moment == "session_end":
+            self._lines.drop(intent.session)
+        return answer
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._lines.close()
+
+
+class Lines:
+    """Connections to daemons, kept from event to event. Those of an agent session are for this session alone."""
+
+    def __init__(self, connect: Connected = connection) -> None:
+        self._connect = connect
+        self._free: OrderedDict[tuple[Place, str], list[Quick]] = OrderedDict()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @contextlib.contextmanager
+    def __call__(self, place: Place, caller: Mapping[str, str], until: float) -> Iterator[Quick]:
+        """A connection for one event. Raises Unreachable."""
+        key = place, caller.get("agent_session", "")
+        line = self._kept(key, caller, until) or self._connect(place, caller, until)
+        try:
+            yield line
+        except BaseException:
+            line.close()
+            raise
+        self._keep(key, line)
+
+    def _kept(self, key: tuple[Place, str], caller: Mapping[str, str], until: float) -> Quick | None:
+        while True:
+            with self._lock:
+                free = self._free.get(key)
+                line = free.pop() if free else None
+            if line is None or line.renew(caller, until):
+                return line
+            line.close()
+
+    def _keep(self, key: tuple[Place, str], line: Quick) -> None:
+        given_up: list[Quick] = []
+        with self._lock:
+            if self._closed:
+                given_up = [line]
+            else:
+                self._free.setdefault(key, []).append(line)
+                self._free.move_to_end(key)
+                if len(self._free) > MOST_LINES:
+                    given_up = self._free.popitem(last=False)[1]
+        for one in given_up:
+            one.close()
+
+    def drop(self, session: str) -> None:
+        """Close those of an agent session that has ended."""
+        with self._lock:
+            given_up = [line for key in [*self._free] if key[1] == session for line in self._free.pop(key)]
+        for line in given_up:
+            line.close()
+
+    def close(self) -> None:
+        """Close all that are not in use, and the others when they are given back."""
+        with self._lock:
+            self._closed = True
+            given_up = [line for lines in self._free.values() for line in lines]
+            self._free.clear()
+        for line in given_up:
+            line.close()
+
+
+# ── whether somebody answers ─────────────────────────────────────────────────
+
+
+def marker(process: int) -> Path:
+    """The file that says that a server answers the hooks of this agent process."""
+    from quire_journal.workspaces import state_home
+
+    return state_home() / SERVING / str(process)
+
+
+@contextlib.contextmanager
+def serving(process: int) -> Iterator[None]:
+    """Say meanwhile that this process answers the hooks of that agent process. Where it cannot be said, it is not."""
+    from quire_journal.workspaces import WorkspaceRefused, make_private_folder
+
+    file = marker(process)
+    said = False
+    with contextlib.suppress(OSError, WorkspaceRefused):
+        make_private_folder(file.parent)
+        _forget_ended(file.parent)
+        new = file.with_name(f"{process}.{os.getpid()}")
+        new.write_text(f"{os.getpid()}\n", "ascii")
+        new.replace(file)
+        said = True
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            if said and file.read_text("ascii") == f"{os.getpid()}\n":  # an agent may have started another one
+                file.unlink()
+
+
+def _forget_ended(folder: Path) -> None:
+    """Remove the files of servers that were killed."""
+    for file in folder.iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            try:
+                os.kill(int(file.read_text("ascii")), 0)
+            except ProcessLookupError:
+                file.unlink()
