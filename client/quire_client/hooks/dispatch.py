@@ -24,6 +24,9 @@ DENYING: Final = ("stale_file", "stale_base", "lease_held")
 MOST_PATHS: Final = 200
 """Files of one call that the daemon is told of; it takes no more."""
 
+MOST_CHARACTERS: Final = 16_384
+"""Characters of a prompt or a command line that the daemon is told. It keeps fewer."""
+
 MOST_LINES: Final = 30
 MOST_WIDE: Final = 200
 MOST_OTHERS: Final = 5
@@ -42,22 +45,23 @@ def tell(intent: Intent, rereads: bool, call: Call, quire: str = "quire") -> Out
                 call("read_file", {"path": path, **_lines(intent)})  # refused for what is no text; nothing is lost
             return Outcome()
         case "start":
-            reply = call("native", {"moment": "turn"})
+            reply = call("native", {"moment": "start"})
             here = welcome(call("who", {"present": True, "limit": 20}), quire)
             told = notice(reply)
             return Outcome(notice=f"{here}\n{told}".strip(), warning=_trouble(reply))
         case "turn":
-            reply = call("native", {"moment": "turn"})
+            said = {"prompt": intent.prompt[:MOST_CHARACTERS], "transcript": intent.transcript}
+            reply = call("native", {"moment": "turn", **{name: text for name, text in said.items() if text}})
             return Outcome(notice=notice(reply), warning=_trouble(reply))
         case _:
-            return Outcome(warning=_trouble(call("native", {"moment": "end"})))
+            return Outcome(warning=_trouble(call("native", {"moment": intent.moment})))
 
 
 def _native(intent: Intent) -> dict[str, Any]:
     """What is told of a call before and after it. Texts of more than `MOST_BYTES` are not sent: the write of such a
     call counts as one of whole files."""
     large = size(intent.replaces) > MOST_BYTES
-    return {
+    told: dict[str, Any] = {
         "moment": intent.moment,
         "tool": intent.tool,
         "call": intent.call,
@@ -65,6 +69,13 @@ def _native(intent: Intent) -> dict[str, Any]:
         "whole": intent.whole or large,
         "replaces": [] if large else list(intent.replaces),
     }
+    if intent.command:
+        told["command"] = intent.command[:MOST_CHARACTERS]
+    if not intent.ok:
+        return told  # nothing was written
+    if size(intent.payloads) > MOST_BYTES:
+        return {**told, "payload_dropped": True}
+    return {**told, "payloads": list(intent.payloads)} if intent.payloads else told
 
 
 def _lines(intent: Intent) -> dict[str, int]:

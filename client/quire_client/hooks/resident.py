@@ -59,6 +59,8 @@ class Answerer:
                 return {}
             answer = answer_to(self._speaks, intent, self._where, self._lines)
         except Exception as error:
+            if os.environ.get("QUIRE_TRACEBACK"):
+                raise
             return {"systemMessage": f"Quire could not answer a hook: {type(error).__name__}: {error}"}
         if intent.moment == "session_end":
             self._lines.drop(intent.session)

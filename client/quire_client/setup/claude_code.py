@@ -1,8 +1,8 @@
 """Hooks of Claude Code that the MCP server of its session answers, so that no process is started for them.
 
-Claude Code calls the tool `hook` of the server in place of a command. It cannot tell where no server is: the call fails,
-and the agent goes on. So a command stands beside the tool that starts `quire hook` where no server says that it answers,
-in a file named after the process of the agent. When a session begins and ends, no server can be called at all.
+Claude Code calls the tool `hook` of the server in place of a command. Where no server is, the call fails and the agent
+goes on. So a command stands beside the tool: it starts `quire hook` where no server says that it answers, in a file
+named after the process of the agent. When a session begins and ends, no server can be called at all.
 """
 
 from __future__ import annotations

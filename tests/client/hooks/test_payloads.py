@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from quire_client.hooks.base import Intent
-from quire_client.hooks.dispatch import tell
+from quire_client.hooks.dispatch import MOST_CHARACTERS, tell
 from quire_client.hooks.patches import in_shell, renamed
-from quire_client.hooks.payloads import MOST_BYTES, UNENDED, changed, diffed, patched, written
+from quire_client.hooks.payloads import MOST_BYTES, UNENDED, changed, diffed, patched, size, written
 from quire_client.hooks.relay import concerning
 from quire_client.hooks.table import agent
 
@@ -187,9 +187,34 @@ def asked_of(intent: Intent) -> dict[str, Any]:
     return only
 
 
+def test_texts_beyond_the_bound_are_not_sent_and_this_is_said() -> None:
+    half = "é" * (MOST_BYTES // 4)
+    edits = [{"old": "", "new": half, "all": False}]
+    payloads = ({"kind": "content", "path": "f", "text": half}, {"kind": "replace", "path": "f", "edits": edits})
+    assert size(payloads) == MOST_BYTES + len("content") + len("replace") + 2 * len("f")
+    told = asked_of(Intent("x", "after", paths=("f",), payloads=payloads))
+    assert told["payload_dropped"] is True
+    assert "payloads" not in told
+    told = asked_of(Intent("x", "after", paths=("f",), payloads=payloads[:1]))
+    assert told["payloads"] == [payloads[0]]
+    assert "payload_dropped" not in told
+
+
 def test_an_edit_whose_text_is_too_long_to_be_looked_for_counts_as_one_of_the_whole_file() -> None:
     told = asked_of(Intent("x", "before", paths=("f",), replaces=("x" * (MOST_BYTES + 1),)))
     assert (told["replaces"], told["whole"]) == ([], True)
+
+
+def test_a_call_that_failed_says_nothing_of_what_it_would_have_written() -> None:
+    payloads = ({"kind": "content", "path": "f", "text": "x"},)
+    assert "payloads" not in asked_of(Intent("x", "after", paths=("f",), payloads=payloads, ok=False))
+
+
+def test_a_turn_has_its_prompt_and_where_the_conversation_is_kept() -> None:
+    told = asked_of(Intent("x", "turn", prompt="x" * (MOST_CHARACTERS + 1), transcript="/t.jsonl"))
+    assert told == {"moment": "turn", "prompt": "x" * MOST_CHARACTERS, "transcript": "/t.jsonl"}
+    assert asked_of(Intent("x", "turn")) == {"moment": "turn"}
+    assert asked_of(Intent("x", "session_end")) == {"moment": "session_end"}
 
 
 def test_files_elsewhere_are_not_told() -> None:
@@ -207,4 +232,4 @@ def test_a_hook_of_twenty_megabytes_is_read_and_told_within_a_moment() -> None:
     assert intent is not None
     sent = asked_of(concerning(intent, {"/w/f": "f"}))
     assert time.process_time() - begun < 1.0
-    assert sent["paths"] == ["f"]
+    assert (sent["paths"], sent["payload_dropped"]) == (["f"], True)
