@@ -43,9 +43,7 @@ def answered(
     return {} if intent is None else answer_to(speaks, intent, where, connected)
 
 
-def answer_to(
-    speaks: Agent, intent: Intent, where: Surroundings, connected: Connected | None = None
-) -> dict[str, Any]:
+def answer_to(speaks: Agent, intent: Intent, where: Surroundings, connected: Connected | None = None) -> dict[str, Any]:
     """The answer to an event that was understood. Raises OSError, WorkspaceRefused."""
     outcome = Outcome()
     for place, here in workspaces(intent, where):

@@ -90,9 +90,7 @@ class Doorkeeper:
         return reply
 
 
-def server(
-    sessions: AgentSessions, own: Own, *, shared: bool, hooks: Answerer | None = None
-) -> Server[dict[str, Any]]:
+def server(sessions: AgentSessions, own: Own, *, shared: bool, hooks: Answerer | None = None) -> Server[dict[str, Any]]:
     """The server over these agent sessions. With `hooks` its client may have the hooks of the agent answered, too."""
     door = Doorkeeper(sessions, own, shared=shared)
 
