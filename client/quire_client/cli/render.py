@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from quire_journal.model import counted as counted, size as size
+from quire_journal.model import DURING, MARK, counted as counted, size as size
 
 _COLOURS: Final = {
     "red": "31",
@@ -131,6 +131,12 @@ def writer(who: object) -> str:
         return f"{agent}/{session}" if session else agent
     # The command line gives a user without a name a new id with every call: the number would tell nothing.
     return "user" if who.get("uid") is not None else one_line(who.get("id") or who.get("type") or "?", 60)
+
+
+def author(record: Mapping[str, Any]) -> str:
+    """Who made what a record tells of, with a sign in front of one who is probable, not proved."""
+    name = writer(record.get("writer"))
+    return f"{MARK}{name}" if record.get("evidence") == DURING else name
 
 
 def hint(said: object) -> str:

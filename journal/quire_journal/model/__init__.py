@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         DISPLACED as DISPLACED,
         DURING as DURING,
         EXACT as EXACT,
+        MARK as MARK,
         NAMING as NAMING,
         OVERLAP as OVERLAP,
         PROVED as PROVED,
@@ -175,7 +176,7 @@ else:
             "RetentionApplied TurnBegan WatchLost WorkspaceOpened WorkspaceScanned WriteAttributed "
             "WriterIntroduced WritesAbandoned WritesSettled path_after paths_of"
         ),
-        evidence="CAPTURED DISPLACED DURING EXACT NAMING OVERLAP PROVED READ SCANNED WATCHED",
+        evidence="CAPTURED DISPLACED DURING EXACT MARK NAMING OVERLAP PROVED READ SCANNED WATCHED",
         file_transport=(
             "CALLER LOCK MAX_BYTES REQUEST SPOOL_FOLDER caller_file reply_file request_file unfinished_file"
         ),

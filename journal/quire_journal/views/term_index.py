@@ -21,6 +21,7 @@ from typing import Final
 
 from quire_journal.model import OUTSIDE, Event, Record, WriteAttributed, WriterIntroduced, parse_tag
 from quire_journal.storage import ReadTransaction, WriteTransaction, u32
+from quire_journal.views.files import record_before
 from quire_journal.views.writers import writer_of
 
 TABLES = ("terms", "term_spans")
@@ -111,15 +112,21 @@ def fold_all(w: WriteTransaction, records: Sequence[tuple[Record, Event | None]]
             known = entries[record.kind, record.writer] = [_place_of(w, row, at, term) for term in terms]
         for found in known:
             _set_bit(row, found, place)
-        if isinstance(event, WriteAttributed) and event.writer != OUTSIDE:
+        if isinstance(event, WriteAttributed):
+            begun = (record_before(w, number, record.seq) for number in event.candidates)
+            writers = dict.fromkeys((event.writer, *(one.writer for one in begun if one is not None)))
+            terms = [term for writer in writers if writer != OUTSIDE for term in terms_of(writer)]
             for seq in event.seqs:
-                _add_terms(w, seq, terms_of(event.writer), (block, row))
+                _add_terms(w, seq, terms, (block, row))
     if block >= 0:
         w.put("terms", u32(block), bytes(row))
 
 
 def _add_terms(w: WriteTransaction, seq: int, terms: Sequence[bytes], current: tuple[int, bytearray]) -> None:
-    """Give an earlier record the terms of its writer. `current`: the block that is being folded, and its row."""
+    """Give an earlier record the terms of its writer, or of those who may be.
+
+    `current`: the block that is being folded, and its row.
+    """
     at, place = divmod(seq, BLOCK)
     row = current[1] if at == current[0] else bytearray(w.get("terms", u32(at)) or b"")
     for term in terms:

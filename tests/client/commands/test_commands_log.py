@@ -221,11 +221,14 @@ def test_a_kind_is_typed_as_it_is_printed(typed: str, quire: Quire) -> None:
     assert quire("log", "--kind", "not captured").asked[0][1]["kind"] == "capture_failed"
 
 
-def test_where_an_agent_did_nothing_through_quire_its_own_tools_are_named(quire: Quire) -> None:
+def test_what_may_be_of_the_writer_is_counted_and_what_is_probable_is_marked(quire: Quire) -> None:
     nothing = {"ok": True, "records": [], "next": None}
-    assert quire("log", "--writer", "claude-code", log=nothing).err.startswith("--writer finds what claude-code did ")
-    assert "`quire burst list`" in quire("log", "--writer", "claude-code", log=nothing).err
-    assert quire("log", "--writer", "outside", log=nothing).err == ""
+    assert quire("log", "--writer", "claude-code", log=nothing).err == ""
+    unsure = quire("log", "--writer", "claude-code", log={**nothing, "left_out": 2})
+    assert unsure.err.startswith("2 writes more may be of claude-code or of others; `quire log --writer outside`")
+    probable = {"seq": 7, "kind": "outside_written", "path": "f", "evidence": "during", "writer": {"agent": "ann"}}
+    ran = quire("log", "--writer", "ann", log={**nothing, "records": [probable]})
+    assert ("~ann" in ran.out, ran.err.startswith("~ is probable")) == (True, True)
 
 
 def test_a_log_of_nothing_says_so(quire: Quire) -> None:

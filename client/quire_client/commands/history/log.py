@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from quire_client.cli import render
 from quire_client.commands import Command, Invocation, Option, Usage, nowhere, stretch
 from quire_client.commands.history.diff import patches
+from quire_journal.model import DURING, MARK
 
 if TYPE_CHECKING:
     from quire_client.api import Client
-
 
 LIMIT: Final = 50
 """Records that are listed when nobody says how many."""
@@ -44,7 +44,7 @@ def run(call: Invocation) -> int:
         call.say(f"There is more: --cursor {render.one_line(reply['next'])}")
     if reply.get("ok"):
         _tell_who_calls(call, reply)
-        _tell_of_hints(call, reply)
+        _tell_of_left_out(call, reply)
         if not reply.get("records") and arguments.keys() == {"path"} and not reply.get("capturing"):
             call.say(IGNORED)
     return status
@@ -65,12 +65,14 @@ def _tell_who_calls(call: Invocation, reply: Mapping[str, Any]) -> None:
         call.say(f"--agent only says who calls; --writer {name} lists what {name} did.")
 
 
-def _tell_of_hints(call: Invocation, reply: Mapping[str, Any]) -> None:
-    """An agent's own tools write past Quire: such a version is `outside`, with the agent beside it as a hint."""
-    name = call.options.get("writer", "")
-    if name not in ("", "outside", "user") and not reply.get("records"):
-        own = "what its own tools wrote is `outside`, with the call beside it: `quire burst list`"
-        call.say(f"--writer finds what {render.one_line(name)} did through Quire; {own}.")
+def _tell_of_left_out(call: Invocation, reply: Mapping[str, Any]) -> None:
+    """What may be of the writer who was asked for, and what may not be although it is listed."""
+    name = render.one_line(call.options.get("writer", ""))
+    if reply.get("left_out"):
+        many = render.counted(reply["left_out"], "write")
+        call.say(f"{many} more may be of {name} or of others; `quire log --writer outside` lists them with who may be.")
+    if name and any(record.get("evidence") == DURING for record in reply.get("records") or ()):
+        call.say(f"{MARK} is probable: it was written while a command of {name} ran that accounts for it.")
 
 
 def _enough(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -97,7 +99,7 @@ def _lines(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
         return
     table = render.columns((*row(record), _stat(record)) for record in records)
     if "graph" in call.options:
-        yield from render.lanes([render.writer(record.get("writer")) for record in records], table, call.colours)
+        yield from render.lanes([render.author(record) for record in records], table, call.colours)
         return
     for record, line in zip(records, table, strict=True):
         yield line
@@ -123,13 +125,15 @@ def row(record: Mapping[str, Any]) -> tuple[str, ...]:
         path += "/"
     if record.get("to"):
         path = f"{path} -> {render.one_line(record['to'])}"
-    if record.get("command"):
+    if record.get("kind") == "turn_began":
+        path = render.one_line(record.get("prompt") or "", 120)
+    if record.get("command") and record.get("kind") == "git_ran":
         path = f"git {render.one_line(record['command'])}" if record.get("evidence") == "trace2" else record["command"]
         path = render.commits(render.one_line(path))
     if record.get("how"):
         path = f"{path}  ({undoing(record)})".lstrip()
-    if record.get("hint"):
-        path = f"{path}  [{render.hint(record['hint'])}]"
+    if said := _beside(record):
+        path = f"{path}  [{said}]"
     token = render.one_line(record.get("version") or f"seq:{record.get('seq', '?')}")
     kind = render.one_line(record.get("kind", "")).replace("_", " ")
     if record.get("kind") == "outside_written" and record.get("evidence") == "captured":
@@ -139,7 +143,18 @@ def row(record: Mapping[str, Any]) -> tuple[str, ...]:
         path = f"{path}  ({render.one_line(record.get('why') or 'it failed').replace('_', ' ')})"
     if record.get("abandoned"):
         kind += " (abandoned)"
-    return (render.moment(record.get("at", "")), token, render.writer(record.get("writer")), kind, path)
+    return (render.moment(record.get("at", "")), token, render.author(record), kind, path)
+
+
+def _beside(record: Mapping[str, Any]) -> str:
+    """What is known of how another program came to write: the call that did, the calls that may have, or a hint."""
+    call = record.get("call")
+    if isinstance(call, Mapping):
+        return render.one_line(call.get("command") or call.get("label") or "", 80)
+    names = [render.one_line(f"{c.get('writer')} {c.get('label')}", 60) for c in record.get("candidates") or ()]
+    if names:
+        return f"may be {' or '.join(names)}"
+    return render.hint(record["hint"]) if record.get("hint") else ""
 
 
 def undoing(record: Mapping[str, Any]) -> str:

@@ -43,6 +43,15 @@ class Difference(Shape, frozen=True, kw_only=True):
     partial: bool | UnsetType = UNSET  # only what is around the line that was asked about
 
 
+class CallOfWrite(Shape, frozen=True, kw_only=True):
+    """The call of an agent's own tool in which another program's write was made, or may have been."""
+
+    burst: int
+    label: str
+    command: Maybe[str | None] = UNSET  # of a shell call: its command line
+    writer: Maybe[str] = UNSET  # of a candidate: whose call it is
+
+
 class Record(Shape, frozen=True, kw_only=True):
     """A record. What a kind has besides stands under its own name."""
 
@@ -55,7 +64,9 @@ class Record(Shape, frozen=True, kw_only=True):
     base: str | None  # the version that it was made from
     batch: int
     writer: Writer
-    evidence: str | None  # how an outside version was found
+    evidence: str | None  # of an outside version: how its writer is known, else how it was found
+    call: Maybe[CallOfWrite] = UNSET  # in which its writer made an outside version
+    candidates: Maybe[list[CallOfWrite]] = UNSET  # of an overlap
     path_encoding: str | UnsetType = UNSET
     entry: str | UnsetType = UNSET  # link or folder
     hint: str | UnsetType = UNSET
@@ -80,6 +91,8 @@ class Record(Shape, frozen=True, kw_only=True):
     form: str | UnsetType = UNSET
     outside: bool | UnsetType = UNSET
     command: str | UnsetType = UNSET
+    prompt: str | UnsetType = UNSET  # how a turn began
+    transcript: str | UnsetType = UNSET
     worktree: str | UnsetType = UNSET
     exit_code: int | UnsetType | None = UNSET
     head_before: str | UnsetType = UNSET
@@ -96,6 +109,7 @@ class LogReply(Reply, frozen=True, kw_only=True):
 
     records: list[Record]
     next: str | None  # the `cursor` of the next page; None at the end
+    left_out: Maybe[int] = UNSET  # records that may be of the writer who is asked for
     capturing: Maybe[bool] = UNSET  # the first capture of the tree is not over: there may be more
 
 

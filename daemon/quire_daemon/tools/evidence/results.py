@@ -128,6 +128,10 @@ def moved(payload: Payload, path: str, to: str, before: bytes) -> Iterator[bytes
 
 
 def _updated(file: FilePatch, before: bytes) -> Iterator[bytes]:
+    """The file with the hunks in it: each where Codex puts it, and where Quire's own tool does."""
+    made = _as_codex(file, before)
+    if made is not None:
+        yield made
     text = Text.of(before)
     try:
         plan = plan_file(file, text, known=False)
@@ -135,8 +139,52 @@ def _updated(file: FilePatch, before: bytes) -> Iterator[bytes]:
     except Refusal:
         return
     yield made
-    if made and not made.endswith(b"\n"):
-        yield made + b"\n"  # Codex ends each file that it patches with a line break
+
+
+def _as_codex(file: FilePatch, before: bytes) -> bytes | None:
+    """The file as Codex patches it: a hunk goes to the first place behind the one before; the last line gets a break.
+
+    Lines match as they are, else without blanks at their ends, else without blanks around them.
+    """
+    rows = before.split(b"\n")
+    if rows and not rows[-1]:
+        rows.pop()
+    at = 0
+    places: list[tuple[int, int, list[bytes]]] = []
+    for hunk in file.hunks:
+        for header in hunk.headers:
+            found = _seek(rows, [_encoded(header)], at, at_end=False)
+            if found is None:
+                return None
+            at = found + 1
+        old, new = [line.text for line in hunk.old], [line.text for line in hunk.new]
+        if not old:
+            places.append((len(rows), 0, new))
+            continue
+        found = _seek(rows, old, at, hunk.at_end)
+        if found is None and not old[-1]:
+            old = old[:-1]
+            new = new[:-1] if new and not new[-1] else new
+            found = _seek(rows, old, at, hunk.at_end)
+        if found is None:
+            return None
+        places.append((found, len(old), new))
+        at = found + len(old)
+    for start, count, new in sorted(places, key=lambda place: place[0], reverse=True):
+        rows[start : start + count] = new
+    return b"\n".join([*rows, b""]) if rows else b""
+
+
+def _seek(rows: Sequence[bytes], wanted: Sequence[bytes], start: int, at_end: bool) -> int | None:
+    """The first place of these lines from `start` on; `at_end`: at the end of the file, if they stand there."""
+    last = len(rows) - len(wanted)
+    first = last if at_end and last >= 0 else start
+    for trimmed in (bytes, bytes.rstrip, bytes.strip):
+        meant = [trimmed(line) for line in wanted]
+        for at in range(first, last + 1):
+            if all(trimmed(rows[at + n]) == line for n, line in enumerate(meant)):
+                return at
+    return None
 
 
 # ── hunks ────────────────────────────────────────────────────────────────────

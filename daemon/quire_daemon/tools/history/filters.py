@@ -280,8 +280,8 @@ class Filter(msgspec.Struct, frozen=True):
         who = self.history.writer(int(by_id[1]))
         return [[]] if who is None else [[term] for term in term_index.of_writer(who)]
 
-    def admitting(self) -> Callable[[Record], bool]:
-        """The question of one record."""
+    def admitting(self) -> Callable[[Record], bool | None]:
+        """The question of one record; None: nobody knows whether its writer is the one who is asked for."""
         by_writer = writer_filter(self.writer, self.history)
         claims = (("agent", self.agent), ("agent_session", self.agent_session), ("turn", self.turn))
         claimed = [(name, value) for name, value in claims if value]
@@ -294,12 +294,22 @@ class Filter(msgspec.Struct, frozen=True):
                 known[number] = fits and by_writer(number)
             return known[number]
 
-        def admits(record: Record) -> bool:
-            if parse_tag(record.kind)[0] not in self.kinds or not of_writer(self.history.author(record)):
+        def may_be(record: Record) -> bool:
+            attribution = self.history.attribution(record)
+            bursts = map(self.history.burst, attribution.candidates if attribution is not None else ())
+            return any(of_writer(burst.writer) for burst in bursts if burst is not None)
+
+        def admits(record: Record) -> bool | None:
+            if parse_tag(record.kind)[0] not in self.kinds:
+                return False
+            known = of_writer(self.history.author(record))
+            if not known and not ((self.writer or claimed) and may_be(record)):
                 return False
             if self.burst and not self._of_the_burst(record):
                 return False
-            return self.path is None or any(map(self.path, paths_of(record.event())))
+            if self.path is not None and not any(map(self.path, paths_of(record.event()))):
+                return False
+            return known or None
 
         return admits
 

@@ -54,6 +54,8 @@ _MORE_FIELDS: Final = (
     "form",
     "outside",
     "command",
+    "prompt",
+    "transcript",
     "worktree",
     "exit_code",
     "head_before",
@@ -220,6 +222,7 @@ def _within_burst(number: int, after: int, upto: int, history: History) -> tuple
 def decide_log(params: LogParams, world: World) -> Decision:
     """The reply: `records` and `next`, the cursor of the next page or None.
 
+    `left_out` is how many records more may be of the writer who is asked for, and that nothing proves to be.
     `capturing`, where it stands: the first capture of the tree is not over, so that a file may be missing only as yet.
     """
     require_in_bounds("limit", params.limit, MAX_LIMIT)
@@ -257,6 +260,7 @@ def decide_log(params: LogParams, world: World) -> Decision:
             "message": _counted(len(found.found), found.more),
             "records": [{**record_json(entry.record, history), **entry.told} for entry in found.found],
             "next": following,
+            **({"left_out": found.left_out} if found.left_out else {}),
             **({"capturing": True} if history.first_scan() is None else {}),
             **({} if found.found or found.more else nobody_warned(params.writer, history)),
         }

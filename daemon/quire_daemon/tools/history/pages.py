@@ -74,6 +74,7 @@ class Page(msgspec.Struct, frozen=True):
     found: list[LogRow]
     looked_to: int | None
     more: bool
+    left_out: int = 0  # records that may be of whom was asked for
 
 
 def page(wish: LogQuery, history: History) -> Page:
@@ -85,17 +86,17 @@ def page(wish: LogQuery, history: History) -> Page:
         gatherer.left -= STEP_WORK
         for seq in seqs:
             if gatherer.left <= 0 or len(found) == wish.limit:
-                return Page(found, looked_to, more=True)
+                return Page(found, looked_to, True, gatherer.left_out)
             entry = gatherer.at(seq)
             if gatherer.full:
-                return Page(found, looked_to, more=True)
+                return Page(found, looked_to, True, gatherer.left_out)
             looked_to = seq
             if entry is not None:
                 found.append(entry)
         looked_to = reached
         if gatherer.left <= 0:
-            return Page(found, looked_to, more=True)
-    return Page(found, looked_to, more=False)
+            return Page(found, looked_to, True, gatherer.left_out)
+    return Page(found, looked_to, False, gatherer.left_out)
 
 
 # ── which records to look at ─────────────────────────────────────────────────
@@ -140,7 +141,8 @@ class _Looking:
         self.full = False  # the patches of this page leave no room for that of the next record
         self._wish = wish
         self._history = history
-        self._admits: Callable[[Record], bool] = wish.keep.admitting()
+        self.left_out = 0
+        self._admits: Callable[[Record], bool | None] = wish.keep.admitting()
         self._counts: dict[bytes, int] = {}
         self._near = BlobCache(NEAR_BYTES)
         self._room = Room(wish.patch_bytes)
@@ -149,7 +151,9 @@ class _Looking:
         """The record, if it is one of those that are asked for."""
         self.left -= RECORD_WORK
         record = self._history.record(seq)
-        if record is None or not self._admits(record):
+        admitted = None if record is None else self._admits(record)
+        if record is None or not admitted:
+            self.left_out += record is not None and admitted is None
             return None
         wish = self._wish
         if wish.contains and not self._contains(record):
