@@ -11,11 +11,10 @@ from quire_daemon.config import LiveSettings
 from quire_daemon.core import Call, IncomingRequest, Peer, Who, call as calls
 from quire_daemon.engine.presence import Presence
 from quire_daemon.maintenance import SERVICES, SHUTDOWN
-from quire_daemon.ops import NEEDED, Log, memory_left
+from quire_daemon.ops import NEEDED, Log, memory_left, pid_start
 from quire_daemon.server import Server
 from quire_daemon.tools import NATIVE_TOOL, TOOLS, beside
 from quire_daemon.tools.admin import describe_tool
-from quire_daemon.watch.git import pid_start
 from quire_journal import VERSION, WIRE
 from quire_journal.model import MOST_OP_BYTES, Refusal, WriterIntroduced, did_you_mean, limits, plain_name
 from quire_journal.views import caller_key

@@ -13,8 +13,8 @@ import msgspec
 
 from quire_daemon.clock import Clock
 from quire_daemon.core import Present, Who
+from quire_daemon.ops import pid_start
 from quire_daemon.server import Connections
-from quire_daemon.watch.git import pid_start
 from quire_journal.model import WriterIntroduced
 
 MOST_CALLERS: Final = 1000

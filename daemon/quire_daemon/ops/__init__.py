@@ -1,4 +1,4 @@
-"""Ops: what the operating system is asked and told: timers, limits, the daemon's own log, systemd."""
+"""Ops: what the operating system is asked and told: timers, limits, the process tree, the daemon's own log, systemd."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ if TYPE_CHECKING:
         share_arenas as share_arenas,
     )
     from quire_daemon.ops.daemon_log import Log as Log
+    from quire_daemon.ops.process_tree import pid_start as pid_start
     from quire_daemon.ops.timers import Chore as Chore, Chores as Chores
 else:
     __getattr__ = face(
         __name__,
         address_space="NEEDED give_back memory_left share_arenas",
         daemon_log="Log",
+        process_tree="pid_start",
         timers="Chore Chores",
     )

@@ -9,7 +9,7 @@ from leased import Lines
 
 from quire_daemon.core.decision import Who
 from quire_daemon.engine.presence import MOST_CALLERS, MOST_FILES, MOST_LINES, Presence
-from quire_daemon.watch.git.trace2 import pid_start
+from quire_daemon.ops import pid_start
 from quire_journal.model.events import WriterIntroduced
 from quire_journal.model.ids import WriterId
 

@@ -9,11 +9,11 @@ from quire_journal.faces import face
 if TYPE_CHECKING:
     from quire_daemon.watch.git.attribution import GitWriter as GitWriter
     from quire_daemon.watch.git.head import GitHead as GitHead, git_folder as git_folder
-    from quire_daemon.watch.git.trace2 import Commands as Commands, pid_start as pid_start
+    from quire_daemon.watch.git.trace2 import Commands as Commands
 else:
     __getattr__ = face(
         __name__,
         attribution="GitWriter",
         head="GitHead git_folder",
-        trace2="Commands pid_start",
+        trace2="Commands",
     )

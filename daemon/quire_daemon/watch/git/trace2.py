@@ -23,6 +23,7 @@ from typing import Final, Protocol
 
 import msgspec
 
+from quire_daemon.ops import pid_start
 from quire_daemon.watch.git.head import CLOCKS_NS
 from quire_journal.model import plain, plain_name
 
@@ -334,16 +335,6 @@ class GitTrace:
         self._connections.pop(fd).close()
         del self._rest[fd]
         self._skipping.discard(fd)
-
-
-def pid_start(pid: int) -> int:
-    """When the process began, in clock ticks after boot: tells a recycled pid apart. 0 where it cannot be known."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            stat = file.read()
-        return int(stat[stat.rindex(b")") + 2 :].split()[19])
-    except (OSError, ValueError, IndexError):
-        return 0
 
 
 def _peer(connection: socket.socket) -> tuple[int, int]:
