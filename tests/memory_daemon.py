@@ -34,6 +34,7 @@ from quire_daemon.core.call import IncomingRequest, Peer
 from quire_daemon.core.decision import Decision, Tool, Who, World
 from quire_daemon.engine.request_files import RequestFiles
 from quire_daemon.ops.daemon_log import Log
+from quire_daemon.ops.process_tree import ProcessTree
 from quire_daemon.tools.notices import decided
 from quire_daemon.watch.hints import WatchCoverage
 from quire_daemon.watch.ignore import Ignore
@@ -295,7 +296,10 @@ class MemoryDaemon:
         settings: Settings | None = None,
         began_ns: int = BEGAN_NS,
         grammars: SyntaxChecker | None = None,
+        proc: Path = Path("/proc"),
+        log: Log | None = None,
     ) -> None:
+        """`proc`: what tells of processes (`processes.told`)."""
         folder = top() / str(next(_NUMBERS))
         root, state = folder / "checkout", folder / "state"
         for made in (root, state):
@@ -316,12 +320,13 @@ class MemoryDaemon:
             self.replies,
             self.in_force,
             ignore,
-            Log(),
+            log or Log(),
             Reserve(state / "reserve", 0),
             ports=Ports(
                 searching=lambda _: searches,
                 watcher=lambda *_, **__: watcher,
                 grammars=lambda _: grammars or NoGrammars(),
+                tree=ProcessTree(os.fspath(proc)),
                 stagers=0,
             ),
         )
@@ -530,18 +535,29 @@ class MemoryDaemon:
         return {who.agent: reply for who, reply in replies.items()}
 
     def _ask(self, calls: Mapping[Who, tuple[str, Mapping[str, Any]]]) -> dict[Who, dict[str, Any]]:
+        bodies = self._replies([self._incoming(who, name, args) for who, (name, args) in calls.items()])
+        return {who: checked(name, bodies[_connection(who)]) for who, (name, _) in calls.items()}
+
+    def _replies(self, incoming: Sequence[IncomingRequest]) -> dict[bytes, dict[str, Any]]:
+        """By connection."""
         head, bodies = self.journal.head, self.replies.bodies
         bodies.clear()
-        self.app.turn([self._incoming(who, name, args) for who, (name, args) in calls.items()])
+        self.app.turn(incoming)
         for _ in range(MOST_TURNS):
-            if len(bodies) == len(calls):
+            if len(bodies) == len(incoming):
                 break
             self.clock.at_s += TURN_S
             self.app.turn([])
-        assert len(bodies) == len(calls), "a call is not answered"
+        assert len(bodies) == len(incoming), "a call is not answered"
         self.recorder.commit()
         self._require_agreement(head)
-        return {who: checked(name, bodies[_connection(who)]) for who, (name, _) in calls.items()}
+        return bodies
+
+    def said(self, tool: str, args: Mapping[str, Any], caller: Caller, pid: int) -> dict[str, Any]:
+        """The reply to a call of the process `pid`, which says of itself what is in `caller`."""
+        connection = f"process {pid}".encode()
+        request = Request(1, tool, msgspec.Raw(msgspec.msgpack.encode(args)), caller)
+        return self._replies([IncomingRequest(connection, Peer(os.getuid(), pid), request)])[connection]
 
     def _incoming(self, who: Who, name: str, args: Mapping[str, Any]) -> IncomingRequest:
         caller = self._said.get(who.writer) or Caller(who.agent, who.agent_session)

@@ -62,7 +62,7 @@ from quire_daemon.engine import (
 )
 from quire_daemon.maintenance import SERVICES, ExportSessions
 from quire_daemon.maintenance.gc import Collector
-from quire_daemon.ops import Chore, Chores, Log, systemd
+from quire_daemon.ops import Chore, Chores, Log, ProcessTree, systemd
 from quire_daemon.server import Server, SpoolSwitch, listen
 from quire_daemon.tools import beside
 from quire_daemon.watch import RULES, Ignore, Mounts, Observer, Outside, RootGuard, Watcher
@@ -90,6 +90,7 @@ class Ports(msgspec.Struct, frozen=True):
     searching: Callable[[Server], SearchClient] = SearchClient
     watcher: Callable[..., Watcher] = Watcher
     grammars: Callable[[Callable[[], float]], SyntaxChecker] = SyntaxChecker
+    tree: ProcessTree = ProcessTree()
     stagers: int = STAGERS
     """Threads that wait for the checkout's disk; 0: the loop waits."""
 
@@ -119,7 +120,7 @@ class App:
         self.progress: dict[str, dict[str, Any]] = {}
         self.lease_queue = LeaseQueue(server, recorder, clock)
         self.burst_expiry = BurstExpiry(server, recorder, clock)
-        self.presence = Presence(server, clock)
+        self.presence = Presence(server, clock, ports.tree)
         server.held = lambda: {*self.lease_queue.connections(), *self.burst_expiry.connections()}
         self.git = GitWriter(recorder, clock, GitHead(os.fspath(root)), Commands(os.fspath(root)))
         self.announced_calls = AnnouncedCalls(recorder)
@@ -149,7 +150,7 @@ class App:
             self.collector,
             ports.stagers,
         )
-        self.admission = Admission(server, recorder, in_force, self.presence, self.failures, log)
+        self.admission = Admission(server, recorder, in_force, self.presence, self.failures, log, ports.tree)
         self._stopping = False
         self._standing = RootGuard(
             state_dir, workspace, self.watcher, recorder, self.failures, log, self.stop, lambda: self._stopping

@@ -33,6 +33,7 @@ class Who(msgspec.Struct, frozen=True):
     agent: str = ""
     agent_session: str = ""
     introduction: WriterIntroduced | None = None  # of a writer that the journal did not know; held here for `introduce`
+    outsider: bool = False  # a hook that claims an agent session at work in another process tree: it proves nothing
 
 
 MOST_INSIDE: Final = 400
@@ -72,9 +73,10 @@ class Present(msgspec.Struct, frozen=True):
 
     called_ns: int  # its last call
     connections: int  # that are open
-    alive: bool | None = None  # the process that called last; None: it cannot be known, or says nothing of the caller
+    alive: bool | None = None  # the agent's process, or the one that called last; None: it cannot be known
     files: tuple[tuple[str, int], ...] = ()  # (path, when) that it named last, the newest first
     hooks: bool = False  # it is an agent that calls by its hooks, whose processes end with each call
+    gone: bool = False  # its agent session has ended, or the agent's process
 
 
 class ImpliedFiles(msgspec.Struct, frozen=True):

@@ -6,17 +6,20 @@ import os
 from collections.abc import Iterable
 from typing import Any, Final, TypeVar
 
+from msgspec.structs import replace
+
 from quire_daemon.commit import FailurePolicy, Recorder
 from quire_daemon.config import LiveSettings
 from quire_daemon.core import Call, IncomingRequest, Peer, Who, call as calls
+from quire_daemon.engine.agent_processes import AgentProcesses, AgentSession, HookTold
 from quire_daemon.engine.presence import Presence
 from quire_daemon.maintenance import SERVICES, SHUTDOWN
-from quire_daemon.ops import NEEDED, Log, memory_left, pid_start
+from quire_daemon.ops import NEEDED, Log, Process, ProcessTree, memory_left, pid_start
 from quire_daemon.server import Server
 from quire_daemon.tools import NATIVE_TOOL, TOOLS, beside
 from quire_daemon.tools.admin import describe_tool
 from quire_journal import VERSION, WIRE
-from quire_journal.model import MOST_OP_BYTES, Refusal, WriterIntroduced, did_you_mean, limits, plain_name
+from quire_journal.model import MOST_OP_BYTES, Caller, Refusal, WriterIntroduced, did_you_mean, limits, plain_name
 from quire_journal.views import caller_key
 
 MOST_REMEMBERED: Final = 1024
@@ -47,14 +50,18 @@ class Admission:
         presence: Presence,
         failures: FailurePolicy,
         log: Log,
+        tree: ProcessTree,
     ) -> None:
         self._server, self._recorder, self._clock, self._in_force = server, recorder, recorder.clock, in_force
-        self._presence, self._failures, self._log = presence, failures, log
+        self._presence, self._failures, self._log, self._tree = presence, failures, log, tree
+        self._agents = AgentProcesses()
         self._writers: dict[WriterIntroduced, Who] = {}
         self._purges = 0  # that there had been when they were looked up
         self._purges_known = 0  # that there had been at the last look at those that wait
         self._identities: dict[tuple[bytes, Peer, tuple[str, ...]], WriterIntroduced] = {}
         self._pid_starts: dict[bytes, int] = {}  # by connection
+        self._chains: dict[bytes, tuple[Process, ...]] = {}  # by connection
+        self._outsiders: dict[tuple[AgentSession, int], None] = {}  # that the log tells of
         self.asked_s = -1e9  # monotonic: when the last request about a file came
 
     def accept(self, incoming: IncomingRequest) -> Call | None:
@@ -71,7 +78,7 @@ class Admission:
             try:
                 return self._call(incoming)
             except Refusal as refused:
-                reply = self._with_news(refused.reply(), incoming.peer, request.caller)
+                reply = self._with_news(refused.reply(), incoming)
         except Exception as error:  # noqa: BLE001  whatever the frame held, the daemon goes on
             reply = self._failures.told(request.tool, error)
         tool = _TOOLS.get(request.tool)
@@ -80,9 +87,10 @@ class Admission:
         self._server.reply(incoming.identity, request.id, reply)
         return None
 
-    def _with_news(self, reply: dict[str, Any], peer: Peer, caller: Any) -> dict[str, Any]:
+    def _with_news(self, reply: dict[str, Any], incoming: IncomingRequest) -> dict[str, Any]:
         """The reply, with what this caller has to be told of the files that it has read."""
-        key = caller_key(peer.uid, plain_name(caller.agent), plain_name(caller.agent_session))
+        caller = self._caller(incoming)
+        key = caller_key(incoming.peer.uid, plain_name(caller.agent), plain_name(caller.agent_session))
         with self._recorder.history() as history:
             return beside(reply, key, history)
 
@@ -111,11 +119,12 @@ class Admission:
             self.asked_s = self._clock.mono_s()
         params = calls.decode(tool, bytes(request.args))
         tool = tool.called_with(params)
+        who = self._hook(incoming, params.moment) if tool is NATIVE_TOOL else self._who(incoming)
         return Call(
             incoming,
             tool,
             params,
-            self._who(incoming.identity, incoming.peer, request.caller, tool is NATIVE_TOOL),
+            who,
             request.op,
             str(getattr(params, "idempotency_key", "") or ""),
             self._clock.mono_s() + self._in_force.now.edit.busy_wait_ms / 1000,
@@ -131,12 +140,60 @@ class Admission:
             return
         self._purges_known = self._recorder.purges
         for call in calls:
-            came = call.incoming
-            assert came.request is not None
-            call.who = self._who(came.identity, came.peer, came.request.caller, call.tool is NATIVE_TOOL)
+            call.who = self._who(call.incoming, by_hook=call.tool is NATIVE_TOOL, outsider=call.who.outsider)
 
-    def _who(self, connection: bytes, peer: Peer, caller: Any, by_hook: bool) -> Who:
+    def _hook(self, incoming: IncomingRequest, moment: str) -> Who:
+        """The caller of a hook, and what its call tells of agents' processes.
+
+        One that claims the agent session of another process tree is not that session. A subagent ends with its turn.
+        """
+        assert incoming.request is not None
+        caller = incoming.request.caller
+        session = AgentSession(plain_name(caller.agent), plain_name(caller.parent or caller.agent_session))
+        if not session.session:
+            return self._who(incoming, by_hook=True)
+        chain = self._chain(incoming)
+        if not self._agents.belongs(session, chain, self._tree.has_ended):
+            self._tell_of_outsider(session, incoming.peer.pid)
+            return self._who(incoming, by_hook=True, outsider=True)
+        hook = HookTold(session, chain, moment, plain_name(caller.turn), plain_name(caller.model))
+        self._agents = self._agents.told(hook, self._tree.has_ended)
+        who = self._who(incoming, by_hook=True)
+        if moment == "session_end" or (moment == "end" and caller.parent):
+            self._presence.ended(who)
+        return who
+
+    def _tell_of_outsider(self, session: AgentSession, pid: int) -> None:
+        if (session, pid) not in self._outsiders:
+            _remember(self._outsiders, (session, pid), None)
+            self._log.warning(
+                "hook_from_outside",
+                agent=session.agent,
+                agent_session=session.session,
+                pid=pid,
+                at_work_in=self._agents.homes[session].process[0],
+            )
+
+    def _caller(self, incoming: IncomingRequest) -> Caller:
+        """Who calls; where that is not known, the agent session of the process that started the caller."""
+        assert incoming.request is not None
+        caller = incoming.request.caller
+        if not self._agents.homes or not (caller.guessed or not (caller.agent or caller.agent_session)):
+            return caller
+        found = self._agents.session_of(self._chain(incoming), plain_name(caller.agent))
+        if found is None:
+            return caller
+        home = self._agents.homes[found]
+        turn, model = home.turn or caller.turn, caller.model or home.model
+        return replace(caller, agent=found.agent, agent_session=found.session, turn=turn, model=model)
+
+    def _who(self, incoming: IncomingRequest, by_hook: bool = False, outsider: bool = False) -> Who:
         """The writer that this caller is in the journal; introduced there when it is new."""
+        assert incoming.request is not None
+        connection, peer = incoming.identity, incoming.peer
+        caller = incoming.request.caller if by_hook else self._caller(incoming)
+        if outsider:
+            caller = replace(caller, agent_session="", parent="")
         said = (caller.agent, caller.agent_session, caller.turn, caller.tool_call, caller.model, caller.parent)
         identity = self._identities.get((connection, peer, said))
         if identity is None:
@@ -151,8 +208,10 @@ class Admission:
             stranger = self._recorder.stranger(writer)
             who = Who(writer, key, identity.agent, identity.agent_session, stranger)
             _remember(self._writers, identity, who)
-        self._presence.called(who, connection, identity, by_hook and bool(who.agent))
-        return who
+        home = self._agents.homes.get(AgentSession(who.agent, identity.parent or who.agent_session))
+        process = home.process if home is not None else None
+        self._presence.called(who, connection, identity, by_hook and bool(who.agent), process)
+        return replace(who, outsider=True) if outsider else who
 
     def _identity(self, connection: bytes, peer: Peer, said: tuple[str, ...]) -> WriterIntroduced:
         """What is attested and claimed, in a form that names nothing else; remembered, for callers come again."""
@@ -161,6 +220,13 @@ class Admission:
         if sum(map(len, said)) <= MOST_CLAIMED:
             _remember(self._identities, (connection, peer, said), identity)
         return identity
+
+    def _chain(self, incoming: IncomingRequest) -> tuple[Process, ...]:
+        """The caller's process and its ancestors. Asked once a connection."""
+        connection, pid = incoming.identity, incoming.peer.pid
+        if connection not in self._chains:
+            _remember(self._chains, connection, self._tree.ancestors(pid) if pid else ())
+        return self._chains[connection]
 
     def _pid_start(self, connection: bytes, pid: int) -> int:
         """When the peer's process began. Asked once a connection, which cannot pass to another process."""

@@ -13,7 +13,7 @@ import msgspec
 
 from quire_daemon.clock import Clock
 from quire_daemon.core import Present, Who
-from quire_daemon.ops import pid_start
+from quire_daemon.ops import ProcessId, ProcessTree, pid_start
 from quire_daemon.server import Connections
 from quire_journal.model import WriterIntroduced
 
@@ -30,28 +30,46 @@ class _Caller(msgspec.Struct):
     process: WriterIntroduced | None = None  # that called last
     lines: dict[bytes, None] = msgspec.field(default_factory=dict)  # its connections, the newest last
     hooks: bool = False  # it has called by an agent's hook
+    agent: ProcessId | None = None  # the agent's own process, where it is known
+    ended: bool = False  # the agent session has ended
     files: dict[str, int] = msgspec.field(default_factory=dict)  # path → when, the newest last
 
 
 class Presence:
     """The callers of this run, the latest last."""
 
-    def __init__(self, connections: Connections, clock: Clock) -> None:
-        self._connections, self._clock = connections, clock
+    def __init__(self, connections: Connections, clock: Clock, tree: ProcessTree) -> None:
+        self._connections, self._clock, self._tree = connections, clock, tree
         self._callers: dict[bytes, _Caller] = {}
+        self._keys: dict[bytes, bytes] = {}  # connection → the caller that used it last
 
-    def called(self, who: Who, connection: bytes, process: WriterIntroduced, by_hook: bool = False) -> None:
-        """A call came; `by_hook`: an agent's hook made it."""
+    def called(
+        self,
+        who: Who,
+        connection: bytes,
+        process: WriterIntroduced,
+        by_hook: bool = False,
+        agent: ProcessId | None = None,
+    ) -> None:
+        """A call came; `by_hook`: an agent's hook made it. `agent` is the process in which its session is at work."""
         caller = self._callers.pop(who.key, None) or _Caller()
         self._callers[who.key] = caller
         caller.called_ns, caller.process = self._clock.now_ns(), process
-        caller.hooks = caller.hooks or by_hook
-        caller.lines.pop(connection, None)
+        caller.hooks, caller.agent, caller.ended = caller.hooks or by_hook, agent or caller.agent, False
+        self._hang_up(connection)
         caller.lines[connection] = None
+        self._keys[connection] = who.key
         if len(caller.lines) > MOST_LINES:
-            del caller.lines[next(iter(caller.lines))]
+            self._hang_up(next(iter(caller.lines)))
         if len(self._callers) > MOST_CALLERS:
-            del self._callers[next(iter(self._callers))]
+            self._drop_lines(self._callers.pop(next(iter(self._callers))))
+
+    def ended(self, who: Who) -> None:
+        """The agent session of this caller has ended."""
+        caller = self._callers.get(who.key)
+        if caller is not None:
+            caller.ended = True
+            self._drop_lines(caller)
 
     def named(self, who: Who, paths: Iterable[str]) -> None:
         """The call is about these files."""
@@ -64,6 +82,17 @@ class Presence:
             if len(caller.files) > MOST_FILES:
                 del caller.files[next(iter(caller.files))]
 
+    def _hang_up(self, connection: bytes) -> None:
+        """Nobody has this connection any more; an agent whose session changes keeps it, as another caller."""
+        caller = self._callers.get(self._keys.pop(connection, b""))
+        if caller is not None:
+            caller.lines.pop(connection, None)
+
+    def _drop_lines(self, caller: _Caller) -> None:
+        for connection in caller.lines:
+            del self._keys[connection]
+        caller.lines.clear()
+
     def now(self) -> Mapping[bytes, Present]:
         """Every caller as it is at this moment, by its key. Asks each connection whether somebody is there."""
         return {key: self._present(caller) for key, caller in self._callers.items()}
@@ -71,10 +100,13 @@ class Presence:
     def _present(self, caller: _Caller) -> Present:
         for line in list(caller.lines):
             if not self._connections.reaches(line):
-                del caller.lines[line]
+                self._hang_up(line)
         process = caller.process
         alive = None
         if process is not None and process.pid and process.pid_start and not caller.hooks:
             alive = pid_start(process.pid) == process.pid_start
+        if caller.agent is not None:
+            alive = not self._tree.has_ended(caller.agent)
+        gone = caller.ended or (caller.agent is not None and not alive)
         files = tuple(reversed(caller.files.items()))
-        return Present(caller.called_ns, len(caller.lines), alive, files, caller.hooks)
+        return Present(caller.called_ns, len(caller.lines), alive, files, caller.hooks, gone)

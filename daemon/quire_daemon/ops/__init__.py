@@ -15,13 +15,18 @@ if TYPE_CHECKING:
         share_arenas as share_arenas,
     )
     from quire_daemon.ops.daemon_log import Log as Log
-    from quire_daemon.ops.process_tree import pid_start as pid_start
+    from quire_daemon.ops.process_tree import (
+        Process as Process,
+        ProcessId as ProcessId,
+        ProcessTree as ProcessTree,
+        pid_start as pid_start,
+    )
     from quire_daemon.ops.timers import Chore as Chore, Chores as Chores
 else:
     __getattr__ = face(
         __name__,
         address_space="NEEDED give_back memory_left share_arenas",
         daemon_log="Log",
-        process_tree="pid_start",
+        process_tree="Process ProcessId ProcessTree pid_start",
         timers="Chore Chores",
     )

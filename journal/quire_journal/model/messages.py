@@ -29,6 +29,7 @@ class Caller(msgspec.Struct, frozen=True, omit_defaults=True):
     tool_call: str = ""
     model: str = ""
     parent: str = ""  # of a subagent: the agent session that it is a child of
+    guessed: bool = False  # the agent session is made up or of the environment: the one of the agent's process counts
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):

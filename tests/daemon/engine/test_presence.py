@@ -9,7 +9,7 @@ from leased import Lines
 
 from quire_daemon.core.decision import Who
 from quire_daemon.engine.presence import MOST_CALLERS, MOST_FILES, MOST_LINES, Presence
-from quire_daemon.ops import pid_start
+from quire_daemon.ops import ProcessTree, pid_start
 from quire_journal.model.events import WriterIntroduced
 from quire_journal.model.ids import WriterId
 
@@ -19,7 +19,7 @@ ME = WriterIntroduced(0, 1000, os.getpid(), pid_start(os.getpid()))
 
 def test_a_connection_counts_as_long_as_somebody_is_there() -> None:
     lines, clock = Lines(), SetClock()
-    presence = Presence(lines, clock)
+    presence = Presence(lines, clock, ProcessTree())
     presence.called(ANN, b"one", ME)
     presence.called(ANN, b"two", ME)
     presence.called(ANN, b"one", ME)
@@ -32,8 +32,35 @@ def test_a_connection_counts_as_long_as_somebody_is_there() -> None:
     assert len(lines.asked) == asked + 1, "who is gone is not asked again"
 
 
+def test_a_connection_is_that_of_the_caller_who_used_it_last() -> None:
+    presence = Presence(Lines(), SetClock(), ProcessTree())
+    guessed = Who(WriterId(2), b"guessed ", "ann", "mcp-1")
+    presence.called(guessed, b"one", ME)
+    presence.called(ANN, b"one", ME)
+    now = presence.now()
+    assert (now[guessed.key].connections, now[ANN.key].connections) == (0, 1)
+
+
+def test_a_session_that_has_ended_is_there_again_when_it_calls() -> None:
+    presence = Presence(Lines(), SetClock(), ProcessTree())
+    presence.called(ANN, b"one", ME, by_hook=True)
+    presence.ended(ANN)
+    assert (presence.now()[ANN.key].gone, presence.now()[ANN.key].connections) == (True, 0)
+    presence.called(ANN, b"two", ME, by_hook=True)
+    assert not presence.now()[ANN.key].gone
+
+
+def test_an_agent_is_there_as_long_as_its_process() -> None:
+    presence = Presence(Lines(), SetClock(), ProcessTree())
+    agent = os.getpid(), pid_start(os.getpid())
+    presence.called(ANN, b"one", ME, by_hook=True, agent=agent)
+    assert (presence.now()[ANN.key].alive, presence.now()[ANN.key].gone) == (True, False)
+    presence.called(ANN, b"one", ME, by_hook=True, agent=(agent[0], agent[1] - 1))
+    assert (presence.now()[ANN.key].alive, presence.now()[ANN.key].gone) == (False, True)
+
+
 def test_another_process_with_the_same_number_is_not_the_one_that_called() -> None:
-    presence = Presence(Lines(), SetClock())
+    presence = Presence(Lines(), SetClock(), ProcessTree())
     presence.called(ANN, b"one", WriterIntroduced(0, 1000, os.getpid(), ME.pid_start - 1))
     assert presence.now()[ANN.key].alive is False
     presence.called(ANN, b"one", WriterIntroduced(0, 1000, 0, 0))
@@ -41,7 +68,7 @@ def test_another_process_with_the_same_number_is_not_the_one_that_called() -> No
 
 
 def test_the_end_of_a_hooks_process_says_nothing_of_its_agent() -> None:
-    presence = Presence(Lines(), SetClock())
+    presence = Presence(Lines(), SetClock(), ProcessTree())
     gone = WriterIntroduced(0, 1000, os.getpid(), ME.pid_start - 1)
     presence.called(ANN, b"one", gone, by_hook=True)
     presence.called(ANN, b"two", gone)  # its hook told of a read, as everybody reads
@@ -49,7 +76,7 @@ def test_the_end_of_a_hooks_process_says_nothing_of_its_agent() -> None:
 
 
 def test_the_files_that_were_named_last_come_first_and_nothing_grows() -> None:
-    presence = Presence(Lines(), SetClock())
+    presence = Presence(Lines(), SetClock(), ProcessTree())
     presence.called(ANN, b"one", ME)
     presence.named(ANN, (f"{n}.txt" for n in range(20)))
     presence.named(ANN, ["15.txt"])

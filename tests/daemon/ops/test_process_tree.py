@@ -7,16 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from processes import told
 from quire_daemon.ops.process_tree import MOST_ANCESTORS, Process, ancestors, pid_start
-
-
-def told(proc: Path, pid: int, parent: int, start: int, name: str = "sh", exe: str = "/bin/sh") -> None:
-    """A process as the kernel tells of one."""
-    folder = proc / str(pid)
-    folder.mkdir()
-    (folder / "stat").write_text(f"{pid} ({name}) S {parent} 1 1 {'0 ' * 15}{start} 0 0\n")
-    if exe:
-        (folder / "exe").symlink_to(exe)
 
 
 def test_a_process_comes_first_and_then_who_started_it(tmp_path: Path) -> None:
@@ -50,6 +42,13 @@ def test_a_parent_that_has_ended_ends_the_row(tmp_path: Path) -> None:
 def test_of_a_process_that_has_ended_nothing_is_known(tmp_path: Path) -> None:
     assert ancestors(30, str(tmp_path)) == ()
     assert pid_start(30, str(tmp_path)) == 0
+
+
+def test_a_shell_that_leads_a_terminal_is_a_persons_unless_it_runs_one_command(tmp_path: Path) -> None:
+    told(tmp_path, 10, 0, 1, "bash", leads=34816, words="-bash")
+    told(tmp_path, 20, 10, 2, "bash", leads=34817, words="/bin/bash -lc make")
+    told(tmp_path, 30, 20, 3, "bash", leads=0, words="bash")
+    assert [one.at_terminal for one in ancestors(30, str(tmp_path))] == [False, False, True]
 
 
 def test_what_is_no_process_tells_nothing(tmp_path: Path) -> None:

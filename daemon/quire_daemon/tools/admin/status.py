@@ -95,9 +95,9 @@ def decide_who(params: WhoParams, world: World) -> Decision:
 
     `{id, type, agent, …, pid}` of its newest writer, `you`, `turns` (how many writers it was: one for each process,
     turn and tool call), `ids` (of the newest of them, newest first), `last_change`:
-    `{batch, at}` of its newest file change, `present`, `connections` (open ones), `alive` (the process that called
-    last; null where nobody can say), `hooks` (it is an agent whose hooks call: a process of theirs ends with each
-    call, so that `alive` is null), `last_seen`, and `on`: `files` that it named or wrote last (`{path, at}`), its
+    `{batch, at}` of its newest file change, `present`, `connections` (open ones), `alive` (the agent's own process, or
+    the one that called last; null where nobody can say), `hooks` (it is an agent whose hooks call), `last_seen`, and
+    `on`: `files` that it named or wrote last (`{path, at}`), its
     `leases` and open `bursts`. Connections, processes and files named are known of this run of the daemon.
     """
     if params.limit < 1:
@@ -178,7 +178,8 @@ def _present_at(key: bytes, world: World, within_ns: int) -> tuple[bool, int]:
     there, batch = world.present.get(key, Present(0, 0)), _last_batch(key, world.history)
     record = world.history.record(batch)
     seen_ns = max(there.called_ns, record.at_ns if record is not None else 0)
-    return there.connections > 0 or (seen_ns > 0 and world.now_ns - seen_ns <= within_ns), seen_ns
+    lately = seen_ns > 0 and world.now_ns - seen_ns <= within_ns
+    return not there.gone and (there.connections > 0 or lately), seen_ns
 
 
 def _last_batch(key: bytes, history: History) -> int:
