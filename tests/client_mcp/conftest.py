@@ -17,7 +17,7 @@ import live
 import sdk
 from quire_client.api import Client
 from quire_client.mcp.agents import AgentSessions
-from quire_client.mcp.identity import Own
+from quire_client.mcp.identity import Own, Who
 from quire_daemon.config.settings import Settings
 from quire_daemon.tools.admin.describe import DescribeParams, answer
 from quire_daemon.tools.table import TOOLS
@@ -40,8 +40,8 @@ class Served:
         self.line = FakeLine(told)
         place = place_of(tmp_path, tmp_path / "state")
 
-        def connect(agent: str, session: str) -> Client:
-            return Client(FakeDoor(place, self.line), Caller(agent, session))
+        def connect(who: Who) -> Client:
+            return Client(FakeDoor(place, self.line), Caller(who.agent, who.session, guessed=who.guessed))
 
         self.sessions = AgentSessions(connect)
         self.server = sdk.server(self.sessions, Own(session="p1"), shared=shared)

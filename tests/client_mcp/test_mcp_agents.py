@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from quire_client.mcp.agents import MOST_TIMES, AgentSession, AgentSessions
+from quire_client.mcp.identity import Who
 from quire_client.transport.errors import NoDaemon
 
 UNKNOWN = {"ok": False, "error": "unknown", "outcome": "unknown", "message": "The daemon ended.", "op": "ab" * 16}
@@ -170,15 +171,15 @@ def test_a_call_that_waits_has_a_connection_of_its_own_and_holds_up_no_other() -
 def test_the_agent_session_that_called_longest_ago_gives_its_connections_up() -> None:
     made: dict[str, Fake] = {}
 
-    def connect(agent: str, session: str) -> Fake:
-        return made.setdefault(session, Fake(status=[{"ok": True, "message": "Fine."}] * 3))
+    def connect(who: Who) -> Fake:
+        return made.setdefault(who.session, Fake(status=[{"ok": True, "message": "Fine."}] * 3))
 
     sessions = AgentSessions(connect, most=2)
     for name in ("s1", "s2", "s1", "s3"):
-        assert sessions.of("ann", name).call("status", {})["ok"]
+        assert sessions.of(Who("ann", name)).call("status", {})["ok"]
     assert {name for name, fake in made.items() if fake.closed} == {"s2"}
-    assert sessions.of("ann", "s1") is sessions.of("ann", "s1")
-    assert sessions.of("ben", "s1") is not sessions.of("ann", "s1")
+    assert sessions.of(Who("ann", "s1")) is sessions.of(Who("ann", "s1"))
+    assert sessions.of(Who("ben", "s1")) is not sessions.of(Who("ann", "s1"))
     assert sessions.close() is True
     assert made["s3"].closed
 
@@ -186,13 +187,13 @@ def test_the_agent_session_that_called_longest_ago_gives_its_connections_up() ->
 def test_who_has_not_called_for_long_gives_its_connections_up() -> None:
     made = [Fake(status=[{"ok": True, "message": "Fine."}]), Fake(status=[{"ok": True, "message": "Fine."}])]
     left = list(made)
-    sessions = AgentSessions(lambda agent, session: left.pop(0))
+    sessions = AgentSessions(lambda who: left.pop(0))
     for name in ("ann", "ben"):
-        sessions.of(name, "s1").call("status", {})
+        sessions.of(Who(name, "s1")).call("status", {})
     now_s = time.monotonic()
     sessions.close_idle(now_s)
     assert not made[0].closed
-    sessions.of("ben", "s1")
+    sessions.of(Who("ben", "s1"))
     sessions.close_idle(now_s + 60, idle_s=60)
     assert (made[0].closed, made[1].closed) == (True, False)
 

@@ -102,6 +102,7 @@ class Calls:
         timeout_s: float | None = None,
         turn: str | None = None,
         tool_call: str | None = None,
+        model: str | None = None,
     ) -> Answer:
         """Call `tool` and return its reply. Raises NoDaemon or WorkspaceRefused when nothing could be sent.
 
@@ -112,11 +113,7 @@ class Calls:
         """
         limit = self.timeout_s + waits_s(args or {}) if timeout_s is None else timeout_s
         body = msgspec.Raw(encode(dict(args or {})))
-        caller = self.caller
-        if turn is not None:
-            caller = msgspec.structs.replace(caller, turn=turn)
-        if tool_call is not None:
-            caller = msgspec.structs.replace(caller, tool_call=tool_call)
+        caller = msgspec.structs.replace(self.caller, **stated(turn=turn, tool_call=tool_call, model=model))
         with self._turn:
             until = time.monotonic() + limit
             reply = self._perform(tool, body, caller, until)

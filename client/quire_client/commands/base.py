@@ -124,6 +124,8 @@ class ClientOptions(NamedTuple):
     timeout_s: float
     start: bool
     told: Callable[[str], None] | None = None  # waits for a daemon that is starting, and is told what it does
+    guessed: bool = False  # the session is a guess: see `Caller`
+    parent: str = ""  # the session that this one is a child of
 
 
 Opener = Callable[[ClientOptions], "Client"]
@@ -136,7 +138,8 @@ def open_client(wanted: ClientOptions) -> Client:
     from quire_journal.model import Caller
 
     door = Door(wanted.place, wanted.start, wanted.told)
-    return Client(door, Caller(wanted.agent, wanted.session), wanted.timeout_s).open()
+    caller = Caller(wanted.agent, wanted.session, parent=wanted.parent, guessed=wanted.guessed)
+    return Client(door, caller, wanted.timeout_s).open()
 
 
 class Invocation:

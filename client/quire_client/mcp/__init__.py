@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from quire_client.mcp.agents import AgentSessions as AgentSessions
     from quire_client.mcp.gate import token_in as token_in
     from quire_client.mcp.http import listener as listener, serve as serve
-    from quire_client.mcp.identity import Own as Own
+    from quire_client.mcp.identity import Own as Own, Who as Who
     from quire_client.mcp.server import over_stdio as over_stdio
 else:
     __getattr__ = face(
@@ -36,6 +36,6 @@ else:
         agents="AgentSessions",
         gate="token_in",
         http="listener serve",
-        identity="Own",
+        identity="Own Who",
         server="over_stdio",
     )

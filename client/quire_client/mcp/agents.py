@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
 from quire_client.calls import waits_s
+from quire_client.mcp.identity import Who
 from quire_client.transport import NoDaemon
 from quire_journal.model import Refusal
 from quire_journal.workspaces import WorkspaceRefused
@@ -50,12 +51,13 @@ class SessionClient(Protocol):
         timeout_s: float | None = None,
         turn: str | None = None,
         tool_call: str | None = None,
+        model: str | None = None,
     ) -> Answer: ...
     def close(self) -> None: ...
 
 
-Connect = Callable[[str, str], SessionClient]
-"""(agent, agent session) → a client that connects when it is first used. May raise NoDaemon or WorkspaceRefused."""
+Connect = Callable[[Who], SessionClient]
+"""A caller → its client, which connects when it is first used. May raise NoDaemon or WorkspaceRefused."""
 
 
 class AgentSession:
@@ -71,14 +73,16 @@ class AgentSession:
         self._lock = threading.Lock()
         self._closed = False
 
-    def call(self, tool: str, args: Mapping[str, Any], *, turn: str = "", tool_call: str = "") -> Answer:
+    def call(
+        self, tool: str, args: Mapping[str, Any], *, turn: str = "", tool_call: str = "", model: str = ""
+    ) -> Answer:
         """The reply of `tool`, whatever happens."""
         try:
             client = self._take()
         except (NoDaemon, WorkspaceRefused) as reason:
             return _unreached(reason)
         try:
-            return _performed(client, tool, args, {"turn": turn, "tool_call": tool_call})
+            return _performed(client, tool, args, {"turn": turn, "tool_call": tool_call, "model": model})
         except (NoDaemon, WorkspaceRefused) as reason:
             return _unreached(reason)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:  # no message can carry it
@@ -123,13 +127,13 @@ class AgentSessions:
         self._called_s: dict[tuple[str, str], float] = {}
         self._lock = threading.Lock()
 
-    def of(self, agent: str, session: str) -> AgentSession:
+    def of(self, who: Who) -> AgentSession:
         """The one of this agent and session, made when it is new."""
-        key = (agent, session)
+        key = (who.agent, who.session)
         with self._lock:
             found = self._sessions.get(key)
             if found is None:
-                found = self._sessions[key] = AgentSession(lambda: self._connect(agent, session))
+                found = self._sessions[key] = AgentSession(lambda: self._connect(who))
             self._sessions.move_to_end(key)
             self._called_s[key] = time.monotonic()
             dropped = self._dropped(len(self._sessions) - self._most)

@@ -1,9 +1,11 @@
 """Who calls: the agent and the agent session that a request of MCP belongs to. Pure.
 
-The agent is the client's own name unless the command line says another. Over stdio there is one client, so the session
-is that of the process. Over HTTP many share the server: what tells them apart is, in this order, the header
-`Quire-Session` (for configurations), the handle that the model passes back as an argument, and the session of the
-handshake era. The stateless era has no session; there the server makes a handle up and puts it into the reply.
+The agent is the client's own name unless the command line says another. Its session is the one that the request tells
+(Codex). Where no request does, a server over stdio has one client, and the session is that of the process: stated on
+the command line, or a guess from the environment, or made up. The daemon knows better than a guess when the agent's
+hooks call it. Over HTTP many share the server: what tells them apart is, in this order, the header `Quire-Session` (for
+configurations), the handle that the model passes back as an argument, and the session of the handshake era. The
+stateless era has no session; there the server makes a handle up and puts it into the reply.
 """
 
 from __future__ import annotations
@@ -21,6 +23,20 @@ MCP_SESSION_HEADER: Final = "mcp-session-id"
 UNNAMED: Final = "mcp"
 """The agent whose client does not say its name."""
 
+AGENTS: Final = {
+    "codex-mcp-client": "codex",
+    "gemini-cli-mcp-client": "gemini",
+    "cursor-vscode": "cursor",
+}
+"""What clients call themselves whose hooks call them otherwise: one agent has one name."""
+
+CLAUDE: Final = "CLAUDE_CODE_SESSION_ID"
+_NOT_CLAUDE: Final = frozenset({"codex", "gemini", "cursor", "opencode"})
+"""Agents that may have the variable from a Claude that started them."""
+
+_CODEX: Final = "x-codex-turn-metadata"
+"""Where a request of Codex has the ids of its session, its turn and its model."""
+
 _MOST: Final = 64
 """Characters of a name; the daemon cuts them off as well."""
 
@@ -31,6 +47,8 @@ class Who(NamedTuple):
     agent: str
     session: str
     handle: str = ""
+    guessed: bool = False  # the daemon may know the session of the agent's process
+    parent: str = ""  # of a subagent: the session that it is a child of
 
 
 class Own(NamedTuple):
@@ -38,19 +56,46 @@ class Own(NamedTuple):
 
     agent: str = ""
     session: str = ""
+    guess: str = ""  # made up, for where nothing is said
+    environment: Mapping[str, str] = {}
 
 
-def alone(own: Own, client_name: str) -> Who:
+class RequestIds(NamedTuple):
+    """What a request's `_meta` tells of where it comes from; "" where it does not."""
+
+    session: str = ""
+    turn: str = ""
+    tool_call: str = ""
+    model: str = ""
+    parent: str = ""
+
+
+def alone(own: Own, client_name: str, said: RequestIds) -> Who:
     """The only client of a server over stdio."""
-    return Who(_name(own.agent or client_name) or UNNAMED, own.session)
+    agent = _agent(own.agent or client_name)
+    if own.session or said.session:
+        return Who(agent, own.session or said.session, parent="" if own.session else said.parent)
+    return Who(agent, _of_environment(own.environment, agent) or own.guess, guessed=True)
 
 
-def among_others(own: Own, client_name: str, headers: Mapping[str, str], handle: object, new_handle: str) -> Who:
+def _of_environment(environment: Mapping[str, str], agent: str) -> str:
+    """The session that the agent put there. An agent that another one started has the variables of that one."""
+    stated = environment.get("QUIRE_SESSION", "")
+    if stated and environment.get("QUIRE_AGENT", "") in ("", agent):
+        return _name(stated)
+    return "" if agent in _NOT_CLAUDE else _name(environment.get(CLAUDE, ""))
+
+
+def among_others(
+    own: Own, client_name: str, said: RequestIds, headers: Mapping[str, str], handle: object, new_handle: str
+) -> Who:
     """One of the clients of a server over HTTP. `handle` is the argument that it passed, if any."""
-    agent = _name(headers.get(AGENT_HEADER, "") or own.agent or client_name) or UNNAMED
+    agent = _agent(headers.get(AGENT_HEADER, "") or own.agent or client_name)
     stated = _name(headers.get(HEADER, ""))
     if stated:
         return Who(agent, stated)
+    if said.session:
+        return Who(agent, said.session, parent=said.parent)
     if isinstance(handle, str) and _name(handle):
         return Who(agent, _name(handle), _name(handle))
     shaken = _name(headers.get(MCP_SESSION_HEADER, ""))
@@ -59,14 +104,25 @@ def among_others(own: Own, client_name: str, headers: Mapping[str, str], handle:
     return Who(agent, new_handle, new_handle)
 
 
-def turn_of(meta: Mapping[str, Any]) -> tuple[str, str]:
-    """(turn, tool call) as the request's `_meta` tells them: the trace's id, and the agent's id of the call."""
+def ids_of(meta: Mapping[str, Any]) -> RequestIds:
+    """What `_meta` tells: the ids of Codex and of Claude Code, else the trace for the turn."""
+    call = next((meta[key] for key in ("claudecode/toolUseId", "toolUseId", "callId") if meta.get(key)), "")
+    codex = meta.get(_CODEX)
+    if isinstance(codex, Mapping):
+        root, thread = _name(codex.get("session_id")), _name(codex.get("thread_id"))
+        child = bool(root and thread) and root != thread
+        session = f"{root}.{thread}" if child else root or thread
+        turn, model = _name(codex.get("turn_id")), _name(codex.get("model"))
+        return RequestIds(session, turn, _name(call), model, root if child else "")
     parts = str(meta.get("traceparent") or "").split("-")
-    turn = parts[1] if len(parts) == 4 else ""
-    call = next((str(meta[key]) for key in ("claudecode/toolUseId", "toolUseId") if meta.get(key)), "")
-    return _name(turn), _name(call)
+    return RequestIds(turn=_name(parts[1]) if len(parts) == 4 else "", tool_call=_name(call))
 
 
-def _name(text: str) -> str:
+def _agent(said: str) -> str:
+    name = _name(said)
+    return AGENTS.get(name, name) or UNNAMED
+
+
+def _name(text: object) -> str:
     """Printable, on one line, and not too long: it comes from outside, and others will read it."""
-    return "".join(c for c in text if c.isprintable()).strip()[:_MOST]
+    return "".join(c for c in str(text or "") if c.isprintable()).strip()[:_MOST]

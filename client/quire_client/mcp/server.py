@@ -24,7 +24,7 @@ from mcp.shared.exceptions import MCPError
 from quire_client.hooks import Answerer
 from quire_client.mcp import resources, tool_list
 from quire_client.mcp.agents import AgentSession, AgentSessions, Answer
-from quire_client.mcp.identity import HANDLE, Own, Who, alone, among_others, turn_of
+from quire_client.mcp.identity import HANDLE, Own, RequestIds, Who, alone, among_others, ids_of
 from quire_client.setup import TOOL
 from quire_journal import VERSION
 
@@ -69,12 +69,12 @@ class Doorkeeper:
 
     def who(self, ctx: ServerRequestContext[Any], handle: object = None) -> Who:
         """The caller of this request."""
-        said = ctx.session.client_params
-        name = said.client_info.name if said is not None else ""
+        client = ctx.session.client_params
+        name, said = client.client_info.name if client is not None else "", _ids(ctx)
         if not self.shared:
-            return alone(self.own, name)
+            return alone(self.own, name, said)
         headers = {key.lower(): value for key, value in getattr(ctx.request, "headers", {}).items()}
-        return among_others(self.own, name, headers, handle, f"mcp-{secrets.token_hex(4)}")
+        return among_others(self.own, name, said, headers, handle, f"mcp-{secrets.token_hex(4)}")
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         """The result of `work`, which may block. A request that is cancelled does not wait for it."""
@@ -113,8 +113,8 @@ def server(sessions: AgentSessions, own: Own, *, shared: bool, hooks: Answerer |
                 return tool_list.result(reply)
             if params.name not in door.tools:
                 raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:80]}")
-        turn, tool_call = turn_of(ctx.meta or {})
-        work = partial(session.call, params.name, args, turn=turn, tool_call=tool_call)
+        said = _ids(ctx)
+        work = partial(session.call, params.name, args, turn=said.turn, tool_call=said.tool_call, model=said.model)
         reply = await _with_progress(door, ctx, params.name, work)
         return tool_list.result({**reply, HANDLE: who.handle} if who.handle else reply)
 
@@ -152,7 +152,11 @@ def server(sessions: AgentSessions, own: Own, *, shared: bool, hooks: Answerer |
 
 
 def _session(door: Doorkeeper, who: Who) -> AgentSession:
-    return door.sessions.of(who.agent, who.session)
+    return door.sessions.of(who)
+
+
+def _ids(ctx: ServerRequestContext[Any]) -> RequestIds:
+    return ids_of(ctx.meta or {})
 
 
 async def _with_progress(

@@ -12,14 +12,11 @@ from quire_client.commands import DONE, TRIAL, ClientOptions, Command, Invocatio
 if TYPE_CHECKING:
     from quire_client.api import Client
     from quire_client.hooks import Answerer
-    from quire_client.mcp import AgentSessions, Own
+    from quire_client.mcp import AgentSessions, Own, Who
     from quire_journal.workspaces import Place
 
 PROJECT_FOLDER: Final = "CLAUDE_PROJECT_DIR"
 """What an agent says the project is, where its servers are started elsewhere."""
-
-SESSION_VARIABLES: Final = ("QUIRE_SESSION", "CLAUDE_CODE_SESSION_ID")
-"""What says which agent session this is, the first first."""
 
 ANSWERED: Final = ("claude-code",)
 """The agents that have their server answer hooks."""
@@ -54,9 +51,11 @@ def _serve(call: Invocation, place: Place, timeout_s: float) -> int:
         ) from None
     from quire_client.mcp import AgentSessions, over_stdio
 
-    def connect(agent: str, session: str) -> Client:
-        named = ("", "") if call.environ.get(TRIAL) else (agent, session)
-        return call.opener(ClientOptions(place, *named, timeout_s, start=True))
+    def connect(who: Who) -> Client:
+        if call.environ.get(TRIAL):
+            return call.opener(ClientOptions(place, "", "", timeout_s, start=True))
+        named = ClientOptions(place, who.agent, who.session, timeout_s, start=True)
+        return call.opener(named._replace(guessed=who.guessed, parent=who.parent))
 
     sessions, hooks = AgentSessions(connect), _hooks(call)
     try:
@@ -118,8 +117,8 @@ def _own(call: Invocation, *, alone: bool) -> Own:
     agent = call.options.get("agent", call.environ.get("QUIRE_AGENT", ""))
     if not alone:
         return Own(agent)
-    said = next((call.environ[name] for name in SESSION_VARIABLES if call.environ.get(name)), "")
-    return Own(agent, call.options.get("session") or said or f"mcp-{secrets.token_hex(4)}")
+    guess = f"mcp-{secrets.token_hex(4)}"
+    return Own(agent, call.options.get("session", ""), guess, call.environ)
 
 
 COMMAND = Command(
