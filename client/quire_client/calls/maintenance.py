@@ -64,9 +64,12 @@ class Maintenance(Calls):
         start: str | None = None,
         end: str | None = None,
         by: str | None = None,
+        with_prompts: bool | None = None,
         told: Callable[[int, int], None] = lambda done, total: None,
     ) -> Answer:
         """Hand the history, or what came after `start` up to `end`, to `write` in a format, piece by piece.
+
+        What people asked agents for, and agents' command lines, are in it `with_prompts` only.
 
         Everything that is on disk by now is in it. `told` gets how many records of how many are told. After a refusal
         what was written so far is of no use.
@@ -77,7 +80,8 @@ class Maintenance(Calls):
         """
         if end is None:
             self.call("since")  # answered when the watcher has told of everything
-        reply = self.call("export", stated(**{"format": format, "from": start, "to": end, "by": by}))
+        asked = {"format": format, "from": start, "to": end, "by": by, "with_prompts": with_prompts}
+        reply = self.call("export", stated(**asked))
         while reply.get("ok"):
             write(b64decode(reply["content_base64"]))
             told(reply["records"], reply["of"])

@@ -26,6 +26,7 @@ class ExportParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     from_: str = msgspec.field(name="from", default="")  # a point: what came after it; ""; from the beginning
     to: str = ""  # a point: up to it; "": until now
     by: str = "batch"  # what makes a commit, a mail, a trace
+    with_prompts: bool = False  # of jsonl and events: with what people asked agents for, and agents' command lines
     export: str = ""
     page: int = 1
 
@@ -89,7 +90,8 @@ def _begun(params: ExportParams, call: Call, host: ServiceHost) -> Export:
     if after > upto:
         message = f"from: record {after} is later than record {upto}, up to which the export goes."
         raise Refusal("schema_invalid", message, argument="from")
-    source = Source(journal.store, Stretch(after, upto), journal.workspace_id, os.fspath(host.root))
+    stretch, root = Stretch(after, upto), os.fspath(host.root)
+    source = Source(journal.store, stretch, journal.workspace_id, root, params.with_prompts)
     chunks = FORMATS[params.format].export(source, params.by)
     export = Export(call.who.key, source, chunks, host.clock.mono_s())
     host.exporting.begin(export)

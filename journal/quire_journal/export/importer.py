@@ -36,7 +36,9 @@ from quire_journal.model import (
     FOLDER,
     GENESIS,
     LINK,
+    OUTSIDE,
     REGULAR,
+    BatchId,
     CaptureFailed,
     Event,
     FileMoved,
@@ -46,14 +48,18 @@ from quire_journal.model import (
     OutsideModeChanged,
     OutsideMoved,
     OutsideWritten,
+    Purged,
     Record,
+    Seq,
     blob_id,
     decode_record,
+    encode_record,
     is_reserved,
     leads_inside,
     link,
     paths_of,
     record_hash,
+    seal,
 )
 from quire_journal.storage import ReadTransaction, Store, StoreFailure, WriteTransaction, blobs, u64
 from quire_journal.storage.blobs import BlobCache, NotHeld
@@ -170,6 +176,7 @@ class _Import:
         self._prev = GENESIS
         self._waiting: list[_Waiting] = []
         self._missing: set[bytes] = set()  # blobs of which the export says so
+        self._withheld: list[tuple[int, bytes]] = []  # (seq, hash) of records that came without what is private in them
         self._held = 0  # bytes that wait
         self._cache = BlobCache(_CACHE_BYTES)
         self._bases = DeltaBases()
@@ -212,6 +219,8 @@ class _Import:
         if not self._ended:
             raise NotAnExport("the export has no end: it was cut off; make it again")
         self._commit()
+        if self._withheld:
+            self._tell_of_withheld()
         with self._store.reading() as r:
             for seq, (known, number) in self._breaks.items():
                 if link(lost_bytes.hash_of_replaced(r, seq) or b"") != known:
@@ -229,6 +238,14 @@ class _Import:
                 named = (version_in_row(r, key, value) for key, value in r.scan("versions"))
                 seq = next(version.seq for version in named if version.blob == lacking[0])
                 raise NotAnExport(f"the bytes {lacking[0].hex()}, which record {seq} tells of, are on no line")
+
+    def _tell_of_withheld(self) -> None:
+        """Say in the log which records came without what is private in them: their hashes are in the chain."""
+        last = self._last
+        seq = Seq(last.seq + 1)
+        event = Purged("withheld", (), 0, tuple(self._withheld), "prompts and command lines were not exported")
+        record = seal(seq, last.at_ns, OUTSIDE, BatchId(seq), event, self._prev)
+        self._put_all([_Waiting(0, None, encode_record(record), record, event)])
 
     def _begin(self, header: Header) -> None:
         if self._header is not None:
@@ -264,6 +281,10 @@ class _Import:
         self._standing.update((of, (there, line.seq, number)) for of, there in lost_bytes.links_since(event))
         self._waiting.append(_Waiting(number, None, stored, record, event))
         self._prev = record_hash(stored)
+        if line.withheld:
+            self._withheld.append((line.seq, bytes.fromhex(line.hash)))
+            self._prev = bytes.fromhex(line.hash)
+        self._last = record
         self._held += len(stored)
         self.events += 1
 

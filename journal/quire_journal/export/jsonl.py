@@ -1,7 +1,8 @@
 """The log as JSON, one event a line, with every blob that it names: what `quire import` makes a journal of again.
 
 The lines are described in `lines`. A blob stands before the first event that names it; one that differs little from
-the version before it of the same path is told by the stretch between their common ends.
+the version before it of the same path is told by the stretch between their common ends. What people asked agents for,
+and agents' command lines, stay here unless the export is asked to take them along.
 """
 
 from __future__ import annotations
@@ -9,7 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from quire_journal import VERSION
-from quire_journal.export.jsonl_schema import FORMAT, BlobLine, EndLine, Header, MissingLine, event_line, written
+from quire_journal.export.jsonl_schema import (
+    FORMAT,
+    BlobLine,
+    EndLine,
+    Header,
+    MissingLine,
+    event_line,
+    withheld,
+    written,
+)
 from quire_journal.export.source import Source, named_blob
 from quire_journal.model import GENESIS
 from quire_journal.text import same_end, same_start
@@ -33,7 +43,7 @@ def _lines(source: Source, bytes_: _Bytes | None) -> Iterator[bytes]:
         blob, path = named_blob(row.event)
         if bytes_ is not None and blob:
             yield from bytes_.lines(blob, path)
-        line = event_line(row.stored, row.record, row.event)
+        line = event_line(row.stored, row.record, row.event if source.with_prompts else withheld(row.event))
         count, last = count + 1, line.hash
         yield written(line)
     yield written(EndLine(count, last))

@@ -24,7 +24,17 @@ from typing import Annotated, Any, Final, Union, get_args, get_origin
 import msgspec
 
 from quire_journal.history import parse_rfc3339, rfc3339
-from quire_journal.model import BY_KIND, EVENTS, Event, Record, encode_event, encode_record, record_hash
+from quire_journal.model import (
+    BY_KIND,
+    EVENTS,
+    BurstBegun,
+    Event,
+    Record,
+    TurnBegan,
+    encode_event,
+    encode_record,
+    record_hash,
+)
 
 FORMAT: Final = 2
 """Of these lines. Fields are only added; a change that readers must know about raises it. In 1 `prev` was always
@@ -81,6 +91,7 @@ class EventLine(JsonLine, frozen=True, tag="event"):
     event: Fields
     op: Hex = ""
     stored: Bytes = b""
+    withheld: bool = False  # without the prompt, or the command line, that the record with this hash has
 
 
 class EndLine(JsonLine, frozen=True, tag="end"):
@@ -99,8 +110,18 @@ def written(line: JsonLine) -> bytes:
     return _encode(line) + b"\n"
 
 
+def withheld(event: Event | None) -> Event | None:
+    """The event without what a person asked an agent for, and without a command line."""
+    if isinstance(event, TurnBegan) and (event.prompt or event.transcript):
+        return msgspec.structs.replace(event, prompt="", transcript="")
+    if isinstance(event, BurstBegun) and event.command:
+        return msgspec.structs.replace(event, command="")
+    return event
+
+
 def event_line(stored: bytes, record: Record, event: Event | None) -> EventLine:
-    """A record of the log as a line."""
+    """A record of the log as a line. `event`: the record's own, or what is told of it (`withheld`)."""
+    less = event is not None and event != record.event()
     exact = event is not None and encode_record(msgspec.structs.replace(record, body=encode_event(event))) == stored
     return EventLine(
         seq=record.seq,
@@ -111,14 +132,18 @@ def event_line(stored: bytes, record: Record, event: Event | None) -> EventLine:
         hash=record_hash(stored).hex(),
         event={"kind": record.kind, **(_named(event) if event is not None else {})},
         op=record.op.hex(),
-        stored=b"" if exact else stored,
+        stored=b"" if exact or less else stored,
+        withheld=less,
     )
 
 
 def stored_record(line: EventLine) -> bytes:
-    """The record as it stood in the log. Raises `ValueError` where the line does not give what its hash says."""
+    """The record as it stood in the log. Raises `ValueError` where the line does not give what its hash says.
+
+    Of one from which something is withheld nobody can tell: it is told without that.
+    """
     stored = line.stored or encode_record(_record(line))
-    if record_hash(stored).hex() != line.hash:
+    if not line.withheld and record_hash(stored).hex() != line.hash:
         raise ValueError(f"record {line.seq} does not have the hash {line.hash}")
     return stored
 

@@ -56,8 +56,11 @@ class Stretch(msgspec.Struct, frozen=True):
 class Source:
     """One export's view of a journal. For one thread at a time."""
 
-    def __init__(self, store: Store, stretch: Stretch, workspace_id: str = "", root: str = "") -> None:
+    def __init__(
+        self, store: Store, stretch: Stretch, workspace_id: str = "", root: str = "", with_prompts: bool = False
+    ) -> None:
         self._store = store
+        self.with_prompts = with_prompts  # what people asked agents for, and agents' command lines, go along
         self.stretch = stretch
         self.workspace_id = workspace_id
         self.root = root  # the workspace's folder: some formats want absolute paths

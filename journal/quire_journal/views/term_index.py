@@ -115,9 +115,9 @@ def fold_all(w: WriteTransaction, records: Sequence[tuple[Record, Event | None]]
         if isinstance(event, WriteAttributed):
             begun = (record_before(w, number, record.seq) for number in event.candidates)
             writers = dict.fromkeys((event.writer, *(one.writer for one in begun if one is not None)))
-            terms = [term for writer in writers if writer != OUTSIDE for term in terms_of(writer)]
+            theirs = [term for writer in writers if writer != OUTSIDE for term in terms_of(writer)]
             for seq in event.seqs:
-                _add_terms(w, seq, terms, (block, row))
+                _add_terms(w, seq, theirs, (block, row))
     if block >= 0:
         w.put("terms", u32(block), bytes(row))
 

@@ -62,7 +62,7 @@ def exported(store: Store, format: str, by: str = "batch", after: int = 0, upto:
     """The whole export."""
     with store.reading() as r:
         head = r.count("records") if upto is None else upto
-    source = Source(store, Stretch(after, head), "ab" * 16, "/site")
+    source = Source(store, Stretch(after, head), "ab" * 16, "/site", with_prompts=True)
     return b"".join(FORMATS[format].export(source, by))
 
 

@@ -12,22 +12,27 @@ import msgspec
 import pytest
 from hypothesis import given, settings, strategies as st
 from msgspec.structs import replace
-from scribe import Scribe, to_purge
+from scribe import ANN, Scribe, to_purge
 
 import live
 from quire_journal.export.formats import FORMATS
 from quire_journal.export.importer import NotAnExport, import_lines
+from quire_journal.export.jsonl import export
 from quire_journal.export.jsonl_schema import BlobLine, EndLine, EventLine, decode_line, stored_record, written
 from quire_journal.export.source import Source, Stretch
+from quire_journal.history.history import History
 from quire_journal.integrity.checker import check
 from quire_journal.maintenance.purge import PurgeTarget
 from quire_journal.model.events import (
     BY_KIND,
     BatchUndone,
+    BurstBegun,
     CheckpointNamed,
     FileMoved,
     LeaseGranted,
+    Purged,
     ReadServed,
+    TurnBegan,
     WritesAbandoned,
     WritesSettled,
 )
@@ -230,6 +235,30 @@ def test_whatever_a_record_holds_it_is_taken_whole_or_refused_by_its_line(draw: 
     lines = hostile(change)
     told = came_in(lines)
     assert not told or re.match(r"line \d+: \S", told) or re.search(r"record \d+ .*are on no line", told), told
+
+
+def test_prompts_and_command_lines_stay_where_they_are_and_the_import_is_sound() -> None:
+    scribe = Scribe().introduce()
+    scribe.note(TurnBegan("fix the parser", bytes(32), "/home/ann/t.jsonl"), writer=ANN)
+    scribe.note(BurstBegun("Bash", "native", 1 << 60, True, command="make secret"), writer=ANN)
+    scribe.outside("a", b"1")
+    for last in (False, True):
+        lines = b"".join(export(Source(scribe.store, Stretch(0, scribe.seq)), "batch")).splitlines()
+        assert not any(private in line for line in lines for private in (b"parser", b"secret", b"t.jsonl"))
+        store = MemoryStore()
+        import_lines(lines, store)
+        assert list(check(store)) == []
+        with store.reading() as r:
+            told = History(r).event(scribe.seq + 1)
+            assert isinstance(told, Purged)
+            assert [seq for seq, _ in told.replaced] == [3, 4, *([6] if last else [])]
+        scribe.note(TurnBegan("at the end"), writer=ANN)
+    everything = b"".join(export(Source(scribe.store, Stretch(0, scribe.seq), with_prompts=True), "batch"))
+    assert b"fix the parser" in everything
+    store = MemoryStore()
+    import_lines(everything.splitlines(), store)
+    with store.reading() as r:
+        assert History(r).head() == scribe.seq
 
 
 def test_an_export_that_ends_before_the_purge_that_masked_one_of_its_records_is_not_said_to_be_changed() -> None:

@@ -33,6 +33,7 @@ def run(call: Invocation) -> int:
     table_of = _parquet() if format == "parquet" else None
     call.options = {"timeout": str(TIMEOUT_S), **call.options}
     asked = {"start": call.options.get("since"), "end": call.options.get("until"), "by": call.options.get("by")}
+    private = "with-prompts" in call.options or None
     out = call.options.get("out", "")
     if call.json and not out:
         raise Usage("--json tells about a file; it goes with --out.")
@@ -40,7 +41,7 @@ def run(call: Invocation) -> int:
     def written(client: Client, bar: Progress, output: _Output) -> Mapping[str, Any]:
         table = None if table_of is None else table_of(output.file)
         write = output.file.write if table is None else table.take
-        reply = client.export("events" if table else format, write, told=bar.update, **asked)
+        reply = client.export("events" if table else format, write, told=bar.update, with_prompts=private, **asked)
         if table is not None:
             table.close()
         if reply.get("ok"):
@@ -159,6 +160,7 @@ COMMAND = Command(
     options=(
         *stretch("what came after it; without it, everything", "up to it; without it, until now"),
         Option("by", "WHAT", "batch (if not said), burst, or checkpoint", choices=("batch", "burst", "checkpoint")),
+        Option("with-prompts", "", "jsonl and events: also what people asked agents for, and agents' command lines"),
         Option("out", "FILE", "write there; the file is whole or not there"),
     ),
 )
