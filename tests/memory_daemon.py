@@ -36,6 +36,7 @@ from quire_daemon.engine.request_files import RequestFiles
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.ops.process_tree import ProcessTree
 from quire_daemon.tools.notices import decided
+from quire_daemon.watch.fanotify.tracer import Tracer
 from quire_daemon.watch.hints import WatchCoverage
 from quire_daemon.watch.ignore import Ignore
 from quire_daemon.workers.regex.job import Answer, Search, run
@@ -325,6 +326,7 @@ class MemoryDaemon:
             ports=Ports(
                 searching=lambda _: searches,
                 watcher=lambda *_, **__: watcher,
+                tracer=lambda root, ignored, clock, log, _: Tracer(root, ignored, clock, log, "off"),
                 grammars=lambda _: grammars or NoGrammars(),
                 tree=ProcessTree(os.fspath(proc)),
                 stagers=0,

@@ -64,8 +64,9 @@ from quire_daemon.maintenance import SERVICES, ExportSessions
 from quire_daemon.maintenance.gc import Collector
 from quire_daemon.ops import Chore, Chores, Log, ProcessTree, systemd
 from quire_daemon.server import Server, SpoolSwitch, listen
-from quire_daemon.tools import beside
+from quire_daemon.tools import NATIVE_TOOL, beside
 from quire_daemon.watch import RULES, Ignore, Mounts, Observer, Outside, RootGuard, Watcher
+from quire_daemon.watch.fanotify import Tracer
 from quire_daemon.watch.git import Commands, GitHead, GitWriter
 from quire_daemon.workers import Failed as JobFailed, Job, Jobs
 from quire_daemon.workers.regex import SearchClient
@@ -89,6 +90,7 @@ class Ports(msgspec.Struct, frozen=True):
 
     searching: Callable[[Server], SearchClient] = SearchClient
     watcher: Callable[..., Watcher] = Watcher
+    tracer: Callable[..., Tracer] = Tracer
     grammars: Callable[[Callable[[], float]], SyntaxChecker] = SyntaxChecker
     tree: ProcessTree = ProcessTree()
     stagers: int = STAGERS
@@ -123,8 +125,11 @@ class App:
         self.presence = Presence(server, clock, ports.tree)
         server.held = lambda: {*self.lease_queue.connections(), *self.burst_expiry.connections()}
         self.git = GitWriter(recorder, clock, GitHead(os.fspath(root)), Commands(os.fspath(root)))
+        self.tracer = ports.tracer(root, ignore.ignored, clock, log, in_force.now.watch.trace)
         self.announced_calls = AnnouncedCalls(recorder)
-        self.observer = Observer(workspace, recorder, ignore, in_force, self._hint, self.announced_calls.attribute)
+        self.observer = Observer(
+            workspace, recorder, ignore, in_force, self._hint, self.announced_calls.attribute, self.tracer.looked
+        )
         self._mounts = Mounts.below(root)
         self.exporting = ExportSessions()
         self.collector = Collector(self, state_dir)
@@ -250,6 +255,7 @@ class App:
         """Leave nothing undone that costs the next start time."""
         systemd.notify("STOPPING=1")
         self.git.close()
+        self.tracer.close()
         self.outside.stop()
         self.watcher.stop()
         for jobs in (self.jobs, self.crawls):
@@ -295,6 +301,8 @@ class App:
         for one in incoming:
             call = self.admission.accept(one)
             if call is not None:
+                if call.tool is NATIVE_TOOL:
+                    self.tracer.begin()
                 self.waiting.take(call)
         for jobs in (self.jobs, self.crawls):
             jobs.take_results()
@@ -343,6 +351,7 @@ class App:
         ):
             yield Chore(name, IDLE_S, partial(self._if_it_takes_records, tidy))
         yield Chore("root", IDLE_S, self._standing.check_root)
+        yield Chore("tracer", IDLE_S, self.tracer.look)
         yield Chore("coverage", IDLE_S, self._look_at_coverage)
         yield Chore("salvage", SALVAGE_S, self._tell_of_salvage)
         if self.in_force.now.journal.durability == "fast":

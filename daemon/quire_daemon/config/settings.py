@@ -148,6 +148,12 @@ class Hooks(Strict, frozen=True):
     prompts: str = "text"  # what a turn was asked for: its beginning; "hash": only that it was the same; "off"
 
 
+class Watch(Strict, frozen=True):
+    """`[watch]`: what the daemon asks of the machine beside the checkout. Only in the user's own file."""
+
+    trace: str = "auto"  # who writes, from the kernel (fanotify), where it may be asked; or "off"
+
+
 class Paths(Strict, frozen=True):
     """`[paths]`: only in the user's own file."""
 
@@ -178,6 +184,7 @@ class Settings(Strict, frozen=True):
     retention: Retention = Retention()
     mcp: Mcp = Mcp()
     hooks: Hooks = Hooks()
+    watch: Watch = Watch()
     paths: Paths = Paths()
     spool: SpoolSettings = SpoolSettings()
 
@@ -189,6 +196,7 @@ _USERS_OWN = (
     "retention",  # agents can write the workspace's file, and what is dropped does not come back
     "paths",
     "spool",  # a way in
+    "watch",  # an agent is not to hide who writes
 )
 _NARROWING_ONLY: tuple[tuple[str, str], ...] = (
     ("policy", "forbidden_globs"),  # may add, never remove
@@ -216,6 +224,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "safety.unbalanced": ("", "reject", "warn", "off"),
     "safety.syntax": ("", "reject", "warn", "off"),
     "safety.duplicate_line": ("", "reject", "warn", "off"),
+    "watch.trace": ("auto", "off"),
     "retention.automatic": ("off", "over_quota", "daily"),
     **{".".join(key): choices for key, choices in _FROM_LENIENT_TO_STRICT.items()},
 }
@@ -235,6 +244,7 @@ _RANGES: dict[str, tuple[float, float]] = {
 _FROM_THE_START: tuple[tuple[str, str], ...] = (
     ("journal", "durability"),  # the store is opened with it, and what it leaves out is done elsewhere
     ("retention", "reserve_bytes"),
+    ("watch", "trace"),
 )
 
 

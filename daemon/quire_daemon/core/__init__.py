@@ -73,6 +73,7 @@ if TYPE_CHECKING:
         difference as difference,
         with_moves as with_moves,
     )
+    from quire_daemon.core.traced_writer import Ancestor as Ancestor, TracedWriter as TracedWriter
 else:
     __getattr__ = face(
         __name__,
@@ -87,4 +88,5 @@ else:
         ),
         json_schema="Schema described flat one_shape without",
         reconcile="Kind OnDisk Renames SeenStat StatEntry compare difference with_moves",
+        traced_writer="Ancestor TracedWriter",
     )

@@ -15,6 +15,7 @@ from quire_daemon.engine.perform import Performer
 from quire_daemon.maintenance import ServiceHost
 from quire_daemon.ops import Log
 from quire_daemon.server import Server
+from quire_daemon.watch.fanotify import Tracer
 from quire_daemon.workers import Jobs
 from quire_daemon.workspace import Protection, Workspace
 from quire_journal import FORMAT, VERSION, WIRE
@@ -38,6 +39,7 @@ class HealthSources(ServiceHost, Protocol):
     server: Server
     failures: FailurePolicy
     workspace: Workspace
+    tracer: Tracer
 
 
 class CoverageReport:
@@ -97,6 +99,7 @@ def health(app: HealthSources) -> dict[str, Any]:
         "coverage": app.coverage(),
         "capture": app.outside.scanner.progress(),
         "protection": _active(app.workspace.protection),
+        "tracing": app.tracer.state,
         "journal_bytes": app.recorder.journal.store.size_bytes(),
         "journal_versions": app.recorder.versions(),
         "undeliverable": app.server.undeliverable,

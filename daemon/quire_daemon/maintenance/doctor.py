@@ -31,6 +31,7 @@ def run(call: Call, host: ServiceHost) -> None:
         checks.append({"name": "checkout", "ok": False, "detail": told})
     blind = "; ".join(host.outside.reasons())  # of the coverage; the rest of it has checks of its own here
     checks.append({"name": "watcher", "ok": not blind, "detail": blind or "sees the whole tree"})
+    checks.append({"name": "tracing", "ok": True, "detail": health["tracing"]})
     if host.in_force.wrong:
         told = f"those of before are in force, for a file cannot be used: {host.in_force.wrong}"
         checks.append({"name": "settings in force", "ok": False, "detail": told})

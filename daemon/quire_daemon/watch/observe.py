@@ -80,6 +80,7 @@ class Observation(msgspec.Struct, frozen=True, gc=False):
     event: Event | None
     sighting: Sighting
     named_ns: int = 0  # when something told that it had changed; 0: nobody knows
+    looked_s: float = 0.0  # monotonic: before it was looked at
 
 
 Hint = Callable[[str, int, bool], str]
@@ -110,6 +111,15 @@ def _left_out(look: Look) -> Sighting | None:
     return Sighting(OnDisk(look.kind, size=look.signature.size, mode=mode, why=IGNORED))
 
 
+Looked = Callable[[str, float], None]
+"""The journal knows what stood at a path (as on disk) at that time; monotonic seconds."""
+
+
+def no_look(path: str, at_s: float) -> None:
+    """Nobody asks who wrote."""
+    del path, at_s
+
+
 class Observer:
     """Looks at paths: for requests (`request_files`), for the watcher and for scans (`outside`)."""
 
@@ -121,6 +131,7 @@ class Observer:
         settings: LiveSettings,
         hint: Hint = no_hint,
         attribute: Attribute = nobody,
+        looked: Looked = no_look,
     ) -> None:
         self.workspace = workspace
         self.recorder = recorder
@@ -130,6 +141,7 @@ class Observer:
         self.in_flight = InFlight(recorder)
         self.hint = hint
         self.attribute = attribute
+        self.looked = looked
         self.names = LinkNames()  # of files that have several
         self.unwatched = IgnoredFiles(ignore.ignored)
 
@@ -157,11 +169,11 @@ class Observer:
         if self.in_flight.writes(name):
             raise FileInFlight(name)
         self.in_flight.tell_before_look(name)
-        head = self.head(name)
+        head, looked_s = self.head(name), self.recorder.clock.mono_s()
         look = look or self.workspace.look(path)
         left_out = _left_out(look) if ignored else None
         sighting = left_out or self._look(path, look, head, unfinished_ok)
-        return Observation(path, head, difference(name, head, sighting.disk, evidence), sighting, named_ns)
+        return Observation(path, head, difference(name, head, sighting.disk, evidence), sighting, named_ns, looked_s)
 
     def note(self, observation: Observation, event: Event | None) -> None:
         """Note `event` (the observation's own, or the move that it is an end of), its bytes, and the signature."""
@@ -177,6 +189,7 @@ class Observer:
                 self.recorder.note_blob(known, journal_path(path))
             keep_in_mind = self.unwatched.forget if sighting.disk.why == IGNORED else self.unwatched.met
             keep_in_mind(path)
+        self.looked(path, observation.looked_s)
         self._note_seen(path, sighting, observation.event is not None)
 
     def _note_parts(self, event: Event, observation: Observation, captured: bool) -> None:

@@ -50,6 +50,7 @@ WRITTEN_S = 0.05  # between two looks at a file that a long request of ours is a
 UNFINISHED_S = 0.25  # after which a file that stays open is recorded as it is
 AGAIN_S = 1.0  # and how often it is looked at from then on; until then `RETRY_S`
 LONGEST_S = 60.0  # between two tries of what fails each time
+LANDED_S = 0.05  # before a write of ours is told, it stood there at the latest
 BRIEF_S = 0.015  # before it is recorded that a file is gone, or a folder empty: mostly something is just put there
 
 
@@ -98,6 +99,7 @@ class Outside:
         if exchanged and self._ignore.governs(path) is None and path != WORKSPACE_FILE:  # what these say is news
             self._watcher.exchanged(path, signature)
         self._recorder.seen.tell({path: SeenStat.of(signature, blob, self._recorder.clock.now_ns())})
+        self._observer.looked(path, self._now() - LANDED_S)
         self._observer.unwatched.met(path)
 
     def idle(self) -> bool:

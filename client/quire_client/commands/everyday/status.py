@@ -44,6 +44,8 @@ def rows(reply: Mapping[str, Any], colours: render.Palette) -> list[tuple[str, s
         rows.append(("protection", colours.paint(told, "yellow")))
     else:
         rows.append(("protection", _protection(reply.get("protection"))))
+    if reply.get("tracing"):
+        rows.append(("tracing", render.one_line(reply["tracing"])))
     writers = reply.get("writers")
     if isinstance(writers, list) and writers:
         rows.append(("writers", _writers(writers, int(reply.get("writers_total") or 0))))

@@ -1,0 +1,220 @@
+"""Asking the process that reads fanotify (`worker`) who wrote a file.
+
+The process is started when somebody may ask (`begin`), and stays. What it cannot tell, or does not tell in time, is
+unknown: that is no evidence of anything.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from quire_daemon.clock import Clock
+from quire_daemon.core import Ancestor, TracedWriter
+from quire_daemon.ops import Log
+from quire_daemon.workers import LENGTH, framed, program, wired
+from quire_journal.model import above
+
+ANSWER_S: Final = 0.1
+"""How long an answer is waited for. It is there in a thousandth of a second, unless the machine has no time for it."""
+
+MOST_LOOKS: Final = 100_000
+"""Paths of which it is remembered when they were looked at; beyond that all are forgotten."""
+
+NOT_YET: Final = "it begins with the first call that an agent announces"
+READ_BYTES: Final = 1 << 16
+
+Writers = tuple[TracedWriter, ...] | None
+"""Who wrote a file; empty: no process was seen to. None: it is not known."""
+
+
+class Tracer:
+    """Who writes in a checkout. For the loop's thread."""
+
+    def __init__(
+        self,
+        root: Path,
+        ignored: Callable[[str, bool], bool],
+        clock: Clock,
+        log: Log | None = None,
+        trace: Literal["auto", "off"] = "auto",
+    ) -> None:
+        """`ignored`: of a folder of the checkout. `trace`: the setting; a test may have no process at all."""
+        self._root, self._ignored, self._clock, self._log = root, ignored, clock, log or Log()
+        self._wire: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._incoming = bytearray()
+        self._reads = False  # the process has said that it reads events
+        self._why_not = (
+            "[watch] trace is off" if trace == "off" else NOT_YET if _is_privileged() else "needs CAP_SYS_ADMIN"
+        )
+        self._begun_s = 0.0
+        self._tickets = 0
+        self._looks: dict[str, float] = {}  # path → when it was looked at last
+        self._asked: dict[str, Writers] = {}  # answers that nobody has taken
+
+    # ── life ──
+
+    def begin(self) -> None:
+        """Somebody may ask soon. Idempotent; never waits."""
+        if self._why_not != NOT_YET or self._process is not None:
+            return
+        try:
+            self._wire, self._process = wired(self._words)
+        except OSError as error:
+            self._end(str(error))
+
+    def look(self) -> None:
+        """Hear what the process says by itself. Never waits."""
+        if self._wire is not None:
+            self._receive(0.0)
+
+    def close(self) -> None:
+        """End the process."""
+        self._end("the daemon ends")
+
+    @property
+    def state(self) -> str:
+        """Is there evidence of this kind? For `status` and `doctor`: `fanotify`, or `off` and why."""
+        return "fanotify" if self._reads else f"off ({self._why_not})"
+
+    # ── what happened ──
+
+    def looked(self, path: str, at_s: float) -> None:
+        """The journal knows what stood at `path` (as on disk) at that time."""
+        if not self._reads:
+            return
+        self._asked.pop(path, None)
+        if len(self._looks) >= MOST_LOOKS:
+            self._looks.clear()
+        self._looks[path] = at_s
+
+    def writers_of(self, path: str) -> Writers:
+        """Who wrote the file at `path` since the journal knew last what stood there (`looked`), up to now.
+
+        What was found there in a look since is the work of these processes, and of nobody else.
+        """
+        if path not in self._asked:
+            self.ask([path])
+        return self._asked.pop(path, None)
+
+    def ask(self, paths: Sequence[str]) -> None:
+        """The same of many files at once: `writers_of` has the answers, until the next look at each."""
+        self._asked.clear()
+        if not self._reads:
+            self.look()
+        if self._wire is None or not self._reads or not paths:
+            return
+        self._tickets += 1
+        spans = [(path, self._looks.get(path, self._begun_s)) for path in paths]
+        try:
+            self._wire.sendall(framed(json.dumps({"ask": self._tickets, "paths": spans}).encode()))
+        except OSError as error:
+            self._end(f"the process that reads fanotify ended: {error}")
+            return
+        self._asked.update(zip(paths, self._receive(ANSWER_S, self._tickets) or (), strict=False))
+
+    # ── the process ──
+
+    def _words(self, fd: int) -> Sequence[str]:
+        return program("watch.fanotify.worker", str(fd), str(os.getpid()), os.fspath(self._root))
+
+    def _receive(self, patience_s: float, ticket: int = 0) -> list[Writers] | None:
+        """Take what has come; the answer of this number, which is waited for."""
+        until_s = self._clock.mono_s() + patience_s
+        while self._wire is not None:
+            message = self._message()
+            if message is None:
+                left_s = until_s - self._clock.mono_s() if ticket else 0.0
+                if not self._pull(max(0.0, left_s)) and left_s <= 0:
+                    return None
+            elif message.get("answer") == ticket and ticket:
+                return [_writers(told) for told in message["writers"]]
+            else:
+                self._hear(message)
+        return None
+
+    def _pull(self, patience_s: float) -> bool:
+        """Wait for bytes from the process. Did some come?"""
+        assert self._wire is not None
+        self._wire.settimeout(patience_s)
+        try:
+            data = self._wire.recv(READ_BYTES)
+        except (BlockingIOError, TimeoutError):
+            return False
+        except OSError as error:
+            self._end(f"the process that reads fanotify ended: {error}")
+            return False
+        finally:
+            if self._wire is not None:
+                self._wire.settimeout(ANSWER_S)
+        if not data:
+            self._end(self._why_not if self._why_not != NOT_YET else "the process that reads fanotify ended")
+        self._incoming += data
+        return bool(data)
+
+    def _message(self) -> dict[str, Any] | None:
+        """The next message, if it is there as a whole."""
+        head = LENGTH.size
+        if len(self._incoming) < head:
+            return None
+        size = LENGTH.unpack_from(self._incoming)[0]
+        if len(self._incoming) < head + size:
+            return None
+        message: dict[str, Any] = json.loads(self._incoming[head : head + size])
+        del self._incoming[: head + size]
+        return message
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        if "off" in message:
+            if message["off"]:
+                self._why_not = message["off"]
+            else:
+                self._reads, self._begun_s = True, message["since"]
+            self._log.info("tracing", state=self.state)
+        elif "folders" in message and self._wire is not None:
+            with suppress(OSError):
+                found = sorted({self._outermost(path) for path in message["folders"]} - {""})
+                self._wire.sendall(framed(json.dumps({"ignored": found}).encode()))
+
+    def _outermost(self, folder: str) -> str:
+        """The outermost folder, this one or one above it, that is ignored; "": none is."""
+        return next((path for path in (*above(folder), folder) if self._ignored(path, True)), "")
+
+    def _end(self, why: str) -> None:
+        self._reads, self._why_not = False, why
+        wire, self._wire = self._wire, None
+        process, self._process = self._process, None
+        if wire is not None:
+            wire.close()
+        if process is not None:
+            process.kill()
+            process.wait()
+        self._incoming.clear()
+        self._looks.clear()
+        self._asked.clear()
+
+
+def _writers(told: list[Any] | None) -> Writers:
+    if told is None:
+        return None
+    return tuple(
+        TracedWriter(tuple(Ancestor(*one) for one in line), began_s, first_s, last_s)
+        for line, began_s, first_s, last_s in told
+    )
+
+
+def _is_privileged() -> bool:
+    """Has this process CAP_SYS_ADMIN? In a user namespace it is not enough, which the kernel says when it is asked."""
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+            told = next(line for line in file if line.startswith("CapEff:"))
+    except (OSError, StopIteration):
+        return False
+    return bool(int(told.split()[1], 16) >> 21 & 1)

@@ -1,0 +1,198 @@
+"""The process that reads fanotify at once: `python -m quire_daemon.watch.fanotify.worker FD PARENT ROOT`.
+
+It is a process, and no thread, because whoever writes a file may be gone a tenth of a millisecond later: the loop of
+the daemon would keep a thread from the interpreter for longer than that. For the same reason it asks for the kernel's
+first attention, which it gives up while there is much to read.
+
+Messages are JSON (`pipe` has their form). The first one from here says that events are read, or why not:
+`{"off": "", "since": S}`. Then `{"ask": N, "paths": [[PATH, SINCE], …]}` is answered with
+`{"answer": N, "writers": […]}`, for each path null or a list of `[LINE, BEGAN, FIRST, LAST]`; all that was done before
+the question is in the answer. And `{"folders": […]}` asks what of these folders of the checkout is ignored:
+`{"ignored": […]}` says it by the outermost ones.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import stat
+import sys
+import time
+from contextlib import suppress
+from typing import Any, Final
+
+from quire_daemon.ops import ProcessTree
+from quire_daemon.watch.fanotify.event_reader import EventReader, Folders, Line, Processes
+from quire_daemon.watch.fanotify.kernel import Fanotify
+from quire_daemon.watch.fanotify.write_table import WriteTable
+from quire_daemon.workers import LENGTH, die_with, framed
+
+BUSY_S: Final = 0.005
+"""After so long without a pause it is no more urgent than others, until there is nothing left to read."""
+
+SHARE: Final = 0.25
+"""Of a processor that it takes at most, but for `CREDIT_S`. Beyond that events are left to gather for `GATHER_S` before
+each read, and some short-lived writers are missed."""
+
+CREDIT_S: Final = 0.1
+GATHER_S: Final = 0.002
+MOST_ASKED: Final = 200
+
+_TICKS: Final[int] = os.sysconf("SC_CLK_TCK")
+
+
+def main(argv: list[str]) -> None:
+    """Serve until the daemon goes."""
+    wire, parent, root = socket.socket(fileno=int(argv[0])), int(argv[1]), os.fsencode(argv[2])
+    die_with(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for the daemon
+    try:
+        kernel = Fanotify(root)
+    except OSError as error:
+        _send(wire, {"off": why_not(error)})
+        return
+    since_s = time.monotonic()
+    _send(wire, {"off": "", "since": since_s})
+    with suppress(EOFError, OSError):
+        FanotifyWorker(kernel, wire, (parent, os.getpid()), since_s).run()
+
+
+def why_not(error: OSError) -> str:
+    """Why no events can be had, for a sentence."""
+    if error.errno == errno.EPERM:
+        return "needs CAP_SYS_ADMIN"
+    if error.errno in (errno.ENOSYS, errno.EINVAL):
+        return "needs Linux 6.0 with fanotify"
+    if error.errno in (errno.EOPNOTSUPP, errno.ENODEV, errno.EXDEV, errno.ESTALE):
+        return "the file system of the checkout does not support it"
+    return error.strerror or str(error)
+
+
+class FanotifyWorker:
+    """Reads events as they come, and answers questions about them."""
+
+    def __init__(self, kernel: Fanotify, wire: socket.socket, own: tuple[int, ...], since_s: float) -> None:
+        self._kernel, self._wire = kernel, wire
+        self._table: WriteTable[Line] = WriteTable()
+        self._folders = Folders(kernel)
+        self._reader = EventReader(self._folders, Processes(ProcessTree().ancestors, _name_of), self._table, own)
+        self._table.lose(since_s)  # what was before is not known
+        self._asking = False  # a question about folders is on its way
+        self._urgency = _Urgency()
+
+    def run(self) -> None:
+        """Never returns. Raises `EOFError` and `OSError` when the daemon is gone."""
+        ready = select.poll()
+        ready.register(self._kernel.fd, select.POLLIN)
+        ready.register(self._wire, select.POLLIN)
+        credit_s, paused_s = CREDIT_S, time.monotonic()
+        while True:
+            self._urgency.rise()
+            told = {fd for fd, _ in ready.poll()}
+            begun_s = time.monotonic()
+            credit_s = min(CREDIT_S, credit_s + (begun_s - paused_s) * SHARE)
+            if self._kernel.fd in told:
+                self._read(begun_s)
+            if self._wire.fileno() in told:
+                self._hear(_received(self._wire))
+            self._ask_about_folders()
+            paused_s = time.monotonic()
+            credit_s -= paused_s - begun_s
+            if credit_s < 0:
+                time.sleep(GATHER_S)
+
+    def _read(self, since_s: float) -> None:
+        """Take in all events that wait."""
+        while events := self._kernel.read():
+            now_s = time.monotonic()
+            self._reader.take(events, now_s)
+            if now_s - since_s > BUSY_S:
+                self._urgency.fall()
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        if "ignored" in message:
+            self._asking = False
+            self._folders.ignore(os.fsencode(path) for path in message["ignored"])
+        elif "ask" in message:
+            self._read(time.monotonic())
+            told = [self._writers(*asked) for asked in message["paths"]]
+            _send(self._wire, {"answer": message["ask"], "writers": told})
+
+    def _writers(self, path: str, since_s: float) -> list[Any] | None:
+        found = self._table.writers(path, since_s, time.monotonic())
+        if found is None or self._has_several_names(path):
+            return None
+        asleep_s = time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic()
+        return [[line, line[0].start / _TICKS - asleep_s, first, last] for line, (first, last) in found.items()]
+
+    def _has_several_names(self, path: str) -> bool:
+        """Is it written by other names as well? They may be where nothing is read."""
+        try:
+            there = os.stat(os.fsencode(path), dir_fd=self._kernel.root_fd, follow_symlinks=False)
+        except OSError:
+            return False
+        return there.st_nlink > 1 and not stat.S_ISDIR(there.st_mode)
+
+    def _ask_about_folders(self) -> None:
+        if self._folders.unasked and not self._asking:
+            self._asking = True
+            asked = [self._folders.unasked.pop() for _ in range(min(MOST_ASKED, len(self._folders.unasked)))]
+            _send(self._wire, {"folders": [os.fsdecode(path) for path in asked]})
+
+
+class _Urgency:
+    """The kernel's first attention, where it may be had; else a better share."""
+
+    def __init__(self) -> None:
+        self._raised = False
+        self._may = True
+        resource.setrlimit(resource.RLIMIT_RTTIME, (200_000, 400_000))  # microseconds without a pause: it hangs
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, 0, -10)
+
+    def rise(self) -> None:
+        """Be urgent."""
+        if not self._raised and self._may:
+            try:
+                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+                self._raised = True
+            except OSError:
+                self._may = False
+
+    def fall(self) -> None:
+        """Be as urgent as others."""
+        if self._raised:
+            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+            self._raised = False
+
+
+def _name_of(pid: int) -> str:
+    """What the process calls itself; "" where it is gone."""
+    try:
+        with open(f"/proc/{pid}/comm", "rb", buffering=0) as file:
+            return file.read(64).decode("utf-8", "replace").removesuffix("\n")
+    except OSError:
+        return ""
+
+
+def _send(wire: socket.socket, message: dict[str, Any]) -> None:
+    wire.sendall(framed(json.dumps(message).encode()))
+
+
+def _received(wire: socket.socket) -> dict[str, Any]:
+    """The next message. Raises `EOFError` when the daemon is gone."""
+    head = wire.recv(LENGTH.size, socket.MSG_WAITALL)
+    message = wire.recv(LENGTH.unpack(head)[0], socket.MSG_WAITALL) if len(head) == LENGTH.size else b""
+    if not message:
+        raise EOFError
+    found: dict[str, Any] = json.loads(message)
+    return found
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

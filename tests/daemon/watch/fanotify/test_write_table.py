@@ -1,0 +1,117 @@
+"""The table of who wrote which file lately."""
+
+from __future__ import annotations
+
+from quire_daemon.watch.fanotify.write_table import WriteTable
+
+LONG_AGO = 0.0
+
+
+def table(kept_s: float = 100.0, most: int = 100) -> WriteTable[str]:
+    return WriteTable(kept_s, most)
+
+
+def test_whoever_wrote_a_file_since_then_is_told_with_the_times_of_the_first_and_the_last_event() -> None:
+    one = table()
+    one.note("f", b"1", "vim", 1.0)
+    one.note("f", b"1", "sed", 2.0)
+    one.note("f", b"1", "sed", 3.0)
+    assert one.writers("f", 1.5, 4.0) == {"sed": (2.0, 3.0)}
+    assert one.writers("f", LONG_AGO, 4.0) == {"vim": (1.0, 1.0), "sed": (2.0, 3.0)}
+
+
+def test_of_a_file_that_nobody_wrote_there_is_nobody() -> None:
+    one = table()
+    one.note("f", b"1", "vim", 1.0)
+    assert one.writers("g", LONG_AGO, 2.0) == {}
+    assert one.writers("f", 1.5, 2.0) == {}
+
+
+def test_what_is_written_under_another_name_and_renamed_counts_for_the_name_that_it_gets() -> None:
+    one = table()
+    one.note("sedXY", b"2", "sed", 1.0)
+    one.note("sedXY", b"2", "mv", 2.0)
+    one.note("f", b"2", "mv", 2.0)
+    assert one.writers("f", LONG_AGO, 3.0) == {"sed": (1.0, 1.0), "mv": (2.0, 2.0)}
+
+
+def test_what_is_written_by_another_name_of_the_same_file_counts() -> None:
+    one = table()
+    one.note("f", b"1", "sed", 1.0)
+    one.note("", b"1", "vim", 2.0)
+    assert one.writers("f", LONG_AGO, 3.0) == {"sed": (1.0, 1.0), "vim": (2.0, 2.0)}
+
+
+def test_a_folder_that_was_renamed_counts_for_all_that_is_in_it() -> None:
+    one = table()
+    one.note("old", b"9", "mv", 1.0, "new")
+    one.note("new", b"9", "mv", 1.0, "old")
+    assert one.writers("new/deep/f", LONG_AGO, 2.0) == {"mv": (1.0, 1.0)}
+    assert one.writers("newer/f", LONG_AGO, 2.0) == {}
+
+
+def test_what_was_written_before_its_folder_was_renamed_counts() -> None:
+    one = table()
+    one.note("old/deep/f", b"1", "vim", 1.0)
+    for path, other in (("old", "new"), ("new", "old")):
+        one.note(path, b"9", "mv", 2.0, other)
+    assert one.writers("new/deep/f", LONG_AGO, 3.0) == {"vim": (1.0, 1.0), "mv": (2.0, 2.0)}
+    assert one.writers("new/deep/f", 1.5, 3.0) == {"mv": (2.0, 2.0)}
+
+
+def test_a_folder_that_was_made_says_nothing_of_what_is_in_it() -> None:
+    one = table()
+    one.note("new", b"9", "mkdir", 1.0)
+    assert one.writers("new", LONG_AGO, 2.0) == {"mkdir": (1.0, 1.0)}
+    assert one.writers("new/f", LONG_AGO, 2.0) == {}
+
+
+def test_a_writer_that_was_gone_before_it_could_be_read_makes_it_unknown() -> None:
+    one = table()
+    one.note("f", b"1", "sed", 1.0)
+    one.note("f", b"1", None, 2.0)
+    assert one.writers("f", LONG_AGO, 3.0) is None
+    assert one.writers("f", 2.5, 3.0) == {}
+
+
+def test_lost_events_make_everything_unknown_that_began_before() -> None:
+    one = table()
+    one.note("f", b"1", "sed", 1.0)
+    one.lose(2.0)
+    one.note("f", b"1", "sed", 3.0)
+    assert one.writers("f", 1.5, 4.0) is None
+    assert one.writers("f", 2.5, 4.0) == {"sed": (1.0, 3.0)}
+
+
+def test_what_was_lost_before_the_time_that_is_kept_is_not_asked_about() -> None:
+    one = table(kept_s=10.0)
+    one.lose(1.0)
+    assert one.writers("f", LONG_AGO, 10.0) is None
+    assert one.writers("f", LONG_AGO, 12.0) == {}
+
+
+def test_what_is_old_is_dropped_and_makes_nothing_unknown() -> None:
+    one = table(kept_s=10.0)
+    one.note("f", b"1", "sed", 1.0)
+    one.note("g", b"2", "sed", 20.0)
+    assert len(one) == 1
+    assert one.writers("f", LONG_AGO, 20.0) == {}
+    assert one.writers("g", LONG_AGO, 20.0) == {"sed": (20.0, 20.0)}
+
+
+def test_what_is_dropped_for_want_of_room_makes_unknown_what_reaches_back_so_far() -> None:
+    one = table(most=3)
+    for number in range(5):
+        one.note(f"f{number}", bytes([number]), "git", float(number))
+    assert len(one) == 3
+    assert one.writers("f4", 0.5, 5.0) is None
+    assert one.writers("f4", 1.5, 5.0) == {"git": (4.0, 4.0)}
+
+
+def test_a_process_that_writes_all_the_time_is_one_entry_and_stays() -> None:
+    one = table(kept_s=10.0)
+    for second in range(100):
+        one.note("log", b"1", "server", float(second))
+        one.note("f", b"2", f"sed{second}", float(second))
+    assert len(one) == 11
+    assert one.writers("log", 95.0, 99.0) == {"server": (0.0, 99.0)}
