@@ -57,6 +57,13 @@ class UnwoundFile(WrittenFile, frozen=True, kw_only=True):
     why: Maybe[str] = UNSET
 
 
+class WriterOfBatches(Shape, frozen=True, kw_only=True):
+    """A writer whose work a plan takes back."""
+
+    writer: Writer
+    batches: int
+
+
 class UnwoundReply(WriteReply, frozen=True, kw_only=True):
     """`undo`, `redo`, `rollback`, `restore`; of one file also at the top."""
 
@@ -68,6 +75,7 @@ class UnwoundReply(WriteReply, frozen=True, kw_only=True):
     left_out_more: Maybe[int] = UNSET
     action: Maybe[str] = UNSET
     plan: Maybe[bool] = UNSET
+    writers: Maybe[list[WriterOfBatches]] = UNSET  # of a plan: whose work is taken back
     token: Maybe[str] = UNSET  # carries the plan out
     gaps: Maybe[list[LostRecords]] = UNSET  # records that are lost, which it leaves out
 
@@ -94,6 +102,7 @@ class TextEditorReply(WriteReply, frozen=True, kw_only=True):
     left_out_more: Maybe[int] = UNSET
     action: Maybe[str] = UNSET
     plan: Maybe[bool] = UNSET
+    writers: Maybe[list[WriterOfBatches]] = UNSET
     token: Maybe[str] = UNSET
     gaps: Maybe[list[LostRecords]] = UNSET
 

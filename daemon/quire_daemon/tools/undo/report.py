@@ -108,6 +108,18 @@ def batches_json(choice: Choice, stayed: Sequence[int]) -> dict[str, Any]:
     return {"batches": undone, "stayed": list(stayed)} if stayed else {"batches": undone}
 
 
+def writers_json(choice: Choice, known: Batches) -> list[dict[str, Any]]:
+    """`writers`: whose work is taken back, with how many batches of each; at most `MOST_KEPT` of them."""
+    callers: dict[bytes, list[int]] = {}
+    for batch in choice.batches:
+        writer = known.writer(batch)
+        callers.setdefault(known.history.caller_of(writer) or b"%d" % writer, []).append(writer)
+    return [
+        {"writer": known.history.writer_json(found[0]), "batches": len(found)}
+        for found in list(callers.values())[:MOST_KEPT]
+    ]
+
+
 def left_out_json(choice: Choice, known: Batches) -> dict[str, Any]:
     """`left_out`: the writes that may be of whom the choice names, and that nothing proves to be; and the sentence."""
     if not choice.left_out:

@@ -29,6 +29,7 @@ from quire_daemon.tools.undo.report import (
     file_json,
     lacking_sentence,
     left_out_json,
+    writers_json,
 )
 from quire_daemon.tools.undo.select import (
     Choice,
@@ -103,7 +104,7 @@ def decide(params: Params, world: World) -> Decision:
         finally:
             del refused  # it holds this frame: with it, all that the decision looked at would stay
     if params.plan or params.dry_run:
-        decision = Decision(_plan_reply(choice, actions, staying, history, refused))
+        decision = Decision(_plan_reply(choice, actions, staying, known, refused))
     else:
         decision = CarryingOut(world, choice, staying, left_alone(seen, alone)).decision(actions)
     told = left_out_json(choice, known) | _lost_json(choice, _point(params), actions, history)
@@ -205,7 +206,7 @@ _HOW: Final[dict[type[Params], How]] = {
 
 
 def _plan_reply(
-    choice: Choice, actions: Sequence[Action], staying: Sequence[int], history: History, refused: Refusal | None
+    choice: Choice, actions: Sequence[Action], staying: Sequence[int], known: Batches, refused: Refusal | None
 ) -> dict[str, Any]:
     """What would be done to each file, and what stands in its way. `refused`: how the whole would be answered."""
     would = "" if refused is None else f" It would be refused: {refused.message}"
@@ -216,7 +217,9 @@ def _plan_reply(
         "dry_run": True,
         "valid": refused is None,
         **batches_json(choice, staying),
-        "files": [file_json(a, choice, history) for a, aside in in_order(actions) if not aside],  # as it will be done
+        # As it will be done.
+        "files": [file_json(a, choice, known.history) for a, aside in in_order(actions) if not aside],
+        "writers": writers_json(choice, known),
         "token": _make_token(choice, actions),
     }
 
