@@ -25,6 +25,9 @@ SERVER: Final = "quire"
 TIMEOUT_S: Final = 10
 """How long an agent waits for a hook, which itself gives up after 5 s."""
 
+STARTUP_S: Final = 30
+"""How long Codex waits for the server, which may have to start a daemon on a busy machine. Its own measure is 10 s."""
+
 
 class Scope(NamedTuple):
     """Where an agent is set up."""
@@ -38,9 +41,9 @@ class File(NamedTuple):
     """A file of an agent, and how it is changed. Both functions raise MalformedConfig."""
 
     path: Path
-    put: Callable[[str], str]  # the text (of a file that does not exist, "") with our entries
-    take: Callable[[str], str]  # and without them; "" where nothing is left that anybody would miss
-    tied: bool = False  # people check it in, and what we put there holds paths of this machine
+    put: Callable[[str | None], str]  # the text with our entries; None: there is no such file
+    take: Callable[[str], str | None]  # the text as it was before `put`; None: there was no such file
+    tied: bool = False  # it lies in the project, and what we put there is for this machine alone
 
 
 PLAIN: Final = "quire"
@@ -52,16 +55,30 @@ def files(agent: str, scope: Scope, quire: str, shared: str = "") -> list[File]:
     return list(_AGENTS[agent](scope, quire, quire if scope.project is None else shared or quire))
 
 
-def afterwards(agent: str) -> str:
+def afterwards(agent: str, scope: Scope) -> str:
     """What the person has to do then, beside starting the agent anew."""
-    return _AFTERWARDS.get(agent, "")
+    said = _AFTERWARDS.get(agent, ("", ""))
+    return " ".join(part for part in (said[0] if scope.project is not None else "", said[1]) if part)
 
 
 _AFTERWARDS: Final = {
-    "codex": "Codex runs new hooks only when you have looked at them: type /hooks there, once.",
-    "gemini": "Gemini CLI asks, when it starts, whether the hooks of a project may run.",
-    "cursor": "Cursor shows the hooks and the server in its settings, where each can be switched off.",
+    "claude-code": (
+        "Claude Code asks, when it starts here, whether you trust the folder, and whether the server of .mcp.json may "
+        "run: both need a yes.",
+        "",
+    ),
+    "codex": (
+        "Codex reads the files of a project only where you trust it, which it asks when it starts here.",
+        "It runs new hooks only when you have looked at them: type /hooks there, once.",
+    ),
+    "cursor": ("", "Cursor shows the hooks and the server in its settings, where each can be switched off."),
+    "gemini": (
+        "Gemini CLI reads the settings of a project only in a folder that you trust, which it asks when it starts "
+        "here, or at /permissions.",
+        "",
+    ),
 }
+"""Agent → what it wants of the person for a project's files, and what it wants in any case."""
 
 
 # ── what is set up ──
@@ -134,74 +151,102 @@ class _Entries(NamedTuple):
 
     lists: Mapping[tuple[str, ...], Any] = {}  # path of a list → our item of it
     members: Mapping[tuple[str, ...], Any] = {}  # path of a member that is ours alone → its value
-    defaults: Mapping[tuple[str, ...], Any] = {}  # what must stand there, but is not ours when it stands there already
-    leftover: tuple[Any, ...] = ({},)  # values of a whole file that nobody would miss
+    base: Mapping[str, Any] = {}  # what a file that we make begins with
+    needs_base: bool = False  # the agent passes over a file without that
 
 
 def _json_file(path: Path, entries: _Entries, agent: str, tied: bool = False) -> File:
     return File(path, lambda text: _put(text, entries, agent), lambda text: _take(text, entries, agent), tied)
 
 
-def _put(text: str, entries: _Entries, agent: str) -> str:
-    text = text if text.strip(jsonc.BLANK) else "{}\n"
-    if _stands(jsonc.read(text), entries, agent):
+def _put(text: str | None, entries: _Entries, agent: str) -> str:
+    if text is not None and text.strip(jsonc.BLANK) and _stands(jsonc.read(text), entries, agent):
         return text
-    text = _without_ours(text, entries, agent)
-    for path, value in entries.defaults.items():
-        if block.at(jsonc.read(text), path) is None:
-            text = jsonc.put(text, path, value)
+    rest = None if text is None else _take(text, entries, agent)
+    if rest is None or not rest.strip(jsonc.BLANK):
+        value = jsonc.rendered(_made(entries))
+        return f"{value}\n" if rest is None else f"{rest}{value}"
+    found = jsonc.read(rest)
+    for name, value in entries.base.items() if entries.needs_base else ():
+        if name not in found:
+            raise MalformedConfig(f'it has no "{name}": add `"{name}": {json.dumps(value)}`, or {agent} passes it over')
     for path, item in entries.lists.items():
-        text = jsonc.append(text, path, item)
+        rest = jsonc.prepend(rest, path, item)
     for path, value in entries.members.items():
-        if block.at(jsonc.read(text), path) is not None:
+        if block.at(found, path) is not None:
             raise MalformedConfig(f"{'.'.join(path)} stands there already, and is not from `quire setup`")
-        text = jsonc.put(text, path, value)
-    return text
+        rest = jsonc.put(rest, path, value)
+    return rest
 
 
-def _take(text: str, entries: _Entries, agent: str) -> str:
-    if not text.strip(jsonc.BLANK):
+def _made(entries: _Entries) -> dict[str, Any]:
+    """What a file holds that nobody else writes to."""
+    value: dict[str, Any] = dict(entries.base)
+    for path, entry in (*((path, [item]) for path, item in entries.lists.items()), *entries.members.items()):
+        *above, last = path
+        below = value
+        for key in above:
+            below = below.setdefault(key, {})
+        below[last] = entry
+    return value
+
+
+def _take(text: str, entries: _Entries, agent: str) -> str | None:
+    """The text without our entries. A file that `_put` made has exactly the bytes that `_put` gives a new file, a blank
+    one these bytes behind the blanks, and without a line end."""
+    body = text.lstrip(jsonc.BLANK)
+    if not body:
         return text
-    rest = _without_ours(text, entries, agent)
-    return "" if rest != text and jsonc.read(rest) in entries.leftover and jsonc.bare(rest) else rest
+    rest = text
+    while (path := next(_ours(jsonc.read(rest), entries, agent), None)) is not None:
+        rest = jsonc.remove(rest, path)
+    value, blanks = jsonc.read(text), text[: len(text) - len(body)]
+    whole = [*value.items()][: len(entries.base)] == [*entries.base.items()] and jsonc.read(rest) == entries.base
+    if rest == text or not whole or body.removesuffix("\n") != jsonc.rendered(value):
+        return rest
+    return None if not blanks and body.endswith("\n") else blanks
 
 
 def _stands(value: Any, entries: _Entries, agent: str) -> bool:
-    """Is everything there as it should be, and nothing of ours besides?"""
-    ours = list(_ours(value, entries, agent))
+    """Is everything there as it should be, and nothing of ours besides? A server may have further settings."""
     wanted = len(entries.lists) + len(entries.members)
     return (
-        len(ours) == wanted
-        and all(item in (block.at(value, path) or ()) for path, item in entries.lists.items())
-        and all(block.at(value, path) == member for path, member in entries.members.items())
-        and all(block.at(value, path) is not None for path in entries.defaults)
+        len([*_ours(value, entries, agent)]) == wanted
+        and all(item in _list(block.at(value, path)) for path, item in entries.lists.items())
+        and all(_has(block.at(value, path), member) for path, member in entries.members.items())
     )
 
 
-def _without_ours(text: str, entries: _Entries, agent: str) -> str:
-    while (path := next(_ours(jsonc.read(text), entries, agent), None)) is not None:
-        text = jsonc.remove(text, path)
-    return text
+def _has(found: Any, wanted: Mapping[str, Any]) -> bool:
+    """Does the object that was found say all that is wanted?"""
+    return isinstance(found, dict) and all(found.get(key) == value for key, value in wanted.items())
 
 
 def _ours(value: Any, entries: _Entries, agent: str) -> Iterator[tuple[str | int, ...]]:
-    """Where our entries are: hooks of any event, and the server."""
-    hooks = value.get("hooks") if isinstance(value, dict) else None
+    """Where our entries are, in the order of the text: hooks of any event, and the server."""
+    for key, found in value.items() if isinstance(value, dict) else ():
+        if key == "hooks":
+            yield from _our_hooks(found, agent)
+        yield from (path for path in entries.members if path[0] == key and _calls_server(block.at(value, path)))
+
+
+def _our_hooks(hooks: Any, agent: str) -> Iterator[tuple[str | int, ...]]:
     for event, items in hooks.items() if isinstance(hooks, dict) else ():
-        for place, item in enumerate(items if isinstance(items, list) else ()):
+        for place, item in enumerate(_list(items)):
             if not isinstance(item, dict):
                 continue
             if _calls_hook(item.get("command"), agent):
                 yield ("hooks", event, place)
                 continue
-            below = item.get("hooks")
-            for inner, hook in enumerate(below if isinstance(below, list) else ()):
+            below = _list(item.get("hooks"))
+            for inner, hook in enumerate(below):
                 if isinstance(hook, dict) and _calls_hook(hook.get("command"), agent):
-                    alone = len(below or ()) == 1
+                    alone = len(below) == 1
                     yield ("hooks", event, place) if alone else ("hooks", event, place, "hooks", inner)
-    for path in entries.members:
-        if _calls_server(block.at(value, path)):
-            yield path
+
+
+def _list(found: Any) -> list[Any]:
+    return found if isinstance(found, list) else []
 
 
 def _calls_hook(command: Any, agent: str) -> bool:
@@ -272,6 +317,15 @@ def _matched(events: Mapping[str, str], hook: dict[str, Any]) -> dict[tuple[str,
     }
 
 
+def _whole(names: str) -> str:
+    """A matcher of whole names, for agents that look for a pattern anywhere in a name.
+
+    Without it `edit` would start a hook at each call of our own `mcp_quire_edit`. Claude Code and Codex take a list of
+    names for whole names.
+    """
+    return f"^({names})$"
+
+
 def _claude_code(scope: Scope, quire: str, shared: str) -> Iterator[File]:
     writes = "Edit|MultiEdit|Write|NotebookEdit|Bash|PowerShell"
     events = {
@@ -288,7 +342,7 @@ def _claude_code(scope: Scope, quire: str, shared: str) -> Iterator[File]:
         servers = folder / ".claude.json"
     if scope.project is not None:
         settings, servers = scope.project / ".claude" / "settings.local.json", scope.project / ".mcp.json"
-    yield _json_file(settings, _Entries(lists=_matched(events, hook)), "claude-code")
+    yield _json_file(settings, _Entries(lists=_matched(events, hook)), "claude-code", scope.project is not None)
     server = {"type": "stdio", **_server("claude-code", scope, shared)}
     entries = _Entries(members={("mcpServers", SERVER): server})
     yield _json_file(servers, entries, "claude-code", _tied(scope, shared))
@@ -305,25 +359,47 @@ def _codex(scope: Scope, quire: str, shared: str) -> Iterator[File]:
     folder = Path(scope.environ.get("CODEX_HOME") or scope.home / ".codex")
     folder = folder if scope.project is None else scope.project / ".codex"
     yield _json_file(folder / "hooks.json", _Entries(lists=_matched(events, hook)), "codex", _tied(scope, shared))
-    table: dict[str, str | list[str]] = {"command": shared, "args": _mcp_arguments("codex", scope, shared)}
-    yield File(
-        folder / "config.toml",
-        lambda text: block.put(text, ("mcp_servers", SERVER), table),
-        block.take,
-        scope.project is not None,
-    )
+    table = {
+        "command": shared,
+        "args": _mcp_arguments("codex", scope, shared),
+        "env_vars": [*_PASSED],
+        "startup_timeout_sec": STARTUP_S,
+    }
+    yield _toml_file(folder / "config.toml", table, scope.project is not None)
+
+
+_PASSED: Final = ("XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "QUIRE_PATH_MAP")
+"""What `quire mcp` looks at to find the daemon. Codex passes little of its environment to a server, beside HOME."""
+
+
+def _toml_file(path: Path, table: Mapping[str, Any], tied: bool) -> File:
+    place = ("mcp_servers", SERVER)
+
+    def put(text: str | None) -> str:
+        if text is not None and _has(block.at(block.read(text), place), table):
+            return text
+        return block.put(take(text) if text is not None else None, place, table)
+
+    def take(text: str) -> str | None:
+        return block.take(text, place) if _calls_server(block.at(block.read(text), place)) else text
+
+    return File(path, put, take, tied)
 
 
 def _cursor(scope: Scope, quire: str, shared: str) -> Iterator[File]:
     writes = "Write|Edit|MultiEdit|StrReplace|Delete|Shell"
     hook = {"command": _command(shared, "cursor"), "timeout": TIMEOUT_S}
-    matchers = {"preToolUse": writes, "postToolUse": f"{writes}|Read", "postToolUseFailure": writes}
+    matchers = {
+        "preToolUse": _whole(writes),
+        "postToolUse": _whole(f"{writes}|Read"),
+        "postToolUseFailure": _whole(writes),
+    }
     lists: dict[tuple[str, ...], Any] = {
         ("hooks", event): {**hook, **({"matcher": matchers[event]} if event in matchers else {})}
         for event in ("sessionStart", "beforeSubmitPrompt", *matchers, "stop", "sessionEnd")
     }
     folder = (scope.project or scope.home) / ".cursor"
-    entries = _Entries(lists=lists, defaults={("version",): 1}, leftover=({}, {"version": 1}))
+    entries = _Entries(lists=lists, base={"version": 1}, needs_base=True)
     yield _json_file(folder / "hooks.json", entries, "cursor", _tied(scope, shared))
     servers = _Entries(members={("mcpServers", SERVER): _server("cursor", scope, shared)})
     yield _json_file(folder / "mcp.json", servers, "cursor", _tied(scope, shared))
@@ -333,18 +409,13 @@ def _gemini(scope: Scope, quire: str, shared: str) -> Iterator[File]:
     writes = "write_file|replace|run_shell_command"
     events = {
         **dict.fromkeys(("SessionStart", "BeforeAgent"), ""),
-        "BeforeTool": writes,
-        "AfterTool": f"{writes}|read_file",
+        "BeforeTool": _whole(writes),
+        "AfterTool": _whole(f"{writes}|read_file"),
         **dict.fromkeys(("AfterAgent", "SessionEnd"), ""),
     }
     hook = {"type": "command", "name": "quire", "command": _command(shared, "gemini"), "timeout": TIMEOUT_S * 1000}
-    enabled = {"tools": {"enableHooks": True}}  # older versions ask for it
-    entries = _Entries(
-        lists=_matched(events, hook),
-        members={("mcpServers", SERVER): _server("gemini", scope, shared)},
-        defaults={("tools", "enableHooks"): True},
-        leftover=({}, enabled),
-    )
+    server = _server("gemini", scope, shared)
+    entries = _Entries(lists=_matched(events, hook), members={("mcpServers", SERVER): server})
     path = (scope.project or scope.home) / ".gemini" / "settings.json"
     yield _json_file(path, entries, "gemini", _tied(scope, shared))
 
@@ -356,74 +427,30 @@ def _opencode(scope: Scope, quire: str, shared: str) -> Iterator[File]:
     names = ("opencode.jsonc", "opencode.json")
     path = next((top / name for name in names if (top / name).exists()), top / names[-1])
     server = {"type": "local", "command": [shared, *_mcp_arguments("opencode", scope, shared)], "enabled": True}
-    schema = {"$schema": "https://opencode.ai/config.json"}
-    entries = _Entries(members={("mcp", SERVER): server}, leftover=({}, schema))
+    schema = {"$schema": "https://opencode.ai/config.json"}  # opencode writes it into a file without
+    entries = _Entries(members={("mcp", SERVER): server}, base=schema)
     yield _json_file(path, entries, "opencode", _tied(scope, shared))
 
 
-MARK: Final = "// Written by `quire setup opencode`; `quire unsetup opencode` removes it.\n"
-
-_MARKED: Final = MARK.partition(";")[0]
-
-_PLUGIN: Final = """\
-// Tells Quire's journal what opencode's own tools write, and them what others wrote meanwhile.
-import { spawn } from "node:child_process"
-
-const QUIRE = %s
-
-function ask(event) {
-  return new Promise((resolve) => {
-    const child = spawn(QUIRE, ["hook", "opencode"], { stdio: ["pipe", "pipe", "ignore"] })
-    const timer = setTimeout(() => child.kill(), 10000)
-    let said = ""
-    const done = () => {
-      clearTimeout(timer)
-      try { resolve(JSON.parse(said)) } catch { resolve({}) }
-    }
-    child.on("error", done)
-    child.stdin.on("error", () => {})
-    child.stdout.on("data", (part) => { said += part })
-    child.on("close", done)
-    child.stdin.end(JSON.stringify(event))
-  })
-}
-
-export const Quire = async ({ directory }) => ({
-  "chat.message": async (input) => {
-    await ask({ event: "chat.message", sessionID: input.sessionID, messageID: input.messageID, directory })
-  },
-  "tool.execute.before": async (input, output) => {
-    const { tool, sessionID, callID } = input
-    const answer = await ask({ event: "tool.execute.before", tool, sessionID, callID, args: output.args, directory })
-    if (answer.decision === "deny") throw new Error(answer.reason)
-  },
-  "tool.execute.after": async (input, output) => {
-    const { tool, sessionID, callID, args } = input
-    const answer = await ask({ event: "tool.execute.after", tool, sessionID, callID, args, directory })
-    if (answer.context && typeof output.output === "string") output.output += "\\n\\n" + answer.context
-  },
-  event: async ({ event }) => {
-    if (event.type !== "session.idle") return
-    await ask({ event: "session.idle", sessionID: event.properties?.sessionID, directory })
-  },
-})
-"""
+_MARKED: Final = "// Written by `quire setup opencode`"
+_PLUGIN: Final = "opencode_plugin.js"
+"""A module of JavaScript beside this one, in which the first "quire" stands for the command."""
 
 
 def _plugin_file(path: Path, quire: str, tied: bool) -> File:
     """A file that is ours as a whole."""
 
-    def require_ours(text: str) -> None:
-        if text.strip() and not text.startswith(_MARKED):
+    def put(text: str | None) -> str:
+        require_ours(text)
+        plugin = Path(__file__).with_name(_PLUGIN).read_text("utf-8")
+        return plugin.replace('"quire"', json.dumps(quire), 1)
+
+    def take(text: str) -> None:
+        require_ours(text)
+
+    def require_ours(text: str | None) -> None:
+        if text is not None and not text.startswith(_MARKED):
             raise MalformedConfig("it is not from `quire setup`")
-
-    def put(text: str) -> str:
-        require_ours(text)
-        return MARK + _PLUGIN % json.dumps(quire)
-
-    def take(text: str) -> str:
-        require_ours(text)
-        return ""
 
     return File(path, put, take, tied)
 

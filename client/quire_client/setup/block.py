@@ -1,50 +1,78 @@
-"""Lines of ours in a TOML file, between two marks, at its end: nothing else in the file is touched.
+"""A table of ours in a TOML file, at its end: nothing else in the file is touched.
 
-Whether the file still means what it meant, and our table besides, is checked by reading it before and after.
+There are no marks around it: Codex drops comments when it writes the file. It also adds tables below ours (an approval
+is `[mcp_servers.quire.tools.edit]`), which mean nothing without ours and go with it. Whether the file still means what
+it meant is checked by reading it before and after.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from quire_client.setup.errors import MalformedConfig
 
-BEGIN: Final = "# quire: begin (`quire unsetup` removes these lines)"
-END: Final = "# quire: end"
-_BLOCK: Final = re.compile(r"(?:\r?\n)?# quire: begin[^\n]*\n.*?# quire: end[^\n]*(?:\n|\Z)", re.DOTALL)
+_LINES: Final = re.compile(r"[^\n]*\n|[^\n]+")
+_EMPTY: Final = ("\n", "\r\n")
 
 
-def put(text: str, path: tuple[str, ...], table: Mapping[str, str | list[str]]) -> str:
-    """The text with our table in it, once. Raises MalformedConfig."""
-    rest = take(text)
-    before = read(rest)
+def put(text: str | None, path: tuple[str, ...], table: Mapping[str, Any]) -> str:
+    """The text of a file with our table at its end; None: there is no file. Raises MalformedConfig."""
+    name, before = ".".join(path), read(text or "")
     if at(before, path) is not None:
-        raise MalformedConfig(f"[{'.'.join(path)}] stands there already, and is not from `quire setup`")
-    lines = [BEGIN, f"[{'.'.join(path)}]", *(f"{key} = {_dumped(value)}" for key, value in table.items()), END]
-    eol = "\r\n" if "\r\n" in rest else "\n"
-    gap = "" if not rest else eol if rest.endswith("\n") else eol * 2
-    new = rest + gap + eol.join(lines) + eol
+        raise MalformedConfig(f"[{name}] stands there already, and is not from `quire setup`")
+    eol = "\r\n" if "\r\n" in (text or "") else "\n"
+    lines = [f"[{name}]", *(f"{key} = {_dumped(value)}" for key, value in table.items())]
+    new = ("" if text is None else text + eol) + "".join(line + eol for line in lines)
     after = read(new)
     if at(after, path) != dict(table) or not _same_but(before, after, path):
-        raise MalformedConfig(f"[{'.'.join(path)}] cannot stand at the end of it")
+        raise MalformedConfig(f"[{name}] cannot stand at the end of it")
     return new
 
 
-def take(text: str) -> str:
-    """The text without our lines. Raises MalformedConfig."""
-    read(text)
-    rest = _BLOCK.sub("", text)
-    read(rest)
-    return rest
+def take(text: str, path: tuple[str, ...]) -> str | None:
+    """The text without the table at `path` and the tables below it; None where that was all of it.
+
+    Raises MalformedConfig where the table cannot be told from the rest.
+    """
+    name, lines = ".".join(path), _LINES.findall(text)
+    header = next((n for n, line in enumerate(lines) if line.strip() == f"[{name}]"), len(lines))
+    behind = [*_behind(lines[_end(lines, header) :], f"[{name}.")]
+    kept = lines[: max(header - 1, 0)]
+    if header and lines[header - 1] not in _EMPTY:  # it had no line end before our table came
+        kept.append(lines[header - 1] if behind else lines[header - 1].removesuffix("\n").removesuffix("\r"))
+    rest = "".join([*kept, *behind])
+    if header == len(lines) or not _leaves(rest, read(text), path):
+        raise MalformedConfig(f"[{name}] cannot be told from the rest of it; remove it by hand")
+    return rest if header or behind else None
+
+
+def _end(lines: Sequence[str], header: int) -> int:
+    """Behind the last line of the table with that header."""
+    end = header + 1
+    while end < len(lines) and lines[end].strip() and lines[end].lstrip()[0] not in "[#":
+        end += 1
+    return end
+
+
+def _behind(lines: Sequence[str], below: str) -> Iterator[str]:
+    """The lines without the tables whose headers begin so, each with the empty line before it."""
+    at = 0
+    while at < len(lines):
+        header = at + (lines[at] in _EMPTY and at + 1 < len(lines))
+        if lines[header].startswith(below):
+            at = _end(lines, header)
+            continue
+        yield lines[at]
+        at += 1
 
 
 def read(text: str) -> dict[str, Any]:
     """What the text means. Raises MalformedConfig."""
     try:
-        return tomllib.loads(text)
+        return tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
         raise MalformedConfig(str(error)) from None
 
@@ -56,17 +84,26 @@ def at(value: Any, path: tuple[str, ...]) -> Any:
     return value
 
 
-def _same_but(before: dict[str, Any], after: dict[str, Any], path: tuple[str, ...]) -> bool:
-    """Is `after` what `before` is, beside `path`?"""
-    (first, *rest) = path
+def _leaves(rest: str, whole: dict[str, Any], path: Sequence[str]) -> bool:
+    try:
+        return _same_but(read(rest), whole, path)
+    except MalformedConfig:
+        return False
+
+
+def _same_but(before: Any, after: Any, path: Sequence[str]) -> bool:
+    """Is `after` what `before` is, beside the table at `path`, which `before` does not have?"""
+    first, *rest = path
     if {key: value for key, value in after.items() if key != first} != {k: v for k, v in before.items() if k != first}:
         return False
-    below = before.get(first, {})
-    return not rest or (isinstance(below, dict) and _same_but(below, after[first], tuple(rest)))
+    below = before.get(first, {}), after.get(first, {})
+    return _same_but(*below, rest) if rest and isinstance(below[0], dict) else first not in before
 
 
-def _dumped(value: str | list[str]) -> str:
+def _dumped(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_dumped, value))}]"
+    if not isinstance(value, str):
+        return repr(value)
     escaped = "".join(c if c.isprintable() and c not in '"\\' else f"\\U{ord(c):08x}" for c in value)
     return f'"{escaped}"'

@@ -1,6 +1,9 @@
 """JSON with comments and trailing commas, changed as a text: what is not ours keeps every byte.
 
 A change names a path of keys. Each change reads the text anew; configuration files are small.
+
+An insertion is one piece of text behind an opening bracket, so that its removal leaves the text that was there before.
+One blank behind the bracket (`_WAS_EMPTY`) tells an object or a list that stood there empty from one that was made.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ _STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _SKIPPED: Final = re.compile(rf"(?:[{BLANK}]+|//[^\n]*|/\*(?s:.*?)\*/)*")
 _SKIPS: Final = frozenset((*BLANK, "/"))  # what may begin something to be skipped
 _MAX_DEPTH: Final = 100
+_WAS_EMPTY: Final = " "
 
 
 class Node(NamedTuple):
@@ -27,7 +31,6 @@ class Node(NamedTuple):
     start: int
     end: int
     parts: tuple[Member, ...] = ()  # members of an object, items of a list
-    last_comma: int = -1  # where a comma stands behind the last part; -1: there is none
 
 
 class Member(NamedTuple):
@@ -44,49 +47,48 @@ def read(text: str) -> Any:
     return _parse(text).value
 
 
+def rendered(value: Any) -> str:
+    """`value` as the text of a file of its own, without a final line end."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with `value` at `path`; objects on the way are made. Raises MalformedConfig, also where something else
-    stands in the way."""
+    """The text with a new member at `path`; objects on the way are made.
+
+    Raises MalformedConfig, also where something else stands at `path` or on the way.
+    """
     node, missing = _follow(_parse(text), path)
-    if not missing:
-        return text[: node.start] + _dumped(value, text, len(path)) + text[node.end :]
-    if not isinstance(node.value, dict):
-        raise MalformedConfig(f"{'.'.join(path[: len(path) - len(missing)])} is not an object")
+    if not missing or not isinstance(node.value, dict):
+        stands = ".".join(path[: len(path) - len(missing)])
+        raise MalformedConfig(f"{stands} stands there already" if not missing else f"{stands or 'it'} is not an object")
     for key in reversed(missing[1:]):
         value = {key: value}
-    depth = len(path) - len(missing) + 1
-    return _insert(text, node, f"{json.dumps(missing[0])}: {_dumped(value, text, depth)}", depth)
+    return _insert(text, node, f"{json.dumps(missing[0])}: ", value, len(path) - len(missing) + 1)
 
 
-def append(text: str, path: Sequence[str], item: Any) -> str:
-    """The text with `item` at the end of the list at `path`, which is made if need be. Raises MalformedConfig."""
+def prepend(text: str, path: Sequence[str], item: Any) -> str:
+    """The text with `item` as the first of the list at `path`, which is made if need be. Raises MalformedConfig."""
     node, missing = _follow(_parse(text), path)
     if missing:
         return put(text, path, [item])
     if not isinstance(node.value, list):
         raise MalformedConfig(f"{'.'.join(path)} is not a list")
-    depth = len(path) + 1
-    return _insert(text, node, _dumped(item, text, depth), depth)
+    return _insert(text, node, "", item, len(path) + 1)
 
 
 def remove(text: str, path: Sequence[str | int]) -> str:
-    """The text without what stands at `path`, and without the objects and lists that this leaves empty."""
-    while path:
-        above, missing = _follow(_parse(text), path[:-1])
-        index = next((i for i, part in enumerate(above.parts) if part.key == path[-1]), -1)
-        if missing or index < 0:
-            return text
-        text = _without(text, above, index)
-        if len(above.parts) > 1:
-            return text
-        path = path[:-1]
-    return text
+    """The text without what stands at `path`, as it was before `put` or `prepend` brought that.
 
-
-def bare(text: str) -> bool:
-    """Does the text hold nothing but its value: no comment?"""
-    flat = _STRING.sub('""', text)
-    return "//" not in flat and "/*" not in flat
+    Objects and lists that were made for it go, too. Those that were empty before stay.
+    """
+    above, missing = _follow(_parse(text), path[:-1])
+    index = next((i for i, part in enumerate(above.parts) if part.key == path[-1]), -1)
+    if missing or index < 0:
+        return text
+    part = above.parts[index]
+    before, behind = text[above.start + 1 : part.start], text[max(part.node.end, part.comma + 1) : above.end - 1]
+    made = len(above.parts) == 1 and before != _WAS_EMPTY and not (before + behind).strip(BLANK)
+    return remove(text, path[:-1]) if made and len(path) > 1 else _without(text, above, index)
 
 
 # ── reading ──────────────────────────────────────────────────────────────────
@@ -137,7 +139,7 @@ def _container(text: str, start: int, depth: int) -> Node:
         value = {part.key: part.node.value for part in parts}
         if len(value) < len(parts):
             raise _malformed(text, start, "a key stands there twice")
-    return Node(value, start, at + 1, tuple(parts), comma)
+    return Node(value, start, at + 1, tuple(parts))
 
 
 def _member(text: str, at: int, depth: int) -> Member:
@@ -184,42 +186,25 @@ def _indent(text: str) -> str:
     return found[1] if found else "  "
 
 
-def _dumped(value: Any, text: str, depth: int) -> str:
-    """`value` as lines that fit into `text` at that depth."""
-    indent = _indent(text)
-    eol = "\r\n" if "\r\n" in text else "\n"
-    return json.dumps(value, indent=indent, ensure_ascii=False).replace("\n", eol + indent * depth)
-
-
-def _insert(text: str, node: Node, part: str, depth: int) -> str:
-    """`part` behind the last one of `node`, on lines of its own."""
-    eol = "\r\n" if "\r\n" in text else "\n"
-    inner, outer = eol + _indent(text) * depth, eol + _indent(text) * (depth - 1)
-    closing = node.end - 1
-    last = closing  # behind the last thing before the closing bracket, which may be a comment
-    while last > node.start + 1 and text[last - 1] in BLANK:
-        last -= 1
-    tail = text[last:closing]
-    tail = tail if "\n" in tail else outer
-    head = text[:last]
-    if node.parts and node.last_comma < 0:
-        end = node.parts[-1].node.end
-        head = text[:end] + "," + text[end:last]
-    comma = "," if node.last_comma >= 0 else ""
-    return head + inner + part + comma + tail + text[closing:]
+def _insert(text: str, node: Node, key: str, value: Any, depth: int) -> str:
+    """The text with the value as the first part of `node`; all that stood behind the bracket stands behind that."""
+    at = node.start + 1
+    if not node.parts:
+        return text[:at] + _WAS_EMPTY + key + json.dumps(value, ensure_ascii=False) + text[at:]
+    if "\n" not in text[at : node.parts[0].start]:
+        return text[:at] + key + json.dumps(value, ensure_ascii=False) + "," + text[at:]
+    indent, eol = _indent(text), "\r\n" if "\r\n" in text else "\n"
+    lines = json.dumps(value, indent=indent, ensure_ascii=False).replace("\n", eol + indent * depth)
+    return text[:at] + eol + indent * depth + key + lines + "," + text[at:]
 
 
 def _without(text: str, above: Node, index: int) -> str:
+    """The text without that part, the blanks before it and the comma behind it, or before it if it is the last."""
     part = above.parts[index]
     start = part.start
     while start > above.start + 1 and text[start - 1] in BLANK:
         start -= 1
-    end = part.node.end if part.comma < 0 else part.comma + 1
-    if part.comma < 0 and index:  # it was the last one: the comma before it goes
-        comma = above.parts[index - 1].comma
-        return text[:comma] + text[comma + 1 : start] + text[end:]
-    text = text[:start] + text[end:]
-    closing = above.end - 1 - (end - start)
-    if len(above.parts) == 1 and not text[above.start + 1 : closing].strip(BLANK):
-        text = text[: above.start + 1] + text[closing:]
-    return text
+    if part.comma >= 0 or index == 0:
+        return text[:start] + text[max(part.node.end, part.comma + 1) :]
+    comma = above.parts[index - 1].comma
+    return text[:comma] + text[comma + 1 : start] + text[part.node.end :]

@@ -12,7 +12,7 @@ import difflib
 import os
 import secrets
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
@@ -46,16 +46,19 @@ class Change(NamedTuple):
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
-def planned(files: Sequence[File], act: Callable[[File], Callable[[str], str]]) -> list[Change]:
-    """What becomes of each file; `act` chooses its `put` or its `take`. Raises Refused: then none is to be written."""
-    return [_planned(file.path, act(file)) for file in files]
+def planned(files: Sequence[File], puts: bool) -> list[Change]:
+    """What becomes of each file when our entries are put into it, or else taken out of it.
+
+    Raises Refusal: then none is to be written.
+    """
+    return [_planned(file, puts) for file in files]
 
 
-def _planned(path: Path, act: Callable[[str], str]) -> Change:
-    before = _read(path)
+def _planned(file: File, puts: bool) -> Change:
+    path, before = file.path, _read(file.path)
     try:
-        text = (before or b"").decode("utf-8")
-        after = act(text)
+        text = None if before is None else before.decode("utf-8")
+        after = file.put(text) if puts else text if text is None else file.take(text)
     except UnicodeDecodeError:
         raise _unreadable(path, "it is not UTF-8") from None
     except MalformedConfig as error:
@@ -64,7 +67,7 @@ def _planned(path: Path, act: Callable[[str], str]) -> Change:
         return Change(path, before, before)
     if before is not None and not path.stat().st_mode & 0o222:  # a rename would not even notice
         raise _unreadable(path, "it is write-protected")
-    return Change(path, before, after.encode() if after.strip() else None)
+    return Change(path, before, None if after is None else after.encode())
 
 
 def _read(path: Path) -> bytes | None:

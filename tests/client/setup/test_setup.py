@@ -39,13 +39,13 @@ def contents(scope: Scope) -> dict[str, bytes]:
 
 
 def put(agent: str, scope: Scope, quire: str = QUIRE) -> list[str]:
-    changes = setup_write.planned(agents.files(agent, scope, quire), lambda file: file.put)
+    changes = setup_write.planned(agents.files(agent, scope, quire), puts=True)
     setup_write.write(changes)
     return [change.action for change in changes]
 
 
 def take(agent: str, scope: Scope) -> list[str]:
-    changes = setup_write.planned(agents.files(agent, scope, QUIRE), lambda file: file.take)
+    changes = setup_write.planned(agents.files(agent, scope, QUIRE), puts=False)
     setup_write.write(changes)
     return [change.action for change in changes]
 
@@ -117,7 +117,7 @@ def test_what_is_set_up_can_be_found_again_as_the_agent_would_call_it(agent: str
 def test_a_file_that_a_project_shares_holds_nothing_of_this_machine_where_that_can_be(agent: str, scope: Scope) -> None:
     def changes(shared: str) -> list[tuple[bool, str]]:
         files = agents.files(agent, scope, QUIRE, shared)
-        return [(file.tied, file.put("")) for file in files if file.path.name != "settings.local.json"]
+        return [(file.tied, file.put(None)) for file in files if file.path.name != "settings.local.json"]
 
     here = (QUIRE, str(scope.project))
     assert all(tied and here[0] in text for tied, text in changes(QUIRE))
@@ -131,7 +131,7 @@ def test_a_file_that_a_project_shares_holds_nothing_of_this_machine_where_that_c
 def test_plain_calls_are_found_again_replaced_and_removed_as_others_are(agent: str, scope: Scope) -> None:
     before = contents(scope)
     put(agent, scope)
-    setup_write.write(setup_write.planned(agents.files(agent, scope, QUIRE, "quire"), lambda file: file.put))
+    setup_write.write(setup_write.planned(agents.files(agent, scope, QUIRE, "quire"), puts=True))
     hook, server = sorted(agents.ways_in(agent, scope))
     assert hook.command == (QUIRE if agent == "claude-code" else "quire", "hook", agent)
     told = {"cursor": ("-C", str(scope.project)), "codex": ("-C", str(scope.project))}.get(agent, ())
@@ -196,11 +196,35 @@ THEIRS = {
     "gemini": {".gemini/settings.json": '{\n  // dark\n  "theme": "x",\n  "tools": {"enableHooks": true}\n}\n'},
     "opencode": {"opencode.jsonc": '{\n  "$schema": "s", // mine\n  "mcp": {\n    "other": {}\n  },\n}\n'},
 }
+ONE_LINE = {
+    "claude-code": {
+        ".claude/settings.local.json": '{"hooks": {"PreToolUse": [{"hooks": [{"type":"command","command":"x"}]}],},}',
+        ".mcp.json": '{"mcpServers":{"other":{"command":"x"}}}',
+    },
+    "codex": {
+        ".codex/config.toml": '# mine\nmodel = "gpt-6"\n\n[mcp_servers.other]\ncommand = "x"',
+        ".codex/hooks.json": '{"hooks": {"Stop": [{"hooks": [{"type":"command","command":"notify"}]}]}}\r\n',
+    },
+    "cursor": {
+        ".cursor/hooks.json": '{"version":1,"hooks":{"stop":[{"command":"./x.sh"}]}}\n',
+        ".cursor/mcp.json": '\t{"mcpServers":{}}\n\n',
+    },
+    "gemini": {".gemini/settings.json": '{"theme": "GitHub", "hooks": {}, "mcpServers": {"a": {"command": "b"}}}'},
+    "opencode": {"opencode.json": '{"$schema": "https://opencode.ai/config.json"}'},
+}
+NOTHING = {agent: dict.fromkeys(files, "") for agent, files in THEIRS.items()}
+EMPTY = {
+    agent: {name: "\n" if name.endswith("toml") else '{"version": 1}' if "hooks" in name else "{}\n" for name in files}
+    for agent, files in THEIRS.items()
+}
 
 
+@pytest.mark.parametrize("files", [THEIRS, ONE_LINE, NOTHING, EMPTY], ids=["theirs", "one line", "nothing", "empty"])
 @pytest.mark.parametrize("agent", AGENTS)
-def test_what_stood_there_before_stands_there_afterwards(agent: str, scope: Scope) -> None:
-    write(scope, THEIRS[agent])
+def test_every_byte_that_stood_there_before_stands_there_afterwards(
+    agent: str, files: dict[str, dict[str, str]], scope: Scope
+) -> None:
+    write(scope, files[agent])
     before = contents(scope)
     put(agent, scope, "/old/quire")
     put(agent, scope)
@@ -208,20 +232,34 @@ def test_what_stood_there_before_stands_there_afterwards(agent: str, scope: Scop
     assert not any(b"/old/quire" in data for data in between.values())
     assert set(put(agent, scope)) == {"unchanged"}
     assert set(take(agent, scope)) <= {"change", "remove"}
-    after = contents(scope)
-    assert set(after) == set(before)
-    for name, data in after.items():
-        if name.endswith(".toml"):
-            assert data == before[name]
-            continue
-        was, is_now = jsonc.read(before[name].decode()), jsonc.read(data.decode())
-        if isinstance(was.get("hooks"), dict):  # an event or all of them that nothing was called at
-            was["hooks"] = {event: items for event, items in was["hooks"].items() if items}
-            was = {key: value for key, value in was.items() if key != "hooks" or value}
-        assert is_now == was
-        assert [line for line in before[name].decode().splitlines() if "//" in line] == [
-            line for line in data.decode().splitlines() if "//" in line
-        ]
+    assert contents(scope) == before
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_what_others_changed_meanwhile_stays_and_ours_goes(agent: str, scope: Scope) -> None:
+    write(scope, THEIRS[agent])
+    put(agent, scope)
+    for name, data in contents(scope).items():
+        if name.endswith("json"):
+            value = {**jsonc.read(data.decode()), "added": [1]}
+            write(scope, {name.removeprefix("site/"): json.dumps(value, indent=4)})
+        elif name.endswith("toml"):
+            write(scope, {name.removeprefix("site/"): data.decode() + '\n[projects."/x"]\ntrust_level = "trusted"\n'})
+    take(agent, scope)
+    for name, data in contents(scope).items():
+        text, before = data.decode(), THEIRS[agent].get(name.removeprefix("site/"), "")
+        if name.endswith("toml"):
+            assert text == before + '\n[projects."/x"]\ntrust_level = "trusted"\n'
+        elif before and name.endswith("json"):
+            assert without_empty(jsonc.read(text)) == without_empty({**jsonc.read(before), "added": [1]})
+
+
+def without_empty(value: Any) -> Any:
+    """A program that writes the whole file anew leaves no trace of who made an object that is empty without ours."""
+    if isinstance(value, dict):
+        kept = {key: without_empty(one) for key, one in value.items()}
+        return {key: one for key, one in kept.items() if one not in ({}, [])}
+    return value
 
 
 @pytest.mark.parametrize(("agent", "name"), [(agent, next(iter(THEIRS[agent]))) for agent in AGENTS])
@@ -259,7 +297,7 @@ def test_a_hook_of_ours_beside_others_in_one_matcher_goes_alone(scope: Scope) ->
 
 def test_a_file_that_changes_meanwhile_is_left_as_it_is(scope: Scope) -> None:
     write(scope, {".mcp.json": "{}", ".claude/settings.local.json": "{}"})
-    changes = setup_write.planned(agents.files("claude-code", scope, QUIRE), lambda file: file.put)
+    changes = setup_write.planned(agents.files("claude-code", scope, QUIRE), puts=True)
     write(scope, {".claude/settings.local.json": '{"mine": 1}'})
     before = contents(scope)
     with pytest.raises(Refusal, match="meanwhile") as refused:
@@ -269,7 +307,7 @@ def test_a_file_that_changes_meanwhile_is_left_as_it_is(scope: Scope) -> None:
 
 
 def test_a_file_that_comes_into_being_meanwhile_is_left_as_it_is(scope: Scope) -> None:
-    changes = setup_write.planned(agents.files("gemini", scope, QUIRE), lambda file: file.put)
+    changes = setup_write.planned(agents.files("gemini", scope, QUIRE), puts=True)
     write(scope, {".gemini/settings.json": '{"mine": 1}'})
     before = contents(scope)
     with pytest.raises(Refusal, match="meanwhile"):
@@ -316,8 +354,8 @@ def test_a_dry_run_shows_the_diff_and_writes_nothing(
     shown = capsys.readouterr().out
     assert f"+++ {tmp_path}/site/.mcp.json" in shown
     assert f'+            "command": "{installed} hook claude-code",' in shown
-    said = "2 files would be changed. .mcp.json holds paths of this machine, for this `quire` is not on the PATH of "
-    assert said in shown
+    assert "2 files would be changed. .claude/settings.local.json and .mcp.json are for this machine alone: " in shown
+    assert "need no path where every shell finds `quire`" in shown
     assert os.listdir(tmp_path / "site") == [".git"]
 
 
@@ -327,14 +365,53 @@ def test_setup_says_what_it_did_and_what_is_left_to_do(
     assert main(["setup", "codex", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert [file["action"] for file in told["files"]] == ["create", "create"]
-    assert "/hooks" in told["message"]
-    assert "`quire up`" in told["message"]
+    for said in ("where you trust it", "/hooks", "`quire up`", "`quire setup codex --user` needs no file"):
+        assert said in told["message"]
     assert main(["setup", "codex", "--user"]) == 0
     assert (tmp_path / "home" / ".codex" / "hooks.json").exists()
-    capsys.readouterr()
+    said = capsys.readouterr().out
+    assert "/hooks" in said
+    assert "where you trust it" not in said
     assert main(["unsetup", "codex"]) == 0
     assert capsys.readouterr().out.endswith("codex is without Quire: 2 files changed.\n")
     assert (tmp_path / "home" / ".codex" / "hooks.json").exists()
+
+
+@pytest.mark.parametrize(("agent", "wants"), [("claude-code", "both need a yes"), ("gemini", "/permissions")])
+def test_setup_says_what_a_person_has_to_allow(
+    agent: str, wants: str, installed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["setup", agent]) == 0
+    assert wants in capsys.readouterr().out
+
+
+def git(folder: Path, *words: str) -> None:
+    subprocess.run(["git", "-C", folder, "-c", "user.name=x", "-c", "user.email=x", *words], check=True, timeout=20)
+
+
+def test_what_git_would_commit_is_told_with_the_line_that_keeps_it_out(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Git's files are the user's: they are asked for what they say, and never written."""
+    site, tree = tmp_path / "site", tmp_path / "tree"
+    (site / ".git").rmdir()
+    git(tmp_path, "init", "-q", str(site))
+    git(site, "commit", "-q", "--allow-empty", "-m", "x")
+    git(site, "worktree", "add", "-q", str(tree))
+    before = {path: path.stat().st_mtime_ns for path in (site / ".git" / "info").iterdir()}
+    for folder, exclude in ((site, ".git/info/exclude"), (tree, f"{site}/.git/info/exclude")):
+        monkeypatch.chdir(folder)
+        assert main(["setup", "claude-code"]) == 0
+        said = capsys.readouterr().out
+        assert "`/.claude/settings.local.json` and `/.mcp.json`" in said
+        assert f"to {exclude}, which is yours, or to .gitignore" in said
+        assert main(["unsetup", "claude-code"]) == 0
+    assert {path: path.stat().st_mtime_ns for path in (site / ".git" / "info").iterdir()} == before
+    (site / ".git" / "info" / "exclude").write_text("/.mcp.json\n")
+    (tree / ".gitignore").write_text(".claude/*.local.json\n")
+    capsys.readouterr()
+    assert main(["setup", "claude-code"]) == 0
+    assert "alone" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -392,7 +469,7 @@ def test_the_plugin_of_opencode_asks_and_does_as_it_is_told(scope: Scope, tmp_pa
         quire.write_text(f"#!/bin/sh\ncat >> {folder}/asked; echo >> {folder}/asked\necho '{answer}'\n")
         quire.chmod(0o755)
         (plugin, _) = agents.files("opencode", scope, str(quire))
-        (folder / "quire.mjs").write_text(plugin.put(""))
+        (folder / "quire.mjs").write_text(plugin.put(None))
     (tmp_path / "play.mjs").write_text(PLAYED)
     ran = subprocess.run(["node", tmp_path / "play.mjs", *folders], capture_output=True, text=True, timeout=50)
     assert [json.loads(line) for line in ran.stdout.splitlines()] == [*SHOWN.values()], ran.stderr
@@ -458,9 +535,7 @@ def test_a_byte_order_mark_and_the_line_ends_of_other_systems_stay(agent: str, s
             assert data[:3] == before[name][:3]
             assert data.count(b"\n") == data.count(b"\r\n")
     take(agent, scope)
-    assert {name: jsonc.read(data.decode()) for name, data in contents(scope).items() if name.endswith("mcp.json")} == {
-        name: jsonc.read(data.decode()) for name, data in before.items() if name.endswith("mcp.json")
-    }
+    assert contents(scope) == before
 
 
 def test_a_new_file_is_as_private_as_the_person_has_it(scope: Scope) -> None:

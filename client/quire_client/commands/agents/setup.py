@@ -4,41 +4,45 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from quire_client.cli import render
 from quire_client.commands import Command, Invocation, Option, Usage, chosen
 from quire_client.hooks import AGENTS
 
 if TYPE_CHECKING:
-    from quire_client.setup import File, Scope
+    from quire_client.setup import Scope
 
 SDK_MISSING: Final = (
     f"The hooks work now. Quire's own tools need the MCP SDK: run `{sys.executable} -m pip install 'mcp>=2.3,<3'`."
 )
 """What `setup` says where the extra `mcp` is not installed."""
 
+GIT_S: Final = 5.0
+"""How long git may take to say what it ignores."""
+
 
 def run(call: Invocation) -> int:
     """Show what is to be changed, and change it."""
-    return change(call, lambda file: file.put, "set up")
+    return change(call, puts=True)
 
 
-def change(call: Invocation, act: Callable[[File], Callable[[str], str]], done: str) -> int:
-    """Change the files of one agent by `act`; `done` says in a word or two what was done to it."""
+def change(call: Invocation, puts: bool) -> int:
+    """Put our entries into the files of one agent, or take them out."""
     from quire_client.setup import agents, write as setup_write
     from quire_journal.model import Refusal
 
-    agent = call.one_argument("AGENT")
+    agent, done = call.one_argument("AGENT"), "set up" if puts else "without Quire"
     chosen("AGENT", agent, [*AGENTS])
-    dry = "dry-run" in call.options
+    dry, where = "dry-run" in call.options, scope(call)
     try:
         here = entry_point()
-        files = agents.files(agent, scope(call), here, shared_entry_point(here, call.environ))
-        changes = setup_write.planned(files, act)
+        shared = shared_entry_point(here, call.environ)
+        files = agents.files(agent, where, here, shared)
+        changes = setup_write.planned(files, puts)
         if not dry:
             setup_write.write(changes)
     except Refusal as refused:
@@ -46,13 +50,13 @@ def change(call: Invocation, act: Callable[[File], Callable[[str], str]], done: 
     told = [{"path": str(c.path), "action": c.action, "diff": c.diff()} for c in changes]
     changed = [one for one in told if one["action"] != "unchanged"]
     message = _message(agent, done, len(changed), dry)
-    if changed and not dry and done == "set up":
-        message = f"{message} Start it anew. {agents.afterwards(agent)}".rstrip() + _journal_missing(call)
+    if changed and not dry and puts:
+        message = f"{message} Start it anew. {agents.afterwards(agent, where)}".rstrip() + _journal_missing(call)
     news = {one["path"] for one in changed}
-    tied = [os.path.relpath(file.path, call.folder) for file in files if file.tied and str(file.path) in news]
-    if tied and done == "set up":
-        message = f"{message} {_ties(tied, agent)}"
-    if done == "set up" and not dry and find_spec("mcp") is None:
+    tied = [file.path for file in files if file.tied and str(file.path) in news]
+    if puts and where.project is not None and (missing := ignore_lines(where.project, tied)):
+        message = f"{message} {_ties(missing, agent, shared)}"
+    if puts and not dry and find_spec("mcp") is None:
         message = f"{message} {SDK_MISSING}"
     reply = {"ok": True, "message": message, "agent": agent, "dry_run": dry, "files": told}
     return call.answer(reply, lambda reply: _show(reply, call.colours))
@@ -116,14 +120,47 @@ def shared_entry_point(here: str, environ: Mapping[str, str]) -> str:
     return here
 
 
-def _ties(paths: Sequence[str], agent: str) -> str:
-    """That files which people check in hold what is only true here, and what to do about it."""
-    one = len(paths) == 1
-    hold = f"{' and '.join(paths)} {'holds' if one else 'hold'} paths of this machine"
-    keep = f"keep {'it' if one else 'them'} out of version control"
+class IgnoreLines(NamedTuple):
+    """What keeps files of a project out of the next commit."""
+
+    lines: tuple[str, ...]  # of an ignore file: one for each file
+    exclude: str  # the ignore file that is this checkout's alone; "" where git cannot be asked
+
+
+def ignore_lines(project: Path, paths: Sequence[Path]) -> IgnoreLines | None:
+    """The lines for those files that git does not ignore; None where it ignores all. Nothing of git's is written."""
+    import subprocess
+
+    def asked(*words: str) -> list[str]:
+        git = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", os.fspath(project), *words]
+        done = subprocess.run(git, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=GIT_S)
+        return done.stdout.splitlines() if done.returncode == 0 else []
+
+    names = [os.path.relpath(path, project) for path in paths]
+    try:
+        prefix, *exclude = asked("rev-parse", "--show-prefix", "--git-path", "info/exclude") or ["", ""]
+        ignored = asked("check-ignore", "--", *names) if names and any(exclude) else []
+    except (OSError, subprocess.TimeoutExpired):
+        prefix, exclude, ignored = "", [""], []
+    lines = tuple(f"/{prefix}{name}" for name in names if name not in ignored)
+    return IgnoreLines(lines, exclude[0]) if lines else None
+
+
+def _ties(found: IgnoreLines, agent: str, shared: str) -> str:
+    """That files of the project hold what is true on this machine alone, and what to do about it."""
+    files, one = " and ".join(line[1:] for line in found.lines), len(found.lines) == 1
+    said = f"{files} {'is' if one else 'are'} for this machine alone: "
+    if not found.exclude:
+        said += f"keep {'it' if one else 'them'} out of version control."
+    else:
+        lines = " and ".join(f"`{line}`" for line in found.lines)
+        said += f"git does not ignore {'it' if one else 'them'}, so add the line{'' if one else 's'} {lines} "
+        said += f"to {found.exclude}, which is yours, or to .gitignore, which is everybody's."
     if agent == "codex":
-        return f"{hold}: {keep}, or say --user."
-    return f"{hold}, for this `quire` is not on the PATH of other shells: {keep}, or link `quire` there and repeat."
+        return f"{said} `quire setup codex --user` needs no file in the project."
+    if shared == "quire":
+        return said
+    return f"{said} Files that people share need no path where every shell finds `quire`: link it there, and repeat."
 
 
 def _message(agent: str, done: str, changed: int, dry: bool) -> str:

@@ -9,7 +9,7 @@ from quire_client.hooks import AGENTS
 
 def run(call: Invocation) -> int:
     """Show what is to be removed, and remove it."""
-    return change(call, lambda file: file.take, "without Quire")
+    return change(call, puts=False)
 
 
 COMMAND = Command(

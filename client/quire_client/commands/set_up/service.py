@@ -46,7 +46,7 @@ def install(call: Invocation) -> int:
 
     checked(call.place)
     service = _service(call)
-    changes = setup_write.planned(_files(service.parts, lambda part: True), lambda file: file.put)
+    changes = setup_write.planned(_files(service.parts, lambda part: True), puts=True)
     reply = _told("install", call, service, changes)
     if "dry-run" not in call.options:
         make_private_folder(call.place.state.parent)
@@ -63,9 +63,7 @@ def uninstall(call: Invocation) -> int:
 
     service = _service(call)
     others = _other_instances(service)
-    changes = setup_write.planned(
-        _files(service.parts, lambda part: not (part.shared and others)), lambda file: file.take
-    )
+    changes = setup_write.planned(_files(service.parts, lambda part: not (part.shared and others)), puts=False)
     reply = _told("uninstall", call, service, changes)
     if not any(change.action != "unchanged" for change in changes):
         reply["commands"] = []
@@ -93,7 +91,7 @@ def status(call: Invocation) -> int:
     from quire_journal.workspaces import running
 
     service = _service(call)
-    changes = setup_write.planned(_files(service.parts, lambda part: True), lambda file: file.put)
+    changes = setup_write.planned(_files(service.parts, lambda part: True), puts=True)
     words = {"unchanged": "installed", "create": "missing", "change": "outdated"}
     files = [{"path": str(change.path), "state": words[change.action]} for change in changes]
     states = {file["state"] for file in files}
@@ -143,13 +141,13 @@ def _file(part: UnitFile, takes: bool) -> File:
     from quire_client.service import MARK
     from quire_client.setup import File, MalformedConfig
 
-    def put(found: str) -> str:
+    def put(found: str | None) -> str:
         if found and MARK not in found:
             raise MalformedConfig("it is not one that `quire service install` has written")
         return part.text
 
-    def take(found: str) -> str:
-        return "" if takes and MARK in found else found
+    def take(found: str) -> str | None:
+        return None if takes and MARK in found else found
 
     return File(part.path, put, take)
 
