@@ -97,6 +97,13 @@ def _told(speaks: Agent, intent: Intent, place: Place, where: Surroundings, conn
     return outcome._replace(environment=variables_for(place, where.environ, caller["agent"], intent.session))
 
 
+def running(place: Place, caller: Mapping[str, str], until: float) -> Any:
+    """A connection to the daemon that runs. Raises Unreachable."""
+    from quire_client.transport import Quick
+
+    return Quick(place, caller, until)
+
+
 def connection(place: Place, caller: Mapping[str, str], until: float) -> Any:
     """A connection to the daemon, which is started if need be. Raises Unreachable."""
     from quire_client.transport import DaemonAbsent, Quick, Unreachable

@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from quire_client.hooks.relay import Connected, Surroundings, answer_to, connection
+from quire_client.hooks.base import Intent
+from quire_client.hooks.relay import Connected, Surroundings, answer_to, connection, running
 from quire_client.hooks.table import agent
 from quire_client.setup import SERVING
 
@@ -44,12 +45,19 @@ def event_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Answerer:
-    """Answers the events of one agent process, from several threads at a time, by connections that it keeps."""
+    """Answers the events of one agent process, from several threads at a time, by connections that it keeps.
 
-    def __init__(self, name: str, where: Surroundings, connect: Connected = connection) -> None:
+    `running` connects to daemons that run already.
+    """
+
+    def __init__(
+        self, name: str, where: Surroundings, connect: Connected | None = None, running: Connected | None = None
+    ) -> None:
         self._speaks = agent(name)
         self._where = where
-        self._lines = Lines(connect)
+        self._lines = Lines(connect or connection)
+        self._running = running
+        self._sessions: dict[str, Intent] = {}  # those that have not ended, each with its last event
 
     def answer(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to what the tool was called with. An agent's work does not stop for our faults."""
@@ -57,6 +65,7 @@ class Answerer:
             intent = self._speaks.understand(event_of(arguments))
             if intent is None:
                 return {}
+            self._sessions[intent.session] = intent
             answer = answer_to(self._speaks, intent, self._where, self._lines)
         except Exception as error:
             if os.environ.get("QUIRE_TRACEBACK"):
@@ -64,7 +73,15 @@ class Answerer:
             return {"systemMessage": f"Quire could not answer a hook: {type(error).__name__}: {error}"}
         if intent.moment == "session_end":
             self._lines.drop(intent.session)
+            self._sessions.pop(intent.session, None)
         return answer
+
+    def part(self) -> None:
+        """Say of all sessions that they have ended, where a daemon runs: the agent has gone."""
+        for last in self._sessions.values():
+            end = Intent(last.event, "session_end", last.session, folder=last.folder, parent=last.parent)
+            with contextlib.suppress(Exception):  # there is nobody left who could be told
+                answer_to(self._speaks, end, self._where, self._running or running)
 
     def close(self) -> None:
         """Give the connections back."""

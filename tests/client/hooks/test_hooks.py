@@ -6,7 +6,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from hypothesis import given, strategies as st
 import live
 from letters import texts
 from quire_client.__main__ import main
-from quire_client.commands.agents.hook import MOST_INPUT, answer_to
+from quire_client.commands.agents.hook import MOST_INPUT, answer_to, serve
 from quire_client.commands.base import Invocation
 from quire_client.hooks.base import Intent, Outcome
 from quire_client.hooks.dispatch import tell
@@ -218,6 +218,75 @@ def test_reading_a_place_without_a_journal_makes_none(tmp_path: Path) -> None:
     place = place_of(tmp_path / "repo")
     assert hooked(place, {"hook_event_name": "SessionStart"}, Line({"ok": True})) == {}
     assert not place.state.exists()
+
+
+class KeptLine(Line):
+    """The same, on a connection that is used again."""
+
+    def renew(self, caller: Mapping[str, str], until: float) -> bool:
+        return True
+
+    def close(self) -> None: ...
+
+
+def test_a_process_that_an_agent_keeps_answers_line_by_line_and_ends_its_sessions(
+    journaled: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    connections: list[str] = []
+
+    def connecting(line: Line) -> Callable[[Place, Mapping[str, str], float], Any]:
+        def connected(where: Place, caller: Mapping[str, str], until: float) -> Any:
+            connections.append(caller["agent_session"])
+            return line
+
+        return connected
+
+    def event(session: str, name: str, **more: Any) -> bytes:
+        return json.dumps({"event": name, "sessionID": session, "directory": str(journaled.root), **more}).encode()
+
+    told = {"tool": "edit", "callID": "c1", "args": {"filePath": "a.py", "oldString": "a", "newString": "b"}}
+    rows = [
+        event("s1", "session.created"),
+        event("s1", "tool.execute.before", **told),
+        b"no json",
+        event("s2", "session.created"),
+        event("s3", "session.created"),
+        event("s3", "session.deleted"),
+        b'"' + b"x" * MOST_INPUT * 2 + b'"',
+        event("s1", "tool.execute.after", **told),
+    ]
+    line, parting = KeptLine({"ok": True}), Line({"ok": True})
+    call = Invocation(["opencode"], {"stdio": ""}, {})
+    assert serve(call, io.BytesIO(b"\n".join(rows)), connecting(line), connecting(parting)) == 0
+    answers = [json.loads(row) for row in capsys.readouterr().out.splitlines()]
+    assert ["context" in answer for answer in answers] == [True, False, False, True, True, False, False, False]
+    assert connections == ["s1", "s2", "s3", "s1", "s2"]
+    assert parting.asked == [("native", {"moment": "session_end"})] * 2
+
+
+def test_a_process_that_an_agent_keeps_goes_on_after_a_fault_and_starts_no_daemon_to_say_goodbye(
+    journaled: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = iter([ValueError("broken"), KeptLine({"ok": True})])
+
+    def connected(where: Place, caller: Mapping[str, str], until: float) -> Any:
+        found = next(lines)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    row = json.dumps({"event": "session.created", "sessionID": "s1", "directory": str(journaled.root)}).encode()
+    assert serve(Invocation(["opencode"], {}, {}), io.BytesIO(row + b"\n" + row + b"\n"), connected) == 0
+    assert ["context" in json.loads(answer) for answer in capsys.readouterr().out.splitlines()] == [False, True]
+    assert not journaled.log.exists()
+
+
+def test_a_process_that_an_agent_keeps_ends_when_another_quire_is_installed(
+    journaled: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    programs, row = iter(["ours", "ours", "other"]), b'{"event": "never"}\n'
+    assert serve(Invocation(["opencode"], {}, {}), io.BytesIO(row * 2), program=lambda: next(programs)) == 0
+    assert capsys.readouterr().out == "{}\n"
 
 
 class Stdin:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, BinaryIO, Final
 
-from quire_client.commands import DONE, TRIAL, Command, Invocation
+from quire_client.commands import DONE, TRIAL, Command, Invocation, Option
 from quire_client.hooks import AGENTS, PATIENCE_S, Connected, Surroundings, agent, answered
 
 MOST_INPUT: Final = 32 * 1024 * 1024
@@ -27,6 +27,8 @@ def run(call: Invocation) -> int:
         )
         print("{}")
         return DONE
+    if "stdio" in call.options:
+        return serve(call, sys.stdin.buffer)
     try:
         answer = answer_to(call, sys.stdin.buffer.read(MOST_INPUT + 1))
     except Exception as error:  # an agent's work does not stop for our faults
@@ -40,22 +42,70 @@ def run(call: Invocation) -> int:
 
 def answer_to(call: Invocation, given: bytes, connected: Connected | None = None) -> dict[str, Any]:
     """The answer to a hook's input. Raises what a program can raise."""
+    name, told = _agent(call), _event(given)
+    return {} if name is None or told is None else answered(agent(name), told, _surroundings(call), connected)
+
+
+def installed() -> int:
+    """What differs when another Quire was installed."""
+    return os.stat(__file__).st_mtime_ns
+
+
+def serve(
+    call: Invocation,
+    events: BinaryIO,
+    connect: Connected | None = None,
+    running: Connected | None = None,
+    program: Callable[[], object] = installed,
+) -> int:
+    """Answer each line with a line until there are no more: then the agent is gone, and its sessions have ended.
+
+    Where another Quire was installed meanwhile, this one ends without an answer: the agent has to ask that one.
+    """
+    from quire_client.hooks import Answerer
+
+    name = _agent(call)
+    if name is None:
+        return DONE
+    ours, answerer = program(), Answerer(name, _surroundings(call), connect, running)
+    while given := events.readline(MOST_INPUT + 1):
+        rest = given
+        while rest and not rest.endswith(b"\n"):  # more than is looked at
+            rest = events.readline(MOST_INPUT)
+        if program() != ours:
+            return DONE
+        told = _event(given)
+        print(json.dumps({} if told is None else answerer.answer(told)), flush=True)
+    answerer.part()
+    answerer.close()
+    return DONE
+
+
+def _agent(call: Invocation) -> str | None:
+    """The agent that the command line names; None where there is none of that name, which is said."""
     name = call.arguments[0] if call.arguments else ""
-    if name not in AGENTS:
-        wrong = f"there is no agent {name!r}" if name else "AGENT is missing"
-        print(f"quire hook: {wrong}; there are {', '.join(AGENTS)}.", file=sys.stderr)
-        return {}
+    if name in AGENTS:
+        return name
+    wrong = f"there is no agent {name!r}" if name else "AGENT is missing"
+    print(f"quire hook: {wrong}; there are {', '.join(AGENTS)}.", file=sys.stderr)
+    return None
+
+
+def _event(given: bytes) -> Mapping[str, Any] | None:
+    """The event that was sent; None where it cannot be read, which is said."""
     if len(given) > MOST_INPUT:
         print(f"quire hook: more than {MOST_INPUT} bytes of input; it was not looked at.", file=sys.stderr)
-        return {}
+        return None
     try:
         told = json.loads(given)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         print(f"quire hook: the event on stdin is not JSON: {error}.", file=sys.stderr)
-        return {}
-    if not isinstance(told, Mapping):
-        return {}
-    where = Surroundings(
+        return None
+    return told if isinstance(told, Mapping) else None
+
+
+def _surroundings(call: Invocation) -> Surroundings:
+    return Surroundings(
         call.environ,
         os.fspath(call.folder) if "workspace" in call.options else "",
         call.state_dir,
@@ -63,7 +113,6 @@ def answer_to(call: Invocation, given: bytes, connected: Connected | None = None
         bool(call.environ.get(TRIAL)),
         call.timeout_s(PATIENCE_S),
     )
-    return answered(agent(name), told, where, connected)
 
 
 COMMAND = Command(
@@ -76,4 +125,5 @@ COMMAND = Command(
     example="quire hook claude-code < event.json",
     run=run,
     words=tuple(AGENTS),
+    options=(Option("stdio", "", "answer events, a line each, until stdin ends; for agents that keep a process"),),
 )
