@@ -1,0 +1,82 @@
+"""Trace: are the processes that the kernel saw writing a file those of one announced call? Pure.
+
+They are when each of them descends from the agent's process, started after the call was announced, and is no program
+that a person may type into. A process that was there before the call (a server that an earlier call started, the agent
+itself) may write for another reason.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Final, Literal
+
+from quire_daemon.core import Ancestor, TracedWriter
+
+TICK_S: Final = 0.01
+"""What the kernel tells of the start of a process is so much too early at most."""
+
+LATE_S: Final = 0.05
+"""An event may be read so much later than its write."""
+
+Trace = Literal["traced", "unknown", "not_of_the_agent", "started_before", "wrote_after", "typed_into"]
+"""What the processes say: they are those of the call, or why that is not proved."""
+
+EDITORS: Final = frozenset(
+    {"atom", "bbedit", "clion", "code", "code-insiders", "code-oss", "codium", "cursor", "datagrip", "eclipse"}
+    | {"emacs", "emacsclient", "fleet", "geany", "gedit", "gnome-text-editor", "goland", "gvim", "helix", "hx", "idea"}
+    | {"joe", "jupyter-lab", "jupyter-notebook", "kak", "kakoune", "kate", "kwrite", "lapce", "lite-xl", "mate", "mc"}
+    | {"mcedit", "micro", "mousepad", "nano", "ne", "neovide", "netbeans", "notepadqq", "nvim", "phpstorm", "pico"}
+    | {"pluma", "pycharm", "rider", "rstudio", "rubymine", "rustrover", "spyder", "studio", "subl", "sublime_text"}
+    | {"textedit", "textmate", "vi", "view", "vim", "vimdiff", "vscodium", "webstorm", "windsurf", "xed", "zed"}
+    | {"zed-editor", "zeditor"}
+)
+"""Programs in which a person edits files. Agents do not write with them."""
+
+TERMINALS: Final = frozenset(
+    {"abduco", "alacritty", "dtach", "foot", "ghostty", "gnome-terminal", "kitty", "konsole", "mosh-server", "rxvt"}
+    | {"screen", "sshd", "st", "terminator", "tilix", "tmux", "ttyd", "urxvt", "uxterm", "wezterm", "xfce4-terminal"}
+    | {"xterm", "zellij"}
+)
+"""Programs in which a person types commands."""
+
+_TYPED_INTO: Final = EDITORS | TERMINALS
+_VERSION: Final = re.compile(r"[.:\s]|-?\d")
+_EDITORS_JAVA: Final = "/jbr/"  # the one that JetBrains' editors bring along; the process is called `java` else
+
+
+def trace(
+    writers: Sequence[TracedWriter] | None, agent: tuple[int, int], announced_s: float, ended_s: float = math.inf
+) -> Trace:
+    """What the writers of a file say about a call of the agent with this process (pid, start).
+
+    `writers`: all that wrote since the journal knew last what stood there; None where that is not known. Times are
+    monotonic seconds; `ended_s` is that of the call's end, as far as it has ended.
+    """
+    if not writers:
+        return "unknown"
+    return next((why for writer in writers if (why := _of(writer, agent, announced_s, ended_s)) != "traced"), "traced")
+
+
+def _of(writer: TracedWriter, agent: tuple[int, int], announced_s: float, ended_s: float) -> Trace:
+    at = next((at for at, one in enumerate(writer.line) if (one.pid, one.start) == agent), None)
+    if at is None:
+        return "not_of_the_agent"
+    if at == 0 or writer.began_s + TICK_S <= announced_s:
+        return "started_before"
+    if writer.last_s > ended_s + LATE_S:
+        return "wrote_after"
+    return "typed_into" if any(map(_is_typed_into, writer.line[:at])) else "traced"
+
+
+def _is_typed_into(one: Ancestor) -> bool:
+    """May a person type into this process, or into what it shows?"""
+    names = (one.name, one.exe.rpartition("/")[2])
+    return one.at_terminal or _EDITORS_JAVA in one.exe or any(not _TYPED_INTO.isdisjoint(_stems(n)) for n in names)
+
+
+def _stems(name: str) -> set[str]:
+    """What a program may be called without version or variant: `vim` of `vim.basic`, `emacs` of `emacs-nox`."""
+    parts = _VERSION.split(name.lower(), maxsplit=1)[0].split("-")
+    return {"-".join(parts[:end]) for end in range(1, len(parts) + 1)}

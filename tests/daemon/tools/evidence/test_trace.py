@@ -1,0 +1,99 @@
+"""What the processes that wrote a file say about an announced call."""
+
+from __future__ import annotations
+
+import pytest
+
+from quire_daemon.core.traced_writer import Ancestor, TracedWriter
+from quire_daemon.tools.evidence.trace import LATE_S, TICK_S, trace
+
+AGENT = Ancestor(10, 5, "claude", "/usr/bin/claude")
+SHELL = Ancestor(20, 1000, "bash", "/bin/bash")
+SCREEN = Ancestor(2, 1, "code", "/usr/share/code/code")
+IDENTITY = (10, 5)
+ANNOUNCED_S, ENDED_S = 100.0, 110.0
+
+
+def writer(*line: Ancestor, began_s: float = 101.0, last_s: float = 102.0) -> TracedWriter:
+    return TracedWriter(line, began_s, last_s, last_s)
+
+
+def said(*writers: TracedWriter) -> str:
+    return trace(writers, IDENTITY, ANNOUNCED_S, ENDED_S)
+
+
+SED = writer(Ancestor(21, 1001, "sed", "/bin/sed"), SHELL, AGENT, SCREEN)
+
+
+def test_a_process_that_the_agent_started_in_the_call_is_evidence() -> None:
+    assert said(SED) == "traced"
+    assert said(SED, writer(SHELL, AGENT)) == "traced"
+
+
+def test_what_is_above_the_agent_does_not_matter() -> None:
+    """Agents run in editors and terminals."""
+    assert said(writer(SHELL, AGENT, SCREEN, Ancestor(1, 0, "tmux: server", "/usr/bin/tmux"))) == "traced"
+
+
+def test_a_process_of_somebody_else_is_none_whoever_wrote_beside_it() -> None:
+    mine = writer(Ancestor(30, 1001, "vim", "/usr/bin/vim"), Ancestor(3, 2, "bash", "/bin/bash"))
+    assert said(mine) == "not_of_the_agent"
+    assert said(SED, mine) == "not_of_the_agent"
+
+
+def test_another_process_that_got_the_agents_pid_is_not_the_agent() -> None:
+    assert said(writer(SHELL, AGENT._replace(start=6))) == "not_of_the_agent"
+
+
+def test_a_process_that_was_there_before_the_call_may_write_for_another_reason() -> None:
+    assert said(writer(SHELL, AGENT, began_s=ANNOUNCED_S - 1)) == "started_before"
+    assert said(writer(AGENT)) == "started_before"
+
+
+def test_the_start_of_a_process_is_told_a_tick_too_early() -> None:
+    assert said(writer(SHELL, AGENT, began_s=ANNOUNCED_S - TICK_S / 2)) == "traced"
+    assert said(writer(SHELL, AGENT, began_s=ANNOUNCED_S - TICK_S * 2)) == "started_before"
+
+
+def test_what_is_written_after_the_end_of_the_call_is_not_its_own() -> None:
+    assert said(writer(SHELL, AGENT, last_s=ENDED_S + LATE_S / 2)) == "traced"
+    assert said(writer(SHELL, AGENT, last_s=ENDED_S + LATE_S * 2)) == "wrote_after"
+    assert trace([writer(SHELL, AGENT, last_s=ENDED_S + 1)], IDENTITY, ANNOUNCED_S) == "traced"
+
+
+@pytest.mark.parametrize(
+    ("name", "exe"),
+    [
+        ("vim", "/usr/bin/vim.basic"),
+        ("view", "/usr/bin/vim.tiny"),
+        ("nvim", "/usr/bin/nvim"),
+        ("emacs", "/usr/bin/emacs-gtk"),
+        ("emacs-29.1", ""),
+        ("code", "/usr/share/code/code"),
+        ("Code-insiders", ""),
+        ("idea64", ""),
+        ("java", "/opt/idea/jbr/bin/java"),
+        ("tmux: server", "/usr/bin/tmux"),
+        ("MainThread", "/usr/share/codium/codium"),
+    ],
+)
+def test_an_editor_or_a_terminal_that_the_agent_started_may_be_a_persons(name: str, exe: str) -> None:
+    editor = Ancestor(21, 1001, name, exe)
+    assert said(writer(editor, SHELL, AGENT)) == "typed_into"
+    assert said(writer(Ancestor(22, 1002, "prettier", "/usr/bin/node"), editor, SHELL, AGENT)) == "typed_into"
+
+
+def test_a_shell_at_a_terminal_may_be_a_persons() -> None:
+    assert said(writer(SHELL._replace(at_terminal=True), AGENT)) == "typed_into"
+
+
+@pytest.mark.parametrize(
+    "name", ["node", "python3.11", "codegen", "viper", "makensis", "sed", "opencode", "statictool"]
+)
+def test_other_programs_are_nobodys_editors(name: str) -> None:
+    assert said(writer(Ancestor(21, 1001, name, f"/usr/bin/{name}"), SHELL, AGENT)) == "traced"
+
+
+def test_where_nobody_was_seen_or_not_all_were_nothing_is_proved() -> None:
+    assert said() == "unknown"
+    assert trace(None, IDENTITY, ANNOUNCED_S, ENDED_S) == "unknown"
