@@ -97,4 +97,5 @@ class AnnouncedCall(msgspec.Struct, frozen=True):
     paths: tuple[str, ...] = ()  # of files, as the journal spells them; none: a command that may write anything
     payloads: tuple[Payload, ...] = ()
     command: str = ""
-    began_ns: int = 0
+    process: tuple[int, int] | None = None  # pid and start of the process in which the agent is at work
+    began_s: float = 0.0  # monotonic

@@ -34,6 +34,7 @@ class Who(msgspec.Struct, frozen=True):
     agent_session: str = ""
     introduction: WriterIntroduced | None = None  # of a writer that the journal did not know; held here for `introduce`
     outsider: bool = False  # a hook that claims an agent session at work in another process tree: it proves nothing
+    process: tuple[int, int] | None = None  # of a hook: pid and start of the process in which the agent is at work
 
 
 MOST_INSIDE: Final = 400

@@ -211,7 +211,7 @@ class Admission:
         home = self._agents.homes.get(AgentSession(who.agent, identity.parent or who.agent_session))
         process = home.process if home is not None else None
         self._presence.called(who, connection, identity, by_hook and bool(who.agent), process)
-        return replace(who, outsider=True) if outsider else who
+        return replace(who, outsider=outsider, process=process) if by_hook else who
 
     def _identity(self, connection: bytes, peer: Peer, said: tuple[str, ...]) -> WriterIntroduced:
         """What is attested and claimed, in a form that names nothing else; remembered, for callers come again."""

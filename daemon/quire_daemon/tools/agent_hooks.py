@@ -169,9 +169,9 @@ def _before(params: NativeParams, world: World) -> Decision:
     begun = BurstBegun(label, FORM, expires_ns, True, "session", paths, command)
     reply = {"ok": True, "message": f"{label} may go on; burst {world.next_seq} has begun.", "burst": world.next_seq}
     announced = AnnouncedCall(
-        world.next_seq, world.who.writer, paths, tuple(params.payloads), params.command, world.now_ns
+        world.next_seq, world.who.writer, paths, tuple(params.payloads), params.command, world.who.process
     )
-    return Decision(reply, [begun], announced=announced)
+    return Decision(reply, [begun], announced=None if world.who.outsider else announced)
 
 
 def _require_no_lease(now: FileNow, params: NativeParams, world: World) -> None:
@@ -278,7 +278,9 @@ def _label(params: NativeParams) -> str:
 def _after(params: NativeParams, world: World) -> Decision:
     burst = _begun_by(params, world)
     told_upto = max((b.ended for b in islice(_own(world, world.next_seq), MOST_BURSTS)), default=0)
-    attributed = [] if burst is None else [*verdicts(burst, _announced(params, burst), world.history, by_its_command)]
+    attributed: list[WriteAttributed] = []
+    if burst is not None and not world.who.outsider:
+        attributed = [*verdicts(burst, _announced(params, burst), world.history, by_its_command)]
     own = {seq for one in attributed if one.writer for seq in one.seqs}
     news, more = _news(world, told_upto, burst, own)
     events: list[Event] = [*attributed] if burst is None else [*attributed, BurstEnded(burst.number)]
