@@ -126,7 +126,7 @@ class App:
         server.held = lambda: {*self.lease_queue.connections(), *self.burst_expiry.connections()}
         self.git = GitWriter(recorder, clock, GitHead(os.fspath(root)), Commands(os.fspath(root)))
         self.tracer = ports.tracer(root, ignore.ignored, clock, log, in_force.now.watch.trace)
-        self.announced_calls = AnnouncedCalls(recorder)
+        self.announced_calls = AnnouncedCalls(recorder, self.tracer.writers_of)
         self.observer = Observer(
             workspace, recorder, ignore, in_force, self._hint, self.announced_calls.attribute, self.tracer.looked
         )

@@ -30,9 +30,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from processes import cpu_s
-
 from live import Live, caught_up, eventually, ok, verified
+from processes import cpu_s
 from quire_client import Client
 from quire_daemon.workspace import syscalls
 

@@ -6,19 +6,24 @@ are still under way is what the journal says of their bursts.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from quire_daemon.commit import Recorder
-from quire_daemon.core import AnnouncedCall, WritePart
-from quire_daemon.tools.evidence import explain, explain_move
+from quire_daemon.core import AnnouncedCall, TracedWriter, WritePart
+from quire_daemon.tools.evidence import by_processes, explain, explain_move
 from quire_journal.model import (
     DURING,
     EXACT,
     OUTSIDE,
+    TRACED,
     Event,
     OutsideDeleted,
     OutsideMoved,
     OutsideWritten,
+    disk_path,
 )
 from quire_journal.views import Version, standing
 
@@ -29,14 +34,15 @@ MOST_CALLS: Final = 256
 class AnnouncedCalls:
     """The calls that were announced, by the number of their burst."""
 
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
+    def __init__(self, recorder: Recorder, writers_of: Callable[[str], Sequence[TracedWriter] | None]) -> None:
+        """`writers_of`: the processes that wrote a path (as on disk) since it was looked at last; None: unknown."""
+        self._recorder, self._writers_of = recorder, writers_of
         self._calls: dict[int, AnnouncedCall] = {}
         self._done: set[tuple[int, str]] = set()  # (burst, path) that a write was explained by
 
     def begin(self, call: AnnouncedCall) -> None:
         """Keep a call that may go on."""
-        self._calls[call.burst] = call
+        self._calls[call.burst] = replace(call, began_s=self._recorder.clock.mono_s())
         while len(self._calls) > MOST_CALLS:
             self._forget(next(iter(self._calls)))
 
@@ -56,9 +62,24 @@ class AnnouncedCalls:
             if known is not None and before is None:
                 return ()
             if isinstance(event, OutsideMoved):
-                return self._moved(event, data, calls)
-        calls = [call for call in calls if (call.burst, event.path) not in self._done]
-        return self._parts(event.path, before, data, calls)
+                moved = self._moved(event, data, calls)
+                return moved or self._traced(event.to, calls)
+        offering = [call for call in calls if (call.burst, event.path) not in self._done]
+        parts = self._parts(event.path, before, data, offering)
+        if parts and parts[-1].evidence:
+            return parts
+        return (*parts[:-1], *(self._traced(event.path, calls) or parts[-1:]))
+
+    def _traced(self, path: str, calls: Sequence[AnnouncedCall]) -> tuple[WritePart, ...]:
+        """What the kernel proves: that the processes of one call, and no others, wrote the file."""
+        asking = [call for call in calls if call.process is not None and (not call.paths or path in call.paths)]
+        writers = self._writers_of(disk_path(path)) if asking else None
+        if not writers:
+            return ()
+        proved = [call for call in asking if by_processes(call, path, writers)]
+        if len({call.writer for call in proved}) != 1:
+            return ()
+        return (WritePart(None, proved[-1].writer, TRACED, proved[-1].burst),)
 
     def _parts(
         self, path: str, before: bytes | None, data: bytes | None, calls: list[AnnouncedCall]

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         PROVED as PROVED,
         READ as READ,
         SCANNED as SCANNED,
+        TRACED as TRACED,
         WATCHED as WATCHED,
     )
     from quire_journal.model.file_transport import (
@@ -176,7 +177,7 @@ else:
             "RetentionApplied TurnBegan WatchLost WorkspaceOpened WorkspaceScanned WriteAttributed "
             "WriterIntroduced WritesAbandoned WritesSettled path_after paths_of"
         ),
-        evidence="CAPTURED DISPLACED DURING EXACT MARK NAMING OVERLAP PROVED READ SCANNED WATCHED",
+        evidence="CAPTURED DISPLACED DURING EXACT MARK NAMING OVERLAP PROVED READ SCANNED TRACED WATCHED",
         file_transport=(
             "CALLER LOCK MAX_BYTES REQUEST SPOOL_FOLDER caller_file reply_file request_file unfinished_file"
         ),

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from quire_daemon.core import Ancestor, TracedWriter
+from quire_daemon.core import Ancestor, AnnouncedCall, TracedWriter
 
 TICK_S: Final = 0.01
 """What the kernel tells of the start of a process is so much too early at most."""
@@ -57,6 +57,21 @@ def trace(
     if not writers:
         return "unknown"
     return next((why for writer in writers if (why := _of(writer, agent, announced_s, ended_s)) != "traced"), "traced")
+
+
+def by_processes(call: AnnouncedCall, path: str, writers: Sequence[TracedWriter]) -> bool:
+    """Do the processes that wrote the file prove that the call did?
+
+    The agent's own process counts for a file that the call names: with its own tools it writes there itself.
+    """
+    if call.process is None:
+        return False
+    others = [writer for writer in writers if path not in call.paths or _own(writer) != call.process]
+    return not others or trace(others, call.process, call.began_s) == "traced"
+
+
+def _own(writer: TracedWriter) -> tuple[int, int]:
+    return writer.process.pid, writer.process.start
 
 
 def _of(writer: TracedWriter, agent: tuple[int, int], announced_s: float, ended_s: float) -> Trace:
