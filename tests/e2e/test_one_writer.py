@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -54,6 +55,11 @@ class Agent:
         ran = self._tell({"run": f"bash -c {join([join(self._words(*words))])}"})
         assert ran["status"] == 0, ran
         return str(ran["out"])
+
+    def run(self, line: str) -> None:
+        """The agent's shell runs a line."""
+        ran = self._tell({"run": f"cd {self._at.root} && {line}"})
+        assert ran["status"] == 0, ran
 
     def end(self) -> None:
         """The agent ends without a word."""
@@ -129,3 +135,25 @@ def test_a_hook_that_claims_the_session_of_another_process_is_told_of_in_the_log
     assert (line["agent"], line["agent_session"]) == ("gemini", "s3")
     for one in (agent, liar):
         one.end()
+
+
+def test_a_command_is_the_agents_by_its_processes_and_a_save_meanwhile_is_not(at: Live) -> None:
+    """Without the right to ask the kernel, the command line accounts for the file that it names."""
+    ann = Agent(at, "shell")
+    ann.hook("SessionStart", source="startup")
+    call = {"tool_name": "run_shell_command", "tool_input": {"command": "echo more >> b.py"}}
+    boss = at.connect("boss")
+    with contextlib.suppress(AssertionError):  # where it may not be asked, it stays off
+        eventually("the kernel is asked", lambda: ok(boss.call("status", {}))["tracing"] == "fanotify", 5)
+    traced = ok(boss.call("status", {}))["tracing"] == "fanotify"
+    assert ann.hook("BeforeTool", **call) == {}
+    ann.run("echo more >> b.py")
+    at.write("a.py", "saved by a person\n")
+    assert ann.hook("AfterTool", **call) == {}
+    (b,) = ok(boss.call("log", {"path": "b.py", "limit": 1}))["records"]
+    (a,) = ok(boss.call("log", {"path": "a.py", "limit": 1}))["records"]
+    assert (b["evidence"], b["writer"]["agent_session"]) == ("traced" if traced else "during", "shell")
+    assert (a["writer"]["id"], "call" in a) == ("outside", False)
+    undone = ok(boss.call("undo", {"writer": "gemini/shell", "probable": not traced}))
+    assert [file["path"] for file in undone["files"]] == ["b.py"]
+    ann.end()

@@ -87,6 +87,7 @@ class WritePart(NamedTuple):
     writer: int = 0
     evidence: str = ""  # "": nothing is known
     burst: int = 0
+    candidates: tuple[int, ...] = ()  # of an overlap: the bursts of the calls that could have made it
 
 
 class AnnouncedCall(msgspec.Struct, frozen=True):

@@ -18,7 +18,6 @@ from quire_journal.model import (
     DURING,
     EXACT,
     OUTSIDE,
-    TRACED,
     Event,
     OutsideDeleted,
     OutsideMoved,
@@ -71,15 +70,10 @@ class AnnouncedCalls:
         return (*parts[:-1], *(self._traced(event.path, calls) or parts[-1:]))
 
     def _traced(self, path: str, calls: Sequence[AnnouncedCall]) -> tuple[WritePart, ...]:
-        """What the kernel proves: that the processes of one call, and no others, wrote the file."""
+        """What the processes that wrote the file prove, where the kernel tells of them."""
         asking = [call for call in calls if call.process is not None and (not call.paths or path in call.paths)]
-        writers = self._writers_of(disk_path(path)) if asking else None
-        if not writers:
-            return ()
-        proved = [call for call in asking if by_processes(call, path, writers)]
-        if len({call.writer for call in proved}) != 1:
-            return ()
-        return (WritePart(None, proved[-1].writer, TRACED, proved[-1].burst),)
+        part = by_processes(asking, path, self._writers_of(disk_path(path))) if asking else None
+        return () if part is None else (part,)
 
     def _parts(
         self, path: str, before: bytes | None, data: bytes | None, calls: list[AnnouncedCall]

@@ -206,7 +206,7 @@ class Observer:
                 self.recorder.note_blob(blobs.HashedBytes(part.data, blob), path)
             seq = self.recorder.note(made)
             if part.evidence:
-                found.append(WriteAttributed((seq,), part.writer, part.evidence, part.burst))
+                found.append(WriteAttributed((seq,), part.writer, part.evidence, part.burst, part.candidates))
             if made is not event and isinstance(event, OutsideWritten | OutsideDeleted):
                 event = msgspec.structs.replace(event, base=seq)
         for attributed in found:

@@ -12,7 +12,8 @@ import re
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from quire_daemon.core import Ancestor, AnnouncedCall, TracedWriter
+from quire_daemon.core import Ancestor, AnnouncedCall, TracedWriter, WritePart
+from quire_journal.model import OUTSIDE, OVERLAP, TRACED
 
 TICK_S: Final = 0.01
 """What the kernel tells of the start of a process is so much too early at most."""
@@ -59,19 +60,39 @@ def trace(
     return next((why for writer in writers if (why := _of(writer, agent, announced_s, ended_s)) != "traced"), "traced")
 
 
-def by_processes(call: AnnouncedCall, path: str, writers: Sequence[TracedWriter]) -> bool:
-    """Do the processes that wrote the file prove that the call did?
+def by_processes(calls: Sequence[AnnouncedCall], path: str, writers: Sequence[TracedWriter] | None) -> WritePart | None:
+    """What the processes that wrote a file say of the calls under way that could have; None where they prove nothing.
 
-    The agent's own process counts for a file that the call names: with its own tools it writes there itself.
+    A file that none of their agents' processes wrote is somebody else's, whatever the command lines say. One that both
+    wrote may be of either. The agent's own process counts for a file that the call names: its own tools write there.
     """
-    if call.process is None:
-        return False
-    others = [writer for writer in writers if path not in call.paths or _own(writer) != call.process]
-    return not others or trace(others, call.process, call.began_s) == "traced"
+    asked = [(call, call.process) for call in calls if call.process is not None]
+    if not writers or not asked:
+        return None
+    said = {call.burst: [_own_or(writer, call, process, path) for writer in writers] for call, process in asked}
+    proved = [call for call, _ in asked if {*said[call.burst]} == {"traced"}]
+    if proved:
+        of_one = len({call.writer for call in proved}) == 1
+        return WritePart(None, proved[-1].writer, TRACED, proved[-1].burst) if of_one else None
+    foreign = [all(words[at] in _FOREIGN for words in said.values()) for at in range(len(writers))]
+    if all(foreign):
+        return None if any(map(_is_git, writers)) else WritePart(None, OUTSIDE, TRACED)
+    return WritePart(None, OUTSIDE, OVERLAP, candidates=tuple(said)) if any(foreign) else None
 
 
-def _own(writer: TracedWriter) -> tuple[int, int]:
-    return writer.process.pid, writer.process.start
+_FOREIGN: Final = ("not_of_the_agent", "typed_into")
+"""What is said of a process that does not work for the agent."""
+
+
+def _own_or(writer: TracedWriter, call: AnnouncedCall, process: tuple[int, int], path: str) -> Trace:
+    if path in call.paths and (writer.process.pid, writer.process.start) == process:
+        return "traced"
+    return _of(writer, process, call.began_s, math.inf)
+
+
+def _is_git(writer: TracedWriter) -> bool:
+    """Git only moves what others wrote; its command is told as such."""
+    return writer.process.name == "git" or writer.process.exe.rpartition("/")[2] == "git"
 
 
 def _of(writer: TracedWriter, agent: tuple[int, int], announced_s: float, ended_s: float) -> Trace:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from quire_daemon.core.announcement import AnnouncedCall, WritePart
 from quire_daemon.core.traced_writer import Ancestor, TracedWriter
-from quire_daemon.tools.evidence.trace import LATE_S, TICK_S, trace
+from quire_daemon.tools.evidence.trace import LATE_S, TICK_S, by_processes, trace
 
 AGENT = Ancestor(10, 5, "claude", "/usr/bin/claude")
 SHELL = Ancestor(20, 1000, "bash", "/bin/bash")
@@ -97,3 +98,39 @@ def test_other_programs_are_nobodys_editors(name: str) -> None:
 def test_where_nobody_was_seen_or_not_all_were_nothing_is_proved() -> None:
     assert said() == "unknown"
     assert trace(None, IDENTITY, ANNOUNCED_S, ENDED_S) == "unknown"
+
+
+CALL = AnnouncedCall(7, 3, process=IDENTITY, began_s=ANNOUNCED_S)
+VIM = writer(Ancestor(30, 1001, "vim", "/usr/bin/vim"), Ancestor(3, 2, "bash", "/bin/bash"))
+
+
+def test_a_call_whose_processes_alone_wrote_is_the_writer() -> None:
+    assert by_processes([CALL], "f", [SED]) == WritePart(None, 3, "traced", 7)
+
+
+def test_two_calls_of_one_agent_are_told_apart_by_their_agent_session_alone() -> None:
+    later = AnnouncedCall(9, 3, process=IDENTITY, began_s=ANNOUNCED_S)
+    child = AnnouncedCall(9, 4, process=IDENTITY, began_s=ANNOUNCED_S)
+    assert by_processes([CALL, later], "f", [SED]) == WritePart(None, 3, "traced", 9)
+    assert by_processes([CALL, child], "f", [SED]) is None
+
+
+def test_what_none_of_the_agents_processes_wrote_is_somebody_elses() -> None:
+    assert by_processes([CALL], "f", [VIM]) == WritePart(None, 0, "traced")
+    assert by_processes([CALL], "f", [VIM, SED]) == WritePart(None, 0, "overlap", candidates=(7,))
+
+
+def test_what_git_wrote_elsewhere_is_told_as_gits() -> None:
+    git = writer(Ancestor(31, 1001, "git", "/usr/bin/git"), Ancestor(3, 2, "bash", "/bin/bash"))
+    assert by_processes([CALL], "f", [git]) is None
+
+
+def test_the_agents_own_process_writes_the_file_that_its_call_names() -> None:
+    naming = AnnouncedCall(7, 3, ("f",), process=IDENTITY, began_s=ANNOUNCED_S)
+    assert by_processes([naming], "f", [writer(AGENT, began_s=1.0)]) == WritePart(None, 3, "traced", 7)
+    assert by_processes([CALL], "f", [writer(AGENT, began_s=1.0)]) is None
+
+
+def test_where_nothing_is_known_nothing_is_proved() -> None:
+    assert by_processes([CALL], "f", None) is None
+    assert by_processes([AnnouncedCall(7, 3)], "f", [SED]) is None
