@@ -218,7 +218,8 @@ def test_a_link_to_the_script_finds_its_checkout(checkout: Checkout) -> None:
 
 def test_naming_a_test_runs_it_in_one_process(checkout: Checkout) -> None:
     checkout.put("python3", PYTHON)
-    assert checkout.run("scripts/test", "tests/test_scripts.py")[1] == "pytest -m not campaign tests/test_scripts.py\n"
+    ran = checkout.run("scripts/test", "tests/test_scripts.py")[1]
+    assert ran == "pytest -m not campaign and not agents tests/test_scripts.py\n"
 
 
 def test_a_change_is_taken_when_both_suites_hold_and_what_failed_in_one_is_run_once_more(checkout: Checkout) -> None:
@@ -226,7 +227,7 @@ def test_a_change_is_taken_when_both_suites_hold_and_what_failed_in_one_is_run_o
     checkout.put("python3", PYTHON.replace('"pytest ${{*:3}}"', '"pytest ${{*:3}}"; [[ $* == *--last-failed* ]]'))
     status, out, _ = checkout.run(".ci/run")
     assert status == 0
-    wide, default = "-m wide and not campaign", "-m not wide and not campaign"
+    wide, default = "-m wide and not campaign and not agents", "-m not wide and not campaign and not agents"
     runs = [f"pytest {how}" for how in (f"-n 3 {wide}", f"-n 0 {wide} --last-failed")]
     runs += [f"pytest {how}" for how in (f"-n 3 {default}", f"-n 0 {default} --last-failed")]
     assert out.splitlines() == runs

@@ -51,12 +51,13 @@ def binary(agent: str) -> Path:
     if npm is None:
         raise Unavailable(f"npm is missing, which installs {package.name}.")
     prefix.mkdir(parents=True, exist_ok=True)
-    words = [npm, "install", "--no-audit", "--no-fund", "--prefix", os.fspath(prefix), f"{package.name}@{package.version}"]
+    wanted = f"{package.name}@{package.version}"
+    words = [npm, "install", "--no-audit", "--no-fund", "--prefix", os.fspath(prefix), wanted]
     done = subprocess.run(words, capture_output=True, text=True, timeout=INSTALL_S, check=False)
     if done.returncode or not command.exists():
         shutil.rmtree(prefix)
         said = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
-        raise Unavailable(f"npm does not install {package.name}@{package.version}: {said}")
+        raise Unavailable(f"npm does not install {wanted}: {said}")
     return command
 
 

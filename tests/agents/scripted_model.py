@@ -124,7 +124,8 @@ def flat(content: Any) -> str:
     if isinstance(content, list):
         return "\n".join(map(flat, content))
     if isinstance(content, dict):
-        return next((flat(content[key]) for key in ("text", "content", "output", "error") if key in content), str(content))
+        known = (flat(content[key]) for key in ("text", "content", "output", "error") if key in content)
+        return next(known, str(content))
     return str(content)
 
 
@@ -209,8 +210,9 @@ def _chosen(call: Call, offered: Sequence[str]) -> str:
 
 def _messages(model: Model, body: Mapping[str, Any]) -> _Answer:
     offered = [tool.get("name", "") for tool in body.get("tools") or ()]
-    contents = [m["content"] for m in body.get("messages", ()) if m["role"] == "user" and isinstance(m["content"], list)]
-    results = [flat(part.get("content", "")) for content in contents for part in content if part["type"] == "tool_result"]
+    contents = [message["content"] for message in body.get("messages", ()) if message["role"] == "user"]
+    parts = [part for content in contents if isinstance(content, list) for part in content]
+    results = [flat(part.get("content", "")) for part in parts if part["type"] == "tool_result"]
     call = model.next(results, len(offered))
     block: dict[str, Any] = {"type": "text", "text": "done"}
     if call is not None:
@@ -218,7 +220,8 @@ def _messages(model: Model, body: Mapping[str, Any]) -> _Answer:
         block = {"type": "tool_use", **used}
     reason = "end_turn" if call is None else "tool_use"
     usage = {"input_tokens": 10, "output_tokens": 10}
-    head = {"id": f"msg_{len(results)}", "type": "message", "role": "assistant", "model": body.get("model"), "usage": usage}
+    head: dict[str, Any] = {"id": f"msg_{len(results)}", "type": "message", "role": "assistant"}
+    head |= {"model": body.get("model"), "usage": usage}
     empty = {**block, "input": {}} if call is not None else {**block, "text": ""}
     part = {"type": "text_delta", "text": "done"}
     if call is not None:
@@ -242,7 +245,8 @@ def _responses(model: Model, body: Mapping[str, Any]) -> _Answer:
     items = [item for item in body.get("input") or () if isinstance(item, dict)]
     results = [flat(item.get("output", "")) for item in items if str(item.get("type")).endswith("_call_output")]
     call = model.next(results, len(offered))
-    item: dict[str, Any] = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "done"}]}
+    said = {"type": "output_text", "text": "done"}
+    item: dict[str, Any] = {"type": "message", "role": "assistant", "content": [said]}
     if call is not None:
         name = _chosen(call, [*offered])
         item = {"call_id": f"call_{len(results):04d}", "name": name, "type": "function_call"}

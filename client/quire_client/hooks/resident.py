@@ -18,14 +18,11 @@ from typing import TYPE_CHECKING, Any, Final
 from quire_client.hooks.base import Intent
 from quire_client.hooks.relay import Connected, Surroundings, answer_to, connection, running
 from quire_client.hooks.table import agent
-from quire_client.setup import SERVING
+from quire_client.setup import OBJECTS, SERVING
 
 if TYPE_CHECKING:
     from quire_client.transport import Quick
     from quire_journal.workspaces import Place
-
-_OBJECTS: Final = ("tool_input", "tool_response")
-"""Fields that hold objects: they come as JSON within a text."""
 
 MOST_LINES: Final = 64
 """Agent sessions, a subagent is one, whose connections are kept."""
@@ -35,12 +32,22 @@ MOST_LINES: Final = 64
 
 
 def event_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The event that the filled-in template tells of; a field that the event does not have is "" there."""
-    event = {name: value for name, value in arguments.items() if value != ""}
-    for name in _OBJECTS:
-        if isinstance(event.get(name), str):
-            with contextlib.suppress(ValueError):
-                event[name] = json.loads(event[name])
+    """The event that a filled-in template tells of; a field that the event does not have is "" there. An event that is
+    whole is given back as it is."""
+    event: dict[str, Any] = {}
+    for name, value in arguments.items():
+        if value == "":
+            continue
+        if name in OBJECTS and isinstance(value, str):
+            try:
+                value = json.loads(value)
+            except ValueError:
+                continue
+        whole, _, part = name.partition(".")
+        if part and isinstance(event.setdefault(whole, {}), dict):
+            event[whole][part] = value
+        elif not part:
+            event[whole] = value
     return event
 
 

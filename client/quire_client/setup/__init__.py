@@ -15,14 +15,14 @@ if TYPE_CHECKING:
         broken as broken,
         ways_in as ways_in,
     )
-    from quire_client.setup.claude_code import SERVING as SERVING, TOOL as TOOL
+    from quire_client.setup.claude_code import OBJECTS as OBJECTS, SERVING as SERVING, TOOL as TOOL
     from quire_client.setup.errors import MalformedConfig as MalformedConfig
     from quire_client.setup.write import Change as Change
 else:
     __getattr__ = face(
         __name__,
         agents="File Scope WayIn broken ways_in",
-        claude_code="SERVING TOOL",
+        claude_code="OBJECTS SERVING TOOL",
         errors="MalformedConfig",
         write="Change",
     )

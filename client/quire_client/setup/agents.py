@@ -16,11 +16,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from quire_client.setup import block, jsonc
+from quire_client.setup import block, claude_code, jsonc
+from quire_client.setup.claude_code import SERVER
 from quire_client.setup.errors import MalformedConfig
-
-SERVER: Final = "quire"
-"""The name of the MCP server; without a hyphen, which changes what matchers mean."""
 
 TIMEOUT_S: Final = 10
 """How long an agent waits for a hook, which itself gives up after 5 s."""
@@ -35,6 +33,7 @@ class Scope(NamedTuple):
     home: Path
     environ: Mapping[str, str]
     project: Path | None  # None: for all projects of the user
+    version: str = ""  # of the agent, as it says itself; "" where nobody has asked it
 
 
 class File(NamedTuple):
@@ -136,7 +135,9 @@ def _commands(path: Path, agent: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         found: Any = value
         for key in place:
             found = found[key]
-        yield "hook", tuple(shlex.split(found["command"] if "command" in found else found["hooks"][0]["command"]))
+        for hook in found.get("hooks") or [found]:
+            if "command" in hook:
+                yield "hook", tuple(shlex.split(claude_code.unguarded(hook["command"])))
     for name in ("mcpServers", "mcp_servers", "mcp"):
         server = block.at(value, (name, SERVER))
         if _calls_server(server):
@@ -235,24 +236,27 @@ def _our_hooks(hooks: Any, agent: str) -> Iterator[tuple[str | int, ...]]:
         for place, item in enumerate(_list(items)):
             if not isinstance(item, dict):
                 continue
-            if _calls_hook(item.get("command"), agent):
+            below = _list(item.get("hooks"))
+            ours = [inner for inner, hook in enumerate(below) if _is_hook(hook, agent)]
+            if _is_hook(item, agent) or (ours and len(ours) == len(below)):
                 yield ("hooks", event, place)
                 continue
-            below = _list(item.get("hooks"))
-            for inner, hook in enumerate(below):
-                if isinstance(hook, dict) and _calls_hook(hook.get("command"), agent):
-                    alone = len(below) == 1
-                    yield ("hooks", event, place) if alone else ("hooks", event, place, "hooks", inner)
+            yield from (("hooks", event, place, "hooks", inner) for inner in ours)
 
 
 def _list(found: Any) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def _calls_hook(command: Any, agent: str) -> bool:
-    """Is it `/somewhere/quire hook AGENT`?"""
+def _is_hook(hook: Any, agent: str) -> bool:
+    """Is it `/somewhere/quire hook AGENT`, with its guard or without, or the tool that stands beside that?"""
+    if not isinstance(hook, dict):
+        return False
+    if agent == "claude-code" and claude_code.is_tool(hook):
+        return True
+    command = hook.get("command")
     try:
-        words = shlex.split(command) if isinstance(command, str) else []
+        words = shlex.split(claude_code.unguarded(command)) if isinstance(command, str) else []
     except ValueError:
         return False
     return len(words) == 3 and os.path.basename(words[0]) == "quire" and words[1:] == ["hook", agent]
@@ -309,10 +313,10 @@ def _server(agent: str, scope: Scope, quire: str) -> dict[str, Any]:
     return {"command": quire, "args": _mcp_arguments(agent, scope, quire)}
 
 
-def _matched(events: Mapping[str, str], hook: dict[str, Any]) -> dict[tuple[str, ...], Any]:
+def _matched(events: Mapping[str, str], *hooks: dict[str, Any]) -> dict[tuple[str, ...], Any]:
     """Event → its item, in the shape that Claude Code, Codex and Gemini CLI share. A matcher "" is left out."""
     return {
-        ("hooks", event): {**({"matcher": matcher} if matcher else {}), "hooks": [hook]}
+        ("hooks", event): {**({"matcher": matcher} if matcher else {}), "hooks": [*hooks]}
         for event, matcher in events.items()
     }
 
@@ -328,21 +332,23 @@ def _whole(names: str) -> str:
 
 def _claude_code(scope: Scope, quire: str, shared: str) -> Iterator[File]:
     writes = "Edit|MultiEdit|Write|NotebookEdit|Bash|PowerShell"
-    events = {
-        **dict.fromkeys(("SessionStart", "UserPromptSubmit"), ""),
+    answered = {
+        "UserPromptSubmit": "",
         "PreToolUse": writes,
         "PostToolUse": f"{writes}|Read",
         "PostToolUseFailure": writes,
-        **dict.fromkeys(("Stop", "SubagentStop", "SessionEnd"), ""),
+        **dict.fromkeys(("Stop", "SubagentStop"), ""),
     }
     hook = {"type": "command", "command": _command(quire, "claude-code"), "timeout": TIMEOUT_S}
+    by_server = claude_code.hooks(quire, "claude-code", TIMEOUT_S) if claude_code.calls_tools(scope.version) else [hook]
+    lists = _matched(dict.fromkeys(("SessionStart", "SessionEnd"), ""), hook) | _matched(answered, *by_server)
     folder = Path(scope.environ.get("CLAUDE_CONFIG_DIR") or scope.home / ".claude")
     settings, servers = folder / "settings.json", scope.home / ".claude.json"
     if scope.environ.get("CLAUDE_CONFIG_DIR"):
         servers = folder / ".claude.json"
     if scope.project is not None:
         settings, servers = scope.project / ".claude" / "settings.local.json", scope.project / ".mcp.json"
-    yield _json_file(settings, _Entries(lists=_matched(events, hook)), "claude-code", scope.project is not None)
+    yield _json_file(settings, _Entries(lists=lists), "claude-code", scope.project is not None)
     server = {"type": "stdio", **_server("claude-code", scope, shared)}
     entries = _Entries(members={("mcpServers", SERVER): server})
     yield _json_file(servers, entries, "claude-code", _tied(scope, shared))

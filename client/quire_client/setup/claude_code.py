@@ -7,8 +7,13 @@ named after the process of the agent. When a session begins and ends, no server 
 
 from __future__ import annotations
 
+import re
 import shlex
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
+
+SERVER: Final = "quire"
+"""The name of the MCP server; without a hyphen, which changes what matchers mean."""
 
 TOOL: Final = "hook"
 """The tool of the MCP server that answers hooks. It is in no list of tools: an agent's model has no use for it."""
@@ -29,14 +34,28 @@ FIELDS: Final = (
     "tool_name",
     "tool_use_id",
     "tool_input",
-    "tool_response",
+    "tool_response.originalFile",
+    "tool_response.structuredPatch",
+    "tool_response.original_file",
+    "tool_response.updated_file",
 )
-"""What the tool is given of an event. Claude Code fills in a template; it cannot give the event as a whole."""
+"""What the tool is given of an event. Claude Code fills in a template; it cannot give the event as a whole. What a
+command printed and what a file holds that was read stay where they are."""
+
+OBJECTS: Final = ("tool_input", "tool_response.structuredPatch")
+"""The fields that hold no text: they come as JSON within a text."""
+
+SINCE: Final = (2, 1, 118)
+"""The first version of Claude Code whose hooks call tools. An older one passes over the whole file with such a hook."""
 
 
-def template(*without: str) -> dict[str, str]:
-    """The input of the tool as it stands in the settings, without some of the fields."""
-    return {name: f"${{{name}}}" for name in FIELDS if name not in without}
+def hooks(quire: str, agent: str, timeout_s: int) -> list[dict[str, Any]]:
+    """The two hooks of an event: the tool, and the command for where no server answers."""
+    template = {name: f"${{{name}}}" for name in FIELDS}
+    return [
+        {"type": "mcp_tool", "server": SERVER, "tool": TOOL, "input": template, "timeout": timeout_s},
+        {"type": "command", "command": guarded(quire, agent), "timeout": timeout_s},
+    ]
 
 
 def guarded(quire: str, agent: str) -> str:
@@ -45,5 +64,24 @@ def guarded(quire: str, agent: str) -> str:
     The parent of the shell is the agent. `read` and `kill` are the shell's own: no process is started to find out.
     """
     file = f"${{XDG_STATE_HOME:-$HOME/.local/state}}/quire/{SERVING}/$PPID"
-    hook = shlex.join([quire, "hook", agent])
-    return f'{{ read -r p <"{file}" && kill -0 "$p"; }} 2>/dev/null || exec {hook}'
+    return f'{_GUARD}"{file}" && kill -0 "$p"; }} 2>/dev/null || exec {shlex.join([quire, "hook", agent])}'
+
+
+_GUARD: Final = "{ read -r p <"
+
+
+def unguarded(command: str) -> str:
+    """The command that a guard stands before; a command without one as it is."""
+    return command.rpartition(" || exec ")[2] if command.startswith(_GUARD) else command
+
+
+def is_tool(hook: Mapping[str, Any]) -> bool:
+    """Does the hook call our tool?"""
+    return (hook.get("type"), hook.get("server"), hook.get("tool")) == ("mcp_tool", SERVER, TOOL)
+
+
+def calls_tools(version: str) -> bool:
+    """Do the hooks of this Claude Code call tools? `version` is what `claude --version` prints; "" is taken for a new
+    one."""
+    found = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
+    return found is None or tuple(map(int, found.groups())) >= SINCE

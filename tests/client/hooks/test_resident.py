@@ -17,7 +17,7 @@ from test_samples import RUNS, events
 from quire_client.hooks.relay import Surroundings
 from quire_client.hooks.resident import MOST_LINES, Answerer, Lines, event_of, marker, serving
 from quire_client.hooks.table import agent
-from quire_client.setup.claude_code import FIELDS, guarded, template
+from quire_client.setup.claude_code import FIELDS, calls_tools, guarded, hooks
 from quire_client.transport.fast_client import Unreachable
 from quire_journal.workspaces.identity import settle
 from quire_journal.workspaces.layout import Place, place_of
@@ -25,22 +25,38 @@ from quire_journal.workspaces.layout import Place, place_of
 OF_CLAUDE = [run for run in RUNS if run.startswith("claude-code/")]
 
 
-def filled_in(event: Mapping[str, Any], wanted: Mapping[str, str]) -> dict[str, Any]:
-    """The template as Claude Code fills it in: an object as JSON, what is missing as an empty text."""
-    values = {name: event.get(name) for name in wanted}
-    return {n: "" if v is None else v if isinstance(v, str) else json.dumps(v) for n, v in values.items()}
+def filled_in(event: Mapping[str, Any]) -> dict[str, Any]:
+    """The template as Claude Code fills it in: what is no text as JSON, what is missing as an empty text."""
+    found = {}
+    for name in FIELDS:
+        value: Any = event
+        for part in name.split("."):
+            value = value.get(part) if isinstance(value, dict) else None
+        found[name] = "" if value is None else value if isinstance(value, str) else json.dumps(value)
+    return found
 
 
 @pytest.mark.parametrize(("run", "place"), [(run, n) for run in OF_CLAUDE for n in range(len(events(run)))])
 def test_an_event_that_comes_through_the_tool_means_what_it_means_on_stdin(run: str, place: int) -> None:
     event = events(run)[place]
     speaks = agent("claude-code")
-    assert speaks.understand(event_of(filled_in(event, template()))) == speaks.understand(event)
+    assert speaks.understand(event_of(filled_in(event))) == speaks.understand(event)
 
 
-def test_a_template_names_each_field_as_claude_code_finds_it() -> None:
-    assert template()["tool_input"] == "${tool_input}"
-    assert {*FIELDS} - {*template("prompt", "tool_response")} == {"prompt", "tool_response"}
+def test_a_template_names_each_field_as_claude_code_finds_it_and_no_output_of_a_command() -> None:
+    tool, command = hooks("/x/quire", "claude-code", 10)
+    assert tool["input"]["tool_input"] == "${tool_input}"
+    assert tool["input"]["tool_response.originalFile"] == "${tool_response.originalFile}"
+    assert "tool_response" not in tool["input"]
+    assert command["command"].endswith(" || exec /x/quire hook claude-code")
+
+
+@pytest.mark.parametrize(
+    ("version", "new"), [("2.1.330 (Claude Code)", True), ("2.1.118", True), ("2.1.117", False), ("2.0.999", False)]
+)
+def test_an_older_claude_code_gets_commands_alone(version: str, new: bool) -> None:
+    assert calls_tools(version) == new
+    assert calls_tools("")
 
 
 @pytest.mark.parametrize("odd", [{}, {"tool_input": "{"}, {"tool_input": 3, "hook_event_name": "PreToolUse"}])

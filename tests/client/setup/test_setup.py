@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import stat
 import subprocess
@@ -611,3 +612,23 @@ def test_a_folder_that_is_no_checkout_can_be_set_up_but_not_the_home_folder(
     monkeypatch.setenv("HOME", str(plain))
     assert main(["setup", "codex"]) == 1
     assert "--user" in capsys.readouterr().err
+
+
+def test_claude_code_has_its_server_answer_hooks_and_a_process_where_no_server_does(scope: Scope) -> None:
+    put("claude-code", scope)
+    hooks = json.loads(contents(scope)["site/.claude/settings.local.json"])["hooks"]
+    kinds = {event: [hook["type"] for hook in items[0]["hooks"]] for event, items in hooks.items()}
+    assert kinds.pop("SessionStart") == kinds.pop("SessionEnd") == ["command"]  # no server can be called then
+    assert [*kinds.values()] == [["mcp_tool", "command"]] * 6
+    (hook,) = {way.command for way in agents.ways_in("claude-code", scope) if way.kind == "hook"}
+    assert hook == (QUIRE, "hook", "claude-code")
+
+
+def test_an_older_claude_code_whose_hooks_call_no_tools_starts_processes(scope: Scope) -> None:
+    put("claude-code", scope)
+    put("claude-code", scope._replace(version="2.1.99 (Claude Code)"))
+    settings = contents(scope)["site/.claude/settings.local.json"]
+    hooks = [hook for items in json.loads(settings)["hooks"].values() for item in items for hook in item["hooks"]]
+    assert {tuple(shlex.split(hook["command"])) for hook in hooks} == {(QUIRE, "hook", "claude-code")}
+    take("claude-code", scope)
+    assert contents(scope) == {}

@@ -25,6 +25,13 @@ GIT_S: Final = 5.0
 """How long git may take to say what it ignores."""
 
 
+_ASKED: Final = {"claude-code": ("claude", "--version")}
+"""Agent → what prints its version, where it matters."""
+
+ASKED_S: Final = 10.0
+"""How long an agent may take to print its version."""
+
+
 def run(call: Invocation) -> int:
     """Show what is to be changed, and change it."""
     return change(call, puts=True)
@@ -38,6 +45,8 @@ def change(call: Invocation, puts: bool) -> int:
     agent, done = call.one_argument("AGENT"), "set up" if puts else "without Quire"
     chosen("AGENT", agent, [*AGENTS])
     dry, where = "dry-run" in call.options, scope(call)
+    if puts and agent in _ASKED:
+        where = where._replace(version=_said(_ASKED[agent]))
     try:
         here = entry_point()
         shared = shared_entry_point(here, call.environ)
@@ -60,6 +69,17 @@ def change(call: Invocation, puts: bool) -> int:
         message = f"{message} {SDK_MISSING}"
     reply = {"ok": True, "message": message, "agent": agent, "dry_run": dry, "files": told}
     return call.answer(reply, lambda reply: _show(reply, call.colours))
+
+
+def _said(words: Sequence[str]) -> str:
+    """What a program prints; "" where there is none of that name, or it does not do it."""
+    import subprocess
+
+    try:
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ASKED_S)
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def scope(call: Invocation) -> Scope:
