@@ -129,7 +129,11 @@ def _numbered(row: str) -> str:
 
 def notice(reply: Mapping[str, Any]) -> str:
     """What others did to files that the agent has read; "" when there is no news."""
-    news = list(reply.get("news") or ())
+    news, own = list(reply.get("news") or ()), list(reply.get("changed_by_command") or ())
+    if own:
+        names = ", ".join(render.one_line(path) for path in own)
+        told = f"Quire: changed while your command ran, so that they are not as you read them: {names}."
+        return f"{told}\n{notice({**reply, 'changed_by_command': []})}".strip()
     if not news:
         return ""
     lines = ["Quire: files that you have read were changed by others. Read them again before you rely on them:"]

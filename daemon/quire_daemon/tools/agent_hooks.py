@@ -17,7 +17,7 @@ A time alone proves nothing: what neither bytes nor processes prove stays `outsi
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from itertools import islice
 from typing import Any, Final, Literal
 
@@ -56,13 +56,14 @@ from quire_daemon.tools.edit import (
     shown_as,
     strongest,
 )
-from quire_daemon.tools.evidence import by_its_command, verdicts
+from quire_daemon.tools.evidence import by_its_command, told_afterwards, verdicts
 from quire_daemon.tools.leases import covers, lease_held, others
 from quire_daemon.tools.read import seen_with
 from quire_daemon.tools.recent_changes import MOST_NEWS, changes_told
 from quire_journal.history import History
 from quire_journal.maintenance import secret_scan
 from quire_journal.model import (
+    NAMING,
     OVERLAP,
     BurstBegun,
     BurstEnded,
@@ -75,6 +76,7 @@ from quire_journal.model import (
     WriteAttributed,
     counted,
     merge_ranges,
+    paths_of,
     plain,
 )
 from quire_journal.text import Text, changed_ranges, diff
@@ -92,6 +94,9 @@ MOST_TOLD: Final = 5
 MOST_LOOKED_AT: Final = 40
 MOST_BURSTS: Final = 500
 """Bursts before a version that are looked through for the one that it belongs to."""
+
+MOST_BASES: Final = 50
+"""Versions among which the one is looked for that an agent saw by its shell."""
 
 MOST_PROMPT: Final = 500
 """Characters of a prompt that are kept."""
@@ -190,7 +195,7 @@ def _require_no_lease(now: FileNow, params: NativeParams, world: World) -> None:
 def _stale(now: FileNow, params: NativeParams, world: World) -> Decision | None:
     """The refusal, when others changed what this agent session knows of the file."""
     strict = world.settings.hooks.stale
-    base = _base(now, params.whole, world)
+    base = _base(now, params.whole, world) or _base_of_its_texts(now, params, world)
     if strict == "tell" or base is None or now.version is None or now.kind != "file" or base.blob == now.version.blob:
         return None
     by_others = _by_others(now.path, base.seq, world)
@@ -218,6 +223,25 @@ def _base(now: FileNow, whole: bool, world: World) -> Version | None:
     if seen is None:
         return None
     return standing(world.history.version(now.path, seen.read or seen.version if whole else seen.version))
+
+
+def _base_of_its_texts(now: FileNow, params: NativeParams, world: World) -> Version | None:
+    """What an agent knows whose reads nobody tells: the newest version that holds the texts which the call replaces.
+
+    None where the file holds them as it is: then nothing that the call is about has changed.
+    """
+    wanted = [text.encode("utf-8", "replace").replace(b"\r\n", b"\n") for text in params.replaces]
+    if params.rereads or not wanted or now.text is None or _holds(now.text, wanted):
+        return None
+    for version in islice(world.history.versions(now.path, reverse=True), MOST_BASES):
+        text = None if version.gone or version.uncaptured else world.history.text_held(version.blob)
+        if text is not None and _holds(text, wanted):
+            return version
+    return None
+
+
+def _holds(text: Text, wanted: Sequence[bytes]) -> bool:
+    return all(one.rstrip(b"\n") in text.normalised for one in wanted)
 
 
 def _about(params: NativeParams, basis: Basis, now: FileNow, world: World) -> tuple[Ranges | None, str]:
@@ -278,11 +302,10 @@ def _label(params: NativeParams) -> str:
 def _after(params: NativeParams, world: World) -> Decision:
     burst = _begun_by(params, world)
     told_upto = max((b.ended for b in islice(_own(world, world.next_seq), MOST_BURSTS)), default=0)
-    attributed: list[WriteAttributed] = []
-    if burst is not None and not world.who.outsider:
-        attributed = [*verdicts(burst, _announced(params, burst), world.history, by_its_command)]
+    attributed = [] if world.who.outsider else [*_found_at_the_end(params, burst, world)]
     own = {seq for one in attributed if one.writer for seq in one.seqs}
     news, more = _news(world, told_upto, burst, own)
+    over_own = [] if burst is None or burst.paths else _over_own_reads(burst, own, world)
     events: list[Event] = [*attributed] if burst is None else [*attributed, BurstEnded(burst.number)]
     if params.ok:
         read = (_has_written(now, params, own, world) for now in world.files.values())
@@ -292,7 +315,27 @@ def _after(params: NativeParams, world: World) -> Decision:
         ended = _ended(burst, attributed, world)
         batches = counted(ended.batches, "write", "writes")
         reply |= {"message": f"{burst.label} has ended: {batches}.", **burst_json(ended, world)}
+    if over_own:
+        reply["changed_by_command"] = over_own
     return Decision({**reply, "news": news, "news_more": more}, events)
+
+
+def _found_at_the_end(params: NativeParams, burst: Burst | None, world: World) -> Iterator[WriteAttributed]:
+    """What the end of a call tells of the writes that were found meanwhile, or of late where nothing announced it."""
+    if burst is not None:
+        yield from verdicts(burst, _announced(params, burst), world.history, by_its_command)
+    elif params.payloads and params.ok:
+        paths = tuple(now.path for now in world.files.values())
+        call = AnnouncedCall(0, world.who.writer, paths, tuple(params.payloads))
+        yield from told_afterwards(call, world.history, world.now_ns)
+
+
+def _over_own_reads(burst: Burst, own: Set[int], world: World) -> list[str]:
+    """The files that the session has read, and that its own command changed since."""
+    history = world.history
+    seqs = sorted({*own, *(seq for seq, word in history.burst_evidence(burst.number) if word in NAMING)})
+    paths = dict.fromkeys(path for seq in seqs for path in paths_of(history.event(seq)))
+    return [path for path in paths if history.shown(world.who.key, path) is not None][:MOST_TOLD]
 
 
 def _announced(params: NativeParams, burst: Burst) -> AnnouncedCall:

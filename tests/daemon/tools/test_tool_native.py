@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memory_daemon import MemoryDaemon, lines
 from quire_daemon.config.settings import Hooks, Settings
@@ -276,3 +277,40 @@ def test_an_agent_knows_what_it_wrote_itself_also_of_a_file_whose_bytes_the_jour
     assert edited["ok"], edited
     lies(daemon, b"A=3\n")
     assert before(daemon, daemon.ann, ".env")["error"] == "stale_file"
+
+
+def test_an_agent_that_tells_of_a_call_afterwards_only_made_what_its_payload_makes(daemon: MemoryDaemon) -> None:
+    edits(daemon, daemon.ben, "f", OLD + b"ben\n")
+    daemon.outside("f", OLD + b"ben\nann\n")
+    payload = {"kind": "replace", "path": "f", "edits": [{"old": "ben\n", "new": "ben\nann\n"}]}
+    told = daemon.call(NATIVE_TOOL, daemon.ann, moment="after", tool="Edit", paths=["f"], payloads=[payload])
+    assert told["ok"]
+    with daemon.history() as history:
+        writers = [(history.named(v.writer), v.evidence) for v in history.versions("f", reverse=True)]
+    assert writers[:2] == [("ann/s1", "exact"), ("ben/s2", "exact")]
+
+
+def test_a_patch_that_does_not_fit_because_others_changed_its_lines_is_refused_with_who_did(
+    daemon: MemoryDaemon,
+) -> None:
+    """Codex reads by its shell: what it knows of the file is what its patch says."""
+    cid = daemon.introduce("codex", "c1")
+    edits(daemon, daemon.ben, "f", OLD.replace(b"two", b"TWO"))
+    refused = before(daemon, cid, "f", replaces=["one\ntwo\nthree"], rereads=False)
+    assert (refused["error"], refused["changes"][0]["writer"]["agent"]) == ("stale_file", "ben")
+    assert before(daemon, cid, "f", replaces=["seven\neight"], rereads=False)["ok"]
+    assert before(daemon, cid, "f", replaces=["nowhere"], rereads=False)["ok"], "its own tool says so"
+
+
+def test_an_agent_is_told_once_which_of_its_files_its_own_command_changed(daemon: MemoryDaemon) -> None:
+    daemon.call(NATIVE_TOOL, daemon.ann, moment="before", tool="Bash", command="sed -i s/one/1/ f")
+    daemon.outside("f", OLD.replace(b"one", b"1"))
+    ended = daemon.call(NATIVE_TOOL, daemon.ann, moment="after", tool="Bash", command="sed -i s/one/1/ f")
+    assert (ended["changed_by_command"], ended["news"]) == (["f"], [])
+    assert "changed_by_command" not in edits(daemon, daemon.ann, "f", OLD)
+
+
+def test_a_hook_of_another_process_tree_announces_nothing(daemon: MemoryDaemon) -> None:
+    call = {"moment": "before", "tool": "Edit", "paths": ["f"], "payloads": [holding("f", OLD + b"nine\n")]}
+    assert daemon.decide(NATIVE_TOOL, daemon.ann, call).announced is not None
+    assert daemon.decide(NATIVE_TOOL, replace(daemon.ann, outsider=True), call).announced is None

@@ -217,3 +217,4 @@ class NativeReply(BurstReply, frozen=True, kw_only=True):
 
     news: Maybe[list[Change]] = UNSET
     news_more: Maybe[int] = UNSET
+    changed_by_command: Maybe[list[str]] = UNSET  # files that the session had read, and that its own command changed

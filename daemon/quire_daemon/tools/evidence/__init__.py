@@ -9,11 +9,15 @@ from quire_journal.faces import face
 if TYPE_CHECKING:
     from quire_daemon.tools.evidence.explanation import explain as explain, explain_move as explain_move
     from quire_daemon.tools.evidence.trace import by_processes as by_processes
-    from quire_daemon.tools.evidence.verdict import by_its_command as by_its_command, verdicts as verdicts
+    from quire_daemon.tools.evidence.verdict import (
+        by_its_command as by_its_command,
+        told_afterwards as told_afterwards,
+        verdicts as verdicts,
+    )
 else:
     __getattr__ = face(
         __name__,
         explanation="explain explain_move",
         trace="by_processes",
-        verdict="by_its_command verdicts",
+        verdict="by_its_command told_afterwards verdicts",
     )

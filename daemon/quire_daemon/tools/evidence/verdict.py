@@ -8,6 +8,7 @@ where several could, they are named as candidates.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Final
 
 from quire_daemon.core import AnnouncedCall
@@ -24,7 +25,13 @@ from quire_journal.model import (
     WriteAttributed,
     path_after,
 )
-from quire_journal.views import NAMED, ONLY_OUTSIDE, SEVERAL_OPEN, Burst, standing
+from quire_journal.views import NAMED, ONLY_OUTSIDE, OUTSIDE_TYPE, SEVERAL_OPEN, Burst, standing
+
+LATE_NS: Final = 10_000_000_000
+"""So long after a write an agent may tell of it that announces nothing."""
+
+MOST_LOOKED_AT: Final = 8
+"""Versions of a file among which such a write is looked for."""
 
 MOST_CANDIDATES: Final = 8
 """Calls that an overlap names."""
@@ -52,6 +59,18 @@ def verdicts(
             yield WriteAttributed((seq,), OUTSIDE, OVERLAP, 0, _candidates(seq, burst, history))
         elif word == NAMED and not did_something:  # else the write was somebody else's
             yield WriteAttributed((seq,), OUTSIDE, OVERLAP, 0, (burst.number,))
+
+
+def told_afterwards(call: AnnouncedCall, history: History, now_ns: int) -> Iterator[WriteAttributed]:
+    """What an agent proves that tells of a call when it is over only: of the writes found of late, those it made."""
+    for path in call.paths:
+        for version in islice(history.versions(path, reverse=True), MOST_LOOKED_AT):
+            if version.at_ns < now_ns - LATE_NS:
+                break
+            record = history.record(version.seq) if version.type == OUTSIDE_TYPE and not version.writer else None
+            if record is not None and history.attribution(record) is None and _is_proved(record, call, history):
+                yield WriteAttributed((version.seq,), call.writer, EXACT)
+                break
 
 
 def _is_proved(record: Record, call: AnnouncedCall, history: History) -> bool:
