@@ -311,6 +311,6 @@ def test_an_agent_is_told_once_which_of_its_files_its_own_command_changed(daemon
 
 
 def test_a_hook_of_another_process_tree_announces_nothing(daemon: MemoryDaemon) -> None:
-    call = {"moment": "before", "tool": "Edit", "paths": ["f"], "payloads": [holding("f", OLD + b"nine\n")]}
+    call = {"moment": "before", "tool": "Bash", "command": "make"}
     assert daemon.decide(NATIVE_TOOL, daemon.ann, call).announced is not None
     assert daemon.decide(NATIVE_TOOL, replace(daemon.ann, outsider=True), call).announced is None
