@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
-    from quire_daemon.core import call as call
     from quire_daemon.core.announcement import (
         MOST_PAYLOADS as MOST_PAYLOADS,
         AnnouncedCall as AnnouncedCall,
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
         no_paths as no_paths,
         refused_reply as refused_reply,
     )
+    from quire_daemon.core.decode import decode_arguments as decode_arguments
     from quire_daemon.core.json_schema import (
         Schema as Schema,
         described as described,
@@ -86,6 +86,7 @@ else:
             "Clear Decision FileNow ImpliedFiles MOST_INSIDE Make Move P Present Put Remove Tool Who World "
             "Write names no_paths refused_reply"
         ),
+        decode="decode_arguments",
         json_schema="Schema described flat one_shape without",
         reconcile="Kind OnDisk Renames SeenStat StatEntry compare difference with_moves",
         traced_writer="Ancestor TracedWriter",

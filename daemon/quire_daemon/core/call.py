@@ -1,10 +1,9 @@
 """A call on its way through the loop: a request, decoded, with what the loop must remember about it.
 
-Races that a call has lost to outside programs, and what comes of them.
-
-What was swapped in is taken back then, and the call is decided again, on what is there now. Of few files that costs
-little, and is done often. Of many it costs their records anew each time: so a file that changes again and again while
-it is being undone is left out (it is told as one that changes at this moment), and the others are done without it.
+A call whose file changed between the look at it and the swap has lost a race. What it swapped in is taken back, and it
+is decided again, on what is there now. For a few files that costs little, and is done often. For many files it costs
+their records anew each time: a file that changes again and again is left out, is told as one that changes at this
+moment, and the others are done without it.
 """
 
 from __future__ import annotations
@@ -17,10 +16,9 @@ import msgspec
 
 from quire_daemon.core.arguments import WriteArguments
 from quire_daemon.core.decision import FileNow, ImpliedFiles, Tool, Who
-from quire_daemon.core.decode import refusal, without_nulls
 from quire_daemon.workers import Fiber
 from quire_daemon.workers.regex import Answer, Search
-from quire_journal.model import MAX_DEPTH, Refusal, Request
+from quire_journal.model import Request
 
 TRIES: Final = 10
 """So often one file of several may change between the look at it and the swap, before it is left out."""
@@ -71,10 +69,6 @@ class IncomingRequest(msgspec.Struct, frozen=True):
     request: Request | None  # None: the frame was not a request; `why` says how
     why: str = ""
     number: int = 0  # of what was not a request, where it is known all the same: its caller waits for that
-
-
-MOST_HEADERS = 50_000
-"""Values of one request that are walked before it is decoded: the walk is in the loop, where others wait for it."""
 
 
 class RetryLater(Exception):
@@ -151,89 +145,3 @@ class Call(msgspec.Struct):
         """What it is known by when it comes a second time: operation id and idempotency key, if it has them."""
         operation = {(b"op", self.op)} if self.op else set()
         return operation | {(self.who.key, self.key.encode())} if self.key else operation
-
-
-def decode(tool: Tool[Any], raw: bytes) -> Any:
-    """The arguments of `tool`, strictly. Raises `Refusal("schema_invalid")`, naming the argument."""
-    try:
-        # Each level takes a byte that begins an array or a map: most calls have too few for a walk to be needed.
-        depth = nesting(raw) if len(raw) - len(raw.translate(None, _OPENING)) > MAX_DEPTH else 0
-        if depth > MAX_DEPTH:
-            raise Refusal(
-                "schema_invalid", f"{tool.name}: the arguments are nested {depth} deep; {MAX_DEPTH} is the limit."
-            )
-        try:
-            return msgspec.msgpack.decode(raw, type=tool.params)
-        except msgspec.ValidationError:
-            plain = without_nulls(tool.params, msgspec.msgpack.decode(raw))
-            if plain is None:
-                raise
-            return msgspec.msgpack.decode(msgspec.msgpack.encode(plain), type=tool.params)
-    except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
-        raise refusal(tool.name, tool.params, error) from None
-
-
-def nesting(raw: bytes) -> int:
-    """How deep msgpack arrays and maps are nested in `raw`, without building anything.
-
-    Walks headers only, at most `MOST_HEADERS` of them. msgspec's own limit is Python's recursion limit, which a hostile
-    message should not get near, and which catches what lies behind those. Truncated input ends the walk: the decoder
-    names that error.
-    """
-    at, deepest, left = 0, 0, MOST_HEADERS
-    open_items: list[int] = []
-    while at < len(raw) and left:
-        left -= 1
-        items, at = _header(raw, at)
-        while open_items and open_items[-1] == 0:
-            open_items.pop()
-        if open_items:
-            open_items[-1] -= 1
-        if items:
-            open_items.append(items)
-            deepest = max(deepest, len(open_items))
-            if deepest > MAX_DEPTH:
-                return deepest
-    return deepest
-
-
-# Bytes behind the head byte of fixed-size values; width of the length and extra bytes of sized ones; width of the
-# count and values per item of arrays and maps.
-_FIXED = {0xC0: 0, 0xC2: 0, 0xC3: 0, 0xCA: 4, 0xCB: 8, 0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
-_FIXED |= {0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8, 0xD4: 2, 0xD5: 3, 0xD6: 5, 0xD7: 9, 0xD8: 17}
-_SIZED = {
-    0xC4: (1, 0),
-    0xC5: (2, 0),
-    0xC6: (4, 0),
-    0xC7: (1, 1),
-    0xC8: (2, 1),
-    0xC9: (4, 1),
-    0xD9: (1, 0),
-    0xDA: (2, 0),
-    0xDB: (4, 0),
-}
-_OPENING = bytes(range(0x80, 0xA0)) + bytes(range(0xDC, 0xE0))
-_NESTED = {0xDC: (2, 1), 0xDD: (4, 1), 0xDE: (2, 2), 0xDF: (4, 2)}
-
-
-def _header(raw: bytes, at: int) -> tuple[int, int]:
-    """(items inside, where the next header stands) for the msgpack value at `at` (msgpack specification, formats)."""
-    byte = raw[at]
-    at += 1
-    if byte < 0x80 or byte >= 0xE0:
-        return 0, at
-    if byte < 0x90:
-        return (byte & 15) * 2, at
-    if byte < 0xA0:
-        return byte & 15, at
-    if byte < 0xC0:
-        return 0, at + (byte & 31)
-    if byte in _FIXED:
-        return 0, at + _FIXED[byte]
-    if byte in _SIZED:
-        width, extra = _SIZED[byte]
-        return 0, at + width + extra + int.from_bytes(raw[at : at + width], "big")
-    if byte in _NESTED:
-        width, times = _NESTED[byte]
-        return int.from_bytes(raw[at : at + width], "big") * times, at + width
-    return 0, at

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from quire_daemon.commit import FailurePolicy, Recorder
 from quire_daemon.config import LiveSettings
-from quire_daemon.core import Call, IncomingRequest, Peer, Who, call as calls
+from quire_daemon.core import Call, IncomingRequest, Peer, Who, decode_arguments
 from quire_daemon.engine.agent_processes import AgentProcesses, AgentSession, HookTold
 from quire_daemon.engine.presence import Presence
 from quire_daemon.maintenance import SERVICES, SHUTDOWN
@@ -117,7 +117,7 @@ class Admission:
             raise limits.refusal("memory", tool.name)
         if tool.writes or tool.journals:
             self.asked_s = self._clock.mono_s()
-        params = calls.decode(tool, bytes(request.args))
+        params = decode_arguments(tool, bytes(request.args))
         tool = tool.called_with(params)
         who = self._hook(incoming, params.moment) if tool is NATIVE_TOOL else self._who(incoming)
         return Call(

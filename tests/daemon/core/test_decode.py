@@ -10,8 +10,8 @@ from hypothesis import given, strategies as st
 
 import live
 from letters import texts
-from quire_daemon.core.call import decode, nesting
 from quire_daemon.core.decision import Decision, Tool, World
+from quire_daemon.core.decode import decode_arguments, nesting
 from quire_daemon.tools.table import TOOLS
 from quire_journal.model.refusals import Refusal
 
@@ -60,40 +60,40 @@ def test_nesting_never_raises_whatever_the_bytes_are(raw: bytes) -> None:
 
 def test_a_million_brackets_are_refused_before_they_are_decoded() -> None:
     with pytest.raises(Refusal) as caught:
-        decode(TOOL, b"\x81\xa4path" + b"\x91" * 1_000_000)
+        decode_arguments(TOOL, b"\x81\xa4path" + b"\x91" * 1_000_000)
     assert caught.value.code == "schema_invalid"
     assert "deep" in caught.value.message
 
 
 def test_a_missing_argument_is_named() -> None:
     with pytest.raises(Refusal, match="`path`"):
-        decode(TOOL, msgspec.msgpack.encode({}))
+        decode_arguments(TOOL, msgspec.msgpack.encode({}))
 
 
 def test_with_a_missing_argument_all_are_named_that_there_are() -> None:
     with pytest.raises(Refusal) as caught:
-        decode(TOOLS["edit"], msgspec.msgpack.encode({}))
+        decode_arguments(TOOLS["edit"], msgspec.msgpack.encode({}))
     assert caught.value.message.startswith("edit: Object missing required field `operations`. It takes path, base, ")
 
 
 def test_an_unknown_argument_is_named() -> None:
     with pytest.raises(Refusal, match="`pth`"):
-        decode(TOOL, msgspec.msgpack.encode({"path": "a", "pth": "b"}))
+        decode_arguments(TOOL, msgspec.msgpack.encode({"path": "a", "pth": "b"}))
 
 
 def test_a_wrong_type_is_told_with_its_place() -> None:
     with pytest.raises(Refusal, match=r"Expected `str`, got `int` - at `\$\.path`"):
-        decode(TOOL, msgspec.msgpack.encode({"path": 5}))
+        decode_arguments(TOOL, msgspec.msgpack.encode({"path": 5}))
 
 
 def test_truncated_arguments_are_refused() -> None:
     with pytest.raises(Refusal, match="truncated"):
-        decode(TOOL, msgspec.msgpack.encode({"path": "abc"})[:-2])
+        decode_arguments(TOOL, msgspec.msgpack.encode({"path": "abc"})[:-2])
 
 
 def test_a_value_that_is_one_of_few_is_answered_with_those_and_the_nearest() -> None:
     with pytest.raises(Refusal) as caught:
-        decode(TOOLS["claim"], msgspec.msgpack.encode({"path": "a", "kind": "exclusiv"}))
+        decode_arguments(TOOLS["claim"], msgspec.msgpack.encode({"path": "a", "kind": "exclusiv"}))
     refused = caught.value
     assert refused.message == (
         "claim: Invalid enum value 'exclusiv' - at `$.kind`. It is one of exclusive, intent, shared. "
@@ -104,7 +104,7 @@ def test_a_value_that_is_one_of_few_is_answered_with_those_and_the_nearest() -> 
 
 def test_that_holds_for_what_lies_inside_of_others() -> None:
     with pytest.raises(Refusal) as caught:
-        decode(TOOLS["edit"], msgspec.msgpack.encode({"path": "a", "operations": [{"op": "delete_lines"}]}))
+        decode_arguments(TOOLS["edit"], msgspec.msgpack.encode({"path": "a", "operations": [{"op": "delete_lines"}]}))
     refused = caught.value
     assert refused.message.endswith(" delete_range. Did you mean delete_line?")
     assert refused.details["argument"] == "operations"
@@ -113,7 +113,7 @@ def test_that_holds_for_what_lies_inside_of_others() -> None:
 
 def test_an_argument_that_there_is_not_is_answered_with_those_that_there_are() -> None:
     with pytest.raises(Refusal) as caught:
-        decode(TOOLS["read_file"], msgspec.msgpack.encode({"pth": "a"}))
+        decode_arguments(TOOLS["read_file"], msgspec.msgpack.encode({"pth": "a"}))
     refused = caught.value
     assert refused.details["argument"] == "pth"
     assert refused.message.startswith("read_file: Object contains unknown field `pth`. It takes path, hashes, ")
@@ -124,7 +124,7 @@ def test_a_field_of_another_shape_is_answered_with_the_shapes() -> None:
     """`content` of a `delete_line` was called unknown, and then offered."""
     operation = {"op": "delete_line", "hash": "abcdef", "content": "x"}
     with pytest.raises(Refusal) as caught:
-        decode(TOOLS["edit"], msgspec.msgpack.encode({"path": "a", "operations": [operation]}))
+        decode_arguments(TOOLS["edit"], msgspec.msgpack.encode({"path": "a", "operations": [operation]}))
     message = caught.value.message
     assert message.startswith("edit: Object contains unknown field `content` - at `$.operations[0]`. One of: {op: ")
     assert "{op: delete_line, hash, occurrence?, line?}" in message
@@ -147,14 +147,14 @@ def test_null_is_an_argument_that_is_left_out_whatever_its_type(
     """Programs that have to name every argument say so; what took it and what did not went by the types within."""
 
     def said(more: dict[str, None]) -> Any:
-        return decode(TOOLS[tool], msgspec.msgpack.encode({"path": "a", **args, **more}))
+        return decode_arguments(TOOLS[tool], msgspec.msgpack.encode({"path": "a", **args, **more}))
 
     assert said(nulls) == said({})
 
 
 def test_null_is_a_field_that_is_left_out_in_operations_and_edits_too() -> None:
     def said(tool: str, **args: object) -> Any:
-        return decode(TOOLS[tool], msgspec.msgpack.encode({"path": "a", **args}))
+        return decode_arguments(TOOLS[tool], msgspec.msgpack.encode({"path": "a", **args}))
 
     line = {"op": "delete_line", "hash": "abcdef"}
     nulls = {"content": None, "start_hash": None, "line": None, "occurrence": None}
@@ -175,18 +175,18 @@ def test_null_is_a_field_that_is_left_out_in_operations_and_edits_too() -> None:
 )
 def test_null_does_not_stand_for_what_a_call_needs_or_does_not_have(args: dict[str, Any], named: str) -> None:
     with pytest.raises(Refusal, match=named):
-        decode(TOOLS["edit_replace"], msgspec.msgpack.encode(args))
+        decode_arguments(TOOLS["edit_replace"], msgspec.msgpack.encode(args))
 
 
 def test_null_is_no_state_of_a_file_that_a_patch_is_about() -> None:
     args = {"patch": "x", "expectedSha256ByPath": {"a": None}, "dry_run": None}
     with pytest.raises(Refusal, match="expectedSha256ByPath"):
-        decode(TOOLS["apply_patch"], msgspec.msgpack.encode(args))
+        decode_arguments(TOOLS["apply_patch"], msgspec.msgpack.encode(args))
 
 
 def test_a_wrong_word_without_an_end_is_compared_with_nothing() -> None:
     with pytest.raises(Refusal) as caught:
-        decode(TOOLS["claim"], msgspec.msgpack.encode({"path": "a", "kind": "e" * 1_000_000}))
+        decode_arguments(TOOLS["claim"], msgspec.msgpack.encode({"path": "a", "kind": "e" * 1_000_000}))
     assert caught.value.message.endswith("eee…' - at `$.kind`. It is one of exclusive, intent, shared.")
     assert len(caught.value.message) < 200
 
@@ -195,7 +195,7 @@ def test_a_file_named_by_the_other_argument_makes_the_same_call() -> None:
     """A repeated success is looked up by what the call says, under one idempotency key."""
 
     def said(tool: str, **args: object) -> Any:
-        return decode(TOOLS[tool], msgspec.msgpack.encode(args))
+        return decode_arguments(TOOLS[tool], msgspec.msgpack.encode(args))
 
     texts = {"old_text": "a", "new_text": "b"}
     assert said("edit_replace", file="a.py", **texts) == said("edit_replace", path="a.py", **texts)
