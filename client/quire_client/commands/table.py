@@ -6,7 +6,6 @@ A module is imported when its command is called, and offers `COMMAND` (see `base
 
 from __future__ import annotations
 
-import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
@@ -76,7 +75,9 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
 
 COMMANDS: Final = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 
-_ROOMS: Final = {name: re.sub(r"\W", "_", group.lower()) for group, names in GROUPS.items() for name in names}
+_ROOMS: Final = {
+    name: group.lower().replace(" ", "_").replace("-", "_") for group, names in GROUPS.items() for name in names
+}
 """Command → the room of its group."""
 
 
