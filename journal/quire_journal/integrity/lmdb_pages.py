@@ -53,15 +53,17 @@ class Pages:
     def ends(self) -> Iterator[bytes]:
         """What `redo` says of the end of the log after its commits that the database has."""
         last = self._last()
-        for entry in self._redone:
-            if entry.base < last:
-                yield from (value for _, key, value in entry.changes if key == HEAD_KEY and value is not None)
+        return (end for base, end in self._heads() if base < last)
 
     @property
     def given_out(self) -> int:
         """The newest record of all commits that `redo` tells of, also where no page tells how far the database came."""
-        heads = (value for entry in self._redone for _, key, value in entry.changes if key == HEAD_KEY and value)
-        return max((int.from_bytes(value[:8], "big") for value in heads), default=0)
+        return max((int.from_bytes(end[:8], "big") for _, end in self._heads()), default=0)
+
+    def _heads(self) -> Iterator[tuple[int, bytes]]:
+        """Of each commit in `redo`: the transaction before it, and the end of the log after it."""
+        for entry in self._redone:
+            yield from ((entry.base, end) for _, key, end in entry.changes if key == HEAD_KEY and end is not None)
 
     def __enter__(self) -> Pages:
         return self
