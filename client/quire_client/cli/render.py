@@ -133,9 +133,16 @@ def writer(who: object) -> str:
     return "user" if who.get("uid") is not None else one_line(who.get("id") or who.get("type") or "?", 60)
 
 
-def author(record: Mapping[str, Any]) -> str:
-    """Who made what a record tells of, with a sign in front of one who is probable, not proved."""
-    name = writer(record.get("writer"))
+YOU: Final = f"{MARK}you"
+"""Whoever saved while nobody's call was open and git was not at work: the person who reads this, or another program."""
+
+
+def author(record: Mapping[str, Any], person: bool = False) -> str:
+    """Who made what a record tells of, with a sign in front of one who is probable, not proved.
+
+    `person`: a person reads it, at a terminal of the checkout.
+    """
+    name = YOU if person and record.get("unclaimed") else writer(record.get("writer"))
     return f"{MARK}{name}" if record.get("evidence") == DURING else name
 
 

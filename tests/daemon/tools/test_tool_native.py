@@ -314,3 +314,18 @@ def test_a_hook_of_another_process_tree_announces_nothing(daemon: MemoryDaemon) 
     call = {"moment": "before", "tool": "Bash", "command": "make"}
     assert daemon.decide(NATIVE_TOOL, daemon.ann, call).announced is not None
     assert daemon.decide(NATIVE_TOOL, replace(daemon.ann, outsider=True), call).announced is None
+
+
+def test_me_is_a_person_with_what_nobody_claims_and_an_undo_of_it_has_to_be_asked_for(daemon: MemoryDaemon) -> None:
+    by_hand = daemon.outside("f", OLD + b"by hand\n")
+    read(daemon, daemon.ann)
+    edits(daemon, daemon.ann, "f", OLD + b"by hand\nann's\n")
+    daemon.call(NATIVE_TOOL, daemon.ben, moment="before", tool="Bash", command="make")
+    daemon.outside("g", b"while a call is open\n")
+    listed = daemon.call(TOOLS["log"], daemon.ben, writer="me", kind=["outside_written"])["records"]
+    assert [(record["seq"], record["unclaimed"]) for record in listed] == [(by_hand, True), (1, True)]
+    refused = daemon.call(TOOLS["undo"], daemon.ben, writer="me", path="f")
+    assert (refused["error"], refused["left_out"]) == ("not_found", [by_hand, 1])
+    undone = daemon.call(TOOLS["undo"], daemon.ben, writer="me", path="f", last=1, probable=True)
+    assert undone["ok"]
+    assert daemon.text("f") == OLD + b"ann's\n"

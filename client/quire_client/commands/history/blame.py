@@ -100,6 +100,6 @@ COMMAND = Command(
     options=(
         Option("at", "POINT", "as it was then"),
         Option("lines", "A:B", "only these lines, from 1", "L"),
-        Option("writer", "WHO", "only the lines of WHO: an agent's name, ada/s1, user, w3, or outside"),
+        Option("writer", "WHO", "only the lines of WHO: an agent's name, ada/s1, user, me, w3, or outside"),
     ),
 )

@@ -71,6 +71,8 @@ def _tell_of_left_out(call: Invocation, reply: Mapping[str, Any]) -> None:
     if reply.get("left_out"):
         many = render.counted(reply["left_out"], "write")
         call.say(f"{many} more may be of {name} or of others; `quire log --writer outside` lists them with who may be.")
+    if call.person_watches and any(record.get("unclaimed") for record in reply.get("records") or ()):
+        call.say(f"{render.YOU} is you or another program: nobody's call was open, and git was not at work.")
     if name and any(record.get("evidence") == DURING for record in reply.get("records") or ()):
         call.say(f"{MARK} is probable: it was written while a command of {name} ran that accounts for it.")
 
@@ -97,9 +99,10 @@ def _lines(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
     if not records:
         yield "Nothing is recorded there."
         return
-    table = render.columns((*row(record), _stat(record)) for record in records)
+    person = call.person_watches
+    table = render.columns((*row(record, person), _stat(record)) for record in records)
     if "graph" in call.options:
-        yield from render.lanes([render.author(record) for record in records], table, call.colours)
+        yield from render.lanes([render.author(record, person) for record in records], table, call.colours)
         return
     for record, line in zip(records, table, strict=True):
         yield line
@@ -118,7 +121,7 @@ def _stat(record: Mapping[str, Any]) -> str:
     return "  ".join(told)
 
 
-def row(record: Mapping[str, Any]) -> tuple[str, ...]:
+def row(record: Mapping[str, Any], person: bool = False) -> tuple[str, ...]:
     """A record as a line of the table: when, which version, who, what, and where."""
     path = render.one_line(record.get("path") or record.get("name") or record.get("label") or "")
     if record.get("entry") == "folder":
@@ -143,7 +146,7 @@ def row(record: Mapping[str, Any]) -> tuple[str, ...]:
         path = f"{path}  ({render.one_line(record.get('why') or 'it failed').replace('_', ' ')})"
     if record.get("abandoned"):
         kind += " (abandoned)"
-    return (render.moment(record.get("at", "")), token, render.author(record), kind, path)
+    return (render.moment(record.get("at", "")), token, render.author(record, person), kind, path)
 
 
 def _beside(record: Mapping[str, Any]) -> str:
@@ -173,7 +176,7 @@ COMMAND = Command(
     example="quire log src --writer outside --since 2d --limit 20",
     run=run,
     options=(
-        Option("writer", "WHO", "an agent's name, ada/s1, user, w3, or outside"),
+        Option("writer", "WHO", "an agent's name, ada/s1, user, me, w3, or outside"),
         Option("agent-session", "ID", "what this agent session did"),
         Option("turn", "ID", "what was done in this turn"),
         Option("kind", "KIND", "only records of this kind, such as 'file written'"),

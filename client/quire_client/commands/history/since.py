@@ -99,7 +99,7 @@ COMMAND = Command(
     example="quire since seq:812 src --writer outside",
     run=run,
     options=(
-        Option("writer", "WHO", "an agent's name, ada/s1, user, w3, or outside"),
+        Option("writer", "WHO", "an agent's name, ada/s1, user, me, w3, or outside"),
         Option("kind", "KIND", "only records of this kind, such as 'file written'"),
         Option("limit", "N", "at most so many; all if not said"),
         Option("wait", "SECONDS", "wait so long for something to tell"),

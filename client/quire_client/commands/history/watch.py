@@ -101,7 +101,7 @@ COMMAND = Command(
     example="quire watch src --writer outside",
     run=run,
     options=(
-        Option("writer", "WHO", "an agent's name, ada/s1, user, w3, or outside"),
+        Option("writer", "WHO", "an agent's name, ada/s1, user, me, w3, or outside"),
         Option("kind", "KIND", "only records of this kind, such as 'file written'"),
         Option("cursor", "C", "go on where an earlier watch ended; from now if not said"),
     ),

@@ -169,7 +169,9 @@ EXECUTING: Final = (
 PROBABLE: Final = Option("probable", "", "also what is only probably (~) of whom the choice names")
 
 CHOICE: Final = (
-    Option("writer", "WHO", "what WHO did in all sessions: an agent's name, user, w3, outside, or '*' for everyone"),
+    Option(
+        "writer", "WHO", "what WHO did in all sessions: an agent's name, user, me, w3, outside, or '*' for everyone"
+    ),
     Option("last", "N", "the newest N batches"),
     Option("batch", "B", "a batch, or a version that it made"),
     Option("burst", "N", "what belongs to this burst"),

@@ -67,6 +67,7 @@ class Record(Shape, frozen=True, kw_only=True):
     evidence: str | None  # of an outside version: how its writer is known, else how it was found
     call: Maybe[CallOfWrite] = UNSET  # in which its writer made an outside version
     candidates: Maybe[list[CallOfWrite]] = UNSET  # of an overlap
+    unclaimed: Maybe[bool] = UNSET  # nobody's call was open then, and git was not at work: a person may have saved it
     path_encoding: str | UnsetType = UNSET
     entry: str | UnsetType = UNSET  # link or folder
     hint: str | UnsetType = UNSET

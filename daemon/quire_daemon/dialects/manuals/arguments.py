@@ -67,7 +67,7 @@ NOTES: Final[dict[str, str]] = {
     "insert_text": "The lines to insert.",
     "to": f"Up to this point: {_POINT}. Left out: now.",
     "from": f"From this point on: {_POINT}.",
-    "writer": "An agent's name or name/session, user (who gave no name), a writer's id such as w3, or outside.",
+    "writer": "An agent's name or name/session, user (who gave no name), me (also unclaimed saves), w3, or outside.",
     "kind": "Only records of this kind, such as file_written.",
     "since": f"Records after this point: {_POINT}.",
     "until": f"Records up to this point: {_POINT}.",

@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from quire_daemon.tools.history.blame import BLAME_TOOL as BLAME_TOOL
     from quire_daemon.tools.history.diff import ENTRIES as ENTRIES
     from quire_daemon.tools.history.filters import (
+        ME as ME,
         VERSION_KINDS as VERSION_KINDS,
         as_glob as as_glob,
         glob_matches as glob_matches,
         in_session as in_session,
+        is_unclaimed as is_unclaimed,
         known_path as known_path,
         named_burst as named_burst,
         named_paths as named_paths,
@@ -43,8 +45,8 @@ else:
         blame="BLAME_TOOL",
         diff="ENTRIES",
         filters=(
-            "VERSION_KINDS as_glob glob_matches in_session known_path named_burst named_paths nobody "
-            "path_filter single_path writer_filter"
+            "ME VERSION_KINDS as_glob glob_matches in_session is_unclaimed known_path named_burst "
+            "named_paths nobody path_filter single_path writer_filter"
         ),
         log="LOG_TOOL SINCE_TOOL writer_type",
         show="DIFF_TOOL DiffParams SHOW_TOOL decide_diff",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -15,6 +16,8 @@ from quire_journal.model import (
     BY_KIND,
     FOLDER,
     OUTSIDE,
+    READ,
+    WATCHED,
     BytesDisplaced,
     Record,
     Refusal,
@@ -42,6 +45,12 @@ BURST_KINDS: Final = frozenset({"burst_begun", "burst_ended"})
 USER: Final = "user"
 """Who calls without an agent's name."""
 
+ME: Final = "me"
+"""A person at this checkout: who calls without an agent's name, and what nobody claims that another program saved."""
+
+NEAR: Final = 16
+"""Bursts before an outside write among which the one is looked for that was open then."""
+
 MOST_CALLERS: Final = 2000
 """Of more in a journal, none is gone through to say that nobody is called so."""
 
@@ -55,6 +64,8 @@ def writer_filter(named: str, history: History) -> Callable[[int], bool]:
         return lambda writer: True
     if named == "outside":
         return lambda writer: writer == OUTSIDE
+    if named == ME:
+        return lambda writer: writer == OUTSIDE or (who := history.writer(writer)) is None or not who.agent
     by_id = _WRITER_ID.fullmatch(named)
     if by_id:
         number = int(by_id[1])
@@ -84,6 +95,18 @@ def _claimed(who: WriterIntroduced, name: str) -> tuple[str, ...]:
     return (value, who.parent) if name == "agent_session" and who.parent else (value,)
 
 
+def is_unclaimed(record: Record, history: History) -> bool:
+    """Did another program save it while nobody's call was open and git was not at work? Then a person may have."""
+    if record.writer != OUTSIDE:
+        return False
+    event = record.event()
+    found: str = getattr(event, "evidence", "")
+    hint: str = getattr(event, "hint", "")
+    if found not in (WATCHED, READ) or hint or history.attribution(record) is not None:
+        return False
+    return not any(history.burst_word(burst.number, record.batch) for burst in islice(history.bursts(record.seq), NEAR))
+
+
 def in_session(who: WriterIntroduced, agent_session: str) -> bool:
     """Does the writer belong to the agent session, itself or as its subagent?"""
     return agent_session in _claimed(who, "agent_session")
@@ -94,11 +117,11 @@ def nobody(named: str, history: History) -> str:
 
     For an answer without anything in it: a name that was typed wrong looks there like somebody who did nothing.
     """
-    if named in ("", "*", "outside", USER) or history.count_callers() > MOST_CALLERS:
+    if named in ("", "*", "outside", USER, ME) or history.count_callers() > MOST_CALLERS:
         return ""
     if by_id := _WRITER_ID.fullmatch(named):
         return "" if history.writer(int(by_id[1])) is not None else f"There is no writer {named} in the journal."
-    names = {USER: None, "outside": None}
+    names = {USER: None, ME: None, "outside": None}
     for key in history.callers():
         who = history.writer(history.caller(key).ids[0])
         names |= dict.fromkeys(_names(who) if who is not None else ())
@@ -271,6 +294,8 @@ class Filter(msgspec.Struct, frozen=True):
         if not self.writer:
             return []
         by_id = _WRITER_ID.fullmatch(self.writer)
+        if self.writer == ME:
+            return [[term_index.OUTSIDE_TERM, term_index.of_agent("")]]
         if by_id is None:
             return [
                 [term_index.OUTSIDE_TERM]
@@ -303,6 +328,8 @@ class Filter(msgspec.Struct, frozen=True):
             if parse_tag(record.kind)[0] not in self.kinds:
                 return False
             known = of_writer(self.history.author(record))
+            if self.writer == ME and record.writer == OUTSIDE:
+                known = is_unclaimed(record, self.history)
             if not known and not ((self.writer or claimed) and may_be(record)):
                 return False
             if self.burst and not self._of_the_burst(record):

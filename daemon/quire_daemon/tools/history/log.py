@@ -18,6 +18,7 @@ from quire_daemon.tools.history.filters import (
     BURST_KINDS,
     VERSION_KINDS,
     Filter,
+    is_unclaimed,
     named_burst,
     named_kinds,
     nobody_warned,
@@ -129,6 +130,8 @@ def record_json(record: Record, history: History) -> dict[str, Any]:
     }
     if attribution is not None:
         shown |= _attribution_json(attribution, history)
+    elif is_unclaimed(record, history):
+        shown["unclaimed"] = True
     shown.update({name: getattr(event, name) for name in _MORE_FIELDS if hasattr(event, name)})
     if (entry := getattr(event, "entry", REGULAR)) != REGULAR:
         shown["entry"] = ENTRIES[entry]

@@ -17,10 +17,19 @@ from typing import Final, Literal
 import msgspec
 
 from quire_daemon.core import Who, require_in_bounds
-from quire_daemon.tools.history import VERSION_KINDS, in_session, named_burst, named_paths, nobody, writer_filter
+from quire_daemon.tools.history import (
+    ME,
+    VERSION_KINDS,
+    in_session,
+    is_unclaimed,
+    named_burst,
+    named_paths,
+    nobody,
+    writer_filter,
+)
 from quire_daemon.tools.undo.batches import Batches, Fits, in_paths
 from quire_journal.history import History, parse_point, require_not_lost
-from quire_journal.model import DURING, Refusal, counted, parse_version_token
+from quire_journal.model import DURING, OUTSIDE, Refusal, counted, parse_version_token
 from quire_journal.views import BELONGING
 
 Paths = tuple[str, ...]
@@ -383,7 +392,10 @@ def _candidates(params: _Choosing, known: Batches) -> Iterator[tuple[int, int, s
         if record.kind in VERSION_KINDS and record.batch not in seen:
             seen.add(record.batch)
             attribution = history.attribution(record)
-            if attribution is None:
+            if params.writer == ME and record.writer == OUTSIDE:
+                if is_unclaimed(record, history):
+                    yield record.batch, record.writer, DURING
+            elif attribution is None:
                 yield record.batch, record.writer, ""
             else:
                 yield record.batch, attribution.writer, attribution.evidence
