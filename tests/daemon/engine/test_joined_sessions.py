@@ -9,7 +9,7 @@ import pytest
 from daemon_turns import Said
 
 from memory_daemon import MemoryDaemon
-from processes import told
+from proc_folder import told
 from quire_daemon.ops.daemon_log import Log
 from quire_journal.model.messages import Caller
 

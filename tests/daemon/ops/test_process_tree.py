@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from processes import told
+from proc_folder import told
 from quire_daemon.ops.process_tree import MOST_ANCESTORS, Process, ancestors, pid_start
 
 
