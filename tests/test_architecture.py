@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeGuard
 
 import pytest
 
+import faces
 from quire_client.cli.wording import step
 from quire_journal.model.refusals import CODES
 
@@ -73,21 +74,13 @@ BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 """Where statements hold statements. Expressions are most of a tree, and hold none."""
 
 
-def is_type_checking(node: ast.AST) -> bool:
-    """Is this `if TYPE_CHECKING:`, whose imports never run?"""
-    return isinstance(node, ast.If) and "TYPE_CHECKING" in (
-        getattr(node.test, "id", ""),
-        getattr(node.test, "attr", ""),
-    )
-
-
 def statements(node: ast.AST, runs: bool = True) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
     """The import statements below `node`, each with whether it runs at import time: not those in the body of a
     function or below `if TYPE_CHECKING`."""
     for child in (child for block in BLOCKS for child in getattr(node, block, ())):
         if isinstance(child, ast.Import | ast.ImportFrom):
             yield child, runs
-        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) or is_type_checking(child):
+        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) or faces.is_type_checking(child):
             yield from statements(child, runs=False)
         else:
             yield from statements(child, runs)
@@ -216,10 +209,7 @@ def in_package(module: str) -> tuple[str, str]:
 @cache
 def face_of(room: str) -> dict[str, str]:
     """Name → the module that defines it, as the type checker is told."""
-    block = next(node for node in ast.parse(rooms()[room].read_text()).body if is_type_checking(node))
-    assert isinstance(block, ast.If)
-    stated = [one for one in block.body if isinstance(one, ast.ImportFrom) and one.module]
-    return {alias.name: one.module for one in stated for alias in one.names if one.module}
+    return faces.offered(ast.parse(rooms()[room].read_text()))
 
 
 def has_face(room: str) -> bool:
@@ -281,24 +271,9 @@ def test_a_face_names_the_module_that_defines_a_name() -> None:
 
 
 def test_everything_that_a_face_offers_is_used_by_another_room() -> None:
-    used = {i for m in modules() for i in named_from(m)}
+    modules_alone = [path for path in modules().values() if path.name != "__init__.py"]
+    used = {name for path in modules_alone for name in faces.named(ast.parse(path.read_text()))}
     assert not {f"{room}.{name}" for room in filter(has_face, rooms()) for name in face_of(room)} - used
-
-
-def named_from(module: str) -> set[str]:
-    """What a module imports from faces, and what it takes from a face that it imports whole."""
-    tree = ast.parse(modules()[module].read_text())
-    found, whole = set(), {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] in PACKAGES:
-            if modules()[module].name == "__init__.py":
-                continue
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-            whole |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in whole:
-            found.add(f"{whole[node.value.id]}.{node.attr}")
-    return found
 
 
 def test_rooms_are_small_enough_to_be_read() -> None:

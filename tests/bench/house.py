@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import ast
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
+
+import faces
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -68,27 +70,20 @@ def sources(root: Path = ROOT) -> dict[str, Source]:
 
 def importers(known: Mapping[str, Source]) -> dict[str, set[str]]:
     """Module → the modules that import it. A name of a face counts for the module that defines it."""
-    homes = {f"{face}.{name}": home for face, one in known.items() if one.face for name, home in _names(one, known)}
+    homes = {
+        f"{face}.{name}": home
+        for face, one in known.items()
+        if one.face
+        for name, home in faces.offered(one.tree).items()
+        if home != face
+    }
     found: dict[str, set[str]] = defaultdict(set)
     for module, one in known.items():
-        for name, home in [] if one.face else _names(one, known):
-            shown = homes.get(f"{home}.{name}", home)
-            found[shown].add(module)
-            if known[shown].face:  # imported whole
-                whole = (node for node in ast.walk(one.tree) if isinstance(node, ast.Attribute))
-                used = (f"{shown}.{node.attr}" for node in whole if ast.unparse(node.value) == name)
-                for attribute in used:
-                    found[homes.get(attribute, shown)].add(module)
+        for name in () if one.face else faces.named(one.tree):
+            home = homes.get(name) or (name if name in known else name.rpartition(".")[0])
+            if home in known:
+                found[home].add(module)
     return found
-
-
-def _names(one: Source, known: Mapping[str, Source]) -> Iterator[tuple[str, str]]:
-    """The names that a module imports from modules of ours, each with the module or the face that is named."""
-    for node in ast.walk(one.tree):
-        if isinstance(node, ast.ImportFrom) and node.module in known:
-            for alias in node.names:
-                whole = f"{node.module}.{alias.name}"
-                yield alias.asname or alias.name, whole if whole in known else node.module
 
 
 def imported_once(known: Mapping[str, Source]) -> list[str]:
