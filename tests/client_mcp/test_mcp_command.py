@@ -29,9 +29,14 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_without_the_sdk_it_says_what_to_install(
     site: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, "mcp.server.lowlevel", None)
+    monkeypatch.setitem(sys.modules, "anyio", None)
     assert main(["mcp"]) == 2
-    assert f"run `{sys.executable} -m pip install 'mcp" in capsys.readouterr().err
+    assert "The MCP SDK (the package mcp) is not installed whole, anyio is missing: run" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    assert main(["mcp"]) == 2
+    said = capsys.readouterr().err
+    assert f"is not installed: run `{sys.executable} -m pip install 'mcp" in said
+    assert "anyio" not in said
 
 
 def test_a_port_is_for_http_and_has_to_be_free(site: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,7 +56,7 @@ def test_a_long_file_is_read_page_by_page_all_of_one_version() -> None:
             return {**page, "content": "three\n", "truncated": False}
         return {**page, "content": "one\ntwo", "truncated": True, "next_line": 3}
 
-    assert sdk.resources.read("quire://file/a.txt", call).text == "one\ntwo\nthree\n"
+    assert sdk.resources.read("quire://file/a.txt", call)["text"] == "one\ntwo\nthree\n"
     assert asked == [{"path": "a.txt"}, {"path": "a.txt", "start_line": 3, "at": "v5"}]
 
 

@@ -146,8 +146,8 @@ def site(at: live.Live) -> Iterator[Site]:
 
 def test_the_tools_are_listed(ann: Agent) -> None:
     names = ann.tools()
-    assert {"read_file", "edit", "undo", "log", "diff", "blame", "since", "checkpoint", "claim"} <= set(names)
-    assert len(names) <= 20
+    assert {"read_file", "edit", "undo", "log", "diff", "blame", "manual"} <= set(names)
+    assert len(names) <= 12
 
 
 def test_an_agent_reads_edits_is_told_what_others_did_rebases_and_undoes(at: live.Live, ann: Agent, ben: Any) -> None:
@@ -214,6 +214,21 @@ def test_a_call_under_which_the_daemon_dies_is_answered_and_applied_once(
         assert len(live.log(looker, path=path, writer="ann", kind="file_written")) == 1
 
 
+@pytest.fixture
+def claims_offered(at: live.Live, ben: Any) -> Iterator[None]:
+    """The settings offer agents to claim files."""
+
+    def offered() -> bool:
+        return "claim" in [tool["name"] for tool in ben.describe(offered=True)["tools"]]
+
+    at.write(".quire.toml", '[mcp]\ntools = ["claim"]\n')
+    live.eventually("claims are offered", offered)
+    yield
+    (at.root / ".quire.toml").unlink()
+    live.eventually("claims are offered no more", lambda: not offered())
+
+
+@pytest.mark.usefixtures("claims_offered")
 def test_the_server_ends_when_its_client_closes_stdin_even_if_a_call_waits(at: live.Live, ben: Any) -> None:
     lease = live.ok(ben.claim("held.txt", "exclusive"))["lease"]
     waiting = {"name": "claim", "arguments": {"path": "held.txt", "kind": "exclusive", "wait_ms": 50_000}}

@@ -6,16 +6,19 @@ apart from it:
 
 * `agents` — one writer of the journal for each agent session: connections, and what became of a call whose daemon
   ended. Knows nothing of MCP.
-* `identity` — who calls: from the client's name, the environment, headers, or a handle that the model passes.
+* `identity` — who calls: from the client's name, the ids in a request, the environment, headers, or a handle that the
+  model passes.
 * `tool_list` — the tools: names, schemas and descriptions come from the daemon's `describe`, so that none is known
   here.
 * `resources` — files at their versions, the log, the manuals, as URIs.
+* `welcome` — who the server is, and how its tools are used.
+* `first_answers` — what a client asks when it starts, answered before the SDK is loaded.
 * `server` — puts these behind the SDK's low-level server.
-* `stdio`, `http`, `gate` — the two transports, with their limits and checks.
+* `stdio`, `http`, `gate` — the two transports, with their limits and checks; `streams`, the lines of the first.
 
-A refusal of Quire is a result that a model reads and repairs (`isError`, the whole reply in `structuredContent`); what
-is wrong with the message itself (no JSON, unknown method, unknown tool) is an error of the protocol. Nothing imports
-this package but the command `quire mcp`: the SDK takes a second to load.
+A refusal of Quire is a result that a model reads and repairs (`isError`, and the whole reply as text, as structure, or
+as both); what is wrong with the message itself (no JSON, unknown method, unknown tool) is an error of the protocol.
+Nothing imports `server`, `stdio` and `http` but the command `quire mcp`: the SDK takes a second to load.
 """
 
 from __future__ import annotations
@@ -26,16 +29,20 @@ from quire_journal.faces import face
 
 if TYPE_CHECKING:
     from quire_client.mcp.agents import AgentSessions as AgentSessions
+    from quire_client.mcp.first_answers import FirstAnswers as FirstAnswers, Given as Given
     from quire_client.mcp.gate import token_in as token_in
     from quire_client.mcp.http import listener as listener, serve as serve
-    from quire_client.mcp.identity import Own as Own, Who as Who
+    from quire_client.mcp.identity import Own as Own, Who as Who, alone as alone
     from quire_client.mcp.server import over_stdio as over_stdio
+    from quire_client.mcp.streams import standard_streams as standard_streams
 else:
     __getattr__ = face(
         __name__,
         agents="AgentSessions",
+        first_answers="FirstAnswers Given",
         gate="token_in",
         http="listener serve",
-        identity="Own Who",
+        identity="Own Who alone",
         server="over_stdio",
+        streams="standard_streams",
     )

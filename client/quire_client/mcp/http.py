@@ -20,7 +20,7 @@ from quire_client.mcp.connections import MOST_HEAD, TimedConnection
 from quire_client.mcp.gate import NAMES, Gate
 from quire_client.mcp.identity import Own
 from quire_client.mcp.server import server
-from quire_client.mcp.stdio import MOST_MESSAGE
+from quire_client.mcp.streams import MOST_MESSAGE
 
 HOST: Final = "127.0.0.1"
 PATH: Final = "/mcp"

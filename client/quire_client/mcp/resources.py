@@ -9,39 +9,40 @@ quire://status
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
-
-import mcp_types as types
-import msgspec
 
 SCHEME: Final = "quire"
 
 Call = Callable[[str, Mapping[str, Any]], dict[str, Any]]
 
 RESOURCES: Final = (
-    types.Resource(uri="quire://log", name="log", title="History", description="The newest records of the journal."),
-    types.Resource(uri="quire://status", name="status", title="Status", description="How daemon and journal are."),
-    types.Resource(uri="quire://manual", name="manual", title="Manual", description="How to use every tool."),
+    {"uri": "quire://log", "name": "log", "title": "History", "description": "The newest records of the journal."},
+    {"uri": "quire://status", "name": "status", "title": "Status", "description": "How daemon and journal are."},
+    {"uri": "quire://manual", "name": "manual", "title": "Manual", "description": "How to use every tool."},
 )
 
 TEMPLATES: Final = (
-    types.ResourceTemplate(
-        uri_template="quire://file/{+path}{?at}",
-        name="file",
-        title="A file, now or as it was",
-        description="at is a version such as v812, seq:N, a checkpoint's name, or a time.",
-    ),
-    types.ResourceTemplate(
-        uri_template="quire://log{?path,writer,kind,since,until,contains,limit,order,cursor}",
-        name="history",
-        title="Records of the journal",
-        mime_type="application/json",
-    ),
-    types.ResourceTemplate(
-        uri_template="quire://manual/{tool}", name="guidance", title="How to use a tool", mime_type="text/markdown"
-    ),
+    {
+        "uriTemplate": "quire://file/{+path}{?at}",
+        "name": "file",
+        "title": "A file, now or as it was",
+        "description": "at is a version such as v812, seq:N, a checkpoint's name, or a time.",
+    },
+    {
+        "uriTemplate": "quire://log{?path,writer,kind,since,until,contains,limit,order,cursor}",
+        "name": "history",
+        "title": "Records of the journal",
+        "mimeType": "application/json",
+    },
+    {
+        "uriTemplate": "quire://manual/{tool}",
+        "name": "guidance",
+        "title": "How to use a tool",
+        "mimeType": "text/markdown",
+    },
 )
 
 
@@ -81,15 +82,15 @@ def wanted(uri: str) -> ResourceQuery:
     raise NoSuchResource(f"There is no resource {uri[:200]!r}; there are file/PATH?at=, log, manual/TOOL and status.")
 
 
-def read(uri: str, call: Call) -> types.TextResourceContents:
-    """The contents at `uri`. Raises NoSuchResource."""
+def read(uri: str, call: Call) -> dict[str, str]:
+    """The contents at `uri`, as MCP has them: `uri`, `text` and `mimeType`. Raises NoSuchResource."""
     asked = wanted(uri)
     if asked.tool == "read_file":
-        return types.TextResourceContents(uri=uri, text=_whole(asked.args, call), mime_type="text/plain")
+        return {"uri": uri, "text": _whole(asked.args, call), "mimeType": "text/plain"}
     reply = _ok(call(asked.tool, asked.args))
     if asked.tool == "manual":
-        return types.TextResourceContents(uri=uri, text=reply["manual"], mime_type="text/markdown")
-    return types.TextResourceContents(uri=uri, text=msgspec.json.encode(reply).decode(), mime_type="application/json")
+        return {"uri": uri, "text": reply["manual"], "mimeType": "text/markdown"}
+    return {"uri": uri, "text": json.dumps(reply, ensure_ascii=False), "mimeType": "application/json"}
 
 
 def _whole(args: dict[str, Any], call: Call) -> str:

@@ -11,7 +11,7 @@ import secrets
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, BinaryIO, Final, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -22,36 +22,21 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from quire_client.hooks import Answerer
-from quire_client.mcp import resources, tool_list
+from quire_client.mcp import resources, tool_list, welcome
 from quire_client.mcp.agents import AgentSession, AgentSessions, Answer
-from quire_client.mcp.identity import HANDLE, Own, RequestIds, Who, alone, among_others, ids_of
+from quire_client.mcp.first_answers import FirstAnswers
+from quire_client.mcp.identity import HANDLE, Own, Who, alone, among_others, ids_of
+from quire_client.mcp.stdio import messages
 from quire_client.setup import TOOL
 from quire_journal import VERSION
 
 T = TypeVar("T")
-
-NAME: Final = "quire"
-
-INSTRUCTIONS: Final = """\
-Quire keeps every version of every file of this workspace, and who wrote it. Several agents and people edit it at once.
-
-- Read a file with read_file before you edit it. Every edit is checked against what you were shown.
-- If somebody changed the file since, the edit is refused and nothing is changed. The refusal says who changed what, \
-and shows the lines as they are now. Read them, then edit again; or set on_stale to rebase to have your change carried \
-over theirs where the two do not touch.
-- changed_since_your_read in a reply lists what others did to files that you read. It is their work: keep it.
-- undo takes back what you did and keeps what others did since. redo, restore, checkpoint and diff work on the history.
-- The tool manual has the whole guidance for each editing tool.
-"""
 
 MOST_CALLS: Final = 64
 """Calls that are performed at a time."""
 
 PROGRESS_S: Final = 1.0
 """Between two notifications of progress."""
-
-KEPT_MS: Final = 60_000
-"""How long a client may keep the list of tools; settings that change it are rare."""
 
 
 class Doorkeeper:
@@ -69,8 +54,7 @@ class Doorkeeper:
 
     def who(self, ctx: ServerRequestContext[Any], handle: object = None) -> Who:
         """The caller of this request."""
-        client = ctx.session.client_params
-        name, said = client.client_info.name if client is not None else "", _ids(ctx)
+        name, said = _client(ctx), ids_of(ctx.meta or {})
         if not self.shared:
             return alone(self.own, name, said)
         headers = {key.lower(): value for key, value in getattr(ctx.request, "headers", {}).items()}
@@ -86,7 +70,8 @@ class Doorkeeper:
         """Ask the daemon which tools are offered now; `tools` has them then. The reply says when it cannot tell."""
         reply = await self.in_thread(partial(session.call, "describe", {"offered": True}))
         if reply.get("ok"):
-            self.tools = {entry["name"]: tool_list.tool(entry, with_handle=self.shared) for entry in reply["tools"]}
+            listed = [tool_list.tool(entry, with_handle=self.shared) for entry in reply["tools"]]
+            self.tools = {tool["name"]: types.Tool.model_validate(tool) for tool in listed}
         return reply
 
 
@@ -110,19 +95,19 @@ def server(sessions: AgentSessions, own: Own, *, shared: bool, hooks: Answerer |
         if params.name not in door.tools:  # what was offered once is not asked for with each call
             reply = await door.look(session)
             if not reply.get("ok"):
-                return tool_list.result(reply)
+                return _result(ctx, reply)
             if params.name not in door.tools:
                 raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:80]}")
-        said = _ids(ctx)
+        said = ids_of(ctx.meta or {})
         work = partial(session.call, params.name, args, turn=said.turn, tool_call=said.tool_call, model=said.model)
         reply = await _with_progress(door, ctx, params.name, work)
-        return tool_list.result({**reply, HANDLE: who.handle} if who.handle else reply)
+        return _result(ctx, {**reply, HANDLE: who.handle} if who.handle else reply)
 
     async def list_resources(ctx: ServerRequestContext[Any], params: object) -> types.ListResourcesResult:
-        return types.ListResourcesResult(resources=list(resources.RESOURCES))
+        return types.ListResourcesResult.model_validate({"resources": resources.RESOURCES})
 
     async def list_templates(ctx: ServerRequestContext[Any], params: object) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult(resource_templates=list(resources.TEMPLATES))
+        return types.ListResourceTemplatesResult.model_validate({"resourceTemplates": resources.TEMPLATES})
 
     async def read_resource(
         ctx: ServerRequestContext[Any], params: types.ReadResourceRequestParams
@@ -133,15 +118,15 @@ def server(sessions: AgentSessions, own: Own, *, shared: bool, hooks: Answerer |
             contents = await door.in_thread(partial(resources.read, uri, session.call))
         except resources.NoSuchResource as missing:
             raise MCPError(types.INVALID_PARAMS, str(missing), data={"uri": uri}) from None
-        return types.ReadResourceResult(contents=[contents])
+        return types.ReadResourceResult.model_validate({"contents": [contents]})
 
     return Server(
-        NAME,
+        welcome.NAME,
         version=VERSION,
-        title="Quire",
-        description="Every version of every file, who wrote it, and nothing lost.",
-        instructions=INSTRUCTIONS,
-        cache_hints={"tools/list": CacheHint(ttl_ms=KEPT_MS, scope="private")},
+        title=welcome.TITLE,
+        description=welcome.ABOUT,
+        instructions=welcome.INSTRUCTIONS,
+        cache_hints={"tools/list": CacheHint(ttl_ms=welcome.KEPT_MS, scope="private")},
         get_tool_input_schema=lambda name: None,  # no argument is mirrored in a header
         on_list_tools=list_tools,
         on_call_tool=call_tool,
@@ -155,8 +140,14 @@ def _session(door: Doorkeeper, who: Who) -> AgentSession:
     return door.sessions.of(who)
 
 
-def _ids(ctx: ServerRequestContext[Any]) -> RequestIds:
-    return ids_of(ctx.meta or {})
+def _client(ctx: ServerRequestContext[Any]) -> str:
+    """The client's own name."""
+    said = ctx.session.client_params
+    return said.client_info.name if said is not None else ""
+
+
+def _result(ctx: ServerRequestContext[Any], reply: Answer) -> types.CallToolResult:
+    return types.CallToolResult.model_validate(tool_list.result(reply, _client(ctx)))
 
 
 async def _with_progress(
@@ -178,10 +169,14 @@ async def _tell(ctx: ServerRequestContext[Any], name: str) -> None:
         await ctx.session.report_progress(round(passed, 1), message=f"{name} has been going on for {passed:.0f} s")
 
 
-async def over_stdio(sessions: AgentSessions, own: Own, hooks: Answerer | None = None) -> None:
-    """Serve the client at stdin and stdout until it closes stdin."""
-    from quire_client.mcp.stdio import messages, standard_streams
-
+async def over_stdio(
+    sessions: AgentSessions,
+    own: Own,
+    hooks: Answerer | None,
+    streams: tuple[BinaryIO, BinaryIO],
+    first: FirstAnswers,
+) -> None:
+    """Serve the client at stdin and stdout, which has its `first` answers, until it closes stdin."""
     served = server(sessions, own, shared=False, hooks=hooks)
-    async with standard_streams() as (stdin, stdout), messages(stdin, stdout) as (incoming, outgoing):
+    async with messages(*streams, first=first) as (incoming, outgoing):
         await served.run(incoming, outgoing, served.create_initialization_options())

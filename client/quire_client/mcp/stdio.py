@@ -1,8 +1,7 @@
 """MCP over stdin and stdout: a line, a message; with a limit, and with an answer to what is no message.
 
 The SDK's own reader drops what it cannot read, and takes lines of any length. Here what is no JSON gets -32700, what is
-JSON and no message gets -32600, both as JSON-RPC says and with the id of the message where it has one. While this runs
-the process's own stdout is its stderr, so that nothing that is printed by accident gets between the messages.
+JSON and no message gets -32600, both as JSON-RPC says and with the id of the message where it has one.
 
 A client that asks and does not read its answers is not read either, once too many of its requests wait: then its own
 pipe fills up.
@@ -11,11 +10,9 @@ pipe fills up.
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import anyio
 import anyio.to_thread
@@ -25,25 +22,13 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-MOST_MESSAGE: Final = 24 * 1024 * 1024
-"""Bytes of one message: room for the largest file that can be edited, escaped as JSON."""
+from quire_client.mcp.streams import MOST_MESSAGE, read_line, write_line
+
+if TYPE_CHECKING:
+    from quire_client.mcp.first_answers import FirstAnswers
 
 Incoming = SessionMessage | Exception
 Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]
-
-
-@asynccontextmanager
-async def standard_streams() -> AsyncIterator[tuple[BinaryIO, BinaryIO]]:
-    """This process's stdin and stdout for the wire alone: what others print on stdout goes to stderr meanwhile."""
-    sys.stdout.flush()
-    wire = os.dup(1)
-    os.dup2(2, 1)
-    try:
-        with os.fdopen(os.dup(0), "rb") as stdin, os.fdopen(os.dup(wire), "wb") as stdout:
-            yield stdin, stdout
-    finally:
-        os.dup2(wire, 1)
-        os.close(wire)
 
 
 MOST_UNANSWERED: Final = 128
@@ -91,16 +76,25 @@ class PendingRequests:
 
 
 @asynccontextmanager
-async def messages(stdin: BinaryIO, stdout: BinaryIO, most: int = MOST_MESSAGE) -> AsyncIterator[Streams]:
-    """The two streams that the SDK serves from; they end with stdin, and what was asked before it is answered first."""
+async def messages(
+    stdin: BinaryIO, stdout: BinaryIO, most: int = MOST_MESSAGE, first: FirstAnswers | None = None
+) -> AsyncIterator[Streams]:
+    """The two streams that the SDK serves from; they end with stdin, and what was asked before it is answered first.
+
+    What was heard before comes first, and what has been answered is not answered again.
+    """
     asked = PendingRequests(MOST_UNANSWERED, most)
+    heard, answered = (list(first.heard), list(first.answered)) if first is not None else ([], [])
     received, incoming = anyio.create_memory_object_stream[Incoming](0)
     outgoing, sent = anyio.create_memory_object_stream[SessionMessage](0)
     complaints = outgoing.clone()
 
+    async def next_line() -> bytes | None:
+        return await anyio.to_thread.run_sync(read_line, stdin, most, abandon_on_cancel=True)
+
     async def read() -> None:
         async with received, complaints:
-            while (line := await anyio.to_thread.run_sync(_line, stdin, most, abandon_on_cancel=True)) is not None:
+            while (line := heard.pop(0) if heard else await next_line()) is not None:
                 if not line.strip():
                     continue
                 message = parsed(line, most)
@@ -119,10 +113,14 @@ async def messages(stdin: BinaryIO, stdout: BinaryIO, most: int = MOST_MESSAGE) 
     async def write() -> None:
         async with sent:
             async for message in sent:
-                json = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                await anyio.to_thread.run_sync(_write, stdout, json.encode() + b"\n")
-                if isinstance(message.message, types.JSONRPCResponse | types.JSONRPCError):
-                    asked.drop(message.message.id)
+                said = message.message
+                request_id = said.id if isinstance(said, types.JSONRPCResponse | types.JSONRPCError) else None
+                if request_id in answered:
+                    answered.remove(request_id)
+                else:
+                    json = said.model_dump_json(by_alias=True, exclude_unset=True)
+                    await anyio.to_thread.run_sync(write_line, stdout, json.encode())
+                asked.drop(request_id)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(read)
@@ -175,20 +173,3 @@ def _half_a_pair(line: bytes) -> types.JSONRPCError | None:
 
 def _error(code: int, message: str, request_id: str | int | None = None) -> types.JSONRPCError:
     return types.JSONRPCError(jsonrpc="2.0", id=request_id, error=types.ErrorData(code=code, message=message))
-
-
-def _line(stdin: BinaryIO, most: int) -> bytes | None:
-    """The next line, or None at the end. Of one that is longer than `most` bytes the rest is passed over."""
-    line = stdin.readline(most + 1)
-    if not line:
-        return None
-    if len(line) > most and not line.endswith(b"\n"):
-        while (rest := stdin.readline(1 << 16)) and not rest.endswith(b"\n"):
-            pass
-    return line
-
-
-def _write(stdout: BinaryIO, data: bytes) -> None:
-    with suppress(BrokenPipeError):  # the client has gone; stdin tells it
-        stdout.write(data)
-        stdout.flush()

@@ -1,26 +1,13 @@
-"""The tools as MCP lists and answers them, from the replies of the daemon's `describe`."""
+"""The tools as MCP lists and answers them, from the replies of the daemon's `describe`. Values as JSON has them."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from enum import Enum
 from typing import Any, Final
 
-import mcp_types as types
-import msgspec
-
 from quire_client.mcp.identity import HANDLE
-
-OUTPUT: Final[dict[str, Any]] = {
-    "type": "object",
-    "properties": {
-        "ok": {"type": "boolean", "description": "false: refused, and nothing was changed."},
-        "message": {"type": "string"},
-        "error": {"type": "string", "description": "The code of a refusal."},
-        "suggested_action": {"type": "string"},
-    },
-    "required": ["ok", "message"],
-}
-"""The schema of every result: an object, as some clients insist. What else it holds depends on the tool."""
 
 _HANDLE_SCHEMA: Final = {
     "type": "string",
@@ -31,32 +18,29 @@ LARGE: Final = ("read_file", "show", "diff", "blame", "log", "since")
 """Tools whose replies may be long; a client that cuts results off is told how much to let through."""
 
 MOST_CHARACTERS: Final = 400_000
+_ROOM: Final = "anthropic/maxResultSizeChars"
 
 _EXACT: Final = 2**53
 """From here on, a float no longer says which integer is meant."""
 
 
-def tool(entry: Mapping[str, Any], *, with_handle: bool) -> types.Tool:
-    """One entry of `describe`'s `tools`; `with_handle` where clients have to say which agent session they are."""
+def tool(entry: Mapping[str, Any], *, with_handle: bool = False) -> dict[str, Any]:
+    """One entry of `describe`'s `tools`; `with_handle` where clients have to say which agent session they are.
+
+    No schema of the result: it would be the same few lines for each tool, and a client that has one insists on results
+    with a structure.
+    """
     schema = dict(entry["schema"])
     if with_handle:
         schema["properties"] = {**schema["properties"], HANDLE: _HANDLE_SCHEMA}
-    notes = entry["annotations"]
-    return types.Tool(
-        name=entry["name"],
-        title=entry["title"],
-        description=entry["description"],
-        input_schema=schema,
-        output_schema=OUTPUT,
-        annotations=types.ToolAnnotations(
-            title=notes["title"],
-            read_only_hint=notes["readOnlyHint"],
-            destructive_hint=notes["destructiveHint"],
-            idempotent_hint=notes["idempotentHint"],
-            open_world_hint=notes["openWorldHint"],
-        ),
-        _meta={"anthropic/maxResultSizeChars": MOST_CHARACTERS} if entry["name"] in LARGE else None,
-    )
+    listed = {
+        "name": entry["name"],
+        "title": entry["title"],
+        "description": entry["description"],
+        "inputSchema": schema,
+        "annotations": entry["annotations"],
+    }
+    return {**listed, "_meta": {_ROOM: MOST_CHARACTERS}} if entry["name"] in LARGE else listed
 
 
 def meant(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,11 +60,23 @@ def _meant(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) <= _EXACT else value
 
 
-def result(reply: Mapping[str, Any]) -> types.CallToolResult:
-    """A reply of the daemon. The text is the same JSON, for clients that do not look at the structure."""
-    text = msgspec.json.encode(reply).decode()
-    return types.CallToolResult(
-        content=[types.TextContent(type="text", text=text)],
-        structured_content=dict(reply),
-        is_error=not reply.get("ok"),
-    )
+class Shows(Enum):
+    """Which part of a result a client shows its model."""
+
+    BOTH = "both"  # or the one or the other, by version or by outcome
+    TEXT = "text"
+    STRUCTURE = "structure"
+
+
+SHOWN: Final = {"codex-mcp-client": Shows.STRUCTURE, "gemini-cli-mcp-client": Shows.TEXT}
+"""Clients that would show the same twice, by their names. Codex (0.169) shows the structure, and in code mode all of
+the result; Gemini CLI (0.61) shows the text, and of a refusal all of the result. Of the others known, Claude Code (2.1)
+shows the structure, or of a refusal the text, and opencode (1.18) the text: they get both."""
+
+
+def result(reply: Mapping[str, Any], client: str = "") -> dict[str, Any]:
+    """A reply of the daemon as a result for the client of that name: as text, as structure, or as both."""
+    shown = SHOWN.get(client, Shows.BOTH)
+    text = {"type": "text", "text": json.dumps(reply, ensure_ascii=False, separators=(",", ":"))}
+    structure = {} if shown is Shows.TEXT else {"structuredContent": dict(reply)}
+    return {"content": [] if shown is Shows.STRUCTURE else [text], **structure, "isError": not reply.get("ok")}

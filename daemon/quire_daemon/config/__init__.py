@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from quire_daemon.config.settings import (
         WORKSPACE_FILE as WORKSPACE_FILE,
         EditDialect as EditDialect,
+        Offerable as Offerable,
         Policy as Policy,
         Retention as Retention,
         Safety as Safety,
@@ -28,5 +29,5 @@ else:
         files="SettingsFiles",
         globs="is_glob linear matches",
         live="LiveSettings",
-        settings="EditDialect Policy Retention Safety Settings WORKSPACE_FILE policy_of",
+        settings="EditDialect Offerable Policy Retention Safety Settings WORKSPACE_FILE policy_of",
     )

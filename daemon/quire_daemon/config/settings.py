@@ -116,7 +116,8 @@ class Retention(Strict, frozen=True):
     reserve_bytes: int = 16 << 20  # of the disk, given back when it is full, so that a gc can still run
 
 
-Dialect = Literal[
+Offerable = Literal[
+    "read_file",
     "edit",
     "hashline_edit",
     "edit_file",
@@ -124,16 +125,36 @@ Dialect = Literal[
     "insert_lines",
     "replace_lines",
     "multi_edit",
-    "regex_replace",
     "text_editor",
+    "regex_replace",
     "apply_patch",
+    "write_file",
+    "delete_file",
+    "move_file",
+    "log",
+    "since",
+    "show",
+    "diff",
+    "blame",
+    "why",
+    "undo",
+    "redo",
+    "rollback",
+    "restore",
+    "checkpoint",
+    "claim",
+    "release",
+    "claims",
+    "who",
+    "manual",
 ]
+"""Tools that agents can be offered over MCP. None of them removes history, repairs the journal or ends the daemon."""
 
 
 class Mcp(Strict, frozen=True):
     """`[mcp]`: what agents are offered over MCP."""
 
-    dialects: tuple[Dialect, ...] = ("edit", "edit_replace", "apply_patch")  # in this order
+    tools: tuple[Offerable, ...] | Literal["default", "all"] = "default"  # in this order
 
 
 class Hooks(Strict, frozen=True):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
@@ -20,6 +23,13 @@ PROJECT_FOLDER: Final = "CLAUDE_PROJECT_DIR"
 
 ANSWERED: Final = ("claude-code",)
 """The agents that have their server answer hooks."""
+
+_SDK: Final = ("mcp", "mcp_types", "anyio", "pydantic")
+"""The packages that a server over stdio is made of; the first brings the others."""
+
+_OFFERED: Final = "describe", {"offered": True}
+_QUICK_S: Final = 2.0
+"""How long a daemon that runs may take to say what it offers, before it is asked in the way of all other calls."""
 
 TOKEN: Final = "mcp.token"
 """The file in the state folder that holds the token of the HTTP server."""
@@ -42,14 +52,8 @@ def run(call: Invocation) -> int:
 
 
 def _serve(call: Invocation, place: Place, timeout_s: float) -> int:
-    try:
-        import anyio
-        import mcp.server.lowlevel  # noqa: F401
-    except ImportError as missing:
-        raise Usage(
-            f"The MCP SDK is not installed whole ({missing}): run `{sys.executable} -m pip install 'mcp>=2.3,<3'`."
-        ) from None
-    from quire_client.mcp import AgentSessions, over_stdio
+    _require_sdk()
+    from quire_client.mcp import AgentSessions
 
     def connect(who: Who) -> Client:
         if call.environ.get(TRIAL):
@@ -62,7 +66,7 @@ def _serve(call: Invocation, place: Place, timeout_s: float) -> int:
         if "http" in call.options:
             _over_http(call, sessions)
         else:
-            anyio.run(over_stdio, sessions, _own(call, alone=True), hooks)
+            _over_stdio(call, place, sessions, hooks)
     finally:
         at_rest = sessions.close()
         if hooks is not None:
@@ -70,6 +74,65 @@ def _serve(call: Invocation, place: Place, timeout_s: float) -> int:
     if not at_rest:
         os._exit(DONE)  # a call that waits would hold the process for as long; its client has gone
     return DONE
+
+
+def _require_sdk() -> None:
+    """Raises Usage where the SDK of MCP is not installed. It is not loaded: that takes a second."""
+    from importlib.util import find_spec
+
+    missing = [name for name in _SDK if find_spec(name) is None]
+    if missing:
+        raise _no_sdk("" if missing[0] == _SDK[0] else f" whole, {missing[0]} is missing")
+
+
+def _no_sdk(how: str) -> Usage:
+    return Usage(
+        f"The MCP SDK (the package mcp) is not installed{how}: run `{sys.executable} -m pip install 'mcp>=2.3,<3'`."
+    )
+
+
+def _load_sdk() -> None:
+    """Raises Usage where the SDK was not installed whole."""
+    try:
+        from quire_client.mcp import over_stdio as over_stdio
+    except ImportError as error:
+        raise _no_sdk(f" whole ({error})") from None
+
+
+def _over_stdio(call: Invocation, place: Place, sessions: AgentSessions, hooks: Answerer | None) -> None:
+    """Serve one client; what it asks first is answered while the SDK is loaded."""
+    from functools import partial
+
+    from quire_client.mcp import FirstAnswers, Given, alone, standard_streams
+    from quire_client.setup import TOOL
+
+    own = _own(call, alone=True)
+    listed = partial(_listed, call, place, sessions)
+    first = FirstAnswers(Given(partial(alone, own), listed, None if hooks is None else hooks.answer, TOOL), _load_sdk)
+    with standard_streams() as streams:
+        if first.serve(*streams):
+            _load_sdk()
+            import anyio
+
+            from quire_client.mcp import over_stdio
+
+            anyio.run(over_stdio, sessions, own, hooks, streams, first)
+
+
+def _listed(call: Invocation, place: Place, sessions: AgentSessions, who: Who) -> Sequence[Mapping[str, Any]] | None:
+    """The tools that this agent is offered; None where the daemon cannot tell."""
+    from quire_client.transport import Quick, Unreachable
+    from quire_journal import VERSION
+
+    caller = {} if call.environ.get(TRIAL) else {"agent": who.agent, "agent_session": who.session}
+    reply: Mapping[str, Any] = {}
+    with suppress(Unreachable), Quick(place, caller, time.monotonic() + _QUICK_S) as quick:
+        reply = quick.call(*_OFFERED)
+        if quick.version != VERSION:
+            reply = {}
+    if not reply.get("ok"):  # a daemon that has to be started, say
+        reply = sessions.of(who).call(*_OFFERED)
+    return reply["tools"] if reply.get("ok") else None
 
 
 def _hooks(call: Invocation) -> Answerer | None:
@@ -126,8 +189,8 @@ COMMAND = Command(
     about="Serves the workspace's tools to an agent that speaks MCP, over stdin and stdout; agents start it by\n"
     "themselves. With --http it serves many agents at a time, at a loopback address that it prints: each request\n"
     "needs the token in the file that it names (Authorization: Bearer TOKEN), and may say its agent session in the\n"
-    "header Quire-Session. Which edit protocols are offered is set by [mcp] dialects. The agent is called as the\n"
-    "client calls itself, unless --agent says otherwise.",
+    "header Quire-Session. Which tools are offered is set by [mcp] tools. The agent is called as the client calls\n"
+    "itself, unless --agent says otherwise; its session is that of the hooks of the same process, where it has any.",
     example="quire mcp -C ~/projects/site",
     run=run,
     options=(

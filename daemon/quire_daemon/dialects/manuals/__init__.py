@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from quire_daemon.dialects.manuals.placeholders import filled as filled
     from quire_daemon.dialects.manuals.regex_replace import REGEX_REPLACE_MANUAL as REGEX_REPLACE_MANUAL
     from quire_daemon.dialects.manuals.replace_lines import REPLACE_LINES_MANUAL as REPLACE_LINES_MANUAL
-    from quire_daemon.dialects.manuals.summaries import ascii_text as ascii_text, summary as summary
+    from quire_daemon.dialects.manuals.summaries import MOST as MOST, ascii_text as ascii_text, summary as summary
     from quire_daemon.dialects.manuals.text_editor import TEXT_EDITOR_MANUAL as TEXT_EDITOR_MANUAL
     from quire_daemon.dialects.manuals.writing import CHANGED as CHANGED
 else:
@@ -46,7 +46,7 @@ else:
         placeholders="filled",
         regex_replace="REGEX_REPLACE_MANUAL",
         replace_lines="REPLACE_LINES_MANUAL",
-        summaries="ascii_text summary",
+        summaries="MOST ascii_text summary",
         text_editor="TEXT_EDITOR_MANUAL",
         writing="CHANGED",
     )

@@ -8,11 +8,11 @@ four annotations, and whether agents are offered the tool at all. Other names th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import msgspec
 
-from quire_daemon.config import Settings
+from quire_daemon.config import Offerable, Settings
 from quire_daemon.core import (
     Decision,
     Schema,
@@ -26,7 +26,7 @@ from quire_daemon.core import (
     without,
 )
 from quire_daemon.dialects import hashline_edit
-from quire_daemon.dialects.manuals import CHANGED, ascii_text, filled, notes, summary
+from quire_daemon.dialects.manuals import CHANGED, MOST, ascii_text, filled, notes, summary
 from quire_daemon.tools.admin.manual import MANUALS, MOST_SHOWN
 from quire_journal.model import Refusal, counted, did_you_mean
 
@@ -165,29 +165,38 @@ NATURES: Final[dict[str, Nature]] = {
 }
 """What listings say of each tool. A tool that has no line here is told of by its name only, and not offered."""
 
-BESIDE_DIALECTS: Final = (
+OFFERED: Final = (
     "read_file",
+    "edit",
     "write_file",
     "delete_file",
-    "move_file",
     "log",
-    "since",
-    "show",
     "diff",
     "blame",
     "undo",
     "redo",
     "restore",
-    "checkpoint",
-    "claim",
-    "release",
     "manual",
 )
-"""What agents are offered beside the dialects that `[mcp] dialects` chooses, in the order of the listing.
+"""What agents are offered by default, beside the protocol that they know: reading, writing, undo and history.
 
-Kept short: with the three dialects of the default there are 19, and clients have limits. Nothing is here that removes
-history, repairs the journal or ends the daemon.
+Twelve are few enough for every client. What else there is, `[mcp] tools` offers.
 """
+
+TRAINED: Final = {"claude-code": "text_editor", "codex": "apply_patch", "gemini": "edit_replace"}
+"""Agent → the edit protocol that its models were trained on, which they use with the fewest mistakes. The tool of
+Anthropic's own interface; the patches of Codex; the one replacement of Gemini CLI. Agents for any model have none."""
+
+UNLISTED: Final = ("idempotency_key", "dry_run", "content_base64")
+UNLISTED_OF: Final = {
+    "delete_file": ("safety_check",),
+    "log": ("agent", "burst", "stat"),
+    "redo": ("writer", "agent_session", "turn", "burst", "from", "to", "probable", "allow_uncaptured"),
+}
+"""Arguments that a listing for agents leaves out: they are taken, and seldom of use to a model."""
+
+MOST_BRIEF: Final = 960
+"""Characters of a description in a listing for agents. What a change by others means, the server says once for all."""
 
 
 class DescribeParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -197,35 +206,45 @@ class DescribeParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     offered: bool = False  # only those that agents are offered
 
 
-def offered(settings: Settings) -> tuple[str, ...]:
-    """The names of the tools that agents are offered, in order: reading, the dialects, the rest."""
-    first, *rest = BESIDE_DIALECTS
-    return (first, *(name for name in settings.mcp.dialects if name not in BESIDE_DIALECTS), *rest)
+def offered(settings: Settings, agent: str = "") -> tuple[str, ...]:
+    """The names of the tools that an agent is offered, in order."""
+    match settings.mcp.tools:
+        case "all":
+            return get_args(Offerable)
+        case "default":
+            first, second, *rest = OFFERED
+            trained = (TRAINED[agent],) if agent in TRAINED else ()
+            return (first, second, *trained, *rest)
+        case chosen:
+            return tuple(dict.fromkeys(chosen))
 
 
 def describe_tool(tools: Mapping[str, Tool[Any]]) -> Tool[DescribeParams]:
     """The tool that describes `tools`, and itself when it is put among them. Services are called as tools are."""
 
     def decide(params: DescribeParams, world: World) -> Decision:
-        return Decision(answer(params, tools, world.settings))
+        return Decision(answer(params, tools, world.settings, world.who.agent))
 
     return Tool("describe", DescribeParams, no_paths, decide)
 
 
-def answer(params: DescribeParams, tools: Mapping[str, Tool[Any]], settings: Settings) -> dict[str, Any]:
+def answer(
+    params: DescribeParams, tools: Mapping[str, Tool[Any]], settings: Settings, agent: str = ""
+) -> dict[str, Any]:
     """The reply: `tools` of `{name, title, description, writes, offered, annotations, schema, aliases}`.
 
     One that is asked for alone also has `reply`, the schema of what it answers (`replies`).
-    Those that are offered come first, in their order. Raises `Refusal` for a tool that there is not.
+    Those that the `agent` is offered come first, in their order; where only these are wanted they are told of in few
+    words. Raises `Refusal` for a tool that there is not.
     """
     if params.tool and params.tool not in tools:
         nearest = did_you_mean(params.tool, tools)
         message = f"There is no tool {params.tool[:MOST_SHOWN]!r}; there are {', '.join(tools)}.{nearest}"
         raise Refusal("not_found", message, "choose_tool", argument="tool")
-    first = [name for name in offered(settings) if name in tools]
+    first = [name for name in offered(settings, agent) if name in tools]
     rest = () if params.offered else (name for name in tools if name not in first)
     names = [params.tool] if params.tool else [*first, *rest]
-    listed = [_described(tools[name], name in first, settings) for name in names]
+    listed = [_described(tools[name], name in first, settings, params.offered) for name in names]
     if params.tool:
         from quire_daemon.core.replies import reply_schema  # many shapes, which nothing else in the daemon needs
 
@@ -235,7 +254,7 @@ def answer(params: DescribeParams, tools: Mapping[str, Tool[Any]], settings: Set
     return {"ok": True, "message": f"{counted(len(listed), 'tool')}.", "tools": listed}
 
 
-def _described(tool: Tool[Any], is_offered: bool, settings: Settings) -> dict[str, Any]:
+def _described(tool: Tool[Any], is_offered: bool, settings: Settings, brief: bool) -> dict[str, Any]:
     nature = NATURES.get(tool.name, Nature(tool.name))
     changes = tool.writes or nature.changes
     annotations = {
@@ -248,28 +267,30 @@ def _described(tool: Tool[Any], is_offered: bool, settings: Settings) -> dict[st
     return {
         "name": tool.name,
         "title": nature.title,
-        "description": _description(tool.name, nature, settings),
+        "description": _description(tool.name, nature, settings, brief),
         "writes": changes,
         "offered": is_offered,
         "annotations": annotations,
-        "schema": _schema(tool, nature, settings),
+        "schema": _schema(tool, nature, settings, brief),
         "aliases": list(nature.aliases),
     }
 
 
-def _description(name: str, nature: Nature, settings: Settings) -> str:
+def _description(name: str, nature: Nature, settings: Settings, brief: bool) -> str:
     if name in MANUALS:
-        return summary(filled(MANUALS[name], settings), CHANGED.get(name, ""), name)
+        manual = filled(MANUALS[name], settings)
+        return summary(manual, "", name, MOST_BRIEF) if brief else summary(manual, CHANGED.get(name, ""), name, MOST)
     return ascii_text(nature.about)
 
 
-def _schema(tool: Tool[Any], nature: Nature, settings: Settings) -> Schema:
+def _schema(tool: Tool[Any], nature: Nature, settings: Settings, brief: bool) -> Schema:
     schema = flat(tool.params)
     if tool.name == hashline_edit.HASHLINE_EDIT.name:  # its edits are told apart by their fields, after decoding
         variants = hashline_edit.variants(settings.dialects.hashline_edit.allow_replace_text)
         schema["properties"]["edits"]["items"] = one_shape(variants)
     takes_path = issubclass(tool.params, WriteArguments) and tool.name not in ANY_PATH
     hidden = (*nature.aliases, *(("path",) if tool.name in ANY_PATH else ()))
+    hidden += (*UNLISTED, *UNLISTED_OF.get(tool.name, ())) if brief else ()
     schema = without(schema, hidden, ("path",) if takes_path else ())
     return described({**schema, "properties": _own_first(schema["properties"])}, notes(tool.name))
 

@@ -11,15 +11,18 @@ import pytest
 
 from memory_daemon import MemoryDaemon
 from quire_daemon.config.errors import BadSettings
-from quire_daemon.config.settings import Dialect, Mcp, Settings, load
+from quire_daemon.config.settings import Mcp, Offerable, Settings, load
 from quire_daemon.core.json_schema import flat
 from quire_daemon.dialects.manuals.summaries import MOST, ascii_text, summary
 from quire_daemon.dialects.table import DIALECTS
 from quire_daemon.maintenance.table import SERVICES
-from quire_daemon.tools.admin.describe import NATURES, DescribeParams, answer, offered
+from quire_daemon.tools.admin.describe import NATURES, TRAINED, DescribeParams, answer, offered
 from quire_daemon.tools.table import TOOLS
 
-ALL = Settings(mcp=Mcp(dialects=get_args(Dialect)))
+ALL = Settings(mcp=Mcp(tools="all"))
+
+MOST_LISTED = 16_000
+"""Characters of names, descriptions and schemas in a listing: an agent pays for them with every request."""
 
 
 def listed(settings: Settings | None = None, **arguments: Any) -> dict[str, dict[str, Any]]:
@@ -35,26 +38,59 @@ def everything() -> dict[str, dict[str, Any]]:
     return listed(ALL)
 
 
-def test_by_default_fewer_than_twenty_one_tools_are_offered() -> None:
-    names = list(listed(offered=True))
-    assert len(names) <= 20
-    assert names[:4] == ["read_file", "edit", "edit_replace", "apply_patch"]
-    assert {"undo", "log", "diff", "blame", "since", "checkpoint", "claim"} <= set(names)
+@pytest.mark.parametrize("agent", [*TRAINED, "cursor", ""])
+def test_what_is_offered_by_default_is_reading_writing_undo_and_history_in_few_words(agent: str) -> None:
+    tools = answer(DescribeParams(offered=True), TOOLS, Settings(), agent)["tools"]
+    names = [tool["name"] for tool in tools]
+    assert len(names) <= 12
+    assert {"read_file", "edit", "write_file", "undo", "redo", "restore", "log", "diff", "blame"} <= {*names}
+    told = (json.dumps([tool["name"], tool["description"], tool["schema"]], separators=(",", ":")) for tool in tools)
+    assert sum(map(len, told)) <= MOST_LISTED
 
 
-def test_the_settings_choose_the_dialects_and_their_order() -> None:
-    settings = load('[mcp]\ndialects = ["hashline_edit", "edit"]', None)
-    assert offered(settings)[:3] == ("read_file", "hashline_edit", "edit")
-    assert "apply_patch" not in listed(settings, offered=True)
+def test_an_agent_is_offered_the_one_edit_protocol_beside_edit_that_it_was_trained_on() -> None:
+    protocols = {*DIALECTS, "apply_patch"}
+
+    def of(agent: str) -> list[str]:
+        return [name for name in offered(Settings(), agent) if name in protocols]
+
+    assert {agent: of(agent) for agent in ("claude-code", "codex", "gemini", "opencode", "")} == {
+        "claude-code": ["edit", "text_editor"],
+        "codex": ["edit", "apply_patch"],
+        "gemini": ["edit", "edit_replace"],
+        "opencode": ["edit"],
+        "": ["edit"],
+    }
 
 
-def test_a_dialect_that_there_is_not_is_an_error_of_the_settings() -> None:
-    with pytest.raises(BadSettings, match=r"line 2: .*mcp\.dialects"):
-        load('[mcp]\ndialects = ["edti"]', None)
+def test_the_caller_is_the_agent_that_is_offered_something() -> None:
+    daemon = MemoryDaemon()
+    told = [tool["name"] for tool in daemon.ask("describe", {"offered": True}, "codex")["tools"]]
+    assert "apply_patch" in told
+    assert "text_editor" not in told
 
 
-def test_the_settings_know_every_dialect() -> None:
-    assert set(get_args(Dialect)) == {*DIALECTS, "apply_patch"}
+def test_the_settings_choose_the_tools_and_their_order() -> None:
+    settings = load('[mcp]\ntools = ["hashline_edit", "claim", "read_file"]', None)
+    assert list(listed(settings, offered=True)) == ["hashline_edit", "claim", "read_file"]
+    assert offered(load('[mcp]\ntools = "all"', None)) == get_args(Offerable)
+
+
+@pytest.mark.parametrize("wrong", ['["edti"]', '["purge"]', '"every"', "3"])
+def test_a_tool_that_cannot_be_offered_is_an_error_of_the_settings(wrong: str) -> None:
+    with pytest.raises(BadSettings, match=r"line 2: .*mcp\.tools"):
+        load(f"[mcp]\ntools = {wrong}", None)
+
+
+def test_all_that_the_settings_can_name_is_there_and_so_is_each_protocol() -> None:
+    assert {*DIALECTS, "apply_patch", *offered(Settings(), "codex")} <= {*get_args(Offerable)} <= {*TOOLS}
+
+
+def test_a_listing_for_agents_leaves_out_what_a_model_has_no_use_for() -> None:
+    brief, whole = listed(offered=True)["edit"], listed()["edit"]
+    assert "idempotency_key" in whole["schema"]["properties"]
+    assert "idempotency_key" not in brief["schema"]["properties"]
+    assert len(brief["description"]) < len(whole["description"])
 
 
 def test_nothing_that_removes_history_or_ends_the_daemon_is_offered_whatever_is_set() -> None:

@@ -1,0 +1,149 @@
+"""The first answers of a server over stdio, before MCP's SDK is loaded, which takes a second.
+
+An agent waits for them when it starts: who the server is, which tools and resources it has. What comes then finds the
+SDK loaded, by a thread. The SDK is told all that was said until then, as if it had been there, and its answers to what
+was answered are dropped. Whatever is not in the plainest form is left to the SDK.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, BinaryIO, Final, NamedTuple
+
+from quire_client.mcp import resources, tool_list, welcome
+from quire_client.mcp.identity import RequestIds, Who, ids_of
+from quire_client.mcp.streams import MOST_MESSAGE, read_line, write_line
+
+HANDSHAKE_VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+ENVELOPE_VERSION: Final = "2026-07-28"
+"""Of the protocol: with the `initialize` handshake, and with an envelope on each request."""
+
+_ENVELOPE: Final = "io.modelcontextprotocol/"
+
+Result = dict[str, Any]
+
+
+class Given(NamedTuple):
+    """What the first answers are made of."""
+
+    who: Callable[[str, RequestIds], Who]  # the caller, from the client's name and what the request says
+    listed: Callable[[Who], Sequence[Mapping[str, Any]] | None]  # `describe`'s entries; None: the daemon cannot tell
+    hook: Callable[[Mapping[str, Any]], Result] | None = None  # the answer to an event of the agent
+    hook_tool: str = ""  # the tool by which events come
+
+
+class FirstAnswers:
+    """The conversation until the SDK takes it over."""
+
+    def __init__(self, given: Given, load: Callable[[], object]) -> None:
+        """`load` imports the SDK. Where it fails it is to be called again, by who tells of it."""
+
+        def load_quietly() -> None:
+            with suppress(Exception):
+                load()
+
+        self._given = given
+        self._loading = threading.Thread(target=load_quietly, name="mcp-sdk", daemon=True)
+        self._client = ""  # as it called itself in the handshake
+        self._ready = False  # the handshake is over
+        self.heard: list[bytes] = []  # lines that the SDK is to be told
+        self.answered: list[str | int] = []  # ids of those among them that have an answer
+
+    def serve(self, stdin: BinaryIO, stdout: BinaryIO) -> bool:
+        """Answer until the SDK is needed. False: the client has gone before that."""
+        while (line := read_line(stdin)) is not None:
+            answer = self.answer(line) if len(line) <= MOST_MESSAGE else None
+            if answer is None:
+                self.heard.append(line)
+                break
+            if answer:
+                write_line(stdout, json.dumps(answer, separators=(",", ":")).encode())
+            if "tools" in answer.get("result", ()) and not self._loading.ident:
+                self._loading.start()
+        if line is not None and self._loading.ident:
+            self._loading.join()
+        return line is not None
+
+    def answer(self, line: bytes) -> Result | None:
+        """The answer to a message, {} where it wants none; None: the SDK has to see to it."""
+        try:
+            message = json.loads(line)
+            method, params = message["method"], message.get("params", {})
+            meta = params.get("_meta") or {}
+            if message.get("jsonrpc") != "2.0" or "cursor" in params:
+                return None
+            if "id" not in message:
+                if method != "notifications/initialized" or not self._client:
+                    return None
+                self._ready = True
+                self.heard.append(line)
+                return {}
+            result = self._result(method, params, meta)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return None
+        if result is None or type(message["id"]) not in (str, int):
+            return None
+        if method != "tools/call":  # which is done once
+            self.heard.append(line)
+            self.answered.append(message["id"])
+        return {"jsonrpc": "2.0", "id": message["id"], "result": result}
+
+    def _result(self, method: str, params: Mapping[str, Any], meta: Mapping[str, Any]) -> Result | None:
+        version = meta.get(_ENVELOPE + "protocolVersion")
+        if version is None:
+            return self._in_session(method, params, meta)
+        client = meta[_ENVELOPE + "clientInfo"]
+        if version != ENVELOPE_VERSION or not _is_client(client, meta[_ENVELOPE + "clientCapabilities"]):
+            return None
+        if method == "server/discover":
+            result: Result | None = {
+                "supportedVersions": [ENVELOPE_VERSION],
+                "capabilities": welcome.CAPABILITIES,
+                "instructions": welcome.INSTRUCTIONS,
+            }
+        else:
+            result = self._listed(method, client["name"], params, meta)
+        if result is None:
+            return None
+        cached = {} if method == "tools/call" else {"cacheScope": "private", "ttlMs": 0}
+        if method == "tools/list":
+            cached["ttlMs"] = welcome.KEPT_MS
+        return {**result, "resultType": "complete", **cached, "_meta": {_ENVELOPE + "serverInfo": welcome.INFO}}
+
+    def _in_session(self, method: str, params: Mapping[str, Any], meta: Mapping[str, Any]) -> Result | None:
+        """After the handshake, or within it."""
+        if method == "initialize":
+            version, client = params["protocolVersion"], params["clientInfo"]
+            if self._client or version not in HANDSHAKE_VERSIONS or not _is_client(client, params["capabilities"]):
+                return None
+            self._client = client["name"]
+            return {
+                "protocolVersion": version,
+                "capabilities": welcome.CAPABILITIES,
+                "serverInfo": welcome.INFO,
+                "instructions": welcome.INSTRUCTIONS,
+            }
+        return self._listed(method, self._client, params, meta) if self._ready else None
+
+    def _listed(self, method: str, client: str, params: Mapping[str, Any], meta: Mapping[str, Any]) -> Result | None:
+        match method:
+            case "tools/list":
+                entries = self._given.listed(self._given.who(client, ids_of(meta)))
+                return None if entries is None else {"tools": [tool_list.tool(entry) for entry in entries]}
+            case "resources/list":
+                return {"resources": list(resources.RESOURCES)}
+            case "resources/templates/list":
+                return {"resourceTemplates": list(resources.TEMPLATES)}
+            case "tools/call" if self._given.hook is not None and params["name"] == self._given.hook_tool:
+                answer = self._given.hook(params.get("arguments") or {})
+                return {"content": [{"type": "text", "text": json.dumps(answer)}], "isError": False}
+        return None
+
+
+def _is_client(info: Any, capabilities: Any) -> bool:
+    """Does a client say who it is, and what it can do, in the plainest form?"""
+    said = info["name"], info["version"]
+    return isinstance(capabilities, dict) and all(isinstance(text, str) and text for text in said)

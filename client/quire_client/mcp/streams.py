@@ -1,0 +1,44 @@
+"""stdin and stdout of a server, for the wire alone: a line, a message."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import BinaryIO, Final
+
+MOST_MESSAGE: Final = 24 * 1024 * 1024
+"""Bytes of one message: room for the largest file that can be edited, escaped as JSON."""
+
+
+@contextmanager
+def standard_streams() -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """This process's stdin and stdout; what others print on stdout goes to stderr meanwhile."""
+    sys.stdout.flush()
+    wire = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with os.fdopen(os.dup(0), "rb") as stdin, os.fdopen(os.dup(wire), "wb") as stdout:
+            yield stdin, stdout
+    finally:
+        os.dup2(wire, 1)
+        os.close(wire)
+
+
+def read_line(stdin: BinaryIO, most: int = MOST_MESSAGE) -> bytes | None:
+    """The next line, or None at the end. Of one that is longer than `most` bytes the rest is passed over."""
+    line = stdin.readline(most + 1)
+    if not line:
+        return None
+    if len(line) > most and not line.endswith(b"\n"):
+        while (rest := stdin.readline(1 << 16)) and not rest.endswith(b"\n"):
+            pass
+    return line
+
+
+def write_line(stdout: BinaryIO, data: bytes) -> None:
+    """A message in one line, which it ends."""
+    with suppress(BrokenPipeError):  # the client has gone; stdin tells it
+        stdout.write(data + b"\n")
+        stdout.flush()
