@@ -1,10 +1,11 @@
-"""How long `quire mcp` takes to its first answer, beside a server of the same SDK that offers nothing.
+"""How long `quire mcp` takes to its first answers, beside an empty process of Python, and beside a server of the SDK.
 
     scripts/bench mcp [--rounds N] [--json]
 
-Each round starts both as an agent would, one after the other, and takes the time from the start of the process to the
-answer to `initialize`; then to the list of tools, for which ours asks the daemon. The daemon runs already. Most of it
-is the SDK's own import, so that what counts is the difference: 200 ms is the budget of the first answer.
+Each round starts all three as an agent would, one after the other, and takes the time from the start of the process to
+the answer to `initialize`; then to the list of tools, for which ours asks the daemon. The daemon runs already. The empty
+process answers whatever comes. The server of the SDK offers nothing: most of its time is the SDK's own import, which
+ours puts behind the first answers.
 """
 
 from __future__ import annotations
@@ -22,6 +23,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from live import Live, ok
 
 EMPTY = """
+import sys
+for line in sys.stdin:
+    if '"id"' in line:
+        print('{"result": {}}', flush=True)
+"""
+
+OF_THE_SDK = """
 import anyio, mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
@@ -30,14 +38,15 @@ async def list_tools(ctx, params):
     return types.ListToolsResult(tools=[])
 
 async def main():
-    server = Server("empty", on_list_tools=list_tools)
+    server = Server("nothing", on_list_tools=list_tools)
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
 anyio.run(main)
 """
 
-BUDGET_MS = 200
+BUDGET_MS = 300
+"""More than the empty process, for the list of tools, too."""
 
 INITIALIZE = {
     "jsonrpc": "2.0",
@@ -87,26 +96,28 @@ def main() -> int:
         at.write("a.txt", "one\n")
         ok(at.connect().status())
         ours = [sys.executable, "-m", "quire_client", "mcp", "-C", str(at.root), "--state-dir", str(at.state_dir)]
-        rounds = [(start([sys.executable, "-c", EMPTY]), start(ours)) for _ in range(options.rounds)]
+        empty, sdk = ([sys.executable, "-c", program] for program in (EMPTY, OF_THE_SDK))
+        rounds = [(start(empty), start(sdk), start(ours)) for _ in range(options.rounds)]
     finally:
         at.close()
     names = ("first_answer_ms", "tools_ms", "cpu_ms")
     told = {
         name: {
-            "empty": statistics.median(empty[i] for empty, _ in rounds),
-            "quire": statistics.median(quire[i] for _, quire in rounds),
-            "more": statistics.median(quire[i] - empty[i] for empty, quire in rounds),
+            "empty": statistics.median(empty[i] for empty, _, _ in rounds),
+            "sdk": statistics.median(sdk[i] for _, sdk, _ in rounds),
+            "quire": statistics.median(quire[i] for _, _, quire in rounds),
+            "more": statistics.median(quire[i] - empty[i] for empty, _, quire in rounds),
         }
         for i, name in enumerate(names)
     }
-    kept = told["first_answer_ms"]["more"] <= BUDGET_MS
+    kept = all(told[name]["more"] <= BUDGET_MS for name in names[:2])
     if options.json:
         print(json.dumps({**told, "rounds": options.rounds, "budget_ms": BUDGET_MS, "kept": kept}))
     else:
-        print(f"medians of {options.rounds} rounds, ms{'':14} empty server   quire mcp   difference")
+        print(f"medians of {options.rounds} rounds, ms{'':8} empty process   SDK's server   quire mcp   difference")
         for name, row in told.items():
-            print(f"  {name:<34} {row['empty']:12.0f} {row['quire']:11.0f} {row['more']:12.0f}")
-        print(f"The first answer may take {BUDGET_MS} ms more than the empty server's: {'kept' if kept else 'MISSED'}.")
+            print(f"  {name:<28} {row['empty']:13.0f} {row['sdk']:14.0f} {row['quire']:11.0f} {row['more']:12.0f}")
+        print(f"Both answers may take {BUDGET_MS} ms more than the empty process: {'kept' if kept else 'MISSED'}.")
     return 0 if kept else 1
 
 
