@@ -300,7 +300,7 @@ class MemoryDaemon:
         proc: Path = Path("/proc"),
         log: Log | None = None,
     ) -> None:
-        """`proc`: what tells of processes (`processes.told`)."""
+        """`proc`: what tells of processes (`proc_folder.told`)."""
         folder = top() / str(next(_NUMBERS))
         root, state = folder / "checkout", folder / "state"
         for made in (root, state):

@@ -3,9 +3,9 @@
     scripts/bench mcp [--rounds N] [--json]
 
 Each round starts all three as an agent would, one after the other, and takes the time from the start of the process to
-the answer to `initialize`; then to the list of tools, for which ours asks the daemon. The daemon runs already. The empty
-process answers whatever comes. The server of the SDK offers nothing: most of its time is the SDK's own import, which
-ours puts behind the first answers.
+the answer to `initialize`; then to the list of tools, for which ours asks the daemon. The daemon runs already. The
+empty process answers whatever comes. The server of the SDK offers nothing: most of its time is the SDK's own import,
+which ours puts behind the first answers.
 """
 
 from __future__ import annotations
