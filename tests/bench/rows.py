@@ -121,7 +121,7 @@ ROWS: Final[dict[str, Row]] = {
         ),
         Row("collection", "edits beside a gc", rows_scripts.collection, reason=_COLLECTION),
         Row("hooks", "how long a hook keeps an agent waiting", rows_scripts.hooks, reason=_COMMANDS),
-        Row("server", "the first answers of `quire mcp`, beside an empty process", rows_scripts.mcp),
+        Row("server", "the first answers of `quire mcp`", rows_scripts.mcp),
         Row("commands", "whole processes of the command line", rows_tree.commands, reason=_COMMANDS),
         Row(
             "house",

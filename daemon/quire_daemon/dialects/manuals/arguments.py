@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Final
 
-_POINT: Final = "a version (v812), seq:N, a checkpoint, or a time (RFC 3339)"
+_POINT: Final = "a version (v812), seq:N, a checkpoint, or an RFC 3339 time"
 
 NOTES: Final[dict[str, str]] = {
     "path": "The file, relative to the workspace.",
     "base": "The version that the call is made for. Left out: what you were last shown.",
-    "on_stale": "Another writer changed the file since: reject, or rebase yours over theirs.",
+    "on_stale": "If another writer changed the file: reject, or rebase yours over theirs.",
     "dry_run": "Do everything but write.",
-    "safety_check": "A result that breaks what was sound: strict refuses it, warn writes it and warns.",
+    "safety_check": "A result that breaks what was sound: strict refuses it, warn warns.",
     "idempotency_key": "The same call with this key is applied once in 24 hours.",
     "allow_uncaptured": "Overwrite bytes that the journal does not hold: without undo.",
     "hashes": "Show each line as LINE#HASH [quality]|text, for edit.",
@@ -67,7 +67,7 @@ NOTES: Final[dict[str, str]] = {
     "insert_text": "The lines to insert.",
     "to": f"Up to this point: {_POINT}. Left out: now.",
     "from": f"From this point on: {_POINT}.",
-    "writer": "An agent's name or name/session, user, me (also unclaimed saves), an id (w3), or outside.",
+    "writer": "An agent or agent/session, user, me (also unclaimed saves), an id (w3), or outside.",
     "kind": "Only records of this kind, such as file_written.",
     "since": f"Records after this point: {_POINT}.",
     "until": f"Records up to this point: {_POINT}.",
