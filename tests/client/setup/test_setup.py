@@ -413,6 +413,10 @@ def test_what_git_would_commit_is_told_with_the_line_that_keeps_it_out(
     capsys.readouterr()
     assert main(["setup", "claude-code"]) == 0
     assert "alone" not in capsys.readouterr().out
+    (site / ".mcp.json").write_text("{}")
+    git(site, "add", "-f", ".mcp.json")
+    assert main(["setup", "-C", str(site), "claude-code", "--dry-run"]) == 0
+    assert "git tracks it: leave the change out of your commits." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -143,8 +143,9 @@ def shared_entry_point(here: str, environ: Mapping[str, str]) -> str:
 class IgnoreLines(NamedTuple):
     """What keeps files of a project out of the next commit."""
 
-    lines: tuple[str, ...]  # of an ignore file: one for each file
+    lines: tuple[str, ...]  # of an ignore file: one for each file that would do for
     exclude: str  # the ignore file that is this checkout's alone; "" where git cannot be asked
+    tracked: tuple[str, ...]  # files that no such line keeps out: git has them already
 
 
 def ignore_lines(project: Path, paths: Sequence[Path]) -> IgnoreLines | None:
@@ -160,27 +161,43 @@ def ignore_lines(project: Path, paths: Sequence[Path]) -> IgnoreLines | None:
     try:
         prefix, *exclude = asked("rev-parse", "--show-prefix", "--git-path", "info/exclude") or ["", ""]
         ignored = asked("check-ignore", "--", *names) if names and any(exclude) else []
+        tracked = asked("ls-files", "--", *names) if names and any(exclude) else []
     except (OSError, subprocess.TimeoutExpired):
-        prefix, exclude, ignored = "", [""], []
-    lines = tuple(f"/{prefix}{name}" for name in names if name not in ignored)
-    return IgnoreLines(lines, exclude[0]) if lines else None
+        prefix, exclude, ignored, tracked = "", [""], [], []
+    lines = tuple(f"/{prefix}{name}" for name in names if name not in (*ignored, *tracked))
+    return IgnoreLines(lines, exclude[0], tuple(tracked)) if lines or tracked else None
 
 
 def _ties(found: IgnoreLines, agent: str, shared: str) -> str:
     """That files of the project hold what is true on this machine alone, and what to do about it."""
-    files, one = " and ".join(line[1:] for line in found.lines), len(found.lines) == 1
-    said = f"{files} {'is' if one else 'are'} for this machine alone: "
-    if not found.exclude:
-        said += f"keep {'it' if one else 'them'} out of version control."
-    else:
-        lines = " and ".join(f"`{line}`" for line in found.lines)
-        said += f"git does not ignore {'it' if one else 'them'}, so add the line{'' if one else 's'} {lines} "
-        said += f"to {found.exclude}, which is yours, or to .gitignore, which is everybody's."
+    said = ". ".join((*_kept_out(found), *_left_out(found))) + "."
     if agent == "codex":
         return f"{said} `quire setup codex --user` needs no file in the project."
     if shared == "quire":
         return said
     return f"{said} Files that people share need no path where every shell finds `quire`: link it there, and repeat."
+
+
+def _kept_out(found: IgnoreLines) -> Iterator[str]:
+    names, one = " and ".join(line[1:] for line in found.lines), len(found.lines) == 1
+    alone = f"{names} {'is' if one else 'are'} for this machine alone"
+    if names and not found.exclude:
+        yield f"{alone}: keep {'it' if one else 'them'} out of version control"
+    elif names:
+        lines = f"the line{'' if one else 's'} {' and '.join(f'`{line}`' for line in found.lines)}"
+        yield (
+            f"{alone}: git does not ignore {'it' if one else 'them'}, so add {lines} to {found.exclude}, which is "
+            "yours, or to .gitignore, which is everybody's"
+        )
+
+
+def _left_out(found: IgnoreLines) -> Iterator[str]:
+    if names := " and ".join(found.tracked):
+        one = len(found.tracked) == 1
+        yield (
+            f"What {names} {'holds' if one else 'hold'} now is for this machine alone, and git tracks "
+            f"{'it' if one else 'them'}: leave the change out of your commits"
+        )
 
 
 def _message(agent: str, done: str, changed: int, dry: bool) -> str:
