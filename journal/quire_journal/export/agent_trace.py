@@ -50,6 +50,7 @@ def _record(step: Step, source: Source) -> dict[str, Any] | None:
                 "records": [step.first, step.last],
                 "batches": list(step.batches),
                 "hints": list(step.hints),
+                **({"evidence": list(step.evidence)} if step.evidence else {}),
             }
         },
     }

@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from quire_journal.export.source import Row, Source
-from quire_journal.model import CAPTURED, FOLDER, LINK, CaptureFailed, Event, OutsideWritten, plain
+from quire_journal.model import CAPTURED, FOLDER, LINK, NAMING, OVERLAP, CaptureFailed, Event, OutsideWritten, plain
 from quire_journal.views import Version
 
 MOST_LABEL: Final = 200
@@ -44,6 +44,7 @@ class Step(msgspec.Struct, frozen=True):
     writers: tuple[int, ...]  # who wrote, the one with most versions first
     hints: tuple[str, ...]  # what was going on, for outside versions
     changes: tuple[PathChange, ...]
+    evidence: tuple[str, ...] = ()  # by which the writers of other programs' versions are known
 
 
 def steps(source: Source, by: str) -> Iterator[Step | None]:
@@ -92,6 +93,7 @@ class _Open(msgspec.Struct):
     batches: dict[int, None] = msgspec.field(default_factory=dict)
     writers: dict[int, int] = msgspec.field(default_factory=dict)
     hints: dict[str, None] = msgspec.field(default_factory=dict)
+    evidence: dict[str, None] = msgspec.field(default_factory=dict)
     before: dict[str, Version | None] = msgspec.field(default_factory=dict)
     after: dict[str, Version | None] = msgspec.field(default_factory=dict)
 
@@ -104,6 +106,8 @@ class _Open(msgspec.Struct):
             self.hints[plain(hint, MOST_LABEL)] = None
         for path, version in row.versions:
             self.writers[version.writer] = self.writers.get(version.writer, 0) + 1
+            if version.evidence in (*NAMING, OVERLAP):
+                self.evidence[version.evidence] = None
             self.before.setdefault(path, tree.get(path))
             if version.gone:
                 tree.pop(path, None)
@@ -122,6 +126,7 @@ class _Open(msgspec.Struct):
             tuple(sorted(self.writers, key=lambda writer: -self.writers[writer])),
             tuple(self.hints),
             tuple(PathChange(path, self.before[path], self.after[path]) for path in self.before),
+            tuple(self.evidence),
         )
 
 

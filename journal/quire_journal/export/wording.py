@@ -55,6 +55,7 @@ def body(step: Step, source: Source, left_out: list[tuple[str, str]]) -> list[st
     if len(step.batches) > 20:
         lines.append(f"Quire-Batches: {len(step.batches)}")
     lines += [f"Quire-Writer: {_writer(source.writer(writer), writer)}" for writer in step.writers]
+    lines += [f"Quire-Evidence: {word}" for word in step.evidence]
     lines += [f"Quire-Hint: {hint}" for hint in step.hints]
     lines += [f"Not-Exported: {plain(path, _MOST_PATH)} ({why})" for path, why in left_out[:_MOST_TOLD]]
     if len(left_out) > _MOST_TOLD:

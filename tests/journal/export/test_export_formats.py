@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from scribe import Scribe
+from scribe import ANN, Scribe
 
 from quire_journal.export.formats import FORMATS
 from quire_journal.export.importer import ImportResult, NotAnExport, import_lines
@@ -33,6 +33,7 @@ from quire_journal.model.events import (
     Purged,
     ReadServed,
     ReplyKept,
+    WriteAttributed,
     WriterIntroduced,
     WritesAbandoned,
 )
@@ -456,3 +457,16 @@ def test_kept_replies_come_back_too(scribe: Scribe) -> None:
     reply = msgspec.msgpack.encode({"ok": True, "message": "done"})
     scribe.note(FileWritten("k", scribe.hold(b"k"), 1, 0o644), ReplyKept("key", blob_id(b"a"), reply), writer=1)
     assert log_of(imported(exported(scribe.store, "jsonl"))[0]) == log_of(scribe.store)
+
+
+def test_an_agents_own_write_is_exported_under_its_name_with_the_evidence() -> None:
+    scribe = Scribe().introduce()
+    blob = scribe.hold(b"by ann\n")
+    seq = scribe.note(OutsideWritten("a.py", blob, 7, 0o644, "watched"))
+    scribe.note(WriteAttributed((seq,), ANN, "during"))
+    mail = exported(scribe.store, "patches").decode()
+    assert "\nFrom: ann <w1@quire.invalid>\n" in mail
+    assert "\nQuire-Evidence: during\n" in mail
+    (trace,) = objects(exported(scribe.store, "agent-trace"))
+    assert trace["files"][0]["conversations"][0]["contributor"]["type"] == "ai"
+    assert trace["metadata"]["quire"]["evidence"] == ["during"]
