@@ -7,7 +7,7 @@ need know neither tables nor stores.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, takewhile
 from typing import Any, Final
 
@@ -58,10 +58,10 @@ from quire_journal.views import (
     paths,
     reads,
     stale_reads,
-    term_index,
     uncaptured,
     writers,
 )
+from quire_journal.views.indexes import contents, term_index
 
 _OUTSIDE_KINDS: Final = frozenset(event.kind for event in OUTSIDE_WRITES)
 
@@ -137,6 +137,15 @@ class History:
     def path(self, number: int) -> str | None:
         """The path with this number; None when there is none."""
         return paths.path_of(self._reading, number)
+
+    def with_bytes(self, blobs: Collection[bytes], before: int) -> Iterator[tuple[str, Version]]:
+        """(path, version) of the versions in front of record `before` with one of these bytes, the newest first."""
+        for seq in contents.find(self._reading, blobs, before):
+            event = self.event(seq)
+            path = path_after(event)
+            version = self.version(path, seq) if path is not None and getattr(event, "blob", b"") in blobs else None
+            if path is not None and version is not None and version.blob in blobs:
+                yield path, version
 
     def path_list(self, after: int = 0) -> Iterator[tuple[int, str]]:
         """(number, path) of every path that the log names, in the order of their numbers, behind `after`."""

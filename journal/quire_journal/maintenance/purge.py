@@ -49,11 +49,11 @@ from quire_journal.views import (
     lost_bytes,
     path_of,
     record_before,
-    term_index,
     told_by,
     version_in_row,
     with_needed,
 )
+from quire_journal.views.indexes import term_index
 
 MASK: Final = "[purged]"
 

@@ -63,6 +63,7 @@ TABLES: Final[tuple[str, ...]] = (
     "scanned",  # b"first" → seq of the first record that says the whole tree was looked at
     "gone",  # sha256 → since which record the bytes are not held any more, and why
     "replaced",  # seq → hash of the record that stood there before it was lost or its bytes were purged
+    "contents",  # seq // 256 → which of these records made a version, and how the address of its bytes begins
     "terms",  # seq // 256 → which of these records have which kind, agent, agent session and turn
     "salvages",  # seq of the record that says that the journal was salvaged → nothing
     "term_spans",  # seq // 16384 → every term of `terms` that occurs there

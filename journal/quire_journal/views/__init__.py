@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         reads as reads,
         replay as replay,
         stale_reads as stale_reads,
-        term_index as term_index,
         uncaptured as uncaptured,
         watermarks as watermarks,
         writers as writers,
@@ -70,7 +69,6 @@ if TYPE_CHECKING:
         told_by as told_by,
         with_needed as with_needed,
     )
-    from quire_journal.views.term_index import BLOCK as BLOCK, of_kind as of_kind
     from quire_journal.views.writers import caller_key as caller_key
 else:
     __getattr__ = face(
@@ -90,6 +88,5 @@ else:
         reads="Shown",
         shadow="ShadowViews ViewsElsewhere differing",
         table="TABLES VIEWS View told_by with_needed",
-        term_index="BLOCK of_kind",
         writers="caller_key",
     )

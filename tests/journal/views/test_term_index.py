@@ -8,8 +8,8 @@ from scribe import ANN, BEN, Scribe
 
 from quire_journal.model.events import CheckpointNamed, EditRefused, WorkspaceScanned, WriterIntroduced
 from quire_journal.storage.port import u32
-from quire_journal.views import term_index
-from quire_journal.views.term_index import BLOCK
+from quire_journal.views.indexes import term_index
+from quire_journal.views.indexes.term_index import BLOCK
 
 KINDS = (EditRefused("edit", "a", "x"), WorkspaceScanned("asked", 1, 0), CheckpointNamed("n", 1))
 

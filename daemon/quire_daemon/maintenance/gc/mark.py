@@ -24,7 +24,8 @@ from quire_journal.maintenance import Pins, Policy, RetentionVerdict, judge
 from quire_journal.model import CheckpointNamed, Event, FileMoved, FileWritten, WritesAbandoned, version_token
 from quire_journal.storage import ReadTransaction, Store, blobs, last_number, u64
 from quire_journal.storage.blobs import index as blob_index
-from quire_journal.views import Shown, files, of_kind, path_id, path_of
+from quire_journal.views import Shown, files, path_id, path_of
+from quire_journal.views.indexes import of_kind
 
 UNNAMED, DROP, KEEP, BASE, TAKEN = range(5)
 """Marks of a blob. `BASE`: a kept one is made from it. `TAKEN`: on its way out."""

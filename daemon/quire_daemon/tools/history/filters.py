@@ -31,7 +31,8 @@ from quire_journal.model import (
     percent_escaped,
     unescaped,
 )
-from quire_journal.views import OUTSIDE_WRITES, TOOL_WRITES, term_index
+from quire_journal.views import OUTSIDE_WRITES, TOOL_WRITES
+from quire_journal.views.indexes import term_index
 
 VERSION_KINDS: Final = frozenset(event.kind for event in (*TOOL_WRITES, *OUTSIDE_WRITES, BytesDisplaced))
 """Kinds of records that make versions of a path, or keep bytes that stood there."""

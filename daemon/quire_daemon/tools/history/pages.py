@@ -19,7 +19,8 @@ from quire_daemon.tools.history.filters import SHOWN_KINDS, VERSION_KINDS, Filte
 from quire_journal.history import History
 from quire_journal.model import FOLDER, REGULAR, Record, path_after
 from quire_journal.storage.blobs import BlobCache, NotHeld
-from quire_journal.views import BLOCK, Version
+from quire_journal.views import Version
+from quire_journal.views.indexes import BLOCK
 
 WORK: Final = 1000
 """Units that one page may take."""

@@ -21,8 +21,7 @@ from typing import Final
 
 from quire_journal.model import OUTSIDE, Event, Record, WriteAttributed, WriterIntroduced, parse_tag
 from quire_journal.storage import ReadTransaction, WriteTransaction, u32
-from quire_journal.views.files import record_before
-from quire_journal.views.writers import writer_of
+from quire_journal.views import record_before, writers
 
 TABLES = ("terms", "term_spans")
 
@@ -95,7 +94,7 @@ def fold_all(w: WriteTransaction, records: Sequence[tuple[Record, Event | None]]
 
     def terms_of(writer: int) -> list[bytes]:
         if writer not in by_writer:
-            who = None if writer == OUTSIDE else writer_of(w, writer) or WriterIntroduced(writer)
+            who = None if writer == OUTSIDE else writers.writer_of(w, writer) or WriterIntroduced(writer)
             by_writer[writer] = of_writer(who)
         return by_writer[writer]
 
@@ -114,8 +113,8 @@ def fold_all(w: WriteTransaction, records: Sequence[tuple[Record, Event | None]]
             _set_bit(row, found, place)
         if isinstance(event, WriteAttributed):
             begun = (record_before(w, number, record.seq) for number in event.candidates)
-            writers = dict.fromkeys((event.writer, *(one.writer for one in begun if one is not None)))
-            theirs = [term for writer in writers if writer != OUTSIDE for term in terms_of(writer)]
+            likely = dict.fromkeys((event.writer, *(one.writer for one in begun if one is not None)))
+            theirs = [term for writer in likely if writer != OUTSIDE for term in terms_of(writer)]
             for seq in event.seqs:
                 _add_terms(w, seq, theirs, (block, row))
     if block >= 0:
