@@ -37,11 +37,13 @@ from quire_daemon.ops.daemon_log import Log
 from quire_daemon.ops.process_tree import ProcessTree
 from quire_daemon.tools.notices import decided
 from quire_daemon.watch.fanotify.tracer import Tracer
+from quire_daemon.watch.git.commit_blame import Told
 from quire_daemon.watch.hints import WatchCoverage
 from quire_daemon.watch.ignore import Ignore
 from quire_daemon.workers.regex.job import Answer, Search, run
 from quire_daemon.workspace.types import Protection, Signature
 from quire_daemon.workspace.workspace import HOME, Workspace
+from quire_journal.history.authorship import CommitFile, CommitFileLines
 from quire_journal.history.history import History
 from quire_journal.journal import Journal
 from quire_journal.model.events import (
@@ -239,6 +241,31 @@ class SeesAll:
         return WatchCoverage(1, 1, True, False, self.blind, {}, self.blind, 0)
 
 
+class GitAnswers:
+    """The port of git, in the place of `CommitBlame`: it answers what a test says, at once, or when that wants it."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, CommitFileLines] = {}  # path → what it answers; of others it has no commit
+        self.slow = False
+        self.asked: list[CommitFile] = []
+        self._waiting: list[tuple[CommitFile, Told]] = []
+
+    def ask(self, file: CommitFile, told: Told) -> None:
+        self.asked.append(file)
+        self._waiting.append((file, told))
+        if not self.slow:
+            self.answer()
+
+    def answer(self) -> None:
+        """Answer what was asked."""
+        waiting, self._waiting = self._waiting, []
+        for file, told in waiting:
+            told(self.of.get(file.path, CommitFileLines(why="no_commit")))
+
+    def close(self) -> None:
+        """There is nothing to give back."""
+
+
 class SetClock:
     """A second passes with each record, and a moment with each turn; more when a test says so."""
 
@@ -308,6 +335,7 @@ class MemoryDaemon:
         (state / "lock").touch()
         self.files, self.replies = Checkout(root), Replies(folder)
         self.searches, self.watcher = searches, watcher = SearchesAtOnce(), SeesAll()
+        self.git_answers = git_answers = GitAnswers()
         self.journal = Journal.open(MemoryStore(), began_ns, "0" * 32)
         self.clock = SetClock(began_ns)
         self.recorder = self.clock.recorder = Recorder(self.journal, self.clock)
@@ -329,6 +357,7 @@ class MemoryDaemon:
                 tracer=lambda root, ignored, clock, log, _: Tracer(root, ignored, clock, log, "off"),
                 grammars=lambda _: grammars or NoGrammars(),
                 tree=ProcessTree(os.fspath(proc)),
+                commits=lambda *_: git_answers,
                 stagers=0,
             ),
         )

@@ -44,8 +44,10 @@ from quire_daemon.engine import (
     AnnouncedCalls,
     BurstExpiry,
     CallQueue,
+    CommitAsker,
     CoverageReport,
     Decider,
+    DeferredCommits,
     DeferredSearches,
     Execution,
     Gatherer,
@@ -67,8 +69,8 @@ from quire_daemon.server import Server, SpoolSwitch, listen
 from quire_daemon.tools import NATIVE_TOOL, beside
 from quire_daemon.watch import RULES, Ignore, Mounts, Observer, Outside, RootGuard, Watcher
 from quire_daemon.watch.fanotify import Tracer
-from quire_daemon.watch.git import Commands, GitHead, GitWriter
-from quire_daemon.workers import Failed as JobFailed, Job, Jobs
+from quire_daemon.watch.git import Commands, CommitBlame, GitHead, GitWriter
+from quire_daemon.workers import Failed as JobFailed, Job, Jobs, StartJob
 from quire_daemon.workers.regex import SearchClient
 from quire_daemon.workspace import Workspace
 from quire_journal import VERSION
@@ -93,6 +95,7 @@ class Ports(msgspec.Struct, frozen=True):
     tracer: Callable[..., Tracer] = Tracer
     grammars: Callable[[Callable[[], float]], SyntaxChecker] = SyntaxChecker
     tree: ProcessTree = ProcessTree()
+    commits: Callable[[Path, StartJob], CommitAsker] = CommitBlame
     stagers: int = STAGERS
     """Threads that wait for the checkout's disk; 0: the loop waits."""
 
@@ -142,6 +145,7 @@ class App:
         self.jobs = Jobs(server.wake, self._guarded, keeps=False)
         self.watcher = ports.watcher(root, ignore.ignored, server.wake, log, cookies=not workspace.read_only)
         self.outside = Outside(self.observer, self.watcher, self.crawls.start, self._reload, self._mounts)
+        self.outside.scanner.head = self.git.head
         self._in_flight = self.observer.in_flight
         withheld = self.observer.capture_policy.of_anybody
         self.performer = Performer(
@@ -161,6 +165,8 @@ class App:
             state_dir, workspace, self.watcher, recorder, self.failures, log, self.stop, lambda: self._stopping
         )
         self.searching = ports.searching(server)
+        self.git_asking = Jobs(server.wake, self._guarded, workers=1)
+        self.commits = DeferredCommits(clock, ports.commits(root, self.git_asking.start))
         self.searches = DeferredSearches(recorder, in_force, self.searching, self.responder)
         self.long_decisions = LongDecisions(recorder, self.clock.mono_s)
         self.decider = Decider(
@@ -176,10 +182,18 @@ class App:
             self.failures,
             self._standing,
             self.long_decisions,
+            self.commits,
             ports.grammars(clock.mono_s),
         )
         self.waiting = CallQueue(
-            self.decider, self._in_flight, recorder, self.searches, self.long_decisions, self.responder, self.failures
+            self.decider,
+            self._in_flight,
+            recorder,
+            self.searches,
+            self.commits,
+            self.long_decisions,
+            self.responder,
+            self.failures,
         )
         self._execution = Execution(
             self.performer, recorder, in_force, self.watcher, self.waiting, self.responder, self.failures
@@ -258,7 +272,8 @@ class App:
         self.tracer.close()
         self.outside.stop()
         self.watcher.stop()
-        for jobs in (self.jobs, self.crawls):
+        self.commits.close()
+        for jobs in (self.jobs, self.crawls, self.git_asking):
             jobs.close()
         self._execution.finish()
         self.performer.close()
@@ -304,7 +319,7 @@ class App:
                 if call.tool is NATIVE_TOOL:
                     self.tracer.begin()
                 self.waiting.take(call)
-        for jobs in (self.jobs, self.crawls):
+        for jobs in (self.jobs, self.crawls, self.git_asking):
             jobs.take_results()
         self.admission.know_again(self.waiting)
         self._guarded("search", self.searches.look)

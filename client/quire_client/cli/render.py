@@ -146,6 +146,12 @@ def author(record: Mapping[str, Any], person: bool = False) -> str:
     return f"{MARK}{name}" if record.get("evidence") == DURING else name
 
 
+def commit(found: Mapping[str, Any]) -> str:
+    """The commit that a line comes from: `commit 1a2b3c4 Max 2025-03-01`."""
+    said = (found.get("id", "")[:7], one_line(found.get("author", ""), 40), found.get("at", "")[:10])
+    return one_line(" ".join(("commit", *filter(None, said))))
+
+
 def hint(said: object) -> str:
     """What went on when a version came to be, in a few words; `quire why` has all of it."""
     text = one_line(said)

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         ImpliedFiles as ImpliedFiles,
         Make as Make,
         Move as Move,
+        NeedsCommits as NeedsCommits,
         P as P,
         Present as Present,
         Put as Put,
@@ -83,8 +84,8 @@ else:
         arguments="OfVersion WriteArguments checked_sha256 require_in_bounds",
         call="Call IncomingRequest LongThought LookProgress Peer RetryLater",
         decision=(
-            "Clear Decision FileNow ImpliedFiles MOST_INSIDE Make Move P Present Put Remove Tool Who World "
-            "Write names no_paths refused_reply"
+            "Clear Decision FileNow ImpliedFiles MOST_INSIDE Make Move NeedsCommits P "
+            "Present Put Remove Tool Who World Write names no_paths refused_reply"
         ),
         decode="decode_arguments",
         json_schema="Schema described flat one_shape without",

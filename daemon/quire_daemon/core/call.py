@@ -123,6 +123,7 @@ class Call(msgspec.Struct):
     news_head: int = -1  # the newest record when it looked last; -1: it does not wait for news
     cookie: str = ""  # the watcher must have reported it first
     catch_up_s: float = 0.0  # monotonic: when waiting for that ends
+    commits_s: float = 0.0  # monotonic: until when it waits for what git tells of commits; 0: it has not asked
     caught_up: bool = False  # it has, and what it told of has been looked at; from then on the call may be answered
     behind: bool = False  # it is answered though they have not: that takes too long
     ticket: int = 0  # of the search that it waits for

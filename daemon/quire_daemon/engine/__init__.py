@@ -35,7 +35,11 @@ if TYPE_CHECKING:
         nothing_is_withheld as nothing_is_withheld,
     )
     from quire_daemon.engine.respond import Responder as Responder
-    from quire_daemon.engine.searches import DeferredSearches as DeferredSearches
+    from quire_daemon.engine.searches import (
+        CommitAsker as CommitAsker,
+        DeferredCommits as DeferredCommits,
+        DeferredSearches as DeferredSearches,
+    )
     from quire_daemon.engine.stage import STAGERS as STAGERS, on_disk as on_disk
 else:
     __getattr__ = face(
@@ -56,6 +60,6 @@ else:
         request_files="RequestFiles",
         rescued="Withheld meant_for note_displaced note_theirs nothing_is_withheld",
         respond="Responder",
-        searches="DeferredSearches",
+        searches="CommitAsker DeferredCommits DeferredSearches",
         stage="STAGERS on_disk",
     )

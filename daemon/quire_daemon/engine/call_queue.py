@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from quire_daemon.commit import FailurePolicy, InFlight, InFlightWrite, Recorder
-from quire_daemon.core import Call, RetryLater
+from quire_daemon.core import Call, NeedsCommits, RetryLater
 from quire_daemon.engine.decide import Decider
 from quire_daemon.engine.long_decisions import LongDecisions
 from quire_daemon.engine.respond import Responder
-from quire_daemon.engine.searches import DeferredSearches
+from quire_daemon.engine.searches import DeferredCommits, DeferredSearches
 from quire_daemon.maintenance import SHUTDOWN
 from quire_daemon.tools import FIELD, beside
 from quire_daemon.watch import RETRY_S
@@ -39,12 +39,13 @@ class CallQueue:
         in_flight: InFlight,
         recorder: Recorder,
         searches: DeferredSearches,
+        commits: DeferredCommits,
         long_decisions: LongDecisions,
         responder: Responder,
         failures: FailurePolicy,
     ) -> None:
         self._decider, self._in_flight, self._recorder, self._clock = decider, in_flight, recorder, recorder.clock
-        self._searches, self._responder, self._failures = searches, responder, failures
+        self._searches, self._commits, self._responder, self._failures = searches, commits, responder, failures
         self._long_decisions = long_decisions
         self._calls: deque[Call] = deque()
         self._of: Counter[bytes] = Counter()  # how many of them each connection has
@@ -128,6 +129,9 @@ class CallQueue:
             except NeedsSearch as needs:
                 if self._searches.search(call, needs.search):
                     waiting.append(call)
+            except NeedsCommits as needs:
+                self._commits.wait(call, needs.files)
+                waiting.append(call)
             except Refusal as refused:
                 self._responder.refuse(call, refused)
             except Exception as error:  # noqa: BLE001  one call's fault is that call's answer
@@ -182,6 +186,7 @@ class CallQueue:
         """
         thought = [call for call in self._calls if call.thought is not None]
         self._searches.close()
+        self._commits.close()
         self._long_decisions.close()
         for call in self._calls:
             if call.tool.writes or call.ticket or call in thought:

@@ -27,6 +27,7 @@ from quire_daemon.engine.long_decisions import LongDecisions
 from quire_daemon.engine.perform import MANY, most_open, require_room
 from quire_daemon.engine.presence import Presence
 from quire_daemon.engine.respond import BEHIND, Responder
+from quire_daemon.engine.searches import DeferredCommits
 from quire_daemon.maintenance import SERVICES, ServiceHost
 from quire_daemon.tools import decided
 from quire_daemon.tools.leases import warnings
@@ -59,6 +60,7 @@ class Decider:
         failures: FailurePolicy,
         standing: RootGuard,
         long_decisions: LongDecisions,
+        commits: DeferredCommits,
         grammars: SyntaxChecker,
     ) -> None:
         self._host, self._observer, self._recorder, self._clock = host, observer, observer.recorder, host.clock
@@ -67,7 +69,7 @@ class Decider:
         self._announced_calls = announced_calls
         self._responder, self._failures, self._standing = responder, failures, standing
         self._long_decisions, self._numbers = long_decisions, ProvisionalSeqs.drawn()
-        self._grammars = grammars
+        self._commits, self._grammars = commits, grammars
         self._taken: set[tuple[bytes, bytes]] = set()  # operation ids and idempotency keys of this turn
         self._first_event_ns = 0
 
@@ -195,6 +197,8 @@ class Decider:
             health=self._health(call),
             grammars=self._grammars,
             found=call.found,
+            commits=self._commits.answer,
+            commits_awaited=self._commits.awaited(call),
             present=self._presence.now() if call.tool.needs_presence else {},
             queue=self._lease_queue.before(call),
             kept_off=looks.kept_off,

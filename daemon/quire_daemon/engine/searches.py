@@ -1,22 +1,48 @@
-"""What a decision needs that takes long: what a search finds.
+"""What a decision needs that takes long: what a search finds, and what git tells of commits.
 
-The call waits for it, no longer than its deadline, and is decided again with the answer. A search is by a regular
-expression, which may never end, and so runs in a process (`SearchClient`).
+The call waits for it, and is decided again with the answer. A search is by a regular expression, which may never end,
+and so runs in a process (`SearchClient`); it is waited for until the call's deadline. Git is waited for no longer than
+`COMMITS_S`: without its answer there is an answer, too, which says that something is pending.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections import OrderedDict
+from collections.abc import Sequence
+from functools import partial
+from typing import Final, Protocol
 
+from quire_daemon.clock import Clock
 from quire_daemon.commit import Recorder
 from quire_daemon.config import LiveSettings
 from quire_daemon.core import Call
 from quire_daemon.engine.respond import Responder
 from quire_daemon.watch import RETRY_S
+from quire_daemon.watch.git import Told
 from quire_daemon.workers.regex import Search, SearchClient
+from quire_journal.history import CommitFile, CommitFileLines
 from quire_journal.model import Refusal
 
 MOST_ASKED: Final = 5  # times that one call asks, because the file changed meanwhile, before it is told `busy`
+
+COMMITS_S: Final = 2.0
+"""So long a call waits for git."""
+
+AGAIN_S: Final = 30.0
+"""After which git is asked again what it had no answer to."""
+
+MOST_COMMIT_FILES: Final = 64
+"""Questions to git that wait for their turn; others are asked later."""
+
+COMMIT_BYTES: Final = 64 << 20
+"""Of git's answers that are kept; the newest one always is."""
+
+
+class CommitAsker(Protocol):
+    """Asks git (`CommitBlame`)."""
+
+    def ask(self, file: CommitFile, told: Told) -> None: ...
+    def close(self) -> None: ...
 
 
 class DeferredSearches:
@@ -70,3 +96,62 @@ class DeferredSearches:
     def close(self) -> None:
         """Nothing more is found out."""
         self._searching.close()
+
+
+class DeferredCommits:
+    """What git has told of commits, and the calls that wait for more of it."""
+
+    def __init__(self, clock: Clock, asker: CommitAsker) -> None:
+        self._clock, self._asker = clock, asker
+        self._told: OrderedDict[CommitFile, tuple[CommitFileLines, float]] = OrderedDict()  # and until when it holds
+        self._bytes = 0
+        self._asked: set[CommitFile] = set()
+        self._waiting: list[Call] = []
+
+    def answer(self, file: CommitFile) -> CommitFileLines | None:
+        """What git has told; None: nothing yet."""
+        found = self._told.get(file)
+        if found is None or found[1] < self._clock.mono_s():
+            return None
+        self._told.move_to_end(file)
+        return found[0]
+
+    def awaited(self, call: Call) -> bool:
+        """Has the call waited long enough?"""
+        return bool(call.commits_s) and self._clock.mono_s() >= call.commits_s
+
+    def wait(self, call: Call, files: Sequence[CommitFile]) -> None:
+        """Have git asked; the call waits for its answers, for a while."""
+        now = self._clock.mono_s()
+        left_s = (call.deadline_ns - self._clock.now_ns()) / 1e9 if call.deadline_ns else float("inf")
+        call.commits_s = call.commits_s or now + max(min(COMMITS_S, left_s / 2), RETRY_S)
+        call.retry_s = call.commits_s
+        self._waiting.append(call)
+        for file in files:
+            if file not in self._asked and len(self._asked) < MOST_COMMIT_FILES:
+                self._asked.add(file)
+                self._asker.ask(file, partial(self._tell, file))
+
+    def _tell(self, file: CommitFile, lines: CommitFileLines) -> None:
+        """Keep an answer; calls that wait are decided in this turn."""
+        self._asked.discard(file)
+        self._forget(file)
+        self._told[file] = lines, self._clock.mono_s() + (AGAIN_S if lines.why else float("inf"))
+        self._bytes += _size(lines)
+        while self._bytes > COMMIT_BYTES and len(self._told) > 1:
+            self._forget(next(iter(self._told)))
+        for call in self._waiting:
+            call.retry_s = 0.0
+        self._waiting.clear()
+
+    def _forget(self, file: CommitFile) -> None:
+        old = self._told.pop(file, None)
+        self._bytes -= 0 if old is None else _size(old[0])
+
+    def close(self) -> None:
+        """Nothing more is found out."""
+        self._asker.close()
+
+
+def _size(lines: CommitFileLines) -> int:
+    return len(lines.body) + 8 * len(lines.numbers) + 200 * len(lines.commits) + 200

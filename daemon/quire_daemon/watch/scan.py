@@ -162,6 +162,7 @@ class Scanner:
         """`found`: has everything looked at that a comparison names; `looked` tells of each."""
         self._observer, self._recorder, self._ignore = observer, observer.recorder, observer.ignore
         self._root, self._watcher, self._start_job, self._found = observer.workspace.root, watcher, start_job, found
+        self.head: Callable[[], str] = str  # branch and commit at which git's HEAD is
         self._next: _Scan | None = None  # a single one: whatever is asked for meanwhile, it compares everything
         self._in_flight: _Scan | None = None
         self._total = 0
@@ -302,7 +303,7 @@ class Scanner:
         scan = self._in_flight
         if scan is None or self._files < 0 or self._left:
             return
-        self._recorder.note(WorkspaceScanned(scan.reason, self._files, self._changed))
+        self._recorder.note(WorkspaceScanned(scan.reason, self._files, self._changed, head=self.head()))
         self.captured, self.evidence = True, SCANNED
         self._in_flight, self._total = None, 0
         self._files = -1

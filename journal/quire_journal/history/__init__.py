@@ -8,6 +8,13 @@ from typing import TYPE_CHECKING
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
+    from quire_journal.history.authorship import (
+        CommitFile as CommitFile,
+        CommitFileLines as CommitFileLines,
+        CommitLine as CommitLine,
+        LineOrigin as LineOrigin,
+        is_by_git as is_by_git,
+    )
     from quire_journal.history.delta_base import DeltaBases as DeltaBases
     from quire_journal.history.gaps import (
         RECORD_LOST as RECORD_LOST,
@@ -25,7 +32,7 @@ if TYPE_CHECKING:
         warning as warning,
     )
     from quire_journal.history.history import History as History
-    from quire_journal.history.line_blame import Blame as Blame, blame as blame
+    from quire_journal.history.line_blame import Blame as Blame, CommitAnswers as CommitAnswers, blame as blame
     from quire_journal.history.missing_bytes import (
         MissingBytes as MissingBytes,
         missing as missing,
@@ -63,13 +70,14 @@ if TYPE_CHECKING:
 else:
     __getattr__ = face(
         __name__,
+        authorship="CommitFile CommitFileLines CommitLine LineOrigin is_by_git",
         delta_base="DeltaBases",
         gaps=(
             "RECORD_LOST gaps_after gaps_at gaps_before gaps_json gaps_of is_lost "
             "lost_version named require_known require_not_lost version_then warning"
         ),
         history="History",
-        line_blame="Blame blame",
+        line_blame="Blame CommitAnswers blame",
         missing_bytes="MissingBytes missing missing_blob",
         path_cache="PathNames",
         points=("MAX_NAME is_name no_checkpoint parse_point parse_rfc3339 rfc3339 time_of to_the_second"),

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         DISPLACED as DISPLACED,
         DURING as DURING,
         EXACT as EXACT,
+        ISOLATED as ISOLATED,
         MARK as MARK,
         NAMING as NAMING,
         OVERLAP as OVERLAP,
@@ -177,7 +178,7 @@ else:
             "RetentionApplied TurnBegan WatchLost WorkspaceOpened WorkspaceScanned WriteAttributed "
             "WriterIntroduced WritesAbandoned WritesSettled path_after paths_of"
         ),
-        evidence="CAPTURED DISPLACED DURING EXACT MARK NAMING OVERLAP PROVED READ SCANNED TRACED WATCHED",
+        evidence="CAPTURED DISPLACED DURING EXACT ISOLATED MARK NAMING OVERLAP PROVED READ SCANNED TRACED WATCHED",
         file_transport=(
             "CALLER LOCK MAX_BYTES REQUEST SPOOL_FOLDER caller_file reply_file request_file unfinished_file"
         ),

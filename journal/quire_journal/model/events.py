@@ -49,6 +49,7 @@ class WorkspaceScanned(Event, frozen=True):
     files: int
     changed: int
     skipped: int = 0  # files that were not captured, each with a CaptureFailed of its own
+    head: str = ""  # branch and commit at which git's HEAD was then
 
 
 class WriterIntroduced(Event, frozen=True, weakref=True, gc=True):  # the recorder holds some weakly
@@ -325,6 +326,7 @@ class BatchUndone(Event, frozen=True):
     how: str = "undo"  # "undo", "redo", "rollback", "restore"
     paths: tuple[str, ...] = ()  # only in these files, folders and globs; everywhere where it names none
     left: tuple[int, ...] = ()  # seqs of their records in files that it left alone: another was in the way, say
+    at: int = 0  # of a restore or a rollback: the record after which the files were as they are now; 0: not told
 
 
 # ── leases ───────────────────────────────────────────────────────────────────

@@ -9,6 +9,9 @@ from quire_journal.faces import face
 
 if TYPE_CHECKING:
     from quire_journal.text.conflict_markers import (
+        BETWEEN as BETWEEN,
+        OURS as OURS,
+        THEIRS as THEIRS,
         Dispute as Dispute,
         MarkedDispute as MarkedDispute,
         disputed as disputed,
@@ -67,7 +70,7 @@ if TYPE_CHECKING:
 else:
     __getattr__ = face(
         __name__,
-        conflict_markers="Dispute MarkedDispute disputed mark place_after",
+        conflict_markers="BETWEEN Dispute MarkedDispute OURS THEIRS disputed mark place_after",
         line_diff=(
             "Block blocks breaks_between changed_ranges common_bytes common_lines diff "
             "first_difference same_end same_start"

@@ -78,23 +78,32 @@ def _rows(reply: Mapping[str, Any], colours: render.Palette) -> list[str]:
 
 
 def _head(line: Mapping[str, Any], name: str, turns: bool) -> tuple[str, ...]:
-    """Version, writer, turn where there is any, and time."""
+    """Version, writer, what brought the line back, turn where there is any, and time."""
     turn = (render.one_line(line.get("turn") or "", 20),) if turns else ()
     token = render.one_line(line.get("version") or f"seq:{line.get('seq', '?')}")
     how = f" ({render.one_line(line['how'])})" if line.get("how") else ""
+    if brought := line.get("brought"):
+        how += f" (back by {render.one_line(brought.get('by', '?'))} in {render.one_line(brought.get('version', '?'))})"
     return (token, f"{name}{how}", *turn, render.moment(line.get("at", "")))
 
 
 def _whose(line: Mapping[str, Any]) -> str:
-    """Who wrote it; of what was there when the journal began nobody knows, and the time is that of the look at it."""
-    return "first seen" if line.get("evidence") == "captured" else render.writer(line.get("writer"))
+    """Who wrote it; of what was there when the journal began the commit, where git tells. The time is that of the look
+    at it then.
+    """
+    if line.get("commit"):
+        return render.commit(line["commit"])
+    if line.get("commit_pending"):
+        return "commit author pending"
+    return "first seen" if line.get("evidence") == "captured" else render.author(line)
 
 
 COMMAND = Command(
     arguments="PATH",
     about="Prints the file with the version, writer, turn and time that each line comes from, following renames. A\n"
-    "line that an undo or a restore brought back is theirs; `quire show VERSION` leads on. A line that is only\n"
-    "`first seen` was there when the journal began, whoever wrote it.",
+    "line that git, an undo, a redo or a restore brought back keeps its author; what brought it stands behind. A\n"
+    "line that was there when the journal began, or that git brought, is told with its commit; where git has none,\n"
+    "it is only `first seen`.",
     example="quire blame src/app.py --at before-refactoring --lines 10:40",
     run=run,
     options=(

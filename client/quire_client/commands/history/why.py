@@ -40,6 +40,7 @@ def _told(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
     yield ""
     rows = [
         ("version", f"{reply.get('version', '')}, batch {record.get('batch', '')}"),
+        ("commit", render.commit(reply["commit"]) if reply.get("commit") else ""),
         ("writer", render.writer(writer)),
         ("turn", writer.get("turn")),
         ("tool call", writer.get("tool_call")),
@@ -47,6 +48,7 @@ def _told(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
         ("operation", _operation(reply)),
         ("evidence", record.get("evidence")),
         ("hint", record.get("hint")),
+        ("brought by", _brought(reply.get("brought"))),
         ("made from", record.get("base")),
         ("replaced", _versions((reply.get("replaced") or {}).get("by"))),
         ("before it", _versions([reply["previous"]] if reply.get("previous") else None)),
@@ -74,6 +76,13 @@ def _operation(reply: Mapping[str, Any]) -> str:
     if record.get("evidence") == "captured":
         return "first seen"
     return undoing(record) if record.get("how") else str(reply.get("operation", "")).replace("_", " ")
+
+
+def _brought(found: object) -> str:
+    """What brought a line back: `git checkout in v9, 2026-01-31 12:00:00Z`."""
+    if not isinstance(found, Mapping):
+        return ""
+    return f"{found.get('by')} in {found.get('version')}, {render.moment(found.get('at'))}"
 
 
 def _versions(found: object) -> str:

@@ -164,6 +164,23 @@ class DiffReply(Reply, frozen=True, kw_only=True):
     next: str | UnsetType = UNSET  # the `cursor` of the files that are not listed
 
 
+class CommitAuthor(Shape, frozen=True, kw_only=True):
+    """The commit that a line comes from, which the journal never saw being written."""
+
+    id: str  # of the commit
+    author: str
+    at: str  # RFC 3339, in the author's zone; "" where the commit does not tell
+
+
+class Brought(Shape, frozen=True, kw_only=True):
+    """What brought a line back, or here from another path, last."""
+
+    version: str
+    at: str
+    by: str  # "git checkout", undo, redo, rollback, restore, a writer's name, or "another program"
+    writer: Writer
+
+
 class Origin(Shape, frozen=True, kw_only=True):
     """The record that lines come from."""
 
@@ -173,7 +190,10 @@ class Origin(Shape, frozen=True, kw_only=True):
     turn: str
     at: str
     evidence: Maybe[str] = UNSET
-    how: Maybe[str] = UNSET  # undo, redo, rollback or restore, which brought it back
+    how: Maybe[str] = UNSET  # undo, redo, rollback or restore, which made it
+    commit: Maybe[CommitAuthor] = UNSET
+    commit_pending: Maybe[bool] = UNSET  # git has not told yet whether a commit has the line
+    brought: Maybe[Brought] = UNSET
 
 
 class BlameLine(Origin, frozen=True, kw_only=True):
@@ -253,6 +273,9 @@ class WhyReply(Reply, frozen=True, kw_only=True):
     line: Maybe[int] = UNSET
     text: Maybe[str] = UNSET
     line_then: Maybe[int] = UNSET
+    commit: Maybe[CommitAuthor] = UNSET  # these three as of a line in `blame`
+    commit_pending: Maybe[bool] = UNSET
+    brought: Maybe[Brought] = UNSET
     wrote: Maybe[Wrote] = UNSET
     replaced: Maybe[Wrote | None] = UNSET
     diff: Difference | None

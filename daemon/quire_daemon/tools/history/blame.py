@@ -1,4 +1,4 @@
-"""`blame`: which record wrote each line of a file, by whom, in which turn, and when. Read-only."""
+"""`blame`: which record or commit wrote each line of a file, by whom, when, and what brought it back. Read-only."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from quire_daemon.core import Decision, FileNow, Tool, World
 from quire_daemon.tools import file_then, fitting, news
 from quire_daemon.tools.edit import require_file, require_size
 from quire_daemon.tools.history.filters import nobody_warned, writer_filter
-from quire_journal.history import Blame, History, blame, missing, parse_point, rfc3339
+from quire_daemon.tools.history.origins import blamed, origin_json, pending
+from quire_journal.history import Blame, History, LineOrigin, missing, parse_point
 from quire_journal.model import Refusal, capitalised, counted, version_token
 from quire_journal.storage.blobs import NotHeld
-from quire_journal.text import shown
+from quire_journal.text import Text, shown
 from quire_journal.views import Version, standing
 
 MOST_LINES: Final = 10_000
@@ -34,14 +35,15 @@ class BlameParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 def decide(params: BlameParams, world: World) -> Decision:
     """The reply: `lines` of `{line, seq, version, writer, turn, at, evidence, text}`, and the same as `runs`.
 
-    A run is `{start, end, …}`: neighbours of one version. With a `writer`, the others' are left out. `gaps`
-    says beyond which version nothing is known, `names` what the file was called. `truncated` and `next_line` as in
-    `read_file`.
+    A run is `{start, end, …}`: neighbours of one origin. A line that the journal only met has also `commit` (`{id,
+    author, at}`), or `commit_pending` where git has not told yet; one that came back has `brought` (`{version, at,
+    by, writer}`). With a `writer`, the others' are left out. `gaps` says beyond which version nothing is known,
+    `names` what the file was called. `truncated` and `next_line` as in `read_file`.
     """
     path, version = _asked(params, world.files[params.path], world)
     require_text(path, version, world)
-    found = blame(world.history, path, version)
-    start, stop, cut = _slice(params, found, world.settings.limits.reply_bytes)
+    start, stop, cut = _slice(params, world.history.text_of(version.blob), world.settings.limits.reply_bytes)
+    found = blamed(path, version, world, start, stop)
     told = _told(found, start, stop, params.writer, world.history)
     reply = {
         "ok": True,
@@ -91,9 +93,9 @@ def require_text(path: str, version: Version, world: World) -> None:
         raise Refusal("binary_file", f"{path} holds NUL bytes; it has no lines to blame.", path=path)
 
 
-def _slice(params: BlameParams, found: Blame, limit: int) -> tuple[int, int, bool]:
+def _slice(params: BlameParams, text: Text, limit: int) -> tuple[int, int, bool]:
     """(first line, behind the last, whether more was asked for than fits one reply); at least one line."""
-    lines = found.text.lines
+    lines = text.lines
     start = min(max(params.start_line, 1) - 1, len(lines))
     asked = len(lines) if params.end_line is None else max(min(params.end_line, len(lines)), start)
     stop = start + fitting(lines[start : min(asked, start + MOST_LINES)], limit)
@@ -103,14 +105,12 @@ def _slice(params: BlameParams, found: Blame, limit: int) -> tuple[int, int, boo
 def _told(found: Blame, start: int, stop: int, whose: str, history: History) -> dict[str, Any]:
     """`lines` and `runs`, of everyone or of whoever is called `whose`; and `lossy` where a line is not UTF-8."""
     fits = writer_filter(whose, history)
-    by_seq = {version.seq: version for version in found.origins[start:stop]}
-    origins = {seq: _origin(version, history) for seq, version in by_seq.items()}
     lines: list[dict[str, Any]] = []
     runs: list[dict[str, Any]] = []
     for first, end in _runs(found.origins, start, stop):
-        if not fits(found.origins[first].writer):
+        if not fits(found.origins[first].version.writer):
             continue
-        origin = origins[found.origins[first].seq]
+        origin = origin_json(found.origins[first], history)
         runs.append({"start": first + 1, "end": end, **origin})
         texts = enumerate(found.text.lines[first:end], first + 1)
         lines += [{"line": number, **origin, "text": shown(line)} for number, line in texts]
@@ -120,27 +120,11 @@ def _told(found: Blame, start: int, stop: int, whose: str, history: History) -> 
     return told
 
 
-def _origin(version: Version, history: History) -> dict[str, Any]:
-    """The record that wrote a line, as replies name it; `how`: undo, redo, rollback or restore brought it back."""
-    writer = history.writer_json(version.writer, version.type)
-    origin: dict[str, Any] = {
-        "seq": version.seq,
-        "version": version_token(version.seq),
-        "writer": writer,
-        "turn": writer["turn"],
-        "at": rfc3339(version.at_ns),
-    }
-    undoing = history.undoing(version.batch) if version.type == "undo" else None
-    if undoing is not None:
-        origin["how"] = undoing.how
-    return {**origin, "evidence": version.evidence} if version.evidence else origin
-
-
-def _runs(origins: Sequence[Version], start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Neighbouring lines of one version, half-open."""
+def _runs(origins: Sequence[LineOrigin], start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Neighbouring lines of one origin, half-open."""
     first = start
     for number in range(start + 1, stop + 1):
-        if number == stop or origins[number].seq != origins[first].seq:
+        if number == stop or not origins[number].same(origins[first]):
             yield first, number
             first = number
 
@@ -156,10 +140,16 @@ def _sentence(found: Blame, path: str, start: int, stop: int, cut: bool, whose: 
     if start == stop:
         return f"No lines of {path}, which has {len(found.text)}."
     lines = f"lines {start + 1}-{stop} of {len(found.text)} of {path}"
-    wrote = len({version.seq for version in found.origins[start:stop]})
-    said = f"{capitalised(lines)} come from {counted(wrote, 'version')}"
+    origins = found.origins[start:stop]
+    wrote = len({origin.version.seq for origin in origins if origin.commit is None})
+    commits = len({origin.commit.commit for origin in origins if origin.commit is not None})
+    counts = [counted(wrote, "version")] if wrote else []
+    counts += [counted(commits, "commit")] if commits else []
+    said = f"{capitalised(lines)} come from {' and '.join(counts)}"
     if whose:
         said = f"Of {lines}, {whose[:80]} wrote {fitting or 'none'}"
+    if waiting := pending(origins):
+        said += f"; the commit authors of {counted(waiting, 'line')} are pending, ask again"
     if found.gap is not None:
         said += f"; beyond {version_token(found.gap.after)} nothing is known ({found.gap.why})"
     return f"{said}; more from line {stop + 1} on." if cut else f"{said}."

@@ -1,8 +1,8 @@
 """`why`: who made a file, or one line of it, what it is: in which turn and call, by which operation, in place of what.
 
-Blame names the version that a line comes from. This goes on from there: the record of that version, what stood in the
-place of the line before and who had written that, what else the same batch changed, and which versions stand before
-and after it.
+Blame names the version that a line comes from, and the one that brought it back. This goes on from there: the record of
+the version that wrote it, what stood in the place of the line before and who had written that, what else the same batch
+changed, and which versions stand before and after it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,18 @@ from quire_daemon.tools.history.blame import require_text
 from quire_daemon.tools.history.diff import Room, before, difference, text_of
 from quire_daemon.tools.history.filters import VERSION_KINDS
 from quire_daemon.tools.history.log import record_json
-from quire_journal.history import Blame, History, blame, is_lost, parse_point, require_known, rfc3339, to_the_second
+from quire_daemon.tools.history.origins import blamed, commit_told, mover, origin_json
+from quire_journal.history import (
+    Blame,
+    History,
+    LineOrigin,
+    blame,
+    is_lost,
+    parse_point,
+    require_known,
+    rfc3339,
+    to_the_second,
+)
 from quire_journal.model import CAPTURED, REGULAR, BatchUndone, Record, Refusal, paths_of, version_token
 from quire_journal.storage.blobs import NotHeld
 from quire_journal.text import Splice, Text, diff, shown
@@ -27,6 +38,9 @@ from quire_journal.views import Version, standing
 
 MOST_BESIDE: Final = 50
 """Other files of the batch that are named; of more the number is told."""
+
+_OF_LINES: Final = frozenset({"commit", "commit_pending", "brought"})
+"""What of an origin is told beside the record."""
 
 MOST_LINES: Final = 40
 """Lines that are shown of what was replaced, and of what came in its place."""
@@ -47,14 +61,16 @@ def decide(params: WhyParams, world: World) -> Decision:
 
     `previous` and `next` are the file's versions around it, `batch_files` what else the call changed. For a line also
     `line`, `text`, `line_then` (its number in that version), `wrote` (its lines) and `replaced` (`{lines, by}`: what
-    stood there, and the versions that had written it).
+    stood there, and the versions that had written it); and as in `blame`, `commit`, `commit_pending` and `brought`.
     """
     history = world.history
     path, version = _asked(params, world.files[params.path], world)
     told: dict[str, Any] = {}
+    origin: LineOrigin | None = None
     if params.line is not None:
         found = _blamed(params.line, path, version, world)
-        path, version, told = _of_line(params.line, path, found, world)
+        origin = found.origins[params.line - 1]
+        path, version, told = _of_line(params.line, origin, found, world)
     record = history.record(version.seq)
     if record is None:
         raise Refusal("not_found", f"The record of {version_token(version.seq)} is not in the log.", "verify")
@@ -67,7 +83,7 @@ def decide(params: WhyParams, world: World) -> Decision:
     batch_files, more = _beside(record.batch, path, history)
     reply = {
         "ok": True,
-        "message": _sentence(params, path, version, record, history),
+        "message": _sentence(params, path, version, record, history, origin),
         "path": path,
         "version": version_token(version.seq),
         "record": record_json(record, history),
@@ -114,23 +130,23 @@ def _blamed(line: int, path: str, version: Version, world: World) -> Blame:
     if version.entry != REGULAR:
         raise Refusal("not_a_file", f"{path} is no regular file and has no lines.", "check_path", path=path)
     require_text(path, version, world)
-    found = blame(world.history, path, version)
-    if not 1 <= line <= len(found.text):
-        message = f"There is no line {line}; {path} has {len(found.text)}."
+    lines = len(world.history.text_of(version.blob))
+    if not 1 <= line <= lines:
+        message = f"There is no line {line}; {path} has {lines}."
         raise Refusal("line_out_of_range", message, "re-read_file", path=path, line=line)
-    return found
+    return blamed(path, version, world, line - 1, line)
 
 
-def _of_line(line: int, path: str, found: Blame, world: World) -> tuple[str, Version, dict[str, Any]]:
+def _of_line(line: int, origin: LineOrigin, found: Blame, world: World) -> tuple[str, Version, dict[str, Any]]:
     """(the file's name then, the version that wrote the line, what is told of the line)."""
     history = world.history
-    version = found.origins[line - 1]
-    path = next((name for name in (path, *found.names) if history.version(name, version.seq) == version), path)
+    path, version = origin.path, origin.version
     told: dict[str, Any] = {"line": line, "text": shown(found.text.lines[line - 1])}
+    told |= {name: part for name, part in origin_json(origin, history).items() if name in _OF_LINES}
     made = text_of(version, history)
     if made is None:
         return path, version, told
-    then = _carried_back(line - 1, diff(made, found.text))
+    then = origin.number if origin.number >= 0 else _carried_back(line - 1, diff(made, found.text))
     if then is None or found.text.lines[line - 1] != made.lines[then]:
         return path, version, told
     told["line_then"] = then + 1
@@ -176,7 +192,7 @@ def _replaced(path: str, old: Version | None, was: Text, splice: Splice, world: 
     told: dict[str, Any] = {"start": splice.start + 1, "end": splice.stop}
     told["lines"] = _few(was.lines[splice.start : splice.stop])
     try:
-        wrote = blame(world.history, path, old).origins[splice.start : splice.stop]
+        wrote = [origin.version for origin in blame(world.history, path, old).origins[splice.start : splice.stop]]
     except NotHeld:
         return told
     by = {version.seq: version for version in wrote}
@@ -222,17 +238,37 @@ def _others(event: Any, path: str) -> Iterator[str]:
     yield from (other for other in paths_of(event) if other != path)
 
 
-def _sentence(params: WhyParams, path: str, version: Version, record: Record, history: History) -> str:
+def _sentence(
+    params: WhyParams, path: str, version: Version, record: Record, history: History, origin: LineOrigin | None
+) -> str:
     at = f"in {version_token(version.seq)} at {to_the_second(version.at_ns)}"
+    what = f"Line {params.line} of {path}" if params.line is not None else path
+    back = _back(origin, history) if origin is not None else ""
+    if origin is not None and origin.commit is not None:
+        met = "the journal first saw it" if _found_there(record) else f"{mover(version, history)} brought it"
+        return f"{what} comes from {commit_told(origin)}; {met} {at}{back}."
+    asking = "; whether a commit tells is not known yet, ask again" if origin is not None and origin.pending else ""
     if _found_there(record):
-        what = f"Line {params.line} of {path}" if params.line is not None else path
-        return f"{what} was there already when the journal first saw the file, {at}; who wrote it is not known."
+        unknown = asking or "; who wrote it is not known"
+        return f"{what} was there already when the journal first saw the file, {at}{back}{unknown}."
     who = history.writer(version.writer)
     turn = f" in turn {who.turn}" if who is not None and who.turn else ""
     undoing = history.undoing(record.batch) if version.type == "undo" else None
     how = f" ({_taking_back(undoing)})" if undoing is not None else ""
-    what = f"Line {params.line} of {path} was written" if params.line is not None else f"{path} was {_did(version)}"
-    return f"{what} by {history.named(version.writer)}{how}{turn} {at}."
+    did = "was written" if params.line is not None else f"was {_did(version)}"
+    return f"{what} {did} by {history.named(version.writer)}{how}{turn} {at}{back}{asking}."
+
+
+def _back(origin: LineOrigin, history: History) -> str:
+    """`, brought back by git checkout in v9 at …`."""
+    brought = origin.brought
+    if brought is None:
+        return ""
+    undoing = history.undoing(brought.batch) if brought.type == "undo" else None
+    by = mover(brought, history)
+    if undoing is not None:
+        by = f"{_taking_back(undoing)} ({history.named(brought.writer)})"
+    return f", brought back by {by} in {version_token(brought.seq)} at {to_the_second(brought.at_ns)}"
 
 
 def _found_there(record: Record) -> bool:

@@ -1,4 +1,4 @@
-"""Git: which git command changed the checkout, and who ran it."""
+"""Git: which git command changed the checkout, who ran it, and which commits lines come from."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from quire_journal.faces import face
 
 if TYPE_CHECKING:
     from quire_daemon.watch.git.attribution import GitWriter as GitWriter
+    from quire_daemon.watch.git.commit_blame import CommitBlame as CommitBlame, Told as Told
     from quire_daemon.watch.git.head import GitHead as GitHead, git_folder as git_folder
     from quire_daemon.watch.git.trace2 import Commands as Commands
 else:
     __getattr__ = face(
         __name__,
         attribution="GitWriter",
+        commit_blame="CommitBlame Told",
         head="GitHead git_folder",
         trace2="Commands",
     )

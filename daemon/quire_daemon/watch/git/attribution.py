@@ -69,6 +69,10 @@ class GitWriter:
             return self._head.hint(at_ns, slack_ns, self._clock.now_ns())
         return _label(running[0]) if len(running) == 1 else "git"
 
+    def head(self) -> str:
+        """Branch and commit at which HEAD is; "" where there is no repository."""
+        return self._head.current()
+
     def close(self) -> None:
         """Stop listening."""
         if self._trace is not None:

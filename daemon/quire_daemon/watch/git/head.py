@@ -102,6 +102,11 @@ class GitHead:
         self._expected_ns = now_ns + EXPECTED_NS
         return "git: index.lock was held"
 
+    def current(self) -> str:
+        """Branch and commit at which HEAD is."""
+        self._look()
+        return str(self.now)
+
     def finished(self, now_ns: int) -> HeadMove | None:
         """A move that writes were labelled by, or that followed on them, and that has not been told of."""
         if now_ns <= self._expected_ns:
@@ -179,7 +184,12 @@ def _text(raw: bytes) -> str:
     return plain(raw.decode("utf-8", "replace"), _MOST_SAID)
 
 
-def _tail(file: str) -> tuple[bytes, int]:
+def regular_bytes(file: str, most: int) -> bytes:
+    """The bytes of a regular file, of a longer one the last; b"" where it cannot be read, or is none."""
+    return _tail(file, most)[0]
+
+
+def _tail(file: str, most: int = _TAIL_BYTES) -> tuple[bytes, int]:
     """The end of a regular file, and when it was modified. Never waits (a FIFO), never follows a link."""
     try:
         fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -189,7 +199,7 @@ def _tail(file: str) -> tuple[bytes, int]:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode):
             return b"", 0
-        return os.pread(fd, _TAIL_BYTES, max(0, found.st_size - _TAIL_BYTES)), found.st_mtime_ns
+        return os.pread(fd, most, max(0, found.st_size - most)), found.st_mtime_ns
     except OSError:
         return b"", 0
     finally:

@@ -9,9 +9,11 @@ import pytest
 from memory_daemon import BEGAN_NS, SECOND, MemoryDaemon, lines
 from quire_daemon.tools.history.blame import BLAME_TOOL, MOST_LINES
 from quire_daemon.tools.read import READ_TOOL
-from quire_daemon.tools.undo.tool import UNDO_TOOL
+from quire_daemon.tools.undo.tool import REDO_TOOL, RESTORE_TOOL, UNDO_TOOL
+from quire_journal.history.authorship import CommitFile, CommitFileLines, CommitLine
 from quire_journal.history.points import rfc3339
-from quire_journal.model.events import CaptureFailed, CheckpointNamed
+from quire_journal.model.events import CaptureFailed, CheckpointNamed, GitRan, OutsideWritten
+from quire_journal.model.ids import blob_id
 
 
 def seqs(reply: dict[str, Any]) -> list[int]:
@@ -137,15 +139,118 @@ def test_former_names_are_told() -> None:
     assert daemon.call(BLAME_TOOL, daemon.ann, path="f")["error"] == "not_found"
 
 
-def test_an_undo_is_told_as_one() -> None:
+def test_what_an_undo_brings_back_is_its_authors_and_the_undo_is_told() -> None:
     daemon = MemoryDaemon()
     first = daemon.write("f", lines("a", "b"), daemon.ann)
     daemon.write("f", lines("a", "B"), daemon.ben)
-    daemon.call(UNDO_TOOL, daemon.ben)
+    undone = daemon.call(UNDO_TOOL, daemon.ben)["batch"]
     kept, back = daemon.call(BLAME_TOOL, daemon.ann, path="f")["lines"]
-    assert (kept["seq"], kept["writer"]["type"]) == (first, "edit")
-    assert (back["seq"] > first, back["writer"]["type"], back["text"]) == (True, "undo", "b")
-    assert ("how" in kept, back["how"]) == (False, "undo")
+    assert (kept["seq"], back["seq"], back["writer"]["agent"]) == (first, first, "ann")
+    assert ("brought" in kept, back["brought"]["version"], back["brought"]["by"]) == (False, f"v{undone}", "undo")
+    assert back["brought"]["writer"]["agent"] == "ben"
+
+
+def test_a_redo_makes_nobody_else_an_author() -> None:
+    daemon = MemoryDaemon()
+    daemon.write("f", lines("a", "b"), daemon.ann)
+    second = daemon.write("f", lines("a", "B"), daemon.ben)
+    daemon.call(UNDO_TOOL, daemon.ben)
+    daemon.call(REDO_TOOL, daemon.ben)
+    _, back = daemon.call(BLAME_TOOL, daemon.ann, path="f")["lines"]
+    assert (back["seq"], back["brought"]["by"]) == (second, "redo")
+
+
+def test_a_restore_brings_back_the_version_of_its_point_and_not_a_later_one_with_the_same_bytes() -> None:
+    daemon = MemoryDaemon()
+    first = daemon.write("f", lines("a"), daemon.ann)
+    daemon.write("f", lines("b"), daemon.ann)
+    typed_again = daemon.write("f", lines("a"), daemon.ben)
+    daemon.write("f", lines("c"), daemon.ann)
+    for point, author in ((first, "ann"), (typed_again, "ben")):
+        assert daemon.call(RESTORE_TOOL, daemon.ann, path="f", at=f"v{point}")["ok"]
+        (line,) = daemon.call(BLAME_TOOL, daemon.ann, path="f")["lines"]
+        assert (line["seq"], line["writer"]["agent"], line["brought"]["by"]) == (point, author, "restore")
+        daemon.write("f", lines("d"), daemon.ann)
+
+
+def git_brings(daemon: MemoryDaemon, path: str, data: bytes, hint: str = "git checkout side (pid 7)") -> int:
+    """A git command writes."""
+    daemon.files[path] = data
+    return daemon.note(OutsideWritten(path, blob_id(data), len(data), 0o644, "watched", hint=hint), blobs=(data,))
+
+
+def test_a_checkout_there_and_back_makes_git_nobodys_author() -> None:
+    daemon = MemoryDaemon()
+    first = daemon.write("f", lines("a", "b"), daemon.ann)
+    second = daemon.write("f", lines("a", "B"), daemon.ben)
+    git_brings(daemon, "f", lines("a", "b"))
+    back = git_brings(daemon, "f", lines("a", "B"), "git: checkout: moving from side to main (HEAD side 1 -> main 2)")
+    reply = daemon.call(BLAME_TOOL, daemon.ann, path="f")
+    assert seqs(reply) == [first, second]
+    assert reply["lines"][1]["brought"]["by"] == "git checkout"
+    assert reply["lines"][1]["brought"]["version"] == f"v{back}"
+
+
+def first_look(daemon: MemoryDaemon, path: str, data: bytes) -> int:
+    """The journal sees a file for the first time."""
+    daemon.files[path] = data
+    return daemon.note(OutsideWritten(path, blob_id(data), len(data), 0o644, "captured"), blobs=(data,))
+
+
+MAX = CommitLine("1a2b3c4d" * 5, "Max", "2025-03-01T10:00:00+01:00")
+MIA = CommitLine("9f8e7d6c" * 5, "Mia", "2025-04-02T10:00:00+00:00")
+
+
+def test_lines_that_were_only_met_are_those_of_the_commits_and_what_is_not_committed_stays_outside() -> None:
+    daemon = MemoryDaemon()
+    met = first_look(daemon, "f", lines("one", "two", "not committed"))
+    typed = daemon.write("f", lines("zero", "one", "two", "not committed"), daemon.ann)
+    daemon.git_answers.of["f"] = CommitFileLines(b"one\ntwo\ngone\n", (MAX, MIA), (0, 1, 0))
+    reply = daemon.call(BLAME_TOOL, daemon.ann, path="f")
+    assert seqs(reply) == [typed, met, met, met]
+    assert [line.get("commit", {}).get("author") for line in reply["lines"]] == [None, "Max", "Mia", None]
+    assert reply["message"] == "Lines 1-4 of 4 of f come from 2 versions and 2 commits."
+    assert len(daemon.git_answers.asked) == 1
+    daemon.call(BLAME_TOOL, daemon.ann, path="f")
+    assert len(daemon.git_answers.asked) == 1, "the answer is kept"
+
+
+def test_after_two_seconds_commit_authors_are_pending_and_a_later_question_gets_them() -> None:
+    daemon = MemoryDaemon()
+    first_look(daemon, "f", lines("one"))
+    daemon.git_answers.of["f"] = CommitFileLines(b"one\n", (MAX,), (0,))
+    daemon.git_answers.slow = True
+    began_s = daemon.clock.mono_s()
+    reply = daemon.call(BLAME_TOOL, daemon.ann, path="f")
+    assert 2.0 <= daemon.clock.mono_s() - began_s < 2.5
+    assert reply["lines"][0]["commit_pending"] is True
+    assert reply["message"].endswith("; the commit authors of 1 line are pending, ask again.")
+    daemon.git_answers.answer()
+    reply = daemon.call(BLAME_TOOL, daemon.ann, path="f")
+    assert ("commit_pending" in reply["lines"][0], reply["lines"][0]["commit"]["author"]) == (False, "Max")
+    assert len(daemon.git_answers.asked) == 1
+
+
+def test_nobody_waits_for_git_about_lines_that_are_not_asked_for() -> None:
+    daemon = MemoryDaemon()
+    first_look(daemon, "f", lines("one"))
+    daemon.write("f", lines("one", "two"), daemon.ann)
+    daemon.git_answers.slow = True
+    began_s = daemon.clock.mono_s()
+    daemon.call(BLAME_TOOL, daemon.ann, path="f", start_line=2)
+    assert daemon.clock.mono_s() - began_s < 1.0
+    assert not daemon.git_answers.asked
+
+
+def test_git_is_asked_about_the_commit_to_which_it_went() -> None:
+    daemon = MemoryDaemon()
+    daemon.write("f", lines("one"), daemon.ann)
+    at_ns = daemon.now_ns
+    ran = GitRan("pull", ended_ns=at_ns, head_before="main 111111111111", head_after="main 222222222222")
+    daemon.note(ran)
+    git_brings(daemon, "f", lines("one", "theirs"), "git pull (pid 7)")
+    daemon.call(BLAME_TOOL, daemon.ann, path="f")
+    assert daemon.git_answers.asked == [CommitFile("f", "222222222222")]
 
 
 def test_what_was_not_captured_is_said() -> None:

@@ -7,6 +7,7 @@ import pytest
 from memory_daemon import MemoryDaemon, lines
 from quire_daemon.tools.history.why import WHY_TOOL
 from quire_daemon.tools.undo.tool import UNDO_TOOL
+from quire_journal.history.authorship import CommitFileLines, CommitLine
 from quire_journal.model.events import OutsideWritten
 from quire_journal.model.ids import blob_id
 
@@ -78,15 +79,63 @@ def test_of_a_line_only_what_is_around_it_is_shown() -> None:
     assert ("partial" in whole, whole["patch"].count("@@ -")) == (False, 2)
 
 
-def test_what_an_undo_brought_back_is_told_as_that_and_a_caller_without_a_name_as_the_user() -> None:
+def test_what_an_undo_brought_back_is_its_authors_and_a_caller_without_a_name_is_the_user() -> None:
     daemon = MemoryDaemon()
     user = daemon.introduce("", "")
-    daemon.write("a.py", lines("one", "two"), user)
+    made = daemon.write("a.py", lines("one", "two"), user)
     changed = daemon.write("a.py", lines("one", "TWO"), daemon.ann)
-    daemon.call(UNDO_TOOL, daemon.ann)
-    message = daemon.call(WHY_TOOL, daemon.ann, path="a.py", line=2)["message"]
-    assert message.startswith(f"Line 2 of a.py was written by ann/s1 (undo of batch {changed}) in v")
-    assert "by the user in v" in daemon.call(WHY_TOOL, daemon.ann, path="a.py", line=1)["message"]
+    undone = daemon.call(UNDO_TOOL, daemon.ann)["batch"]
+    told = daemon.call(WHY_TOOL, daemon.ann, path="a.py", line=2)
+    assert told["message"].startswith(f"Line 2 of a.py was written by the user in v{made} at ")
+    assert f", brought back by undo of batch {changed} (ann/s1) in v{undone} at " in told["message"]
+    assert (told["version"], told["brought"]["version"], told["brought"]["by"]) == (f"v{made}", f"v{undone}", "undo")
+    assert told["brought"]["writer"]["agent"] == "ann"
+    other = daemon.call(WHY_TOOL, daemon.ann, path="a.py", line=1)
+    assert ("brought" in other, "brought back" in other["message"]) == (False, False)
+
+
+def test_a_line_tells_who_wrote_it_and_which_git_command_brought_it_back() -> None:
+    daemon = MemoryDaemon()
+    made = daemon.write("a.py", lines("one", "two"), daemon.ann)
+    daemon.outside("a.py", lines("other"))
+    data = lines("one", "two")
+    hint = "git checkout -q main (ben/s2, pid 8)"
+    back = daemon.note(OutsideWritten("a.py", blob_id(data), len(data), 0o644, "watched", hint=hint), blobs=(data,))
+    daemon.files["a.py"] = data
+    told = daemon.call(WHY_TOOL, daemon.ann, path="a.py", line=2)
+    assert told["message"].startswith(f"Line 2 of a.py was written by ann/s1 in v{made} at ")
+    assert f", brought back by git checkout in v{back} at " in told["message"]
+    assert (told["version"], told["line_then"], told["brought"]["by"]) == (f"v{made}", 2, "git checkout")
+
+
+def a_first_look(daemon: MemoryDaemon, path: str, data: bytes) -> int:
+    """The journal sees a file for the first time."""
+    daemon.files[path] = data
+    return daemon.note(OutsideWritten(path, blob_id(data), len(data), 0o644, "captured"), blobs=(data,))
+
+
+def test_what_the_first_capture_found_is_a_commits_where_git_tells_so() -> None:
+    daemon = MemoryDaemon()
+    seq = a_first_look(daemon, "a.py", lines("old", "mine"))
+    max_ = CommitLine("1a2b3c4d" * 5, "Max", "2025-03-01T10:00:00+01:00")
+    daemon.git_answers.of["a.py"] = CommitFileLines(b"old\n", (max_,), (0,))
+    told = daemon.call(WHY_TOOL, daemon.ann, path="a.py", line=1)
+    assert told["message"].startswith(
+        f"Line 1 of a.py comes from commit 1a2b3c4 Max 2025-03-01; the journal first saw it in v{seq} at "
+    )
+    assert told["commit"] == {"id": max_.commit, "author": "Max", "at": max_.at}
+    other = daemon.call(WHY_TOOL, daemon.ann, path="a.py", line=2)
+    assert other["message"].endswith("; who wrote it is not known.")
+    assert "commit" not in other
+
+
+def test_while_git_has_not_answered_that_is_said() -> None:
+    daemon = MemoryDaemon()
+    a_first_look(daemon, "a.py", lines("old"))
+    daemon.git_answers.slow = True
+    told = daemon.call(WHY_TOOL, daemon.ann, path="a.py", line=1)
+    assert told["message"].endswith("; whether a commit tells is not known yet, ask again.")
+    assert told["commit_pending"] is True
 
 
 def test_a_line_is_followed_through_a_rename() -> None:

@@ -291,7 +291,7 @@ def test_it_is_followed_also_where_another_file_stands_at_the_name_by_which_it_w
 
 def test_the_file_that_stands_at_the_name_by_which_it_went_has_no_part_in_that(daemon: MemoryDaemon) -> None:
     """Who was shown it knows it still, and who wrote its lines did."""
-    daemon.outside("c", lines("one", "two"))
+    made = daemon.outside("c", lines("one", "two"))
     daemon.move("c", "a", daemon.ben)
     daemon.delete("a", daemon.ben)
     daemon.write("b", ONE, daemon.ann)
@@ -303,7 +303,10 @@ def test_the_file_that_stands_at_the_name_by_which_it_went_has_no_part_in_that(d
     assert shown is not None
     assert (shown.version, shown.lines) == (standing, ((0, 2),))
     blamed = daemon.call(BLAME_TOOL, daemon.ann, path="c")
-    assert {line["writer"]["agent"] for line in blamed["lines"]} == {"ben"}, "ann's `one` is another"
+    assert {line["version"] for line in blamed["lines"]} == {f"v{made}"}, "ann's `one` is another"
+    assert {(line["brought"]["by"], line["brought"]["writer"]["agent"]) for line in blamed["lines"]} == {
+        ("undo", "ben")
+    }
 
 
 def test_what_an_undo_brought_back_elsewhere_is_taken_back_with_it(daemon: MemoryDaemon) -> None:

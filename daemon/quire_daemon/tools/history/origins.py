@@ -1,0 +1,87 @@
+"""Origins of lines, as replies tell them: who wrote a line, and what brought it where it is. Values in, values out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from quire_daemon.core import NeedsCommits, World
+from quire_journal.history import Blame, History, LineOrigin, blame, is_by_git, rfc3339
+from quire_journal.model import OUTSIDE, version_token
+from quire_journal.views import Version
+
+ANOTHER: Final = "another program"
+"""What brought lines back where nobody knows what it was."""
+
+SHORT: Final = 7
+"""Digits of a commit in a sentence."""
+
+
+def blamed(path: str, version: Version, world: World, start: int = 0, stop: int | None = None) -> Blame:
+    """Who wrote the lines of a version, of which start..stop are asked about.
+
+    Raises `NeedsCommits` where git can tell more of these, and the call may wait for it.
+    """
+    found = blame(world.history, path, version, answers=world.commits)
+    if found.unanswered and not world.commits_awaited and any(o.pending for o in found.origins[start:stop]):
+        raise NeedsCommits(found.unanswered)
+    return found
+
+
+def origin_json(origin: LineOrigin, history: History) -> dict[str, Any]:
+    """Where a line comes from; `how`: by an undo, redo, rollback or restore."""
+    version = origin.version
+    writer = history.writer_json(version.writer, version.type)
+    told: dict[str, Any] = {
+        "seq": version.seq,
+        "version": version_token(version.seq),
+        "writer": writer,
+        "turn": writer["turn"],
+        "at": rfc3339(version.at_ns),
+    }
+    undoing = history.undoing(version.batch) if version.type == "undo" else None
+    if undoing is not None:
+        told["how"] = undoing.how
+    if version.evidence:
+        told["evidence"] = version.evidence
+    if origin.commit is not None:
+        told["commit"] = {"id": origin.commit.commit, "author": origin.commit.author, "at": origin.commit.at}
+    if origin.pending:
+        told["commit_pending"] = True
+    if origin.brought is not None:
+        told["brought"] = brought_json(origin.brought, history)
+    return told
+
+
+def brought_json(version: Version, history: History) -> dict[str, Any]:
+    """The version that brought lines back; `by`: what that was, in words."""
+    return {
+        "version": version_token(version.seq),
+        "at": rfc3339(version.at_ns),
+        "by": mover(version, history),
+        "writer": history.writer_json(version.writer, version.type),
+    }
+
+
+def mover(version: Version, history: History) -> str:
+    """What made a version that is no author: `git checkout`, `undo`, `ada/s1`, or another program."""
+    if version.type == "undo":
+        undoing = history.undoing(version.batch)
+        return "undo" if undoing is None else undoing.how
+    hint = getattr(history.event(version.seq), "hint", "")
+    if is_by_git(hint):
+        words = hint.removeprefix("git:").removeprefix("git ").split(" (")[0].split()
+        command = words[0].rstrip(":") if words and not words[0].startswith(("index.lock", "HEAD")) else ""
+        return f"git {command}".rstrip()
+    return ANOTHER if version.writer == OUTSIDE else history.named(version.writer)
+
+
+def commit_told(origin: LineOrigin) -> str:
+    """`commit 1a2b3c4 Max 2025-03-01`; "" where no commit is known."""
+    commit = origin.commit
+    return "" if commit is None else f"commit {commit.commit[:SHORT]} {commit.author} {commit.at[:10]}".rstrip()
+
+
+def pending(origins: Sequence[LineOrigin]) -> int:
+    """Of how many lines the commit's author is not known yet."""
+    return sum(origin.pending for origin in origins)

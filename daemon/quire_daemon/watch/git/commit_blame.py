@@ -1,0 +1,298 @@
+"""Asking git which commits the lines of a file come from, beside the loop and without touching the repository.
+
+Git reads the repository's objects from a folder of ours: an empty repository without a configuration, a branch, a hook
+or an index, whose objects are those of the repository (`GIT_OBJECT_DIRECTORY`). So whatever the repository configures
+(textconv, fsmonitor, aliases, diff drivers, a pager, `blame.ignoreRevsFile`), git does not read it, has no index to
+refresh and nothing to lock, knows no replacement of an object and no remote from which to fetch a missing one. The
+configuration of the user and of the system are left out, too.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import subprocess
+import tempfile
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta, timezone
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from quire_daemon.watch.git.head import git_folder, regular_bytes
+from quire_daemon.workers import StartJob
+from quire_journal.history import CommitFile, CommitFileLines, CommitLine
+from quire_journal.model import disk_path, plain
+
+PATIENCE_S: Final = 60.0
+"""How long git may take: it goes back through all commits that changed the file."""
+
+MOST_BYTES: Final = 256 << 20
+"""Of what git says of one file."""
+
+MOST_AUTHOR: Final = 80
+
+MOST_LAST: Final = 8
+"""Answers that are kept here; the engine keeps more."""
+
+_MOST_LOG: Final = 16 << 20
+"""Bytes of the log of HEAD that are read, from its end."""
+
+_MOST_FILE: Final = 16 << 20
+_NICENESS: Final = 10
+_READ_BYTES: Final = 1 << 20
+_LOOK_MS: Final = 200
+_BOM: Final = b"\xef\xbb\xbf"
+
+_COMMIT: Final = re.compile(r"[0-9a-f]{7,64}")
+_LOG_LINE: Final = re.compile(rb"^([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\n\t]*?> (\d{1,12}) [-+]\d{4}\b", re.MULTILINE)
+_HEADER: Final = re.compile(rb"([0-9a-f]{40,64}) \d+ \d+(?: \d+)?")
+_SHA256: Final = re.compile(rb"^\s*objectformat\s*=\s*\"?sha256", re.IGNORECASE | re.MULTILINE)
+
+Told = Callable[[CommitFileLines], None]
+"""Is called in the loop, with git's answer."""
+
+
+class Repository(NamedTuple):
+    """A repository that a file belongs to."""
+
+    folder: str  # of this worktree: HEAD and its log
+    common: str  # of all its worktrees: objects and branches
+    path: bytes  # of the file, from the top of the tree
+
+    @property
+    def sha256(self) -> bool:
+        """Are its objects named by sha256?"""
+        return bool(_SHA256.search(regular_bytes(os.path.join(self.common, "config"), _MOST_FILE)))
+
+
+class CommitBlame:
+    """Asks git. One question after the other, each in a process of its own."""
+
+    def __init__(self, root: Path, start_job: StartJob) -> None:
+        self._root, self._start_job = os.fspath(root), start_job
+        self._last: OrderedDict[tuple[Repository, str], CommitFileLines] = OrderedDict()
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._closed = False
+
+    def ask(self, file: CommitFile, told: Told) -> None:
+        """Have git asked on a worker thread. `told` hears the answer, also that there is none."""
+
+        def failed(error: Exception) -> None:
+            told(CommitFileLines(why=plain(str(error), 200) or type(error).__name__))
+
+        self._start_job(lambda: partial(told, self.answer(file)), "git blame", failed)
+
+    def answer(self, file: CommitFile) -> CommitFileLines:
+        """Git's answer, on the thread that calls."""
+        repository = find_repository(self._root, disk_path(file.path))
+        if repository is None:
+            return CommitFileLines(why="no_repository")
+        own = repository.folder == git_folder(self._root)  # of another one the journal does not know where HEAD was
+        commit = (file.commit if own else "") or head_at(repository, file.at_ns) or (file.near if own else "")
+        commit = commit or head_now(repository)
+        if not _COMMIT.fullmatch(commit):
+            return CommitFileLines(why="no_commit")
+        known = self._last.get((repository, commit))  # at several times HEAD was at the same one
+        if known is not None:
+            return known
+        try:
+            said = self._run(repository, commit)
+        except OSError as error:
+            return CommitFileLines(why="no_git" if isinstance(error, FileNotFoundError) else "no_process")
+        except TimeoutError:
+            return CommitFileLines(why="timed_out")
+        if said is None:
+            return CommitFileLines(why="no_commit")
+        found = self._last[repository, commit] = parse(said)
+        if len(self._last) > MOST_LAST:
+            self._last.popitem(last=False)
+        return found
+
+    def close(self) -> None:
+        """End the process, and with it the question that it is about."""
+        with self._lock:
+            self._closed = True
+            if self._process is not None:
+                self._process.kill()
+
+    # ── the process ──
+
+    def _run(self, repository: Repository, commit: str) -> bytes | None:
+        """What git says; None where it has no such commit, or no such file in it. Raises `OSError`, `TimeoutError`."""
+        words: list[str | bytes] = [
+            *("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never"),
+            *("-c", f"mailmap.blob={commit}:.mailmap"),
+            *("blame", "--no-textconv", "--no-progress", "--porcelain", commit, "--", repository.path),
+        ]
+        with tempfile.TemporaryDirectory(prefix="quire-git-") as scratch:
+            make_scratch(scratch, repository.sha256)
+            with self._lock:
+                if self._closed:
+                    return None
+                self._process = subprocess.Popen(
+                    words,
+                    cwd="/",
+                    env=environment(scratch, repository, os.environ),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                )
+            process = self._process
+            try:
+                os.setpriority(os.PRIO_PROCESS, process.pid, _NICENESS)
+                said = _all_that_comes(process, time.monotonic() + PATIENCE_S)
+                return said if process.wait() == 0 else None
+            finally:
+                with self._lock:
+                    self._process = None
+                process.kill()
+                process.wait()
+
+
+def _all_that_comes(process: subprocess.Popen[bytes], until_s: float) -> bytes:
+    """What the process says until it ends. Raises `TimeoutError` where that takes too long, or is too much."""
+    assert process.stdout is not None
+    coming, found = select.poll(), bytearray()
+    with process.stdout as out:
+        coming.register(out.fileno(), select.POLLIN)
+        while True:
+            if time.monotonic() > until_s or len(found) > MOST_BYTES:
+                raise TimeoutError
+            if not coming.poll(_LOOK_MS):
+                continue
+            came = os.read(out.fileno(), _READ_BYTES)
+            if not came:
+                return bytes(found)
+            found += came
+
+
+def make_scratch(folder: str, sha256: bool) -> None:
+    """Make an empty repository, whose objects are to be those of another."""
+    os.makedirs(os.path.join(folder, "refs"))
+    os.makedirs(os.path.join(folder, "objects"))
+    Path(folder, "HEAD").write_text("ref: refs/heads/none\n")
+    said = "[core]\n\tbare = true\n\trepositoryformatversion = "
+    Path(folder, "config").write_text(f"{said}1\n[extensions]\n\tobjectFormat = sha256\n" if sha256 else f"{said}0\n")
+
+
+def environment(scratch: str, repository: Repository, ours: Mapping[str, str]) -> dict[str, str]:
+    """The variables of the process: nothing of what configures git where the daemon was started."""
+    found = {
+        "PATH": ours.get("PATH", os.defpath),
+        "LC_ALL": "C",
+        "GIT_DIR": scratch,
+        "GIT_OBJECT_DIRECTORY": os.path.join(repository.common, "objects"),
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_SYSTEM": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_LITERAL_PATHSPECS": "1",
+        "GIT_PAGER": "cat",
+    }
+    shallow = os.path.join(repository.common, "shallow")
+    return {**found, "GIT_SHALLOW_FILE": shallow} if os.path.isfile(shallow) else found
+
+
+# ── the repository ───────────────────────────────────────────────────────────
+
+
+def find_repository(root: str, path: str) -> Repository | None:
+    """The repository that the file at `path` in `root` belongs to: of those around it the innermost."""
+    inside = os.path.join(root, path)
+    for top in _folders_above(inside):
+        folder = git_folder(top)
+        if folder:
+            common = regular_bytes(os.path.join(folder, "commondir"), _MOST_FILE).strip()
+            common_folder = os.path.normpath(os.path.join(folder, os.fsdecode(common))) if common else folder
+            return Repository(folder, common_folder, os.fsencode(os.path.relpath(inside, top)))
+    return None
+
+
+def _folders_above(path: str) -> Iterator[str]:
+    while (above := os.path.dirname(path)) != path:
+        yield above
+        path = above
+
+
+def head_at(repository: Repository, at_ns: int) -> str:
+    """The commit at which HEAD was at a time, as its log tells; "" where that does not go back so far, or is none."""
+    if not at_ns:
+        return ""
+    log = regular_bytes(os.path.join(repository.folder, "logs", "HEAD"), _MOST_LOG)
+    first, last = "", ""
+    for before, after, seconds in _LOG_LINE.findall(log):
+        first = first or before.decode()
+        if int(seconds) * 1_000_000_000 > at_ns:
+            break
+        last = after.decode()
+    found = last or first
+    return found if found.strip("0") else ""
+
+
+def head_now(repository: Repository) -> str:
+    """The commit at which HEAD is; "" where that cannot be read, or there is none yet."""
+    said = regular_bytes(os.path.join(repository.folder, "HEAD"), _MOST_FILE).strip()
+    if not said.startswith(b"ref: "):
+        return said.decode("ascii", "replace")
+    name = os.fsdecode(said[5:].strip())
+    if not name.startswith("refs/") or ".." in name.split("/"):
+        return ""
+    for folder in (repository.folder, repository.common):
+        loose = regular_bytes(os.path.join(folder, name), _MOST_FILE).strip()
+        if loose:
+            return loose.decode("ascii", "replace")
+    packed = regular_bytes(os.path.join(repository.common, "packed-refs"), _MOST_FILE)
+    found = re.search(rb"^([0-9a-f]{40,64}) " + re.escape(os.fsencode(name)) + rb"$", packed, re.MULTILINE)
+    return found[1].decode() if found else ""
+
+
+# ── what it says ─────────────────────────────────────────────────────────────
+
+
+def parse(said: bytes) -> CommitFileLines:
+    """Git's porcelain format (git-blame(1)) as an answer."""
+    commits: dict[bytes, dict[bytes, bytes]] = {}
+    order: dict[bytes, int] = {}
+    lines: list[bytes] = []
+    numbers: list[int] = []
+    now = b""
+    for row in said.split(b"\n"):
+        if row.startswith(b"\t"):
+            content = row[1:].removeprefix(_BOM) if not lines else row[1:]
+            parts = content.splitlines() or [b""]  # git breaks lines at LF alone
+            lines += parts
+            numbers += [order.setdefault(now, len(order))] * len(parts)
+        elif header := _HEADER.fullmatch(row):
+            now = header[1]
+            commits.setdefault(now, {})
+        elif now:
+            name, _, value = row.partition(b" ")
+            commits[now].setdefault(name, value)
+    body = b"".join(line + b"\n" for line in lines)
+    return CommitFileLines(body, tuple(_commit(name, commits[name]) for name in order), tuple(numbers))
+
+
+def _commit(name: bytes, told: Mapping[bytes, bytes]) -> CommitLine:
+    author = told.get(b"author", b"").decode("utf-8", "replace")
+    return CommitLine(name.decode(), plain(author, MOST_AUTHOR), _moment(told))
+
+
+def _moment(told: Mapping[bytes, bytes]) -> str:
+    """When it was written, in the author's zone; "" for a time that no calendar has."""
+    zone = re.fullmatch(rb"([-+])(\d\d)(\d\d)", told.get(b"author-tz", b""))
+    ahead = timedelta(hours=int(zone[2]), minutes=int(zone[3])) if zone else timedelta()
+    try:
+        away = timezone(-ahead if zone and zone[1] == b"-" else ahead) if ahead else UTC
+        return datetime.fromtimestamp(int(told.get(b"author-time", b"")), away).isoformat()
+    except (ValueError, OverflowError, OSError):
+        return ""

@@ -1,0 +1,171 @@
+"""What the journal knows of git, for versions that git brought: from which versions of the file, and where HEAD was.
+
+A version says by its hint that git was at work. The command itself has a record (`GitRan`), near the version's, with
+where HEAD was before and after. So the log tells when HEAD was at a commit or a branch, and what stood in the
+file then.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import islice
+from typing import Final, NamedTuple
+
+from quire_journal.history.authorship import is_by_git
+from quire_journal.history.history import History
+from quire_journal.model import Event, GitRan, WorkspaceScanned
+from quire_journal.views import OUTSIDE_TYPE, Version
+from quire_journal.views.indexes import of_kind
+
+MOST_COMMANDS: Final = 2_000
+"""Git commands that are looked at, the newest ones."""
+
+NEAR_NS: Final = 5_000_000_000
+"""How far a version that only says "git" may be from the record of the command that brought it."""
+
+_NAMELESS: Final = ("git", "git: index.lock was held")
+"""Hints that do not tell which command it was."""
+
+_WORD: Final = re.compile(r"[^\s:,'\"]+")
+_COMMIT: Final = re.compile(r"[0-9a-f]{7,64}")
+_SHORT: Final = 7
+
+
+class _Head(NamedTuple):
+    """Where HEAD was, as a record says it: `main 1a2b3c4d5e6f`, or one of both."""
+
+    branch: str
+    commit: str
+
+    @classmethod
+    def of(cls, said: str) -> _Head:
+        """The words of a record."""
+        first, _, last = said.rpartition(" ")
+        return cls(first, last) if first or _COMMIT.fullmatch(last) else cls(last, "")
+
+    def has(self, name: str) -> bool:
+        """Is that its branch, or does its commit begin so?"""
+        return bool(name) and (name == self.branch or (self.commit.startswith(name) and bool(_COMMIT.fullmatch(name))))
+
+
+class _Command(NamedTuple):
+    """A git command, by its record."""
+
+    seq: int
+    ran: GitRan
+    before: _Head
+    after: _Head
+
+
+class GitMoves:
+    """Answers for one state of the journal."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._hints: dict[int, str] = {}
+
+    def hint(self, version: Version) -> str:
+        """What was going on when an outside version came; "" for others."""
+        if version.type != OUTSIDE_TYPE:
+            return ""
+        if version.seq not in self._hints:
+            self._hints[version.seq] = getattr(self._history.event(version.seq), "hint", "")
+        return self._hints[version.seq]
+
+    def made_from(self, version: Version, chain: Sequence[Version]) -> tuple[int, ...]:
+        """The versions, by seq, of which git made one, the likeliest first; `chain` are those of the file, in order.
+
+        What stood there when HEAD was last at the commit to which it went comes first, then what stood there when HEAD
+        was at what the command names.
+        """
+        command = self._command_of(version)
+        if command is None:
+            return ()
+        before = min(command.seq, version.seq)
+        names = [command.after.commit] if command.after.commit else []
+        names += [word for word in _WORD.findall(command.ran.command)[1:] if not word.startswith("-")]
+        found: dict[int, None] = {}
+        for name in names:
+            near = reversed([one for one in self._by_name.get(name[:_SHORT], ()) if one.seq < before])
+            stood = next((v for one in near if (v := self._at(one, name, chain)) is not None), None)
+            if stood is not None and stood.seq < version.seq:
+                found[stood.seq] = None
+        return tuple(found)
+
+    def head(self, version: Version) -> tuple[str, str]:
+        """(the commit at which HEAD was when a version was met; one of about that time), "" for what is not known."""
+        command = self._command_of(version)
+        if command is not None and command.after.commit:
+            return command.after.commit, ""
+        if not is_by_git(self.hint(version)) and (scanned := self._scanned_at(version)):
+            return scanned, ""
+        at = bisect_left(self._commands, version.seq, key=_seq)
+        return "", next((one.after.commit for one in reversed(self._commands[:at]) if one.after.commit), "")
+
+    # ── commands ──
+
+    @cached_property
+    def _commands(self) -> list[_Command]:
+        """The commands that the log tells of, oldest first."""
+        found = islice(self._of_kind(GitRan, 0, self._history.head(), reverse=True), MOST_COMMANDS)
+        ran = [(seq, event) for seq, event in found if isinstance(event, GitRan)]
+        return [_Command(seq, one, _Head.of(one.head_before), _Head.of(one.head_after)) for seq, one in ran][::-1]
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[_Command]]:
+        """The commands by the first letters of the branches and commits at which HEAD was before and after them."""
+        found: dict[str, list[_Command]] = {}
+        for one in self._commands:
+            for name in {name[:_SHORT] for name in (*one.before, *one.after) if name}:
+                found.setdefault(name, []).append(one)
+        return found
+
+    def _of_kind(self, kind: type[Event], after: int, upto: int, reverse: bool = False) -> Iterator[tuple[int, Event]]:
+        """(seq, event) of the records of a kind with after < seq <= upto."""
+        for _, seqs in self._history.with_terms([[of_kind(kind.kind)]], after, upto, reverse):
+            for seq in seqs:
+                event = self._history.event(seq)
+                if isinstance(event, kind):
+                    yield seq, event
+
+    def _command_of(self, version: Version) -> _Command | None:
+        """The command that brought a version: the nearest of those by the name that its hint has."""
+        hint = self.hint(version)
+        if not is_by_git(hint):
+            return None
+        at = bisect_left(self._commands, version.seq, key=_seq)
+        near = [*self._commands[max(at - 2, 0) : at], *self._commands[at : at + 3]]
+        named = [one for one in near if _is_named(one, hint)]
+        if not named and hint in _NAMELESS:
+            named = [one for one in near if abs((one.ran.ended_ns or version.at_ns) - version.at_ns) < NEAR_NS]
+        return min(named, key=lambda one: abs(one.seq - version.seq), default=None)
+
+    def _at(self, one: _Command, name: str, chain: Sequence[Version]) -> Version | None:
+        """What stood in the file when HEAD was at this branch or commit, if it was there before or after a command."""
+        if one.before.has(name) and not one.ran.command.startswith("commit"):
+            stop = bisect_left(chain, one.seq, key=_seq)
+            return next((v for v in reversed(chain[:stop]) if not _is_named(one, self.hint(v))), None)
+        if one.after.has(name):
+            stop = bisect_right(chain, one.seq, key=_seq)
+            while stop < len(chain) and _is_named(one, self.hint(chain[stop])):
+                stop += 1
+            return chain[stop - 1] if stop else None
+        return None
+
+    def _scanned_at(self, version: Version) -> str:
+        """The commit at which HEAD was when the scan ended that met a version."""
+        scans = self._of_kind(WorkspaceScanned, version.seq, self._history.head())
+        ended = next((scan for _, scan in scans if isinstance(scan, WorkspaceScanned)), None)
+        return _Head.of(ended.head).commit if ended is not None else ""
+
+
+def _is_named(one: _Command, hint: str) -> bool:
+    """Does a version's hint name the command?"""
+    return bool(one.ran.command) and is_by_git(hint) and one.ran.command in hint
+
+
+def _seq(one: _Command | Version) -> int:
+    return one.seq

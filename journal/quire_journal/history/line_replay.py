@@ -1,0 +1,360 @@
+"""The authors of a file's lines, version by version.
+
+Theory of operation. A list has the origin of each line. Where two neighbouring versions differ, the lines that go are
+remembered, with their origins. The lines that come are the new version's, if that is an author's. Of any other version
+
+* whose bytes stood before, each line has the author that it had then;
+* whose bytes are new, a line that stood before has the author that it had in the newest version that had it, or in a
+  version that the caller says it was made from. Lines that went together come back together.
+
+A short line (a brace, `else:`) stands in every file, so one that comes alone is nobody's but the version's, unless it
+comes back to its place, or it is known that the version only puts back what there was. Where conflict markers go,
+lines that stood on neither side are those of whoever resolved it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from quire_journal.history.authorship import LineOrigin
+from quire_journal.model import pause
+from quire_journal.text import BETWEEN, BOM, OURS, THEIRS, Block, blocks, breaks_between, common_bytes
+from quire_journal.views import Version
+
+SUBSTANCE: Final = 8
+"""Letters and digits, of which lines that come back together must have as many, to be known again anywhere."""
+
+MOST_REMEMBERED: Final = 4
+"""Places where a line stood before it went, the newest ones, that are looked at when it comes again."""
+
+MOST_RUNS: Final = 256
+"""Stretches of lines that went which are held against one stretch of lines that come."""
+
+_NOT_WORDS: Final = bytes(b for b in range(256) if not (b >= 0x80 or chr(b).isalnum()))
+
+
+class Clues(msgspec.Struct, frozen=True):
+    """What is known of a version by which lines come that stood before."""
+
+    author: bool = False  # it is an author's: what it brings, somebody typed
+    puts_back: bool = False  # it is known to bring nothing but what there was (git, an undo)
+    made_from: tuple[int, ...] = ()  # versions, by seq, that it was made from, or is; the likeliest first
+    not_from: Collection[int] = ()  # batches that it takes back: what they made, it does not bring
+    elsewhere: Callable[[], Sequence[LineOrigin] | None] | None = None  # the origins of the same bytes at another path
+
+
+class _Run:
+    """Lines that one version removed from one place."""
+
+    __slots__ = ("above", "age", "below", "keys", "origins")
+
+    def __init__(
+        self, age: int, keys: Sequence[bytes], origins: Sequence[LineOrigin], above: bytes, below: bytes
+    ) -> None:
+        self.age, self.keys, self.above, self.below = age, keys, above, below
+        self.origins: list[LineOrigin | None] = list(origins)  # None: the line has come back
+
+
+class _Change(msgspec.Struct, frozen=True):
+    """What differs between two versions, from the first line that does to the last."""
+
+    line: int  # the number of the first one, on both sides
+    gone: Sequence[bytes]
+    come: Sequence[bytes]
+    blocks: Sequence[Block]  # lines of `gone` that have become lines of `come`
+    above: bytes  # the line in front of it, on both sides; b"" for none
+    below: bytes
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    """A version that a later one may restore."""
+
+    seq: int
+    batch: int
+    body: bytes
+    origins: Sequence[LineOrigin]
+
+
+class LineReplay:
+    """The lines of a file, with their origins, while its versions are taken in, the oldest first."""
+
+    def __init__(self, kept_blobs: Collection[bytes] = (), kept_seqs: Collection[int] = ()) -> None:
+        """`kept_blobs`, `kept_seqs`: the versions, by their bytes or by seq, that a later one may restore."""
+        self.origins: list[LineOrigin] = []
+        self._before = b""
+        self._at = self._line = 0  # where a line of `_before` begins, and its number: lines are counted from there
+        self._kept_blobs, self._kept_seqs = kept_blobs, kept_seqs
+        self._by_blob: dict[bytes, list[_Kept]] = {}
+        self._by_seq: dict[int, _Kept] = {}
+        self._gone: dict[bytes, list[tuple[_Run, int]]] = {}  # where a line stood, the newest place last
+        self._age = 0
+        self._brought: dict[tuple[str, int, int, int], LineOrigin] = {}
+
+    def take(self, path: str, version: Version, data: bytes, clues: Clues) -> None:
+        """Take in the next version; `data` is b"" where no file was."""
+        pause()
+        body = data[len(BOM) :] if data.startswith(BOM) else data
+        old, new = ended(self._before, body), ended(body, self._before)
+        head, tail = common_bytes(old, new)
+        if self._at > len(self._before):  # behind a break that the bytes do not have
+            self._at = self._line = 0
+        at, line = self._at, self._line
+        line += breaks_between(old, at, head) if at <= head else -breaks_between(old, head, at)
+        self._at, self._line = head, line
+        gone = old[head : len(old) - tail].splitlines(keepends=True)
+        come = new[head : len(new) - tail].splitlines(keepends=True)
+        if gone or come:
+            change = _Change(line, gone, come, blocks(gone, come), _last_line(old, head), _first_line(old, tail))
+            if clues.author:
+                self._remember(change)
+                self._put(change, [LineOrigin(path, version)] * len(come))
+            else:
+                self._restore(path, version, change, clues, bool(body))
+        self._before = body
+        if body and (version.blob in self._kept_blobs or version.seq in self._kept_seqs):
+            kept = _Kept(version.seq, version.batch, body, tuple(self.origins))
+            self._by_seq[version.seq] = kept
+            self._by_blob.setdefault(version.blob, []).append(kept)
+
+    # ── what comes back ──
+
+    def _restore(self, path: str, version: Version, change: _Change, clues: Clues, there: bool) -> None:
+        """Take in a version that is no author of what stood before. `there`: something is in it."""
+        age = self._age
+        self._remember(change)
+        was = self._restored(version, clues) if there else None
+        if was is None:
+            self._put(change, self._come(path, version, change, clues, age))
+            return
+        come = list(was[change.line : change.line + len(change.come)])
+        for _, _, k, m in change.blocks:
+            for n in range(k, m):
+                moved = self._moved(change.come[n], come[n], age)
+                come[n] = self._back(come[n], version) if moved is None else moved
+                self._claim_newest(change.come[n])
+        self._put(change, come)
+        now = self.origins
+        for n, (origin, then) in enumerate(zip(now, was, strict=True)):
+            if origin is not then and not _same_author(origin, then):
+                now[n] = self._back(then, version)
+
+    def _restored(self, version: Version, clues: Clues) -> Sequence[LineOrigin] | None:
+        """The origins of the lines where these bytes stood before; None where they did not."""
+        kept = self._by_blob.get(version.blob)
+        if kept:
+            for seq in clues.made_from:
+                if (named := next((one for one in kept if one.seq == seq), None)) is not None:
+                    return named.origins
+            in_force = (one for one in reversed(kept) if one.batch not in clues.not_from)
+            return next(in_force, kept[-1]).origins
+        return clues.elsewhere() if clues.elsewhere is not None else None
+
+    def _moved(self, key: bytes, origin: LineOrigin, age: int) -> LineOrigin | None:
+        """The line, if it only moves within the file: it went after `age`, which is now, and is by the same author."""
+        for run, at in reversed(self._gone.get(key, ())):
+            was = run.origins[at] if run.age > age else None
+            if was is not None and _same_author(was, origin):
+                return was
+        return None
+
+    def _come(self, path: str, version: Version, change: _Change, clues: Clues, age: int) -> list[LineOrigin]:
+        """The origins of the lines that come with bytes that are new; what went after `age` goes in this version."""
+        found: list[LineOrigin | None] = [None] * len(change.come)
+        marked = () if clues.puts_back else _marked(change.gone)
+        spans = [(k, m, any(i < stop and start < j for start, stop in marked)) for i, j, k, m in change.blocks if k < m]
+        for k, m, _ in spans:
+            self._find(change, (k, m), found, (age, self._age), clues.puts_back)
+        stay = [origin is not None for origin in found]
+        for k, m, resolves in spans:
+            if not resolves:
+                for seq in clues.made_from:
+                    if (source := self._by_seq.get(seq)) is not None:
+                        self._find_in(source, change.come, (k, m), found)
+                self._find(change, (k, m), found, (0, age), clues.puts_back)
+        out: list[LineOrigin] = []
+        for n, origin in enumerate(found):
+            if origin is None:
+                out.append(LineOrigin(path, version, number=change.line + n))
+            else:
+                out.append(origin if stay[n] else self._back(origin, version))
+        return out
+
+    def _find(
+        self,
+        change: _Change,
+        span: tuple[int, int],
+        found: list[LineOrigin | None],
+        ages: tuple[int, int],
+        puts_back: bool,
+    ) -> None:
+        """Find the lines of one block among those that went with first < age <= last."""
+        wanted: dict[bytes, list[int]] = {}
+        for n in range(*span):
+            if found[n] is None and change.come[n] in self._gone:
+                wanted.setdefault(change.come[n], []).append(n)
+        runs: dict[int, _Run] = {}
+        for key in wanted:
+            places = self._gone[key] = [(run, at) for run, at in self._gone[key] if run.origins[at] is not None]
+            between = [run for run, _ in places if ages[0] < run.age <= ages[1]]
+            runs.update((run.age, run) for run in between[-MOST_REMEMBERED:])
+        newest_first = [runs[age] for age in sorted(runs, reverse=True)[:MOST_RUNS]]
+        for any_line in (False, True) if puts_back else (False,):
+            for run in newest_first:
+                pause()
+                for group in _groups(run, wanted, change.come, found):
+                    if any_line or _is_known(group, run, change):
+                        for n, at in group:
+                            found[n], run.origins[at] = run.origins[at], None
+
+    def _find_in(
+        self, source: _Kept, come: Sequence[bytes], span: tuple[int, int], found: list[LineOrigin | None]
+    ) -> None:
+        """Find lines of a block in a version that this one was made from."""
+        k, m = span
+        coming = set(come[k:m])
+        all_lines = zip(ended(source.body, b"").splitlines(keepends=True), source.origins, strict=True)
+        lines = [(key, origin) for key, origin in all_lines if key in coming]
+        free = [n for n in range(k, m) if found[n] is None]
+        for i, n in _equal([key for key, _ in lines], [come[n] for n in free]):
+            found[free[n]] = lines[i][1]
+            self._claim_newest(lines[i][0])
+
+    def _claim_newest(self, key: bytes) -> None:
+        """The line stands again: nothing else is it that comes later."""
+        places = self._gone.get(key)
+        while places:
+            run, at = places.pop()
+            if run.origins[at] is not None:
+                run.origins[at] = None
+                return
+
+    def _back(self, origin: LineOrigin, version: Version) -> LineOrigin:
+        """The line, brought back by `version`."""
+        key = origin.path, origin.version.seq, origin.number, version.seq
+        found = self._brought.get(key)
+        if found is None:
+            found = self._brought[key] = msgspec.structs.replace(origin, brought=version)
+        return found
+
+    # ── the list ──
+
+    def _remember(self, change: _Change) -> None:
+        """Remember the lines that go, while they are in the list."""
+        for i, j, _, _ in change.blocks:
+            if i == j:
+                continue
+            keys = change.gone[i:j]
+            above = change.gone[i - 1] if i else change.above
+            below = change.gone[j] if j < len(change.gone) else change.below
+            self._age += 1
+            run = _Run(self._age, keys, self.origins[change.line + i : change.line + j], above, below)
+            for at, key in enumerate(keys):
+                places = self._gone.setdefault(key, [])
+                places.append((run, at))
+                if len(places) > 2 * MOST_REMEMBERED:
+                    del places[:-MOST_REMEMBERED]
+
+    def _put(self, change: _Change, come: Sequence[LineOrigin]) -> None:
+        """Put the lines that come in the place of those that go."""
+        for i, j, k, m in reversed(change.blocks):
+            self.origins[change.line + i : change.line + j] = come[k:m]
+
+
+def _same_author(one: LineOrigin, other: LineOrigin) -> bool:
+    return (one.version.seq, one.path) == (other.version.seq, other.path)
+
+
+# ── lines ────────────────────────────────────────────────────────────────────
+
+
+def _groups(
+    run: _Run, wanted: dict[bytes, list[int]], come: Sequence[bytes], found: Sequence[LineOrigin | None]
+) -> Iterator[list[tuple[int, int]]]:
+    """The lines of a run that come: (number among `come`, place in the run), neighbours on both sides together."""
+    free = sorted(n for key in {*run.keys} for n in wanted.get(key, ()) if found[n] is None)
+    there = [at for at, origin in enumerate(run.origins) if origin is not None and run.keys[at] in wanted]
+    if not free or not there:
+        return
+    pairs = [(free[n], there[i]) for i, n in _equal([run.keys[at] for at in there], [come[n] for n in free])]
+    in_order = [n for n, _ in pairs]
+    group: list[tuple[int, int]] = []
+    for n, at in pairs:
+        if group and (n, at) != (group[-1][0] + 1, group[-1][1] + 1):
+            yield group
+            group = []
+        group.append((n, at))
+    if group:
+        yield group
+    left: dict[bytes, list[int]] = {}
+    for at in sorted({*there} - {at for _, at in pairs}, reverse=True):
+        left.setdefault(run.keys[at], []).append(at)
+    for n in sorted({*free} - {*in_order}):
+        if places := left.get(come[n]):
+            yield [(n, places.pop())]
+
+
+def _is_known(group: Sequence[tuple[int, int]], run: _Run, change: _Change) -> bool:
+    """Are the lines known again: do they say something, or come to where they stood?"""
+    if sum(map(_words, (run.keys[at] for _, at in group))) >= SUBSTANCE:
+        return True
+    (first, start), (last, end) = group[0], group[-1]
+    above = change.come[first - 1] if first else change.above
+    below = change.come[last + 1] if last + 1 < len(change.come) else change.below
+    same_above = above == (run.keys[start - 1] if start else run.above)
+    same_below = below == (run.keys[end + 1] if end + 1 < len(run.keys) else run.below)
+    return (same_above and same_below) or (same_above and _words(above) > 2) or (same_below and _words(below) > 2)
+
+
+def _words(line: bytes) -> int:
+    """How many letters and digits."""
+    return len(line.translate(None, _NOT_WORDS))
+
+
+def _equal(a: Sequence[bytes], b: Sequence[bytes]) -> Iterator[tuple[int, int]]:
+    """Pairs of equal lines, in order on both sides."""
+    i = k = 0
+    for start, stop, from_, upto in (*blocks(a, b), (len(a), len(a), len(b), len(b))):
+        yield from zip(range(i, start), range(k, from_), strict=True)
+        i, k = stop, upto
+
+
+def _marked(lines: Sequence[bytes]) -> list[tuple[int, int]]:
+    """The places between conflict markers, with the markers, half-open."""
+    found: list[tuple[int, int]] = []
+    start = between = -1
+    for n, line in enumerate(lines):
+        if line.startswith(OURS):
+            start, between = n, -1
+        elif start >= 0 and line.startswith(BETWEEN):
+            between = n
+        elif between >= 0 and line.startswith(THEIRS):
+            found.append((start, n + 1))
+            start = between = -1
+    return found
+
+
+def ended(body: bytes, other: bytes) -> bytes:
+    """The lines of a file, each with a break: a last one without gets that of the line above, else one of `other`."""
+    if not body or body.endswith((b"\n", b"\r")):
+        return body
+    return body + (_last_break(body) or _last_break(other) or b"\n")
+
+
+def _last_break(data: bytes) -> bytes:
+    """The last line break; b"" when there is none."""
+    at = max(data.rfind(b"\n"), data.rfind(b"\r"))
+    return b"\r\n" if data[at - 1 : at + 1] == b"\r\n" else data[at : at + 1]
+
+
+def _last_line(data: bytes, stop: int) -> bytes:
+    """The line that ends there."""
+    return data[data.rfind(b"\n", 0, max(stop - 1, 0)) + 1 : stop]
+
+
+def _first_line(data: bytes, left: int) -> bytes:
+    """The line that begins so many bytes before the end."""
+    start = len(data) - left
+    return data[start : data.find(b"\n", start) + 1] if left else b""
