@@ -8,10 +8,10 @@ from typing import Any
 
 from floor import durable_edits, echo, timed
 from peers import edits_of_peers, reads_of_peers
+from processes import cpu_s
 from table import Line, Scale, compared
 
 from live import Live, ok
-from processes import cpu_s
 
 LARGE = 50_000
 """From so many lines on fewer rounds are measured, and the lines are short."""

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from floor import commits, timed
+from processes import cpu_s, memory_mb
 from rows_edit import editor, functions, served
 from table import Line, Scale, bounded, compared, skipped
 from watchman import INSTALL, watching
 
 from live import caught_up, eventually, ok
-from processes import cpu_s, memory_mb
 
 LINES = 2000
 """Of each file."""

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import log
 from floor import commits, file_system, timed
+from processes import cpu_s
 from rows_scripts import files_in
 from table import Line, Scale, bounded, compared, skipped
 from watchman import INSTALL, watching
 
 from live import Live, caught_up, eventually, ok, verified_by_daemon
-from processes import cpu_s
 from quire_daemon.integrity import verdict
 from quire_journal.history.history import History
 from quire_journal.history.points import rfc3339

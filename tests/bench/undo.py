@@ -30,8 +30,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from live import Live, caught_up, eventually, ok, verified
 from processes import cpu_s
+
+from live import Live, caught_up, eventually, ok, verified
 from quire_client import Client
 from quire_daemon.workspace import syscalls
 
