@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Final
 
 from quire_daemon.core import AnnouncedCall
+from quire_daemon.tools.evidence.command_line import accounts_for
 from quire_daemon.tools.evidence.explanation import explain
 from quire_journal.history import History
 from quire_journal.model import (
@@ -20,6 +21,7 @@ from quire_journal.model import (
     OUTSIDE,
     OVERLAP,
     OutsideDeleted,
+    OutsideMoved,
     OutsideWritten,
     Record,
     WriteAttributed,
@@ -90,9 +92,11 @@ def _is_proved(record: Record, call: AnnouncedCall, history: History) -> bool:
 def by_its_command(call: AnnouncedCall, record: Record) -> bool:
     """Does the command line account for a write of this file? What git did is told as git's."""
     event = record.event()
-    path = path_after(event)
     hint: str = getattr(event, "hint", "")
-    return bool(call.command) and path is not None and not hint.startswith("git ")
+    if not call.command or hint.startswith("git "):
+        return False
+    paths = (path_after(event), event.path if isinstance(event, OutsideMoved) else None)
+    return any(path is not None and accounts_for(call.command, path) for path in paths)
 
 
 def _candidates(seq: int, burst: Burst, history: History) -> tuple[int, ...]:

@@ -1,0 +1,426 @@
+"""Program writes: what a program that is run writes, by its name and its words. Pure.
+
+Each kind of program has a function here; which programs are of which kind stands in `programs`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile, zip_longest
+from typing import Final
+
+from quire_daemon.tools.evidence.programs import (
+    CHANGES,
+    DOES,
+    INTERPRETERS,
+    LAST,
+    OPERANDS,
+    OUTPUT,
+    QUIET,
+    READERS,
+    RUNNERS,
+    SHELLS,
+    UNPACKERS,
+    WRAPPERS,
+    WRITES,
+    CallForm,
+)
+from quire_daemon.tools.evidence.shell_commands import LISTED, OF_NAMES, Invocation, invocations, joined
+from quire_daemon.tools.evidence.shell_lexer import OPEN
+from quire_daemon.tools.evidence.targets import Write
+from quire_daemon.tools.evidence.trace import EDITORS
+
+_LISTERS: Final = frozenset({"ack", "ag", "egrep", "fd", "fdfind", "fgrep", "find", "git", "grep", "ls", "rg", "tree"})
+
+_SEARCHERS: Final = frozenset({"ack", "ag", "egrep", "fd", "fdfind", "fgrep", "grep", "rg"})
+
+_NAME_OPTIONS: Final = frozenset({"-g", "--glob", "--include", "-iname", "-name"})
+
+_SEARCH_VALUES: Final = frozenset(
+    {
+        "-A",
+        "-B",
+        "-C",
+        "-e",
+        "-f",
+        "-g",
+        "-m",
+        "-t",
+        "-T",
+        "--glob",
+        "--include",
+        "--exclude",
+        "--exclude-dir",
+        "--type",
+    }
+)
+
+_SCRIPT_EDITORS: Final[dict[str, tuple[re.Pattern[str], frozenset[str]]]] = {
+    "awk": (re.compile(r"-i$|--include=inplace"), frozenset({"-v", "-F", "-f", "-i"})),
+    "gawk": (re.compile(r"-i$|--include=inplace"), frozenset({"-v", "-F", "-f", "-i"})),
+    "gsed": (re.compile(r"-[nErsz]*i|--in-place"), frozenset({"-e", "-f"})),
+    "perl": (re.compile(r"-[0planweE]*i"), frozenset({"-e", "-E"})),
+    "ruby": (re.compile(r"-[0plane]*i"), frozenset({"-e"})),
+    "sd": (re.compile(r"(?!-p)"), frozenset({"-n", "-f"})),
+    "sed": (re.compile(r"-[nErsz]*i|--in-place"), frozenset({"-e", "-f"})),
+    "yq": (re.compile(r"-[a-zA-Z]*i|--inplace"), frozenset({"-o", "-p", "-I"})),
+}
+"""They write the files that they name behind a script, where an option says so: that option, and those with a value."""
+
+_OUTPUT: Final = re.compile(r"(-o|--?(?:out|output|out-?file|output-?file|dest|destination))(?:$|=(.+))|-o(.+)")
+
+_TEXT_NAMES: Final = re.compile(
+    r"^(?:\+\+\+ (?:b/)?|--- (?:a/)?|\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |rename (?:from|to) )"
+    r"([^\t\n]+)",
+    re.MULTILINE,
+)
+
+_LITERAL: Final = re.compile(r"'''|\"\"\"|`([^`\n]{1,300})`|\"((?:[^\"\\\n]|\\.){1,300})\"|'((?:[^'\\\n]|\\.){1,300})'")
+
+_PATHLIKE: Final = re.compile(r"[\w.@~*?{}\[\]-]*[/.][\w./@~*?{}\[\]+-]*|[\w-]{2,}")
+
+_VERSION: Final = re.compile(r"(?<=[a-z])-?\d+(?:\.\d+)*$")
+
+_GLOB: Final = frozenset("*?[")
+
+_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
+
+
+# ── listings ──
+
+
+def listing(run: Invocation) -> list[str]:
+    """The words that stand for what a program prints, where it prints paths."""
+    argv = _unwrapped(run.argv)
+    name = _name(argv)
+    if name in ("echo", "printf"):
+        return [joined(run.folder, word) for word in argv[1:] if _is_pathlike(word)]
+    if name not in _LISTERS or (name == "git" and argv[1:2] not in (("ls-files",), ("diff",), ("grep",))):
+        return []
+    globs, folders = _globs_and_folders(name, argv)
+    found = [LISTED + joined(run.folder, folder) for folder in folders or (".",)]
+    return [f"{one}{OF_NAMES}{glob}" if glob else one for one in found for glob in globs or ("",)]
+
+
+def _globs_and_folders(name: str, argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Which names a listing is limited to, and where it looks."""
+    globs = [value for option, value in _options(argv) if option in _NAME_OPTIONS and value]
+    if name == "find":
+        return globs, [*takewhile(lambda word: not word.startswith(("-", "(", "!")), argv[1:])]
+    plain = _operands(argv, _SEARCH_VALUES if name in _SEARCHERS else ())
+    if name in ("fd", "fdfind"):
+        return globs + [f"*.{value}" for option, value in _options(argv) if option in ("-e", "--extension")], plain[1:]
+    if name in _SEARCHERS and not {"-e", "-f", "--files"} & {*argv}:
+        plain = plain[1:]  # what is searched for
+    if name == "git":
+        globs += [word for word in plain[1:] if "*" in word]
+        plain = [word for word in plain[1:] if "*" not in word]
+    return globs, plain
+
+
+def _options(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The options, each with its value, or with the next word."""
+    for word, following in zip_longest(argv[1:], argv[2:], fillvalue=""):
+        option, equals, value = word.partition("=")
+        if option.startswith("-"):
+            yield option, value if equals else following
+
+
+# ── programs ──
+
+
+def writes(run: Invocation, depth: int = 0) -> Iterator[Write]:
+    """What a program writes."""
+    for word in run.writes:
+        yield _named(run, word)
+    argv = _unwrapped(run.argv)
+    name = _name(argv)
+    if not argv or depth > 4 or name in QUIET:
+        if name == "git":
+            yield from _git(run, argv)
+    elif name in SHELLS:
+        yield from _shell(run, argv, depth)
+    elif name in ("xargs", "parallel"):
+        yield from _xargs(run, argv, depth)
+    elif name in ("find", "fd", "fdfind"):
+        yield from _find(run, name, argv, depth)
+    elif name in _SCRIPT_EDITORS and any(_SCRIPT_EDITORS[name][0].match(word) for word in argv[1:]):
+        yield from (_named(run, word) for word in _behind_script(name, argv))
+    elif name in INTERPRETERS:
+        yield from _interpreted(run, name, argv, depth)
+    elif name in CHANGES or name in RUNNERS or f"{name} {_first(argv)}" in RUNNERS:
+        yield from _known(run, name, argv)
+    elif name in UNPACKERS or name in ("curl", "wget", "apply_patch", "applypatch"):
+        yield from _unpacked(run, name, argv)
+    elif name in OPERANDS:
+        yield from (_named(run, word, below=True) for word in _operands(argv))
+    elif name in OUTPUT:
+        yield from _outputs(run, argv)
+    elif name in LAST:
+        yield from _copied(run, argv)
+    elif not any(name in known for known in (READERS, _LISTERS, _SCRIPT_EDITORS, EDITORS)):
+        yield from _unknown(run, argv[1:])
+
+
+def _named(run: Invocation, word: str, below: bool = False, files: tuple[str, ...] = ()) -> Write:
+    if word.startswith(LISTED):
+        return Write(word, True, files)
+    return Write(joined(run.folder, word), below, files)
+
+
+def _unknown(run: Invocation, words: Sequence[str]) -> Iterator[Write]:
+    """What a program names that may write all of it: files, and folders below the top."""
+    for word in words:
+        option, equals, value = word.partition("=")
+        text = value if equals and (option.startswith("-") or _ASSIGNMENT.match(word)) else word
+        if not text.startswith("-") and _is_pathlike(text):
+            yield _named(run, text, below=text.strip("./") != "")
+
+
+def _is_pathlike(word: str) -> bool:
+    return 0 < len(word) <= 400 and not any(sign in word for sign in " \n\t;|<>")
+
+
+def _name(argv: Sequence[str]) -> str:
+    """The name of a program, without its folder and version."""
+    name = argv[0].rpartition("/")[2] if argv else ""
+    return name if name in INTERPRETERS or name in CHANGES else _VERSION.sub("", name)
+
+
+def _first(argv: Sequence[str]) -> str:
+    return next((word for word in argv[1:] if not word.startswith("-")), "")
+
+
+def _operands(argv: Sequence[str], valued: Iterable[str] = ()) -> list[str]:
+    """The words that are no options, nor the values of these."""
+    found: list[str] = []
+    words, options = iter(argv[1:]), frozenset(valued)
+    for word in words:
+        if word == "--":
+            found += words
+        elif word in options:
+            next(words, None)
+        elif not word.startswith("-") or word == "-":
+            found.append(word)
+    return found
+
+
+def _unwrapped(argv: Sequence[str]) -> tuple[str, ...]:
+    """The words of the program that is run in the end: without `sudo`, `env A=b`, `timeout 5`, `python -m`."""
+    words = tuple(argv)
+    for _ in range(8):
+        name = _name(words)
+        called = next((f"{name} {' '.join(words[1:n])}".strip() for n in (3, 2, 1) if _is_wrapper(name, words, n)), "")
+        if called:
+            valued, left = WRAPPERS[called], list(words[called.count(" ") + 1 :])
+            while left and (left[0].startswith("-") or _ASSIGNMENT.match(left[0])):
+                option = left.pop(0)
+                if option == "--":
+                    break
+                if option in valued and left:
+                    left.pop(0)
+            if name == "timeout" and left:
+                left.pop(0)
+            words = tuple(left)
+        elif name in ("python", "pypy") and (module := _module(words)):
+            words = module
+        else:
+            break
+    return words
+
+
+def _is_wrapper(name: str, words: Sequence[str], count: int) -> bool:
+    return f"{name} {' '.join(words[1:count])}".strip() in WRAPPERS
+
+
+def _module(words: Sequence[str]) -> tuple[str, ...]:
+    """The words behind `python -m`."""
+    for at, word in enumerate(words[1:], 1):
+        if word == "-m":
+            return tuple(words[at + 1 :])
+        if not word.startswith("-") or word == "-c":
+            break
+    return ()
+
+
+def _shell(run: Invocation, argv: Sequence[str], depth: int) -> Iterator[Write]:
+    """A shell that is given a command line, in an option or in a here-document; or a script, whose words it names."""
+    option = next((at for at, word in enumerate(argv) if re.fullmatch(r"-[a-z]*c", word)), 0)
+    texts = list(argv[option + 1 : option + 2]) if option else [] if _operands(argv) else _given(run)
+    for text in texts:
+        for inner in invocations(text, listing, run.folder, depth + 1):
+            yield from writes(inner, depth + 1)
+    if not option:
+        yield from _unknown(run, _operands(argv)[1:])
+
+
+def _given(run: Invocation) -> list[str]:
+    """The texts that a program reads from its standard input, as far as the command line has them."""
+    if run.inputs or not run.upstream:
+        return list(run.inputs)
+    before = run.upstream[-1]
+    if _name(before.argv) in ("echo", "printf"):
+        return [" ".join(before.argv[1:])]
+    return list(before.inputs) if _name(before.argv) == "cat" else []
+
+
+def _xargs(run: Invocation, argv: Sequence[str], depth: int) -> Iterator[Write]:
+    """A program that is given what another one lists."""
+    words = list(argv[1:])
+    placeholder = ""
+    while words and words[0].startswith("-"):
+        option = words.pop(0)
+        if option in ("-I", "-i", "--replace") and words:
+            placeholder = words.pop(0)
+        elif option in ("-n", "-P", "-L", "-d", "-s", "-a", "-E", "-j") and words:
+            words.pop(0)
+        elif option.startswith("-I"):
+            placeholder = option[2:]
+    listed = listing(run.upstream[0]) if run.upstream else []
+    if placeholder or "{}" in words:
+        words = [one for word in words for one in (listed if word == (placeholder or "{}") else [word])]
+    else:
+        words += listed
+    yield from writes(run._replace(argv=tuple(words), writes=(), upstream=()), depth + 1)
+
+
+def _find(run: Invocation, name: str, argv: Sequence[str], depth: int) -> Iterator[Write]:
+    """`find … -delete`, `find … -exec sed -i … {} +`."""
+    at = next((n for n, word in enumerate(argv) if word in ("-exec", "-execdir", "-ok", "-x", "-X", "--exec")), 0)
+    listed = listing(run._replace(argv=(name, *argv[1 : at or None])))
+    if "-delete" in argv:
+        yield from (_named(run, word) for word in listed)
+    if at:
+        words = [word for word in argv[at + 1 :] if word not in (";", "+", "\\;")]
+        inner = [one for word in words for one in (listed if word == "{}" else [word])]
+        if "{}" not in words:
+            inner += listed
+        yield from writes(run._replace(argv=tuple(inner), writes=(), upstream=()), depth + 1)
+
+
+def _behind_script(name: str, argv: Sequence[str]) -> list[str]:
+    """The files that an editor names behind its script: `sed -i -e s/a/b/ FILE`."""
+    valued = _SCRIPT_EDITORS[name][1]
+    scripted = name != "sd" and any(word in ("-e", "-E", "-f") or re.match(r"-[a-z0-9]*[eE]$", word) for word in argv)
+    clustered = {word for word in argv if re.fullmatch(r"-[a-z0-9]*[eE]", word)}
+    found = [word for word in _operands(argv, valued | clustered) if word]
+    return found[2 if name == "sd" else 0 if scripted else 1 :]
+
+
+def _interpreted(run: Invocation, name: str, argv: Sequence[str], depth: int) -> Iterator[Write]:
+    """A script, of which the words behind it count; or a program text, of which its string literals count."""
+    del depth
+    flags = INTERPRETERS[name]
+    texts = [
+        argv[at + 1] for at, word in enumerate(argv[:-1]) if word in flags or re.fullmatch(r"-[a-zA-Z]*[ceE]", word)
+    ]
+    script = [word for word in argv[1:] if not word.startswith("-") and word not in texts]
+    if not texts and script and script[0] != "-":
+        called = f"{script[0].rpartition('/')[2]} {' '.join(script[1:2])}".strip()
+        if any(one.called == called for one in CHANGES.get(called.partition(" ")[0], ())):
+            yield from _known(run, called.partition(" ")[0], script)
+        yield from _unknown(run, [word for word in argv[1:] if word != script[0]])
+        return
+    for text in texts or _given(run):
+        if WRITES.search(text):
+            yield from (_named(run, word, below=word.strip("./*") != "") for word in _literals(text))
+    yield from _unknown(run, script)
+
+
+def _literals(text: str) -> Iterator[str]:
+    """The strings of a program text that may be paths or globs."""
+    for found in _LITERAL.finditer(text):
+        word = found[1] or found[2] or found[3] or ""
+        if _PATHLIKE.fullmatch(word):
+            word = re.sub(r"\{[^{}]*\}", OPEN, word)
+            yield word if _GLOB.isdisjoint(word) or "/" in word else f"**/{word}"
+
+
+def _known(run: Invocation, name: str, argv: Sequence[str]) -> Iterator[Write]:
+    """A program of a known kind, called in a way in which it writes."""
+    words = _operands(argv)
+    for called in (f"{name} {words[0]}" if words else "", name):
+        if called in RUNNERS:
+            targets = _operands(argv, RUNNERS[called])[called.count(" ") :]
+            yield from (Write(run.folder, True) for word in targets if DOES.search(word))
+            return
+    rows = [row for row in CHANGES.get(name, ()) if _is_called(row, argv, words)]
+    for row in rows:
+        named = words[row.called.count(" ") :] if row.named else []
+        yield from (_named(run, word, True, row.files) for word in named)
+        if not named:
+            yield Write(run.folder, True, row.files)
+    if not rows and name in ("yarn", "pnpm", "bun") and words and DOES.search(words[0]):
+        yield Write(run.folder, True)
+    if rows or not any(row.named or row.needs for row in CHANGES.get(name, ())):
+        yield from _outputs(run, argv)
+
+
+def _outputs(run: Invocation, argv: Sequence[str]) -> Iterator[Write]:
+    """What options name as output."""
+    for at, word in enumerate(argv):
+        found = _OUTPUT.fullmatch(word)
+        value = (found[2] or found[3] or "".join(argv[at + 1 : at + 2])) if found else ""
+        if value and not value.startswith("-"):
+            yield _named(run, value)
+
+
+def _is_called(row: CallForm, argv: Sequence[str], words: Sequence[str]) -> bool:
+    parts = row.called.split(" ")[1:]
+    options = {word.partition("=")[0] for word in argv} | {*argv}
+    return (
+        list(words[: len(parts)]) == parts
+        and (not row.needs or not options.isdisjoint(row.needs))
+        and options.isdisjoint(row.unless)
+    )
+
+
+def _unpacked(run: Invocation, name: str, argv: Sequence[str]) -> Iterator[Write]:
+    """An archive that is unpacked, a patch that is applied, a file that is fetched."""
+    texts = [one for text in _given(run) for one in _TEXT_NAMES.findall(text)]
+    texts += [one for word in argv[1:] if "\n" in word for one in _TEXT_NAMES.findall(word)]
+    if texts:
+        yield from (_named(run, word) for word in texts)
+    elif name in ("curl", "wget"):
+        yield from _outputs(run, argv)
+        if name == "wget" or "-O" in argv or any(re.fullmatch(r"-[a-zA-Z]*O", word) for word in argv):
+            fetched = [re.sub(r"[?#].*", "", word).rstrip("/").rpartition("/")[2] for word in argv[1:] if "://" in word]
+            yield from (_named(run, word) for word in fetched if word)
+            yield from (
+                _named(run, argv[at + 1]) for at, word in enumerate(argv[:-1]) if name == "wget" and word == "-O"
+            )
+    elif name in ("tar", "bsdtar") and not re.match(r"-?[a-zA-Z]*x|--extract|--get", " ".join(argv[1:2])):
+        yield from (_named(run, word) for word in _operands(argv)[:1])
+    else:
+        into = [argv[at + 1] for at, word in enumerate(argv[:-1]) if word in ("-C", "-d", "--directory", "--exdir")]
+        yield from (_named(run, word, below=True) for word in into or ["."])
+
+
+def _copied(run: Invocation, argv: Sequence[str]) -> Iterator[Write]:
+    """Copies and links: the last name is the new file, or the folder that it comes into."""
+    words = _operands(argv, ("-m", "-o", "-g", "-S", "-e", "--exclude", "--include"))
+    at = next((n for n, word in enumerate(argv) if word in ("-t", "--target-directory")), 0)
+    if at and at + 1 < len(argv):
+        into, others = argv[at + 1], [word for word in words if word != argv[at + 1]]
+    elif len(words) > 1:
+        into, others = words[-1], words[:-1]
+    else:
+        return
+    yield _named(run, into)
+    for other in others:
+        listed = other.partition(OF_NAMES)[2] if LISTED in other else other
+        last = listed.rstrip("/").rpartition("/")[2]
+        whole = LISTED in other or last in ("", ".", "*") or OPEN in last
+        yield _named(run, into, True, () if whole else (last, f"{last}/**"))
+
+
+def _git(run: Invocation, argv: Sequence[str]) -> Iterator[Write]:
+    """What git writes beside what it moves."""
+    verb = _first(argv)
+    if verb in ("mv", "rm", "clean"):
+        yield from (_named(run, word, below=True) for word in _operands(argv)[1:])
+    elif verb in ("apply", "am"):
+        yield from _unpacked(run, "patch", argv)
+    elif verb in ("init", "clone", "config", "submodule"):
+        yield Write(joined(run.folder, ".gitmodules"))

@@ -1,0 +1,290 @@
+"""Shell commands: the programs that a command line runs, each with its words, its folder and its redirections. Pure.
+
+It is read once from the left to the right, as if each branch were taken and each loop ran once with all its values.
+What only the shell can know is left open. Nothing is looked up on the disk.
+"""
+
+from __future__ import annotations
+
+import itertools
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from quire_daemon.tools.evidence.shell_lexer import OPEN, REDIRECTIONS, Operator, Word, lexed
+
+LISTED: Final = "\x03"
+"""Begins a word of which it is only known that the shell puts paths there: those that a listing of this path has."""
+
+OF_NAMES: Final = "\x04"
+"""Stands in such a word before the glob that the names in the listing fit."""
+
+TOP: Final = "\x05"
+"""Stands for the top of the checkout."""
+
+MOST_VALUES: Final = 64
+"""Values that a word may have; beyond that it is open."""
+
+MOST_BRACES: Final = 8
+"""Braces in a word that are taken apart."""
+
+MOST_DEEP: Final = 4
+"""Command lines within command lines that are followed."""
+
+MOST_BYTES: Final = 32_768
+"""Of a command line that are read."""
+
+_SKIPPED: Final = frozenset(
+    {"if", "then", "elif", "else", "fi", "do", "done", "while", "until", "!", "{", "}", "time", "coproc"}
+)
+_WRITING: Final = frozenset({">", ">>", ">|", "<>", "&>", "&>>", ">&"})
+_ASSIGNED: Final = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
+_PARAMETER: Final = re.compile(r"[A-Za-z_]\w*")
+_BRACES: Final = re.compile(r"([^{}]*)\{([^{}]*,[^{}]*|-?\d+\.\.-?\d+)\}(.*)", re.DOTALL)
+_DECLARING: Final = frozenset({"export", "local", "declare", "readonly", "typeset"})
+
+
+class Invocation(NamedTuple):
+    """A program that is run."""
+
+    argv: tuple[str, ...]  # a word with several values stands there as often; what is not known is `OPEN`
+    folder: str  # where it runs: relative to where the command line does, absolute, or `OPEN`
+    writes: tuple[str, ...] = ()  # files that its output goes into
+    inputs: tuple[str, ...] = ()  # here-documents
+    upstream: tuple[Invocation, ...] = ()  # what stands before it in its pipeline
+
+
+Listing = Callable[[Invocation], Sequence[str]]
+"""The words that stand for what a program prints, if it prints paths (`LISTED`)."""
+
+
+def invocations(text: str, listing: Listing, folder: str = "", depth: int = 0) -> list[Invocation]:
+    """The programs of a command line, in order."""
+    if depth > MOST_DEEP:
+        return []
+    return _Reading(text[:MOST_BYTES], listing, folder, depth).all()
+
+
+class _Reading:
+    """A command line that is being read."""
+
+    def __init__(self, text: str, listing: Listing, folder: str, depth: int) -> None:
+        self._tokens: list[Word | Operator] = lexed(text)
+        self._listing, self._folder, self._depth = listing, folder, depth
+        self._at = 0
+        self._values: dict[str, list[str]] = {"PWD": ["."], "HOME": ["~"]}
+        self._words: list[Word] = []
+        self._writes: list[str] = []
+        self._inputs: list[str] = []
+        self._pipe: list[Invocation] = []
+        self._above: list[str] = []  # the folders of the subshells around
+        self._cases = 0
+        self._in_pattern = False  # of a `case`
+        self._found: list[Invocation] = []
+
+    def all(self) -> list[Invocation]:
+        """Read it to the end."""
+        while self._at < len(self._tokens):
+            token = self._tokens[self._at]
+            self._at += 1
+            if isinstance(token, Operator):
+                self._take_operator(token.text)
+            elif not self._in_pattern:
+                self._take_word(token)
+            elif token.text == "esac":
+                self._end_case()
+        self._finish()
+        return self._found
+
+    # ── tokens ──
+
+    def _take_operator(self, text: str) -> None:
+        if self._in_pattern:
+            self._in_pattern = text != ")"
+        elif text in REDIRECTIONS:
+            self._redirect(text)
+        elif text == "(":
+            self._open()
+        elif text == ")":
+            self._finish()
+            if self._above:
+                self._folder = self._above.pop()
+        elif text in ("|", "|&"):
+            self._finish(piped=True)
+        elif text != "\n" or self._words or self._writes:  # a pipe may go on in the next line
+            self._finish()
+            self._in_pattern = self._cases > 0 and text in (";;", ";&", ";;&")
+
+    def _redirect(self, operator: str) -> None:
+        word = self._next_word()
+        if word is None:
+            return
+        if word.body is not None:
+            self._inputs.append(word.body)
+        elif operator == "<<<":
+            self._inputs += self._expanded(word)
+        elif operator in _WRITING and not (operator == ">&" and (word.text.isdigit() or word.text == "-")):
+            self._writes += self._expanded(word)
+
+    def _open(self) -> None:
+        """A subshell, a function that is defined, or the values of an array."""
+        if not self._words:
+            self._above.append(self._folder)
+            return
+        array = _ASSIGNED.fullmatch(self._words[-1].text)
+        if array and not array[2] and not self._words[-1].quoted:
+            self._words.pop()
+            self._values[array[1]] = self._words_until(")")
+        elif self._at < len(self._tokens) and self._tokens[self._at] == Operator(")"):
+            self._at += 1
+            self._words.clear()
+
+    def _take_word(self, word: Word) -> None:
+        if self._words or word.quoted or word.holes():
+            self._words.append(word)
+        elif word.text in ("for", "select"):
+            self._loop()
+        elif word.text == "case":
+            self._words_until("in")
+            self._cases += 1
+            self._in_pattern = True
+        elif word.text == "esac":
+            self._end_case()
+        elif word.text == "function":
+            self._next_word()
+        elif word.text == "[[":
+            self._words_until("]]")
+        elif word.text not in _SKIPPED:
+            self._words.append(word)
+
+    def _end_case(self) -> None:
+        self._cases = max(0, self._cases - 1)
+        self._in_pattern = False
+
+    def _loop(self) -> None:
+        """`for NAME in VALUES;`: the name has all of these values at once."""
+        name = self._next_word()
+        if name is None:
+            return
+        following = self._tokens[self._at] if self._at < len(self._tokens) else None
+        if isinstance(following, Word) and following.text == "in":
+            self._at += 1
+            self._values[name.text] = self._words_until(";", "\n")
+
+    def _next_word(self) -> Word | None:
+        token = self._tokens[self._at] if self._at < len(self._tokens) else None
+        if not isinstance(token, Word):
+            return None
+        self._at += 1
+        return token
+
+    def _words_until(self, *ends: str) -> list[str]:
+        """The values of the words up to this operator or word, which is read as well."""
+        values: list[str] = []
+        while self._at < len(self._tokens):
+            token = self._tokens[self._at]
+            self._at += 1
+            if token.text in ends:
+                break
+            if isinstance(token, Word):
+                values += self._expanded(token)
+        return values[:MOST_VALUES]
+
+    # ── commands ──
+
+    def _finish(self, piped: bool = False) -> None:
+        """The command that has been read up to here."""
+        words, writes, inputs = self._words, tuple(self._writes), tuple(self._inputs)
+        self._words, self._writes, self._inputs = [], [], []
+        upstream = tuple(self._pipe)
+        given = list(itertools.takewhile(lambda word: _ASSIGNED.match(word.text), words))
+        argv = tuple(value for word in words[len(given) :] for value in self._expanded(word))
+        if argv or writes:
+            one = Invocation(argv, self._folder, writes, inputs, upstream)
+            self._found.append(one)
+            self._pipe.append(one)
+            self._act(one)
+        else:
+            self._assign(given)
+        if not piped:
+            self._pipe = []
+
+    def _assign(self, words: Sequence[Word]) -> None:
+        for word in words:
+            found = _ASSIGNED.fullmatch(word.text)
+            if found:
+                self._values[found[1]] = self._expanded(word._replace(text=found[2]))
+
+    def _act(self, one: Invocation) -> None:
+        """What a command does to those behind it."""
+        name, words = (one.argv[0], one.argv[1:]) if one.argv else ("", ())
+        if name in ("cd", "pushd"):
+            named = [word for word in words if not word.startswith("-") or word == "-"]
+            self._folder = joined(self._folder, named[0] if named and named[0] != "-" else OPEN)
+        elif name == "popd":
+            self._folder = OPEN
+        elif name in _DECLARING:
+            self._assign([Word(word) for word in words])
+        elif name in ("read", "mapfile", "readarray"):
+            names = [word for word in words if _PARAMETER.fullmatch(word)]
+            listed = [word for before in one.upstream[:1] for word in self._listing(before)]
+            self._values.update((name, listed or [OPEN]) for name in names)
+        elif name == "eval":
+            self._found += invocations(" ".join(words), self._listing, self._folder, self._depth + 1)
+
+    # ── words ──
+
+    def _expanded(self, word: Word) -> list[str]:
+        """The values of a word; at least one."""
+        holes = word.holes()
+        if not holes:
+            values = [word.text]
+        else:
+            known = [self._of_hole(hole, word) for hole in holes]
+            many = 1
+            for one in known:
+                many *= len(one)
+            values = [word.plain] if many > MOST_VALUES else [word.filled(*one) for one in itertools.product(*known)]
+        if word.quoted or not 0 < word.text.count("{") <= MOST_BRACES:
+            return values
+        return [one for value in values for one in itertools.islice(_braced(value), MOST_VALUES)]
+
+    def _of_hole(self, hole: str, word: Word) -> list[str]:
+        if not hole.startswith("("):
+            return self._values.get(hole, [OPEN]) or [OPEN]
+        inside = word.commands[int(hole[1:-1])]
+        found = invocations(inside, self._listing, self._folder, self._depth + 1)
+        if not found:
+            return [OPEN]
+        if found[-1].argv == ("pwd",):
+            return ["."]
+        if found[-1].argv == ("git", "rev-parse", "--show-toplevel"):
+            return [TOP]
+        first = found[-1].upstream[0] if found[-1].upstream else found[-1]
+        self._found += (one for one in found if one.writes)
+        return list(self._listing(first))[:MOST_VALUES] or [OPEN]
+
+
+def _braced(text: str) -> Iterator[str]:
+    """`a{b,c}d` is `abd` and `acd`; `{1..3}` counts."""
+    found = _BRACES.fullmatch(text)
+    if not found:
+        yield text
+        return
+    low, dots, high = found[2].partition("..")
+    if dots and "," not in found[2]:
+        begin, end = sorted((int(low), int(high)))
+        inner = [str(number) for number in range(begin, min(end, begin + MOST_VALUES) + 1)]
+    else:
+        inner = found[2].split(",")
+    for one in inner:
+        for rest in _braced(found[3]):
+            yield from _braced(found[1] + one + rest) if "{" in found[1] else (found[1] + one + rest,)
+
+
+def joined(folder: str, path: str) -> str:
+    """A path as it is meant in a folder, without `.` and, where that can be known, `..`."""
+    if path.startswith((TOP, "/", "~")) or not folder:
+        return posixpath.normpath(path) if path else path
+    return OPEN if OPEN in path else posixpath.normpath(posixpath.join(folder, path))

@@ -1,0 +1,126 @@
+"""Targets: the files that a word of a command line may stand for. Pure.
+
+A name is taken for that of each file of the checkout that ends like it, where nobody tells in which folder the shell
+begins. What is open in it fits anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from fnmatch import translate
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from quire_daemon.tools.evidence.shell_commands import LISTED, OF_NAMES, TOP, joined
+from quire_daemon.tools.evidence.shell_lexer import OPEN
+
+FEWEST_SIGNS: Final = 3
+"""Letters and digits that a name must have beside what is open, to be one."""
+
+_SIGN: Final = re.compile(r"\w")
+
+_GLOB: Final = frozenset("*?[")
+
+
+class Write(NamedTuple):
+    """A word that names what is written, in its folder."""
+
+    path: str
+    below: bool = False
+    files: tuple[str, ...] = ()
+
+
+class Target(NamedTuple):
+    """Files that a command line may write."""
+
+    parts: tuple[str, ...]  # of a path: names or globs; the end of the path of a file, or of a folder
+    anchored: bool  # the whole path, from the top of the checkout on
+    below: bool  # also what is below it
+    files: tuple[str, ...] = ()  # of what is below only what fits one of these globs
+    outer: bool = False  # the path may begin above the top of the checkout
+
+    def fits(self, path: str) -> bool:
+        """Is the file of the checkout at `path` one of them?"""
+        names = path.split("/")
+        if self.parts and self._ends(names):
+            return not self.files or _fits_any(self.files, path)
+        if not self.below or not any(self._ends(names[:end]) for end in range(len(names))):
+            return False
+        return not self.files or _fits_any(self.files, path)
+
+    def _ends(self, names: Sequence[str]) -> bool:
+        if self.anchored or not self.parts or not names:
+            return _fit(self.parts, names)
+        if self.outer and any(_fit(self.parts[begin:], names) for begin in range(len(self.parts))):
+            return True
+        return any(_fit(self.parts, names[begin:]) for begin in range(len(names)))
+
+
+def target(write: Write, root: str) -> Target | None:
+    path, files = write.path, write.files
+    below = write.below
+    if LISTED in path:
+        folder, _, path = path.rpartition(LISTED)
+        path, _, glob = path.partition(OF_NAMES)
+        path, below = joined(folder.rstrip("/"), path), True
+        files = (glob,) if glob else files
+    anchored = path.startswith(TOP)
+    path = path.removeprefix(TOP).lstrip("/") if anchored else path
+    if path.startswith("/"):
+        if root:
+            inside = f"{path}/".startswith(f"{root.rstrip('/')}/")
+            if not inside:
+                return None
+            path, anchored = path[len(root.rstrip("/")) :].lstrip("/"), True
+        else:
+            return Target(_parts(path), False, below, files, outer=True) if _is_name(path) else None
+    while path.startswith(("../", "~/", "./")):
+        path = path.partition("/")[2]
+    if path in ("", ".", "..", "~"):
+        return Target((), anchored, below, files) if below else None
+    if not _is_name(path):
+        return None
+    bare = OPEN not in path and not _GLOB.isdisjoint(path.rpartition("/")[2])  # the shell looks for it in one folder
+    return Target(_parts(path), anchored or bare, below, files)
+
+
+def _is_name(path: str) -> bool:
+    """Does a path that is open in part say enough?"""
+    return OPEN not in path or len(_SIGN.findall(path.rstrip("/").rpartition("/")[2])) >= FEWEST_SIGNS
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    """The parts of a path. What is open in one fits anything; what is open at the beginning is left out."""
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    while parts and not parts[0].strip(OPEN):
+        parts.pop(0)
+    return tuple(part.replace(OPEN, "*") for part in parts)
+
+
+def _fit(parts: Sequence[str], names: Sequence[str]) -> bool:
+    """Do the names fit the parts, one by one? `**` is any number of names."""
+    if not parts:
+        return not names
+    if parts[0] == "**":
+        return any(_fit(parts[1:], names[begin:]) for begin in range(len(names) + 1))
+    return bool(names) and _fits_name(parts[0], names[0]) and _fit(parts[1:], names[1:])
+
+
+def _fits_name(glob: str, name: str) -> bool:
+    return glob == name or (not _GLOB.isdisjoint(glob) and _regex(glob).match(name) is not None)
+
+
+@lru_cache(1024)
+def _regex(glob: str) -> re.Pattern[str]:
+    return re.compile(translate(glob))
+
+
+def _fits_any(globs: Iterable[str], path: str) -> bool:
+    """Does the path end with what one of the globs says? One without a slash is about the last name."""
+    names = path.split("/")
+    for glob in globs:
+        parts = [part for part in glob.split("/") if part]
+        if any(_fit(parts, names[begin:]) for begin in range(len(names))):
+            return True
+    return False
