@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import agent_binaries
-from scripted_model import Call, Model
+from scripted_model import DELEGATED, Call, Model
 
-RUN_S: Final = 120.0
+RUN_S: Final = 240.0
 """How long one run of an agent may take."""
 
 CALC: Final = "def one():\n    return 1\n\n\ndef two():\n    return 2\n\n\ndef three():\n    return 3\n"
@@ -241,4 +241,13 @@ def shell(agent: str, command: str) -> Call:
         "codex": Call("exec_command", {"cmd": command, "yield_time_ms": 10_000}),
         "gemini": Call("run_shell_command", {"command": command, "description": "run it"}),
         "opencode": Call("bash", {"command": command, "description": "run it"}),
+    }[agent]
+
+
+def delegate(agent: str) -> Call:
+    """The call with which it has a subagent do something."""
+    asked = {"description": "a part", "prompt": DELEGATED}
+    return {
+        "claude-code": Call("Agent|Task", {**asked, "subagent_type": "general-purpose", "run_in_background": False}),
+        "opencode": Call("task", {**asked, "subagent_type": "general"}),
     }[agent]

@@ -16,6 +16,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar, NamedTuple
 
+DELEGATED = "do your part of it"
+"""What a subagent is asked, for the model to know it by."""
+
 FEW_TOOLS = 3
 """Requests with fewer tools are about titles and the like; they are no part of the script."""
 
@@ -84,11 +87,19 @@ MOST_CALLS = 60
 
 
 class Model:
-    """The server. `results` has what the agent was answered by its tools, as its last request tells."""
+    """The server. `results` has what the agent was answered by its tools, as its last request tells; `calls_s` how long
+    it took for each call, from the answer of the model to the next question; `told` is all that it was told last.
 
-    def __init__(self, script: Script) -> None:
+    `subagent` is the script of a conversation that begins with the text `DELEGATED`.
+    """
+
+    def __init__(self, script: Script, subagent: Script | None = None) -> None:
         self.script = script
+        self.subagent = subagent
         self.results: list[str] = []
+        self.told = ""
+        self.calls_s: list[float] = []
+        self._answered = 0.0
         self.faults: list[str] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (_Handler,), {"model": self}))
         self._server.daemon_threads = False
@@ -99,12 +110,20 @@ class Model:
         """Where it serves."""
         return f"http://127.0.0.1:{self._server.server_port}"
 
-    def next(self, results: Sequence[str], offered: int) -> Call | None:
-        """The next call for a conversation with these results."""
+    def next(self, results: Sequence[str], offered: int, messages: Sequence[Mapping[str, Any]]) -> Call | None:
+        """The next call of a conversation, which has had these results."""
         if offered < FEW_TOOLS:
             return None
-        self.results = max(self.results, [*results], key=len)
-        return self.script(results)
+        asked = next((flat(m.get("content", m.get("parts"))) for m in messages if m.get("role") == "user"), "")
+        if self.subagent is not None and DELEGATED in asked:
+            return self.subagent(results)
+        self.told = flat([message.get("content", message.get("parts", "")) for message in messages])
+        if len(results) > len(self.results):
+            self.results = [*results]
+            self.calls_s.append(time.monotonic() - self._answered)
+        call = self.script(results)
+        self._answered = time.monotonic()
+        return call
 
     def __enter__(self) -> Model:
         self._thread.start()
@@ -213,7 +232,7 @@ def _messages(model: Model, body: Mapping[str, Any]) -> _Answer:
     contents = [message["content"] for message in body.get("messages", ()) if message["role"] == "user"]
     parts = [part for content in contents if isinstance(content, list) for part in content]
     results = [flat(part.get("content", "")) for part in parts if part["type"] == "tool_result"]
-    call = model.next(results, len(offered))
+    call = model.next(results, len(offered), body.get("messages", ()))
     block: dict[str, Any] = {"type": "text", "text": "done"}
     if call is not None:
         used = {"id": f"toolu_{len(results):04d}", "name": _chosen(call, offered), "input": dict(call.arguments)}
@@ -244,7 +263,7 @@ def _responses(model: Model, body: Mapping[str, Any]) -> _Answer:
     offered = {tool.get("name") or tool["type"]: tool["type"] for tool in body.get("tools") or ()}
     items = [item for item in body.get("input") or () if isinstance(item, dict)]
     results = [flat(item.get("output", "")) for item in items if str(item.get("type")).endswith("_call_output")]
-    call = model.next(results, len(offered))
+    call = model.next(results, len(offered), items)
     said = {"type": "output_text", "text": "done"}
     item: dict[str, Any] = {"type": "message", "role": "assistant", "content": [said]}
     if call is not None:
@@ -274,7 +293,7 @@ def _responses(model: Model, body: Mapping[str, Any]) -> _Answer:
 def _completions(model: Model, body: Mapping[str, Any]) -> _Answer:
     offered = [tool.get("function", {}).get("name", "") for tool in body.get("tools") or ()]
     results = [flat(message.get("content", "")) for message in body.get("messages", ()) if message["role"] == "tool"]
-    call = model.next(results, len(offered))
+    call = model.next(results, len(offered), body.get("messages", ()))
     said: dict[str, Any] = {"role": "assistant", "content": "done"}
     if call is not None:
         asked = {"name": _chosen(call, offered), "arguments": json.dumps(dict(call.arguments))}
@@ -298,7 +317,7 @@ def _gemini(model: Model, body: Mapping[str, Any]) -> _Answer:
     offered = [function["name"] for group in groups for function in group]
     parts = [part for content in body.get("contents", ()) for part in content.get("parts", ())]
     results = [flat(part["functionResponse"].get("response")) for part in parts if "functionResponse" in part]
-    call = model.next(results, len(offered))
+    call = model.next(results, len(offered), body.get("contents", ()))
     said: dict[str, Any] = {"text": "done"}
     if call is not None:
         asked = {"name": _chosen(call, offered), "args": dict(call.arguments), "id": f"call_{len(results)}"}

@@ -1,0 +1,54 @@
+"""What agent sessions are told when they begin, and whose the work of a subagent is."""
+
+from __future__ import annotations
+
+import agent_binaries
+import agent_runs
+import pytest
+from scripted_model import Model, steps
+
+pytestmark = [pytest.mark.agents, pytest.mark.timeout(900)]
+
+
+@pytest.mark.parametrize("agent", agent_binaries.PACKAGES)
+def test_a_session_is_greeted_and_told_of_nobody_who_has_gone(agent: str, at: agent_runs.Checkout) -> None:
+    agent_binaries.require(agent)
+    at.run("quire", "setup", agent)
+    for name in ("calc.py", "notes.md"):
+        with Model(steps(agent_runs.read(agent, at.root, name))) as model:
+            at.agent(agent, model)
+        assert "Quire keeps every version of every file here" in model.told
+        assert "`quire log PATH`" in model.told  # which is on the PATH of this agent
+        assert "works here too" not in model.told
+    assert [one for one in at.quire("who")["writers"] if one.get("present") and one.get("agent")] == []
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "opencode"])
+def test_what_a_subagent_writes_is_of_its_session_and_none_of_its_own_work_is_news(
+    agent: str, at: agent_runs.Checkout
+) -> None:
+    agent_binaries.require(agent)
+    at.run("quire", "setup", agent)
+    root = at.root
+    main = steps(
+        agent_runs.read(agent, root, "calc.py"),
+        agent_runs.edit(agent, root, "calc.py", "    return 1", "    return 11"),
+        agent_runs.delegate(agent),
+        agent_runs.read(agent, root, "calc.py"),
+        agent_runs.edit(agent, root, "calc.py", "    return 3", "    return 33"),
+    )
+    part = steps(
+        agent_runs.read(agent, root, "calc.py"),
+        agent_runs.edit(agent, root, "calc.py", "    return 2", "    return 22"),
+    )
+    with Model(main, subagent=part) as model:
+        at.agent(agent, model)
+    assert "Nothing was written." not in "\n".join(model.results)
+    records = [record for record in at.quire("log", "calc.py")["records"] if record["writer"]["agent"]]
+    assert [record["evidence"] for record in records] == ["exact"] * 3
+    last, by_part, first = (record["writer"] for record in records)
+    assert first["agent_session"] == last["agent_session"] != by_part["agent_session"]
+    assert by_part["parent"] == first["agent_session"]
+
+    at.quire("undo", "--writer", f"{agent}/{first['agent_session']}")
+    assert at.read("calc.py") == agent_runs.CALC
