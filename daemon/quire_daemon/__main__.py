@@ -146,7 +146,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     from quire_daemon.commit import Recorder, Reserve
     from quire_daemon.config import BadSettings, LiveSettings, SettingsFiles
     from quire_daemon.integrity import check_client, verdict
-    from quire_daemon.ops import Log, fault_injection, share_arenas
+    from quire_daemon.ops import Log, bound_malloc, fault_injection
     from quire_daemon.startup import RecoveryContext, bring_back, recover
     from quire_daemon.watch import CapturePolicy, Ignore
     from quire_daemon.workers import process
@@ -157,7 +157,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
 
     gc.freeze()
     gc.enable()
-    share_arenas()
+    bound_malloc()
     os.umask(0o077)
     server.raise_file_limit()
     process.require_threads()

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from quire_daemon.ops import fault_injection as fault_injection, systemd as systemd
     from quire_daemon.ops.address_space import (
         NEEDED as NEEDED,
+        bound_malloc as bound_malloc,
         give_back as give_back,
         memory_left as memory_left,
-        share_arenas as share_arenas,
     )
     from quire_daemon.ops.daemon_log import Log as Log
     from quire_daemon.ops.process_tree import (
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 else:
     __getattr__ = face(
         __name__,
-        address_space="NEEDED give_back memory_left share_arenas",
+        address_space="NEEDED bound_malloc give_back memory_left",
         daemon_log="Log",
         process_tree="Process ProcessId ProcessTree pid_start",
         timers="Chore Chores",

@@ -158,13 +158,13 @@ def test_work_in_a_fiber_that_fails_or_is_given_up_leaves_no_circle() -> None:
 
 IN_A_THREAD = """
 import ctypes, os, sys, threading
-from quire_daemon.ops import share_arenas
-share_arenas() if sys.argv[1:] else None
+from quire_daemon.ops import bound_malloc
+bound_malloc() if sys.argv[1:] else None
 libc = ctypes.CDLL(None)
 libc.fopen.restype, libc.malloc_info.argtypes = ctypes.c_void_p, (ctypes.c_int, ctypes.c_void_p)
 libc.fclose.argtypes = (ctypes.c_void_p,)
 together = threading.Barrier(12)
-threads = [threading.Thread(target=lambda: (bytearray(100_000), together.wait())) for _ in range(12)]
+threads = [threading.Thread(target=lambda: (bytearray(10_000), together.wait())) for _ in range(12)]
 for thread in threads:
     thread.start()
 for thread in threads:
@@ -175,7 +175,33 @@ libc.fclose(out)
 """
 
 
-@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_info"), reason="another C library than glibc")
+KEPT_BETWEEN = """
+import re, sys
+from pathlib import Path
+from quire_daemon.ops import bound_malloc
+bound_malloc() if sys.argv[1:] else None
+bytearray(1 << 20)  # is freed at once, which raises the measure of glibc
+texts = [(bytearray(200_000), bytearray(1_000)) for _ in range(100)]
+kept = [small for _, small in texts]
+del texts
+print(re.search(r"RssAnon:\\s*(\\d+)", Path("/proc/self/status").read_text())[1])
+"""
+
+GLIBC = pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_info"), reason="another C library than glibc")
+
+
+@GLIBC
+def test_texts_that_are_let_go_leave_no_holes_between_those_that_stay() -> None:
+    """A fifth of the daemon's memory were such holes, and no bound held for them."""
+
+    def kept_kb(*words: str) -> int:
+        run = [sys.executable, "-c", KEPT_BETWEEN, *words]
+        return int(subprocess.run(run, capture_output=True, text=True, check=True).stdout)
+
+    assert kept_kb() - kept_kb("bound") > 15_000, "twenty megabytes were let go"
+
+
+@GLIBC
 def test_threads_of_the_daemon_share_a_few_arenas_of_malloc() -> None:
     """What each of them read stayed in an arena of its own: two megabytes in ten minutes of a soak."""
 
