@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import platform
@@ -125,10 +126,14 @@ def test_the_daemons_version_can_be_asked_for_without_being_journaled(home: live
     assert "nobody" not in json.dumps(writers)
 
 
-NO_UNIX_SOCKETS = """
-import ctypes, os, struct, sys
-rules = [(0x20, 0, 0, 4), (0x15, 0, 4, 0xC000003E), (0x20, 0, 0, 0), (0x15, 0, 2, 41), (0x20, 0, 0, 16),
-         (0x15, 1, 0, 1), (0x06, 0, 0, 0x7FFF0000), (0x06, 0, 0, 0x00050001)]
+IN_A_SANDBOX = """
+import ctypes, struct, sys
+call, code = sys.argv[1], int(sys.argv[2])
+refused = 0x00050000 | code
+of_unix = [(0x20, 0, 0, 16), (0x15, 0, 1, 1)]  # `socket` has the family for its first argument
+number, more = {"socket": (41, of_unix), "connect": (42, [])}[call]
+rules = [(0x20, 0, 0, 4), (0x15, 0, len(more) + 3, 0xC000003E), (0x20, 0, 0, 0), (0x15, 0, len(more) + 1, number)]
+rules += [*more, (0x06, 0, 0, refused), (0x06, 0, 0, 0x7FFF0000)]
 filters = b"".join(struct.pack("HBBI", *rule) for rule in rules)
 held = ctypes.create_string_buffer(filters, len(filters))
 program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(rules), ctypes.addressof(held)))
@@ -138,36 +143,90 @@ if libc.prctl(22, 2, ctypes.c_void_p(ctypes.addressof(program)), 0, 0) != 0:
     sys.exit(77)  # the kernel offers none
 import socket
 try:
-    socket.socket(socket.AF_UNIX)
+    with socket.socket(socket.AF_UNIX) as line:
+        line.connect("/nobody")
+except PermissionError as error:
+    assert error.errno == code
+except OSError:
     sys.exit(78)
-except PermissionError:
-    pass
 from quire_client.__main__ import main
-sys.exit(main())
+sys.exit(main(sys.argv[3:]))
 """
-"""A program that a seccomp filter keeps from making Unix sockets, as agents' sandboxes do; then `quire`."""
+"""A program that a seccomp filter keeps from Unix sockets, as agents' sandboxes do; then `quire`."""
+
+SANDBOXES = [("connect", errno.EPERM), ("connect", errno.EACCES), ("socket", errno.EPERM)]
+"""The call that is refused, and how: the first is that of Codex."""
+
+seccomp = pytest.mark.skipif(
+    platform.machine() != "x86_64" or sys.platform != "linux", reason="the filter is for x86-64"
+)
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64" or sys.platform != "linux", reason="the filter is for x86-64")
-def test_a_command_in_a_sandbox_that_blocks_unix_sockets_does_its_work(home: live.Live) -> None:
-    home.write("boxed.txt", "in the box\n")
-    words = ["-C", str(home.root), "--state-dir", str(home.state_dir), "--agent", "boxed", "read", "boxed.txt"]
-    done = subprocess.run([sys.executable, "-c", NO_UNIX_SOCKETS, *words], capture_output=True, text=True, timeout=30)
+def boxed(sandbox: tuple[str, int], at: live.Live, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    """A command in a sandbox."""
+    place = ["-C", str(at.root), "--state-dir", str(at.state_dir)]
+    told = [words[0], *place, *words[1:]]
+    done = subprocess.run(
+        [sys.executable, "-c", IN_A_SANDBOX, sandbox[0], str(sandbox[1]), *told],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        input=given,
+    )
     if done.returncode == 77:
         pytest.skip("no seccomp here")
+    return done
+
+
+@seccomp
+@pytest.mark.parametrize("sandbox", SANDBOXES)
+def test_a_command_in_a_sandbox_that_blocks_unix_sockets_does_its_work(
+    home: live.Live, sandbox: tuple[str, int]
+) -> None:
+    home.write("boxed.txt", "in the box\n")
+    done = boxed(sandbox, home, "read", "--agent", "boxed", "boxed.txt")
     assert (done.returncode, done.stdout) == (0, "in the box\n"), done.stderr
+    edited = boxed(
+        sandbox, home, "call", "edit_replace", "-", given='{"path": "boxed.txt", "old_text": "in", "new_text": "IN"}'
+    )
+    assert edited.returncode == 0, edited.stderr
+    assert home.read("boxed.txt") == b"IN the box\n"
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64" or sys.platform != "linux", reason="the filter is for x86-64")
-def test_without_a_spool_such_a_command_says_at_once_what_would_help(daemon: Callable[[], live.Live]) -> None:
+@seccomp
+@pytest.mark.parametrize("sandbox", SANDBOXES)
+def test_without_a_spool_such_a_command_says_at_once_what_would_help(
+    daemon: Callable[[], live.Live], sandbox: tuple[str, int]
+) -> None:
     at = daemon()  # of this test alone: as long as one lives, its folders are those of this process
     live.ok(at.connect().status())
-    words = ["-C", str(at.root), "--state-dir", str(at.state_dir), "status"]
     began = time.monotonic()
-    done = subprocess.run([sys.executable, "-c", NO_UNIX_SOCKETS, *words], capture_output=True, text=True, timeout=30)
-    if done.returncode == 77:
-        pytest.skip("no seccomp here")
-    assert done.returncode == 4
-    assert "may not make Unix sockets" in done.stderr
-    assert "[spool]" in done.stderr
+    for words in (["status"], ["undo"]):  # which only reads and is asked without ZeroMQ, and which is not
+        done = boxed(sandbox, at, *words)
+        assert done.returncode == 4
+        assert "This process may not connect to the daemon: it is in a sandbox" in done.stderr
+        assert "[spool] enabled = true" in done.stderr
+        assert "kill" not in done.stderr
     assert time.monotonic() - began < 10  # and not after the 30 s that a call may take
+
+
+@seccomp
+def test_a_hook_in_a_sandbox_lets_the_agent_go_on_and_says_why(daemon: Callable[[], live.Live]) -> None:
+    at = daemon()
+    live.ok(at.connect().status())
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "cwd": str(at.root), "prompt": "go"}
+    done = boxed(SANDBOXES[0], at, "hook", "codex", given=json.dumps(event))
+    assert done.returncode == 0
+    assert "in a sandbox" in json.loads(done.stdout)["systemMessage"]
+
+
+@seccomp
+def test_where_no_daemon_runs_none_is_started_in_a_sandbox(daemon: Callable[[], live.Live]) -> None:
+    """It would end with the sandbox, and could write less than it has to."""
+    at = daemon()
+    live.ok(at.connect().status())
+    live.ok(at.connect().shutdown_daemon())
+    done = boxed(SANDBOXES[0], at, "undo")
+    assert done.returncode == 4
+    assert "Start one outside of it with `quire up`" in done.stderr
+    assert at.pids() == []

@@ -50,6 +50,9 @@ _STATUS_OF: Final = {
 TRIAL: Final = "QUIRE_TRIAL"
 """Set in the environment where `quire doctor` tries a way in: its calls are a person's, not those of an agent."""
 
+CODEX_SESSION: Final = "CODEX_SESSION_ID"
+"""Set by Codex for the commands that it runs: its agent session, as its hooks and its requests over MCP tell it."""
+
 _QUICK_S: Final = 2.0
 """How long the quick way may take, at most half of the whole time, before the long one is tried."""
 
@@ -230,22 +233,33 @@ class Invocation:
             return client.call(tool, arguments)
 
     def _quickly(self, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        from quire_client.transport import Quick, Unreachable
+        from quire_client.transport import NoAccess, NoDaemon, Quick, Unreachable
         from quire_journal import VERSION
+        from quire_journal.model import SPOOL_FOLDER
 
         until = time.monotonic() + min(self.timeout_s(30.0) / 2, _QUICK_S)
         try:
             with Quick(self.place, dict(zip(("agent", "agent_session"), self._named, strict=True)), until) as quick:
                 reply = quick.call(tool, arguments)
                 return reply if quick.version == VERSION else None
+        except NoAccess as reason:
+            if os.path.lexists(self.place.root.joinpath(*SPOOL_FOLDER)):
+                return None
+            raise NoDaemon(str(reason)) from reason
         except Unreachable:
             return None
 
     @property
     def _named(self) -> tuple[str, str]:
-        """(agent, agent session) that call."""
+        """(agent, agent session) that call.
+
+        Codex says it in its shell, where its sandbox keeps the daemon from seeing who started a command.
+        """
         agent = self.options.get("agent", self.environ.get("QUIRE_AGENT", ""))
-        return agent, self.options.get("session", self.environ.get("QUIRE_SESSION", ""))
+        session = self.options.get("session", self.environ.get("QUIRE_SESSION", ""))
+        if not agent and not session and self.environ.get(CODEX_SESSION):
+            return "codex", self.environ[CODEX_SESSION]
+        return agent, session
 
     def timeout_s(self, default: float) -> float:
         """`--timeout`, else `default`. Raises Usage."""

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from quire_client.transport.errors import NoDaemon as NoDaemon, NoReply as NoReply, NotSent as NotSent
     from quire_client.transport.fast_client import (
         DaemonAbsent as DaemonAbsent,
+        NoAccess as NoAccess,
         Quick as Quick,
         Unreachable as Unreachable,
     )
@@ -19,5 +20,5 @@ else:
         __name__,
         autostart="Door checking_settings start",
         errors="NoDaemon NoReply NotSent",
-        fast_client="DaemonAbsent Quick Unreachable",
+        fast_client="DaemonAbsent NoAccess Quick Unreachable",
     )

@@ -7,8 +7,6 @@ it gave up is the reason that the caller gets.
 
 from __future__ import annotations
 
-import _socket  # `socket` itself brings enum and selectors
-import errno
 import os
 import sys
 import time
@@ -17,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from quire_client.transport.connection import Connection
 from quire_client.transport.errors import NoDaemon, NoReply, NotSent
+from quire_client.transport.sandbox import NOT_WRITABLE, blocked, no_start
 from quire_journal import VERSION
 from quire_journal.model import SPOOL_FOLDER, Request, encode
 from quire_journal.workspaces import LockHolder, Place, checked, hold_lock, make_private_folder, open_own, running
@@ -76,17 +75,19 @@ class Door:
             by_files = _by_files(self.place)
             if by_files is not None:
                 return by_files
-            if _blocked():
-                raise NoDaemon(
-                    "This process may not make Unix sockets, so it cannot reach a daemon: a sandbox, probably. "
-                    "`[spool] enabled = true` in your own config.toml lets such callers call by files, in .quire/spool."
-                )
             connection = self._dial(until)
             if connection is not None:
                 return connection
             if not (self.may_start and starting):
                 raise NoDaemon(f"No daemon runs for {self.place.root}; start one with `quire up`.")
-            start(self.place, until, self.told)
+            if blocked(os.fspath(self.place.socket)):
+                raise NoDaemon(no_start(self.place.root, "it may not connect"))
+            try:
+                start(self.place, until, self.told)
+            except OSError as error:
+                if error.errno not in NOT_WRITABLE:
+                    raise
+                raise NoDaemon(no_start(self.place.root, f"{error.filename}: {error.strerror}")) from error
 
     def _dial(self, until: float) -> Connection | None:
         """A connection to the daemon that holds the lock; None when nobody does. Raises NoDaemon at `until`."""
@@ -120,15 +121,6 @@ def _by_files(place: Place) -> SpoolLine | None:
     from quire_client.transport.file_transport import way_in
 
     return way_in(place)
-
-
-def _blocked() -> bool:
-    """Is this process kept from making Unix sockets at all, as sandboxes do?"""
-    try:
-        _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM).close()
-    except OSError as error:
-        return error.errno in (errno.EPERM, errno.EACCES)
-    return False
 
 
 def start(place: Place, until: float, told: Told | None = None) -> None:

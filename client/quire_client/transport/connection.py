@@ -16,12 +16,17 @@ from typing import Final
 import msgspec
 import zmq
 
-from quire_client.transport.errors import NoReply, NotSent
+from quire_client.transport.errors import NoDaemon, NoReply, NotSent
+from quire_client.transport.sandbox import NO_CONNECTION, blocked
 from quire_journal.model import MAX_MESSAGE, Reply, decode_reply
 from quire_journal.workspaces import LockHolder, Place, is_held, look_into, running
 
 SLICE_S: Final = 0.2
 """How often a waiting call looks whether the daemon still lives. Mostly the end of its socket tells first."""
+
+FIRST_S: Final = 0.02
+"""How long hands are waited for before it is looked whether this process may connect at all. Mostly they take one
+millisecond."""
 
 SOON_S: Final = 0.005
 """And how soon it looks again at first when its socket has ended, and the daemon has not yet."""
@@ -71,16 +76,23 @@ class Connection:
         return found is not None and found.epoch == self.epoch
 
     def wait_ready(self, until: float) -> None:
-        """Return when the daemon has shaken hands. `until` is of the monotonic clock. Raises NotSent."""
+        """Return when the daemon has shaken hands. `until` is of the monotonic clock.
+
+        Raises NotSent; NoDaemon where this process may not connect, of which ZeroMQ says nothing.
+        """
         self._look()
+        slice_s = FIRST_S
         while not self._shaken:
             if not self.alive():
                 raise NotSent("The daemon ended.")
             left = until - time.monotonic()
             if left <= 0:
                 raise NotSent(self._unreachable())
-            self._told.poll(_milliseconds(min(left, SLICE_S)))
+            self._told.poll(_milliseconds(min(left, slice_s)))
             self._look()
+            if slice_s == FIRST_S and not self._shaken and blocked(self._path):
+                raise NoDaemon(NO_CONNECTION)
+            slice_s = SLICE_S
 
     def exchange(self, request_id: int, frame: bytes, until: float) -> Reply:
         """Send `frame` and return the reply to `request_id`. Raises NotSent or NoReply.

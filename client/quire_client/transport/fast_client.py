@@ -35,8 +35,13 @@ class DaemonAbsent(Unreachable):
     """No daemon runs there."""
 
 
+class NoAccess(Unreachable):
+    """One runs, and this process may not connect to it."""
+
+
 class Quick:
-    """A connection to the daemon of `place` for a few calls of one caller. Raises Unreachable; NotRunning for none."""
+    """A connection to the daemon of `place` for a few calls of one caller. Raises Unreachable: `DaemonAbsent` where
+    none runs, `NoAccess` in a sandbox."""
 
     def __init__(self, place: Place, caller: Mapping[str, str], until: float) -> None:
         found = running(place)
@@ -46,7 +51,9 @@ class Quick:
         self._set_caller(caller, until)
         try:
             self._socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-        except OSError as error:  # a sandbox
+        except PermissionError as error:
+            raise _no_access() from error
+        except OSError as error:
             raise Unreachable(f"Unix sockets are not available here: {error}.") from error
         self._buffer = b""
         self._last_id = 0
@@ -55,6 +62,9 @@ class Quick:
             self._limit()
             self._socket.connect(found.socket)
             self._shake_hands()
+        except PermissionError as error:
+            self.close()
+            raise _no_access() from error
         except (OSError, Unreachable) as error:
             self.close()
             raise Unreachable(f"The daemon (pid {found.pid}) does not answer: {error}.") from error
@@ -150,6 +160,12 @@ class Quick:
         if left <= 0:
             raise Unreachable("its time is over")
         self._socket.settimeout(left)
+
+
+def _no_access() -> NoAccess:
+    from quire_client.transport.sandbox import NO_CONNECTION
+
+    return NoAccess(NO_CONNECTION)
 
 
 def _frame(flags: int, body: bytes) -> bytes:

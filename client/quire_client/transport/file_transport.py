@@ -20,6 +20,7 @@ from typing import Final
 import msgspec
 
 from quire_client.transport.errors import NoDaemon, NoReply, NotSent
+from quire_client.transport.sandbox import no_spool
 from quire_journal.model import (
     LOCK,
     MAX_BYTES,
@@ -43,7 +44,10 @@ _INTO: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def way_in(place: Place) -> SpoolLine | None:
-    """A line by files, where a daemon takes them and its socket is not known or cannot be reached; else None."""
+    """A line by files, where a daemon takes them and its socket is not known or cannot be reached; else None.
+
+    Raises NoDaemon where no file can be left.
+    """
     folder = _folder(place.root)
     if folder < 0:
         return None
@@ -54,9 +58,9 @@ def way_in(place: Place) -> SpoolLine | None:
         return None
     try:
         return SpoolLine(folder, epoch)
-    except OSError:  # a sandbox in which the workspace cannot be written, for example
+    except OSError as error:
         os.close(folder)
-        return None
+        raise NoDaemon(no_spool(error.strerror or str(error))) from error
 
 
 class SpoolLine:

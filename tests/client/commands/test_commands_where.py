@@ -106,6 +106,8 @@ def test_the_caller_is_the_one_of_the_options_then_of_the_environment(
         return wanted.agent, wanted.session
 
     assert caller("log") == ("", "")
+    monkeypatch.setenv("CODEX_SESSION_ID", "c1")
+    assert caller("log") == ("codex", "c1"), "its shell has said so"
     monkeypatch.setenv("QUIRE_AGENT", "alice")
     monkeypatch.setenv("QUIRE_SESSION", "s1")
     assert caller("log") == ("alice", "s1")

@@ -1,0 +1,51 @@
+"""What a sandbox keeps this process from, and what the person can do about it.
+
+Agents run shell commands in sandboxes: that of Codex has `connect` fail with EPERM and the state folder read-only, and
+lets the workspace be written; others refuse with EACCES, or let no Unix socket be made.
+"""
+
+from __future__ import annotations
+
+import _socket  # `socket` itself brings enum and selectors
+import errno
+from typing import Final
+
+REFUSED: Final = (errno.EPERM, errno.EACCES)
+NOT_WRITABLE: Final = (*REFUSED, errno.EROFS)
+
+_BY_FILES: Final = (
+    "`[spool] enabled = true` in your own config.toml (not the workspace's) lets such callers call by files, in "
+    ".quire/spool."
+)
+
+NO_CONNECTION: Final = f"This process may not connect to the daemon: it is in a sandbox, probably. {_BY_FILES}"
+
+
+def no_start(root: object, why: str) -> str:
+    """The sentence where no daemon runs for `root`, and none can be started here."""
+    return (
+        f"No daemon runs for {root}, and this process may not start one ({why}): it is in a sandbox, probably. Start "
+        f"one outside of it with `quire up`. {_BY_FILES}"
+    )
+
+
+def no_spool(why: str) -> str:
+    """The sentence where a daemon takes calls by files, and none can be left."""
+    return (
+        f"This process may not connect to the daemon, and cannot write to .quire/spool ({why}): it is in a sandbox, "
+        "probably. Let it write to the workspace."
+    )
+
+
+def blocked(path: str) -> bool:
+    """Is this process kept from connecting to Unix sockets? One at `path` may be missing, or nobody's."""
+    try:
+        line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        try:
+            line.setblocking(False)
+            line.connect(path)
+        finally:
+            line.close()
+    except OSError as error:
+        return error.errno in REFUSED
+    return False
