@@ -73,14 +73,14 @@ else:
         authorship="CommitFile CommitFileLines CommitLine LineOrigin is_by_git",
         delta_base="DeltaBases",
         gaps=(
-            "RECORD_LOST gaps_after gaps_at gaps_before gaps_json gaps_of is_lost "
-            "lost_version named require_known require_not_lost version_then warning"
+            "RECORD_LOST gaps_after gaps_at gaps_before gaps_json gaps_of is_lost lost_version named "
+            "require_known require_not_lost version_then warning"
         ),
         history="History",
         line_blame="Blame CommitAnswers blame",
         missing_bytes="MissingBytes missing missing_blob",
         path_cache="PathNames",
-        points=("MAX_NAME is_name no_checkpoint parse_point parse_rfc3339 rfc3339 time_of to_the_second"),
+        points="MAX_NAME is_name no_checkpoint parse_point parse_rfc3339 rfc3339 time_of to_the_second",
         rebase_steps="Conflict",
         timeline="FileTimeline State TimelineStep lives",
         typed_times="AGO CLOCK DATE DAYS NOW PART",

@@ -14,7 +14,7 @@ from typing import Final
 from quire_daemon.core import AnnouncedCall
 from quire_daemon.tools.evidence.command_line import accounts_for
 from quire_daemon.tools.evidence.explanation import explain
-from quire_journal.history import History
+from quire_journal.history import History, is_by_git
 from quire_journal.model import (
     DURING,
     EXACT,
@@ -93,7 +93,7 @@ def by_its_command(call: AnnouncedCall, record: Record) -> bool:
     """Does the command line account for a write of this file? What git did is told as git's."""
     event = record.event()
     hint: str = getattr(event, "hint", "")
-    if not call.command or hint.startswith("git "):
+    if not call.command or is_by_git(hint):
         return False
     paths = (path_after(event), event.path if isinstance(event, OutsideMoved) else None)
     return any(path is not None and accounts_for(call.command, path) for path in paths)
