@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -138,3 +139,70 @@ def test_who_is_present_ends_with_the_session_and_with_its_process(daemon: Memor
     assert present() == [("s1", True)]
     (tmp_path / str(GEMINI) / "stat").unlink()
     assert present() == []
+
+
+# ── own work is no news ──────────────────────────────────────────────────────
+
+LINES = "".join(f"value_{number} = {number}\n" for number in range(12))
+
+
+def by_its_own_tool(daemon: MemoryDaemon, old: str, new: str) -> None:
+    """The agent edits with the tool that it was built with."""
+    payload = {"kind": "replace", "path": "b.py", "edits": [{"old": old, "new": new, "all": False}]}
+    told = {"tool": "replace", "paths": ["b.py"], "replaces": [old], "payloads": [payload]}
+    assert hook(daemon, "before", **told)["ok"]
+    daemon.save("b.py", (daemon.read("b.py") or "").replace(old, new))
+    assert hook(daemon, "after", **told)["ok"]
+
+
+def by_its_own_command(daemon: MemoryDaemon, old: str, new: str) -> None:
+    """The agent runs a shell command."""
+    told = {"tool": "run_shell_command", "command": f'sed -i "s/{old}/{new}/" b.py'}
+    assert hook(daemon, "before", **told)["ok"]
+    daemon.save("b.py", (daemon.read("b.py") or "").replace(old, new))
+    daemon.watch()
+    assert hook(daemon, "after", **told)["ok"]
+
+
+EDITS: dict[str, dict[str, Any]] = {
+    "edit": {"operations": [{"op": "replace_line", "hash": "{anchor 2}", "content": "value_1 = 'new'"}]},
+    "hashline_edit": {"edits": [{"target": "{id 2}", "new_content": ["value_1 = 'new'"]}]},
+    "edit_replace": {"old_text": "value_1 = 1\n", "new_text": "value_1 = 'new'\n"},
+    "multi_edit": {"edits": [{"old_text": "value_1 = 1\n", "new_text": "value_1 = 'new'\n"}]},
+    "replace_lines": {"start_line": 2, "end_line": 2, "new_text": "value_1 = 'new'"},
+    "insert_lines": {"line_number": 2, "text": "value_1 = 'new'"},
+    "regex_replace": {"pattern": "value_1 = 1$", "replacement": "value_1 = 'new'"},
+    "text_editor": {"command": "str_replace", "old_str": "value_1 = 1\n", "new_str": "value_1 = 'new'\n"},
+    "apply_patch": {
+        "patch": "*** Begin Patch\n*** Update File: b.py\n@@\n-value_1 = 1\n+value_1 = 'new'\n*** End Patch\n"
+    },
+    "delete_file": {},
+    "move_file": {"to": "c.py"},
+}
+
+
+@pytest.mark.parametrize("tool", EDITS)
+@pytest.mark.parametrize("own", [by_its_own_tool, by_its_own_command])
+def test_no_tool_holds_an_agents_own_work_against_it(daemon: MemoryDaemon, tool: str, own: Any) -> None:
+    daemon.save("b.py", LINES)
+    hook(daemon, "turn")
+    shown = by_server(daemon, "read_file", path="b.py", hashes=True)["lines"]
+    ids = by_server(daemon, "read_file", path="b.py", format="hashline")["lines"]
+    own(daemon, "value_7 = 7", "value_7 = 'own'")
+    anchors = {"{anchor 2}": shown[1].split(" ")[0], "{id 2}": ids[1].split("|")[0]}
+    args = json.loads(_filled(json.dumps(EDITS[tool]), anchors))
+    where = {} if tool == "apply_patch" else {"path": "b.py"}
+    reply = by_server(daemon, tool, **where, **args)
+    assert reply["ok"], reply
+    assert "changed_since_your_read" not in reply
+    if tool not in ("delete_file", "move_file"):
+        assert "value_7 = 'own'" in (daemon.read("b.py") or "")
+        assert "value_1 = 'new'" in (daemon.read("b.py") or "")
+    assert hook(daemon, "turn", turn="t2")["news"] == []
+    assert "changed_since_your_read" not in by_server(daemon, "log", path="b.py")
+
+
+def _filled(text: str, anchors: dict[str, str]) -> str:
+    for name, anchor in anchors.items():
+        text = text.replace(name, anchor)
+    return text
