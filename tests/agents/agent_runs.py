@@ -244,6 +244,17 @@ def shell(agent: str, command: str) -> Call:
     }[agent]
 
 
+def by_mcp(agent: str, tool: str, **arguments: object) -> Call:
+    """The call with which it uses a tool of Quire's server."""
+    name = {
+        "claude-code": f"mcp__quire__{tool}",
+        "codex": f"mcp__quire.{tool}",
+        "gemini": f"mcp_quire_{tool}",
+        "opencode": f"quire_{tool}",
+    }[agent]
+    return Call(name, arguments)
+
+
 def delegate(agent: str) -> Call:
     """The call with which it has a subagent do something."""
     asked = {"description": "a part", "prompt": DELEGATED}

@@ -269,6 +269,9 @@ def _responses(model: Model, body: Mapping[str, Any]) -> _Answer:
     if call is not None:
         name = _chosen(call, [*offered])
         item = {"call_id": f"call_{len(results):04d}", "name": name, "type": "function_call"}
+        server, dot, tool = name.rpartition(".")
+        if dot:  # of a server of MCP
+            item |= {"namespace": server, "name": tool}
         if offered.get(name) == "custom":
             item |= {"type": "custom_tool_call", "input": call.text}
         else:
