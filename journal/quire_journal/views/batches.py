@@ -107,11 +107,23 @@ def _note(w: WriteTransaction, record: Record, event: Event | None) -> None:
         if caller:
             kept = Kept(event.arguments, event.reply, record.at_ns, record.batch)
             w.put("replies", caller + _key(event.key), _ENCODER.encode(kept))
-    elif isinstance(event, WriteAttributed) and event.evidence in NAMING:
-        table = "batches_by" if event.evidence in PROVED else "probable_by"
-        for seq, _ in attributed_writes(w, record, event):  # each of another program's writes is a batch of its own
-            for owner in owners_of(w, event.writer):
-                _own(w, owner, seq, event.writer, table)
+    elif isinstance(event, WriteAttributed):
+        _attribute(w, record, event)
+
+
+def _attribute(w: WriteTransaction, record: Record, event: WriteAttributed) -> None:
+    """Note whose other programs' writes are, each of which is a batch of its own; and whose they are not any more."""
+    begun = record_before(w, event.burst, record.seq)
+    before = owners_of(w, begun.writer) if begun is not None else ()
+    now = owners_of(w, event.writer) if event.evidence in NAMING else ()
+    table = "batches_by" if event.evidence in PROVED else "probable_by"
+    for seq, _ in attributed_writes(w, record, event):
+        for owner in before:
+            for other in ("batches_by", "probable_by"):
+                if other != table or owner not in now:
+                    _own(w, owner, seq, None, other)
+        for owner in now:
+            _own(w, owner, seq, event.writer, table)
 
 
 class _Growing(msgspec.Struct):
@@ -252,6 +264,8 @@ def _own(w: WriteTransaction, caller: bytes, batch: int, writer: int | None, tab
         w.put(table, key, row + bytes((place,)) + u32(writer))
         return
     entries = [entry for entry in _entries(row) if entry[0] != place]
+    if writer is None and len(entries) * _ENTRY_BYTES == len(row):
+        return  # it was not there
     if writer is not None:
         entries.append(bytes([place]) + u32(writer))
         entries.sort()
