@@ -306,9 +306,10 @@ def protection() -> Protection:
     return workspace.protection
 
 
-def give_back(app: App, folder: Path) -> None:
+def give_back(served: Sequence[App], folder: Path) -> None:
     """End a daemon that nobody has any more."""
-    app.close()
+    for app in served:
+        app.close()
     shutil.rmtree(folder)
 
 
@@ -334,40 +335,52 @@ class MemoryDaemon:
             made.mkdir(parents=True)
         (state / "lock").touch()
         self.files, self.replies = Checkout(root), Replies(folder)
-        self.searches, self.watcher = searches, watcher = SearchesAtOnce(), SeesAll()
-        self.git_answers = git_answers = GitAnswers()
-        self.journal = Journal.open(MemoryStore(), began_ns, "0" * 32)
+        self.searches, self.watcher = SearchesAtOnce(), SeesAll()
+        self.git_answers = GitAnswers()
+        self.in_force = LiveSettings(settings or Settings())
+        self._state, self._grammars, self._proc, self._log = state, grammars, proc, log or Log()
+        self._store, self._served = MemoryStore(), list[App]()
+        self._serve(began_ns)
+        self._callers: dict[str, Who] = {}
+        self._said: dict[WriterId, Caller] = {}
+        weakref.finalize(self, give_back, self._served, folder)
+        for path, content in (files or {}).items():
+            self.save(path, content)
+
+    def _serve(self, began_ns: int) -> None:
+        """Begin to serve the journal in the store."""
+        self.journal = Journal.open(self._store, began_ns, "0" * 32)
         self.clock = SetClock(began_ns)
         self.recorder = self.clock.recorder = Recorder(self.journal, self.clock)
-        self.in_force = LiveSettings(settings or Settings())
-        capture = self.settings.capture
-        ignore = Ignore(root, capture.ignore, capture.secret_globs)
+        capture, searches, watcher, grammars = self.settings.capture, self.searches, self.watcher, self._grammars
+        git_answers = self.git_answers
         self.app = App(
-            state,
+            self._state,
             self.recorder,
-            Workspace(root, protection=protection()),
+            Workspace(self.files.root, protection=protection()),
             self.replies,
             self.in_force,
-            ignore,
-            log or Log(),
-            Reserve(state / "reserve", 0),
+            Ignore(self.files.root, capture.ignore, capture.secret_globs),
+            self._log,
+            Reserve(self._state / "reserve", 0),
             ports=Ports(
                 searching=lambda _: searches,
                 watcher=lambda *_, **__: watcher,
                 tracer=lambda root, ignored, clock, log, _: Tracer(root, ignored, clock, log, "off"),
                 grammars=lambda _: grammars or NoGrammars(),
-                tree=ProcessTree(os.fspath(proc)),
+                tree=ProcessTree(os.fspath(self._proc)),
                 commits=lambda *_: git_answers,
                 stagers=0,
             ),
         )
         self.app.decider.open()
         self.app.outside.scanner.captured = True  # nothing lies there yet; a test notes the record itself
-        self._callers: dict[str, Who] = {}
-        self._said: dict[WriterId, Caller] = {}
-        weakref.finalize(self, give_back, self.app, folder)
-        for path, content in (files or {}).items():
-            self.save(path, content)
+        self._served[:] = [self.app]
+
+    def kill(self) -> None:
+        """The daemon is killed, and the next one takes up its journal. What others did meanwhile it has yet to see."""
+        self.app.workspace.close()
+        self._serve(self.clock.base_ns)
 
     # ── writing ──
 
@@ -465,12 +478,12 @@ class MemoryDaemon:
         assert head is not None
         return head.seq
 
-    def watch(self) -> None:
+    def watch(self, evidence: str = READ) -> None:
         """What other programs have done is noted; without this, of a file only when a call names it."""
         with self.history() as history:
             known = [path for path, head in history.paths() if not head.gone]
         for path in sorted({*known, *self.files}):
-            observation = self.app.observer.observe(disk_path(path), READ)
+            observation = self.app.observer.observe(disk_path(path), evidence)
             self.app.observer.note(observation, observation.event)
         self.recorder.commit()
 

@@ -100,3 +100,4 @@ class AnnouncedCall(msgspec.Struct, frozen=True):
     command: str = ""
     process: tuple[int, int] | None = None  # pid and start of the process in which the agent is at work
     began_s: float = 0.0  # monotonic
+    owner: bytes = b""  # the key of the caller whose call it is

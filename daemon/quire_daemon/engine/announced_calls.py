@@ -6,18 +6,22 @@ are still under way is what the journal says of their bursts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import islice
 from typing import Final
 
 from msgspec.structs import replace
 
 from quire_daemon.commit import Recorder
 from quire_daemon.core import AnnouncedCall, TracedWriter, WritePart
-from quire_daemon.tools.evidence import by_processes, explain, explain_move
+from quire_daemon.tools.evidence import CallAccounts, Explanation, by_processes, explain, explain_move
+from quire_journal.history import History, is_by_git
 from quire_journal.model import (
-    DURING,
     EXACT,
     OUTSIDE,
+    OVERLAP,
+    TRACED,
     Event,
     OutsideDeleted,
     OutsideMoved,
@@ -29,6 +33,9 @@ from quire_journal.views import Version, standing
 MOST_CALLS: Final = 256
 """Calls that are kept; the oldest one goes, whose payload is not asked for any more."""
 
+MOST_CHARACTERS: Final = 64 * 1024 * 1024
+"""Characters of all payloads that are kept; those of the oldest calls go."""
+
 
 class AnnouncedCalls:
     """The calls that were announced, by the number of their burst."""
@@ -36,14 +43,18 @@ class AnnouncedCalls:
     def __init__(self, recorder: Recorder, writers_of: Callable[[str], Sequence[TracedWriter] | None]) -> None:
         """`writers_of`: the processes that wrote a path (as on disk) since it was looked at last; None: unknown."""
         self._recorder, self._writers_of = recorder, writers_of
-        self._calls: dict[int, AnnouncedCall] = {}
+        self._calls: dict[int, CallAccounts] = {}
         self._done: set[tuple[int, str]] = set()  # (burst, path) that a write was explained by
 
     def begin(self, call: AnnouncedCall) -> None:
         """Keep a call that may go on."""
-        self._calls[call.burst] = replace(call, began_s=self._recorder.clock.mono_s())
-        while len(self._calls) > MOST_CALLS:
-            self._forget(next(iter(self._calls)))
+        self._calls[call.burst] = CallAccounts.of(replace(call, began_s=self._recorder.clock.mono_s()))
+        kept = sum(one.size for one in self._calls.values())
+        for number in list(self._calls):
+            if len(self._calls) <= MOST_CALLS and kept <= MOST_CHARACTERS:
+                break
+            kept -= self._calls[number].size
+            self._forget(number)
 
     def attribute(self, event: Event, head: Version | None, data: bytes | None) -> tuple[WritePart, ...]:
         """The parts of an outside write that the calls under way account for; none where they account for nothing.
@@ -52,46 +63,63 @@ class AnnouncedCalls:
         """
         if not self._calls or not isinstance(event, OutsideWritten | OutsideDeleted | OutsideMoved):
             return ()
-        calls = self._under_way()
-        if not calls or (data is None and not isinstance(event, OutsideDeleted)):
+        if data is None and isinstance(event, OutsideWritten):
             return ()
-        known = standing(head)
+        calls = self._under_way()
+        if not calls:
+            return ()
+        if isinstance(event, OutsideMoved):
+            return self._moved(event, data, calls) or self._traced(event.to, calls)
+        explained = self._explained(event, head, data, calls)
+        if explained.proved:
+            return self._proved(event.path, explained)
+        traced = self._traced(event.path, calls)
+        if traced and traced[0].evidence == TRACED:
+            return traced
+        if explained.rivals:
+            return (WritePart(None, OUTSIDE, OVERLAP, candidates=explained.rivals),)
+        # Lines of the calls stand there; whether the calls were made, their ends tell.
+        return (*(WritePart(step.data) for step in explained.steps[:-1]), *(traced or (WritePart(),)))
+
+    def _explained(
+        self,
+        event: OutsideWritten | OutsideDeleted,
+        head: Version | None,
+        data: bytes | None,
+        calls: Sequence[CallAccounts],
+    ) -> Explanation:
+        """What the calls that have not written the file yet make of it."""
+        path, known = event.path, standing(head)
+        offering = [one for one in calls if (one.call.burst, path) not in self._done and one.about(path)]
+        if not offering:
+            return Explanation()
         with self._recorder.history() as history:
+            if is_by_git(event.hint) and isinstance(event, OutsideWritten) and history.holds(event.blob):
+                return Explanation()  # git brings back what was there before
             before = None if known is None or known.uncaptured else history.bytes_held(known.blob)
             if known is not None and before is None:
-                return ()
-            if isinstance(event, OutsideMoved):
-                moved = self._moved(event, data, calls)
-                return moved or self._traced(event.to, calls)
-        offering = [call for call in calls if (call.burst, event.path) not in self._done]
-        parts = self._parts(event.path, before, data, offering)
-        if parts and parts[-1].evidence:
-            return parts
-        return (*parts[:-1], *(self._traced(event.path, calls) or parts[-1:]))
+                return Explanation()
+            return explain(path, before, data, offering, partial(_bytes_at, history))
 
-    def _traced(self, path: str, calls: Sequence[AnnouncedCall]) -> tuple[WritePart, ...]:
+    def _proved(self, path: str, explained: Explanation) -> tuple[WritePart, ...]:
+        parts: list[WritePart] = []
+        for number, (data, call) in enumerate(explained.steps, 1):
+            assert call is not None, "each step of what is proved is a call's"
+            self._done.add((call.burst, path))
+            made = None if number == len(explained.steps) else data
+            parts.append(WritePart(made, call.writer, EXACT, call.burst))
+        return tuple(parts)
+
+    def _traced(self, path: str, calls: Sequence[CallAccounts]) -> tuple[WritePart, ...]:
         """What the processes that wrote the file prove, where the kernel tells of them."""
-        asking = [call for call in calls if call.process is not None and (not call.paths or path in call.paths)]
+        able = [one.call for one in calls if one.call.process is not None]
+        asking = [call for call in able if not call.paths or path in call.paths]
         part = by_processes(asking, path, self._writers_of(disk_path(path))) if asking else None
         return () if part is None else (part,)
 
-    def _parts(
-        self, path: str, before: bytes | None, data: bytes | None, calls: list[AnnouncedCall]
-    ) -> tuple[WritePart, ...]:
-        steps = explain(path, before, data, calls)
-        parts: list[WritePart] = []
-        for number, step in enumerate(steps, 1):
-            made = None if number == len(steps) else step.data
-            if step.call is not None:
-                self._done.add((step.call.burst, path))
-                parts.append(WritePart(made, step.call.writer, EXACT, step.call.burst))
-            elif step.layout and parts:
-                parts.append(WritePart(made, parts[-1].writer, DURING, parts[-1].burst))
-            else:
-                parts.append(WritePart(made, OUTSIDE))
-        return tuple(parts)
-
-    def _moved(self, event: OutsideMoved, data: bytes | None, calls: list[AnnouncedCall]) -> tuple[WritePart, ...]:
+    def _moved(self, event: OutsideMoved, data: bytes | None, calls: Sequence[CallAccounts]) -> tuple[WritePart, ...]:
+        if not any(one.about(event.to) for one in calls):
+            return ()
         with self._recorder.history() as history:
             old = standing(history.file(event.path))
             before = None if old is None or old.uncaptured else history.bytes_held(old.blob)
@@ -99,7 +127,7 @@ class AnnouncedCalls:
         call = None if before is None or found is None else explain_move(event.path, event.to, before, found, calls)
         return () if call is None else (WritePart(None, call.writer, EXACT, call.burst),)
 
-    def _under_way(self) -> list[AnnouncedCall]:
+    def _under_way(self) -> list[CallAccounts]:
         """The calls whose bursts are open, oldest first; the others are forgotten."""
         now_ns = self._recorder.clock.now_ns()
         with self._recorder.history() as history:
@@ -112,3 +140,11 @@ class AnnouncedCalls:
     def _forget(self, number: int) -> None:
         del self._calls[number]
         self._done = {one for one in self._done if one[0] != number}
+
+
+def _bytes_at(history: History, path: str) -> Iterator[bytes]:
+    """What stands at a path, or stood there last."""
+    newest = next((one for one in islice(history.versions(path, reverse=True), 2) if not one.gone), None)
+    held = None if newest is None or newest.uncaptured else history.bytes_held(newest.blob)
+    if held is not None:
+        yield held

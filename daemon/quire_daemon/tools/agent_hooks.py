@@ -56,7 +56,7 @@ from quire_daemon.tools.edit import (
     shown_as,
     strongest,
 )
-from quire_daemon.tools.evidence import by_its_command, told_afterwards, verdicts
+from quire_daemon.tools.evidence import CallEnd, by_its_command, told_afterwards, verdicts
 from quire_daemon.tools.leases import covers, lease_held, others
 from quire_daemon.tools.read import seen_with
 from quire_daemon.tools.recent_changes import MOST_NEWS, changes_told
@@ -174,7 +174,8 @@ def _before(params: NativeParams, world: World) -> Decision:
     begun = BurstBegun(label, FORM, expires_ns, True, "session", paths, command)
     reply = {"ok": True, "message": f"{label} may go on; burst {world.next_seq} has begun.", "burst": world.next_seq}
     announced = AnnouncedCall(
-        world.next_seq, world.who.writer, paths, tuple(params.payloads), params.command, world.who.process
+        *(world.next_seq, world.who.writer, paths, tuple(params.payloads), params.command, world.who.process),
+        owner=world.who.key,
     )
     return Decision(reply, [begun], announced=None if world.who.outsider else announced)
 
@@ -303,7 +304,7 @@ def _after(params: NativeParams, world: World) -> Decision:
     burst = _begun_by(params, world)
     told_upto = max((b.ended for b in islice(_own(world, world.next_seq), MOST_BURSTS)), default=0)
     attributed = [] if world.who.outsider else [*_found_at_the_end(params, burst, world)]
-    own = {seq for one in attributed if one.writer for seq in one.seqs}
+    own = {seq for one in attributed if world.history.caller_of(one.writer) == world.who.key for seq in one.seqs}
     news, more = _news(world, told_upto, burst, own)
     over_own = [] if burst is None or burst.paths else _over_own_reads(burst, own, world)
     events: list[Event] = [*attributed] if burst is None else [*attributed, BurstEnded(burst.number)]
@@ -323,7 +324,8 @@ def _after(params: NativeParams, world: World) -> Decision:
 def _found_at_the_end(params: NativeParams, burst: Burst | None, world: World) -> Iterator[WriteAttributed]:
     """What the end of a call tells of the writes that were found meanwhile, or of late where nothing announced it."""
     if burst is not None:
-        yield from verdicts(burst, _announced(params, burst), world.history, by_its_command)
+        end = CallEnd(burst, _announced(params, burst), world.now_ns, params.ok)
+        yield from verdicts(end, world.history, by_its_command)
     elif params.payloads and params.ok:
         paths = tuple(now.path for now in world.files.values())
         call = AnnouncedCall(0, world.who.writer, paths, tuple(params.payloads))
@@ -348,6 +350,7 @@ def _announced(params: NativeParams, burst: Burst) -> AnnouncedCall:
 def _ended(burst: Burst, attributed: list[WriteAttributed], world: World) -> Burst:
     """The burst, ended by the record behind those that attribute writes to it."""
     proved = sum(len(one.seqs) for one in attributed if one.evidence in BELONGING)
+    proved -= sum(len(one.seqs) for one in attributed if one.evidence == OVERLAP and one.burst)  # taken back
     return msgspec.structs.replace(
         burst,
         ended=world.next_seq + len(attributed),
@@ -406,7 +409,8 @@ def _between(params: NativeParams, world: World) -> Decision:
     events: list[Event] = []
     for burst in left:
         call = AnnouncedCall(burst.number, burst.writer, burst.paths, (), burst.command)
-        events += [*verdicts(burst, call, world.history, by_its_command), BurstEnded(burst.number)]
+        end = CallEnd(burst, call, world.now_ns)
+        events += [*verdicts(end, world.history, by_its_command), BurstEnded(burst.number)]
     if params.moment == "turn" and (params.prompt or params.transcript):
         events.append(_turn(params, world))
     news, more = _news(world, 0, None) if params.moment in ("start", "turn") else ([], 0)

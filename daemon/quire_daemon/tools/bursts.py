@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from quire_daemon.core import AnnouncedCall, Decision, Tool, World, no_paths, require_in_bounds
-from quire_daemon.tools.evidence import verdicts
+from quire_daemon.tools.evidence import CallEnd, verdicts
 from quire_daemon.tools.history import VERSION_KINDS, named_burst
 from quire_journal.history import History, rfc3339, to_the_second
 from quire_journal.model import BurstBegun, BurstEnded, Record, Refusal, counted, paths_of
@@ -139,7 +139,8 @@ def _end(params: BurstParams, world: World) -> Decision:
         return Decision({"ok": True, "message": message, **burst_json(burst, world), "unchanged": True})
     why = "owner" if burst.open_at(world.now_ns) else "ttl"
     call = AnnouncedCall(burst.number, burst.writer, burst.paths)
-    found = [*verdicts(burst, call, world.history, _as_its_owner_says)] if burst.outside else []
+    end = CallEnd(burst, call, world.now_ns)
+    found = verdicts(end, world.history, _as_its_owner_says) if burst.outside else []
     ended = msgspec.structs.replace(
         burst, ended=world.next_seq + len(found), ended_ns=min(world.now_ns, burst.expires_ns), why=why
     )

@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
-    from quire_daemon.tools.evidence.explanation import explain as explain, explain_move as explain_move
+    from quire_daemon.tools.evidence.accounts import CallAccounts as CallAccounts
+    from quire_daemon.tools.evidence.explanation import (
+        Explanation as Explanation,
+        explain as explain,
+        explain_move as explain_move,
+    )
     from quire_daemon.tools.evidence.trace import by_processes as by_processes
     from quire_daemon.tools.evidence.verdict import (
+        CallEnd as CallEnd,
         by_its_command as by_its_command,
         told_afterwards as told_afterwards,
         verdicts as verdicts,
@@ -17,7 +23,8 @@ if TYPE_CHECKING:
 else:
     __getattr__ = face(
         __name__,
-        explanation="explain explain_move",
+        accounts="CallAccounts",
+        explanation="Explanation explain explain_move",
         trace="by_processes",
-        verdict="by_its_command told_afterwards verdicts",
+        verdict="CallEnd by_its_command told_afterwards verdicts",
     )

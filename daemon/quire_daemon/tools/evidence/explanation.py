@@ -1,26 +1,38 @@
 """Explain: which announced calls made the bytes that were found, and in which order. Pure.
 
-Calls are tried one after the other, in any order that fits, on the bytes before. Where they come to exactly what was
-found, each of them is proved (`exact`). Where more was changed beside them, the calls are proved by the lines of theirs
-that stand, and what was changed beside is told apart (`exact+`): it is the work of a formatter within the call, where
-nothing but the layout differs, and else of somebody unknown.
+Calls are performed one after the other, in any order that fits, on the bytes before. Where the fewest that come to
+exactly what was found are all of one agent session, or can be no others, each of them is proved (`exact`). Where
+others would come to the same, they are rivals. Where more was changed beside them, the calls whose lines stand are
+steps on the way to what was found, and the end of each call says whether it was made; what was changed beside them is
+the work of a formatter within the call, where nothing but the layout differs, and else of somebody unknown (`exact+`).
 """
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from quire_daemon.core import AnnouncedCall
-from quire_daemon.tools.evidence.results import about, moved, results
-from quire_journal.text import Text, changed_ranges, diff
+from quire_daemon.dialects.patch import FilePatch
+from quire_daemon.tools.evidence.accounts import CallAccounts, same
+from quire_daemon.tools.evidence.effort import Effort, EffortSpentError
+from quire_daemon.tools.evidence.patches import moved
+from quire_daemon.tools.evidence.results import BytesAt, results
+from quire_journal.text import BINARY_PROBE, common_bytes
 
-MOST_CALLS: Final = 4
+MOST_CALLS: Final = 12
+"""Calls of one file that are tried; those that were announced last."""
+
+MOST_TOGETHER: Final = 4
 """Calls that are tried together: of more than these nobody waits for all orders."""
 
 MOST_TRIES: Final = 200
-"""Results that are made for one look at a file."""
+"""Results that are made to find all orders; and again to find the calls whose lines stand."""
+
+MOST_BESIDE: Final = 512 * 1024
+"""Bytes of what differs among which it is looked for the lines of calls."""
 
 
 class ExplainedStep(NamedTuple):
@@ -28,91 +40,199 @@ class ExplainedStep(NamedTuple):
 
     data: bytes | None  # None: the file is gone
     call: AnnouncedCall | None
-    layout: bool = False  # of what stands beside a call: only the layout of its text differs
+
+
+class Explanation(NamedTuple):
+    """What the calls account for."""
+
+    steps: tuple[ExplainedStep, ...] = ()  # from the bytes before to those that were found; none: nothing is explained
+    proved: bool = False  # the steps come to what was found, and nothing else does
+    rivals: tuple[int, ...] = ()  # calls of several agents that come to what was found, each without the others
+
+
+def no_bytes(path: str) -> Iterator[bytes]:
+    """Nothing is known of other files."""
+    del path
+    return iter(())
 
 
 def explain(
-    path: str, before: bytes | None, found: bytes | None, calls: Sequence[AnnouncedCall]
-) -> tuple[ExplainedStep, ...]:
-    """The steps from the bytes before to those that were found; none where no call accounts for any of it."""
-    offering = [call for call in calls if any(about(payload, path) for payload in call.payloads)][-MOST_CALLS:]
-    partly: tuple[ExplainedStep, ...] = ()
-    for tried, steps in enumerate(_orders(path, before, found, offering)):
-        if tried == MOST_TRIES:
-            break
-        if steps[-1].data == found:
-            return steps
-        if len(steps) > len(partly) and _stands(before, steps, found):
-            partly = steps
-    if not partly:
-        return ()
-    made = partly[-1].data
-    return (*partly, ExplainedStep(found, None, layout=_same_but_layout(made, found)))
+    path: str,
+    before: bytes | None,
+    found: bytes | None,
+    calls: Sequence[CallAccounts],
+    bytes_at: BytesAt = no_bytes,
+    effort: Effort | None = None,
+) -> Explanation:
+    """What these calls, oldest first, account for of the change from the bytes before to those that were found."""
+    offering = [one for one in calls if one.about(path)][-MOST_CALLS:]
+    effort = effort or Effort()
+    for explained in (_Tries.whole, _Tries.in_part):
+        with suppress(EffortSpentError):
+            found_out = explained(_Tries(path, found, bytes_at, effort.half()), before, offering)
+            if found_out is not None:
+                return found_out
+    return Explanation()
 
 
-def _orders(
-    path: str, before: bytes | None, found: bytes | None, calls: Sequence[AnnouncedCall]
-) -> Iterator[tuple[ExplainedStep, ...]]:
-    """Every way to perform some of the calls one after the other, the shorter first."""
-    level: list[tuple[ExplainedStep, ...]] = [()]
-    for _ in calls:
-        longer: list[tuple[ExplainedStep, ...]] = []
-        for steps in level:
-            at = steps[-1].data if steps else before
-            done = {step.call.burst for step in steps if step.call is not None}
+class _Chain(NamedTuple):
+    """Calls that were performed one after the other."""
+
+    data: bytes | None
+    steps: tuple[ExplainedStep, ...] = ()
+
+    @property
+    def calls(self) -> frozenset[int]:
+        return frozenset(step.call.burst for step in self.steps if step.call is not None)
+
+    @property
+    def owners(self) -> set[bytes]:
+        return {step.call.owner for step in self.steps if step.call is not None}
+
+
+class _Tries:
+    """Performs calls on a file, as long as that is not too dear."""
+
+    def __init__(self, path: str, found: bytes | None, bytes_at: BytesAt, effort: Effort) -> None:
+        self._path, self._found, self._bytes_at, self._effort = path, found, bytes_at, effort
+        self._left = MOST_TRIES
+
+    def whole(self, before: bytes | None, calls: Sequence[CallAccounts]) -> Explanation | None:
+        """The fewest calls that come to what was found; None where none do."""
+        level = [_Chain(before)]
+        for _ in calls[:MOST_TOGETHER]:
+            level = self._longer(level, calls)
+            fitting = [chain for chain in level if chain.data == self._found]
+            if self._left < 0:
+                return None
+            if fitting:
+                return _chosen(fitting)
+        return None
+
+    def _longer(self, level: Sequence[_Chain], calls: Sequence[CallAccounts]) -> list[_Chain]:
+        """The chains with one call more. Of several orders that come to the same, one is kept."""
+        longer: dict[tuple[frozenset[int], bytes | None], _Chain] = {}
+        for chain in level:
             for call in calls:
-                if call.burst in done:
+                if call.call.burst in chain.calls:
                     continue
-                made = (data for payload in call.payloads for data in results(payload, path, at, found))
-                for data in dict.fromkeys(made):
-                    if data != at:
-                        longer.append((*steps, ExplainedStep(data, call)))
-                        yield longer[-1]
-        level = longer
+                for data in self._made(call, chain.data):
+                    made = _Chain(data, (*chain.steps, ExplainedStep(data, call.call)))
+                    longer.setdefault((made.calls, data), made)
+        return list(longer.values())
+
+    def _made(self, call: CallAccounts, before: bytes | None) -> Iterator[bytes | None]:
+        """What the call makes of these bytes, as far as it changes them."""
+        for account in call.about(self._path):
+            for data in results(account, self._path, before, self._found, self._bytes_at, self._effort):
+                self._left -= 1
+                if self._left < 0:
+                    return
+                if data != before:
+                    yield data
+                if data == self._found:
+                    return
+
+    def in_part(self, before: bytes | None, calls: Sequence[CallAccounts]) -> Explanation | None:
+        """The calls whose lines stand in what was found, and the rest; None where there are none."""
+        beside = None if self._found is None else _Beside.of(before or b"", self._found, self._effort)
+        if beside is None:
+            return None
+        at, steps, left = before, list[ExplainedStep](), list(calls)
+        while (one := self._standing(at, left, beside)) is not None:
+            call, at = one
+            left.remove(call)
+            steps.append(ExplainedStep(at, call.call))
+        if not steps:
+            return None
+        return Explanation(tuple(steps) if at == self._found else (*steps, ExplainedStep(self._found, None)))
+
+    def _standing(
+        self, at: bytes | None, calls: Sequence[CallAccounts], beside: _Beside
+    ) -> tuple[CallAccounts, bytes] | None:
+        for call in calls:
+            for data in self._made(call, at):
+                if data is not None and beside.holds(at or b"", data, self._effort):
+                    return call, data
+        return None
 
 
-def _stands(before: bytes | None, steps: Sequence[ExplainedStep], found: bytes | None) -> bool:
-    """Does a line that each call brought stand where it was put; of one that only removes, is all of that gone?"""
-    if found is None or any(step.data is None for step in steps):
-        return False
-    was, now = Text.of(before or b""), Text.of(found)
-    for step in steps:
-        made = Text.of(step.data or b"")
-        if made.binary or now.binary:
-            return False
-        brought, removed = _changed(was, made)
-        lost = {at for splice in diff(made, now) for at in range(splice.start, splice.stop)}
-        lines = [line.strip() for line in now.lines]
-        if brought and not any(made.lines[at].strip() for at in brought - lost):
-            return False
-        if not brought and any(was.lines[at].strip() in lines for at in removed if was.lines[at].strip()):
-            return False
-        was = made
-    return True
+def _chosen(fitting: Sequence[_Chain]) -> Explanation:
+    """The explanation by chains of which each comes to what was found."""
+    first = fitting[0]
+    if len({chain.calls for chain in fitting}) > 1:
+        owners = set[bytes]().union(*(chain.owners for chain in fitting))
+        if len(owners) > 1:
+            return Explanation(rivals=tuple(sorted(frozenset[int]().union(*(chain.calls for chain in fitting)))))
+    return Explanation(first.steps, proved=True)
 
 
-def _changed(was: Text, made: Text) -> tuple[set[int], set[int]]:
-    """(the lines of the new text that came, the lines of the old one that went)."""
-    changed = changed_ranges(diff(was, made))
-    came = {at for one in changed for at in range(one["start"] - 1, one["end"])}
-    return came, {at for one in changed for at in range(one["was_start"] - 1, one["was_end"])}
+class _Beside(NamedTuple):
+    """What differs between the bytes before and those that were found, for lines to be looked for in it."""
+
+    came: frozenset[bytes]  # its lines, without layout
+    text: bytes  # all of it, without layout: a formatter may have broken lines anew
+    went: Counter[bytes]
+
+    @classmethod
+    def of(cls, before: bytes, found: bytes, effort: Effort) -> _Beside | None:
+        """None where there are no lines, or too many."""
+        if b"\0" in found[:BINARY_PROBE] or b"\0" in before[:BINARY_PROBE]:
+            return None
+        was, now = _differing(before, found, effort)
+        if len(was) + len(now) > MOST_BESIDE:
+            return None
+        old, new = _lines(was, effort), _lines(now, effort)
+        return cls(frozenset(map(plain_layout, new)), plain_layout(now), old - new)
+
+    def holds(self, before: bytes, made: bytes, effort: Effort) -> bool:
+        """Do the lines stand that the step brought, or did those go that it only removed?"""
+        was, now = _differing(before, made, effort)
+        old, new = _lines(was, effort), _lines(now, effort)
+        came = [plain for line in (new - old) if (plain := plain_layout(line))]
+        if not came:
+            went = [line for line in (old - new) if plain_layout(line)]
+            return bool(went) and all(self.went[line] for line in went)
+        effort.spend(sum(len(self.text) for line in came if line not in self.came))
+        return all(line in self.came or line in self.text for line in came)
+
+
+def _differing(before: bytes, after: bytes, effort: Effort) -> tuple[bytes, bytes]:
+    """What differs, in whole lines."""
+    effort.spend(2 * (len(before) + len(after)))
+    head, tail = common_bytes(before, after)
+    return before[head : len(before) - tail], after[head : len(after) - tail]
+
+
+def _lines(text: bytes, effort: Effort) -> Counter[bytes]:
+    effort.spend(len(text), 2 * text.count(b"\n"))
+    return Counter(text.split(b"\n"))
 
 
 def explain_move(
-    path: str, to: str, before: bytes, found: bytes, calls: Sequence[AnnouncedCall]
+    path: str, to: str, before: bytes, found: bytes, calls: Sequence[CallAccounts], effort: Effort | None = None
 ) -> AnnouncedCall | None:
-    """The call whose patch moves the file and comes to these bytes; None where there is none."""
-    for call in calls:
-        if any(found in moved(payload, path, to, before) for payload in call.payloads):
-            return call
-    return None
+    """The call whose patch moves the file and comes to these bytes; None where there is none, or several agents'."""
+    effort = effort or Effort()
+    fitting: list[AnnouncedCall] = []
+    try:
+        for call in calls:
+            moves = [one for one in call.about(to) if isinstance(one, FilePatch) and same(one.to, to)]
+            if any(found in moved(one, before, effort) for one in moves if same(one.path, path)):
+                fitting.append(call.call)
+    except EffortSpentError:
+        return None
+    return fitting[0] if len({call.owner for call in fitting}) == 1 else None
 
 
-_LAYOUT: Final = re.compile(rb"[\s'\"`,;()\\]+")
+_LAYOUT: Final = b" \t\r\n\f\v'\"`,;()\\"
 
 
-def _same_but_layout(made: bytes | None, found: bytes | None) -> bool:
-    """Do the two differ only in blanks, line breaks, quotes and closing commas, as a formatter leaves them?"""
-    if made is None or found is None:
-        return False
-    return _LAYOUT.sub(b"", made) == _LAYOUT.sub(b"", found)
+def plain_layout(text: bytes) -> bytes:
+    """The text without blanks, line breaks, quotes, parentheses and commas, which a formatter sets as it likes."""
+    return text.translate(None, _LAYOUT)
+
+
+def same_but_layout(one: bytes, other: bytes) -> bool:
+    """Do the two differ in nothing but what a formatter sets?"""
+    return plain_layout(one) == plain_layout(other)
