@@ -148,7 +148,7 @@ class Live:
             folder.mkdir(mode=0o700)
             os.environ[name] = str(folder)
         os.environ[MARK] = self.mark
-        for name in ("QUIRE_AGENT", "QUIRE_SESSION", "CODEX_SESSION_ID", "QUIRE_FAULT"):
+        for name in ("QUIRE_AGENT", "QUIRE_SESSION", "CODEX_SESSION_ID", "CODEX_THREAD_ID", "QUIRE_FAULT"):
             os.environ.pop(name, None)
 
     # ── clients ──

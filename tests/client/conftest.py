@@ -28,7 +28,7 @@ def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "home" / "run"))
-    for name in ("QUIRE_AGENT", "QUIRE_SESSION", "CODEX_SESSION_ID", "QUIRE_TRACEBACK", "NO_COLOR"):
+    for name in ("QUIRE_AGENT", "QUIRE_SESSION", "CODEX_SESSION_ID", "CODEX_THREAD_ID", "QUIRE_TRACEBACK", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "home" / "run").mkdir(mode=0o700, parents=True)
 

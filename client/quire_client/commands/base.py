@@ -51,7 +51,9 @@ TRIAL: Final = "QUIRE_TRIAL"
 """Set in the environment where `quire doctor` tries a way in: its calls are a person's, not those of an agent."""
 
 CODEX_SESSION: Final = "CODEX_SESSION_ID"
-"""Set by Codex for the commands that it runs: its agent session, as its hooks and its requests over MCP tell it."""
+CODEX_THREAD: Final = "CODEX_THREAD_ID"
+"""Set by Codex for the commands that it runs: its agent session, as its hooks and its requests over MCP tell it, and
+the thread, which is another one in a subagent."""
 
 _QUICK_S: Final = 2.0
 """How long the quick way may take, at most half of the whole time, before the long one is tried."""
@@ -214,7 +216,8 @@ class Invocation:
         """
         from quire_client.cli import Progress
 
-        opens = ClientOptions(self.place, *self._named, self.timeout_s(30.0), start, told)
+        agent, session, parent = self._named
+        opens = ClientOptions(self.place, agent, session, self.timeout_s(30.0), start, told, parent=parent)
         with Progress("Waiting for the daemon", self.person_watches):
             self._client = self.opener(opens)
         return self._client
@@ -239,7 +242,8 @@ class Invocation:
 
         until = time.monotonic() + min(self.timeout_s(30.0) / 2, _QUICK_S)
         try:
-            with Quick(self.place, dict(zip(("agent", "agent_session"), self._named, strict=True)), until) as quick:
+            caller = dict(zip(("agent", "agent_session", "parent"), self._named, strict=True))
+            with Quick(self.place, caller, until) as quick:
                 reply = quick.call(tool, arguments)
                 return reply if quick.version == VERSION else None
         except NoAccess as reason:
@@ -250,16 +254,18 @@ class Invocation:
             return None
 
     @property
-    def _named(self) -> tuple[str, str]:
-        """(agent, agent session) that call.
+    def _named(self) -> tuple[str, str, str]:
+        """(agent, agent session, the session that this one is a child of) that call.
 
         Codex says it in its shell, where its sandbox keeps the daemon from seeing who started a command.
         """
         agent = self.options.get("agent", self.environ.get("QUIRE_AGENT", ""))
         session = self.options.get("session", self.environ.get("QUIRE_SESSION", ""))
-        if not agent and not session and self.environ.get(CODEX_SESSION):
-            return "codex", self.environ[CODEX_SESSION]
-        return agent, session
+        root = self.environ.get(CODEX_SESSION, "")
+        if agent or session or not root:
+            return agent, session, ""
+        thread = self.environ.get(CODEX_THREAD, root)
+        return ("codex", root, "") if thread == root else ("codex", f"{root}.{thread}", root)
 
     def timeout_s(self, default: float) -> float:
         """`--timeout`, else `default`. Raises Usage."""

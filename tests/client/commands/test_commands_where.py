@@ -108,6 +108,9 @@ def test_the_caller_is_the_one_of_the_options_then_of_the_environment(
     assert caller("log") == ("", "")
     monkeypatch.setenv("CODEX_SESSION_ID", "c1")
     assert caller("log") == ("codex", "c1"), "its shell has said so"
+    monkeypatch.setenv("CODEX_THREAD_ID", "t1")
+    subagent = quire("log").opener.wanted[0]
+    assert (subagent.session, subagent.parent) == ("c1.t1", "c1")
     monkeypatch.setenv("QUIRE_AGENT", "alice")
     monkeypatch.setenv("QUIRE_SESSION", "s1")
     assert caller("log") == ("alice", "s1")
