@@ -22,6 +22,7 @@ from quire_daemon.watch.observe import RETRY_S, FileInFlight, Observation, Obser
 from quire_daemon.watch.prefetch import Prefetcher
 from quire_daemon.watch.prefetch_client import ReadingAhead
 from quire_daemon.watch.scan import MOUNTS, OVERFLOW, RULES, Scanner, TreeComparison
+from quire_daemon.watch.temporary_names import STANDS_S, is_temporary
 from quire_daemon.watch.watcher import Watcher
 from quire_daemon.workers import StartJob
 from quire_daemon.workspace import FileBusy, Signature
@@ -70,6 +71,7 @@ class Outside:
         self._stopped = False
         self._ignored: set[str] = set()  # known files of which the journal is told that nobody watches them any more
         self._moves = Renames()  # whose ends are not both looked at
+        self._standing: set[str] = set()  # files that are looked at when they have stood for a while
         self._crawling: set[object] = set()  # crawls of folders that have not come back
         self._ahead = Prefetcher(ReadingAhead(observer), start_job, self._not_read_ahead)
         self._hard_links = HardLinks(
@@ -206,6 +208,9 @@ class Outside:
     def _look_at(self, path: str, now: float) -> list[Observation]:
         """Look at one path; empty when it has to wait, or is not ours to look at."""
         since, evidence = self._named.first(path)
+        if now < since + STANDS_S and is_temporary(path) and self._is_young(path):
+            self._let_stand(path, evidence, since)
+            return []
         patient = now - since < UNFINISHED_S
         named_ns = self._recorder.clock.now_ns() - int((now - since) * 1e9) if evidence != SCANNED else 0
         try:
@@ -226,6 +231,9 @@ class Outside:
             else:
                 self._looked(path, False)
             return []
+        if now < since + STANDS_S and evidence == WATCHED and self._is_put_aside(observation):
+            self._let_stand(path, evidence, since)
+            return []
         if now < since + BRIEF_S and evidence == WATCHED and self._may_be_brief(observation):
             self.name(path, evidence, now, since + BRIEF_S)
             return []
@@ -239,6 +247,28 @@ class Outside:
         if observation.sighting.disk.unfinished:
             self._named.name(path, evidence, now, now + AGAIN_S, late=True)  # until it has been closed
         return [observation]
+
+    def _is_young(self, path: str) -> bool:
+        """Did something come to be there, or change, a moment ago? What is gone, or has stood for long, is not."""
+        try:
+            signature = self._observer.workspace.look(path).signature
+        except Refusal:
+            return False
+        return signature is not None and self._recorder.clock.now_ns() - signature.ctime_ns < STANDS_S * 1e9
+
+    def _is_put_aside(self, one: Observation) -> bool:
+        """Was a file renamed to a temporary name? Vim and Emacs write it anew then: that is one write to it."""
+        if not isinstance(one.event, OutsideDeleted) or one.sighting.disk.kind != "missing":
+            return False
+        name = journal_path(one.path)
+        to = self._moves.followed(name)
+        return to != name and is_temporary(disk_path(to))
+
+    def _let_stand(self, path: str, evidence: str, since: float) -> None:
+        """Look at it when it has stood for a while, unless it changes before. Nobody waits for it."""
+        self.scanner.looked(path, False)
+        self._standing.add(path)
+        self._named.name(path, evidence, since, since + STANDS_S, late=True)
 
     def _may_be_brief(self, one: Observation) -> bool:
         """Is this what a program leaves for a moment? Git and some editors remove a file and write it anew: told as two
@@ -269,6 +299,7 @@ class Outside:
 
     def _looked(self, path: str, changed: bool) -> None:
         self._named.looked(path)
+        self._standing.discard(path)
         self._ignored.discard(path)
         self._unseen.pop(path, None)
         self.scanner.looked(path, changed)
@@ -276,8 +307,7 @@ class Outside:
     def _record(self, observed: list[Observation]) -> None:
         """Commit what was found; two ends that the watcher's hints connect become one move."""
         if not observed:
-            if not self._named.waiting:
-                self._moves.clear()
+            self._forget_moves()
             return
         events = [o.event for o in observed if o.event is not None]
         if events and self._moves:
@@ -288,7 +318,11 @@ class Outside:
             self._observer.note(observation, by_path.get(journal_path(observation.path)))
         if events:
             self._recorder.commit()
-        if not self._named.waiting:
+        self._forget_moves()
+
+    def _forget_moves(self) -> None:
+        """They are of no more use when all is looked at that was told of with them."""
+        if not self._named.waiting and not self._standing:
             self._moves.clear()
 
     def _take_hints(self, now: float) -> None:
@@ -380,7 +414,7 @@ class Outside:
         look_at, new, now = compared.look_at, compared.new, self._now()
         ahead: dict[str, int] = {}
         if not self.scanner.captured:
-            ahead = {path: new[path] for path in look_at if path in new and path not in self._named}
+            ahead = {p: new[p] for p in look_at if p in new and p not in self._named and not is_temporary(p)}
             for path in ahead:
                 self._named.keep(path, evidence, now)
         self._ignored = {*compared.ignored}
