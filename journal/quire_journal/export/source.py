@@ -7,13 +7,13 @@ takes back (a write that lost a race) is not a version any more, and is left out
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
 import msgspec
 
-from quire_journal.history import History, missing
+from quire_journal.history import History, LineOrigin, LineTrails, missing
 from quire_journal.model import (
     LINK,
     REGULAR,
@@ -66,6 +66,7 @@ class Source:
         self.root = root  # the workspace's folder: some formats want absolute paths
         self.at = stretch.after  # the newest record that was handed out: how far the export has come
         self._cache = BlobCache(_CACHE_BYTES)
+        self._trails = LineTrails()
         self._writers: dict[int, WriterIntroduced | None] = {}
 
     def rows(self) -> Iterator[Row]:
@@ -99,6 +100,14 @@ class Source:
             with self._store.reading() as r:
                 self._writers[number] = History(r).writer(number)
         return self._writers[number]
+
+    def origins(self, path: str, version: Version) -> Sequence[LineOrigin] | None:
+        """Where each line of a version comes from, to be looked at before the next question; None: nobody knows.
+
+        Of each path the versions are asked about in the order of the log.
+        """
+        with self._store.reading() as r:
+            return self._trails.origins(History(r), path, version, self.bytes_of)
 
     def checkpoints(self) -> list[tuple[int, str]]:
         """(cursor, name) of the checkpoints that lie in the stretch, by cursor."""

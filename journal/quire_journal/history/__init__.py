@@ -9,6 +9,7 @@ from quire_journal.faces import face
 
 if TYPE_CHECKING:
     from quire_journal.history.authorship import (
+        UNDOING as UNDOING,
         CommitFile as CommitFile,
         CommitFileLines as CommitFileLines,
         CommitLine as CommitLine,
@@ -32,7 +33,12 @@ if TYPE_CHECKING:
         warning as warning,
     )
     from quire_journal.history.history import History as History
-    from quire_journal.history.line_blame import Blame as Blame, CommitAnswers as CommitAnswers, blame as blame
+    from quire_journal.history.line_blame import (
+        Blame as Blame,
+        CommitAnswers as CommitAnswers,
+        LineTrails as LineTrails,
+        blame as blame,
+    )
     from quire_journal.history.missing_bytes import (
         MissingBytes as MissingBytes,
         missing as missing,
@@ -70,14 +76,14 @@ if TYPE_CHECKING:
 else:
     __getattr__ = face(
         __name__,
-        authorship="CommitFile CommitFileLines CommitLine LineOrigin is_by_git",
+        authorship="CommitFile CommitFileLines CommitLine LineOrigin UNDOING is_by_git",
         delta_base="DeltaBases",
         gaps=(
             "RECORD_LOST gaps_after gaps_at gaps_before gaps_json gaps_of is_lost lost_version named "
             "require_known require_not_lost version_then warning"
         ),
         history="History",
-        line_blame="Blame CommitAnswers blame",
+        line_blame="Blame CommitAnswers LineTrails blame",
         missing_bytes="MissingBytes missing missing_blob",
         path_cache="PathNames",
         points="MAX_NAME is_name no_checkpoint parse_point parse_rfc3339 rfc3339 time_of to_the_second",

@@ -43,7 +43,11 @@ class Clues(msgspec.Struct, frozen=True):
     puts_back: bool = False  # it is known to bring nothing but what there was (git, an undo)
     made_from: tuple[int, ...] = ()  # versions, by seq, that it was made from, or is; the likeliest first
     not_from: Collection[int] = ()  # batches that it takes back: what they made, it does not bring
-    elsewhere: Callable[[], Sequence[LineOrigin] | None] | None = None  # the origins of the same bytes at another path
+    copied: tuple[str, Version] | None = None  # the newest version with the same bytes at another path
+
+
+Elsewhere = Callable[[str, Version], Sequence[LineOrigin] | None]
+"""The origins of the lines of a version at another path; None where that is too much to ask."""
 
 
 class _Run:
@@ -93,7 +97,7 @@ class LineReplay:
         self._age = 0
         self._brought: dict[tuple[str, int, int, int], LineOrigin] = {}
 
-    def take(self, path: str, version: Version, data: bytes, clues: Clues) -> None:
+    def take(self, path: str, version: Version, data: bytes, clues: Clues, elsewhere: Elsewhere) -> None:
         """Take in the next version; `data` is b"" where no file was."""
         pause()
         body = data[len(BOM) :] if data.startswith(BOM) else data
@@ -112,7 +116,7 @@ class LineReplay:
                 self._remember(change)
                 self._put(change, [LineOrigin(path, version)] * len(come))
             else:
-                self._restore(path, version, change, clues, bool(body))
+                self._restore(path, version, change, clues, elsewhere if body else None)
         self._before = body
         if body and (version.blob in self._kept_blobs or version.seq in self._kept_seqs):
             kept = _Kept(version.seq, version.batch, body, tuple(self.origins))
@@ -121,11 +125,11 @@ class LineReplay:
 
     # ── what comes back ──
 
-    def _restore(self, path: str, version: Version, change: _Change, clues: Clues, there: bool) -> None:
-        """Take in a version that is no author of what stood before. `there`: something is in it."""
+    def _restore(self, path: str, version: Version, change: _Change, clues: Clues, elsewhere: Elsewhere | None) -> None:
+        """Take in a version that is no author of what stood before. `elsewhere`: None where nothing is in it."""
         age = self._age
         self._remember(change)
-        was = self._restored(version, clues) if there else None
+        was = self._restored(version, clues, elsewhere) if elsewhere is not None else None
         if was is None:
             self._put(change, self._come(path, version, change, clues, age))
             return
@@ -141,7 +145,7 @@ class LineReplay:
             if origin is not then and not _same_author(origin, then):
                 now[n] = self._back(then, version)
 
-    def _restored(self, version: Version, clues: Clues) -> Sequence[LineOrigin] | None:
+    def _restored(self, version: Version, clues: Clues, elsewhere: Elsewhere) -> Sequence[LineOrigin] | None:
         """The origins of the lines where these bytes stood before; None where they did not."""
         kept = self._by_blob.get(version.blob)
         if kept:
@@ -150,7 +154,7 @@ class LineReplay:
                     return named.origins
             in_force = (one for one in reversed(kept) if one.batch not in clues.not_from)
             return next(in_force, kept[-1]).origins
-        return clues.elsewhere() if clues.elsewhere is not None else None
+        return elsewhere(*clues.copied) if clues.copied is not None else None
 
     def _moved(self, key: bytes, origin: LineOrigin, age: int) -> LineOrigin | None:
         """The line, if it only moves within the file: it went after `age`, which is now, and is by the same author."""

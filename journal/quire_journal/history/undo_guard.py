@@ -17,7 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quire_journal.history.history import History
-from quire_journal.history.line_blame import backwards
+from quire_journal.history.line_past import backwards
 from quire_journal.history.rebase_steps import Conflict
 from quire_journal.history.timeline import FileTimeline, State, TimelineStep
 from quire_journal.history.unwinder import Unwound

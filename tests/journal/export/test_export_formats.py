@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from scribe import ANN, Scribe
+from scribe import ANN, BEN, Scribe
 
 from quire_journal.export.formats import FORMATS
 from quire_journal.export.importer import ImportResult, NotAnExport, import_lines
@@ -429,6 +429,36 @@ def test_a_trace_says_which_lines_an_agent_wrote_and_nothing_of_who_came_from_ou
     (conversation,) = file["conversations"]
     assert conversation["contributor"] == {"type": "unknown"}
     assert [(one["start_line"], one["end_line"]) for one in conversation["ranges"]] == [(2, 3)]
+
+
+def traced(scribe: Scribe, by: str = "batch") -> list[tuple[str, int, int]]:
+    """(version that wrote them, first line, last line) of the lines in the last record of a trace."""
+    record = objects(exported(scribe.store, "agent-trace", by))[-1]
+    return [
+        (conversation["related"][0]["url"].rpartition("/")[2], one["start_line"], one["end_line"])
+        for conversation in record["files"][0]["conversations"]
+        for one in conversation["ranges"]
+    ]
+
+
+def test_lines_that_come_back_are_traced_to_who_wrote_them() -> None:
+    scribe = Scribe().introduce()
+    ann = scribe.write("a", b"one\ntwo\n", writer=ANN)
+    ben = scribe.write("a", b"one\nTWO\n", writer=BEN)
+    scribe.write("a", b"one\ntwo\n", writer=BEN, by="undo")
+    assert traced(scribe) == [(f"v{ann}", 2, 2)]
+    scribe.outside("a", b"one\nTWO\nthree\n")
+    assert traced(scribe) == [(f"v{ben}", 2, 2), (f"v{scribe.seq}", 3, 3)]
+    scribe.note(FileMoved("a", "b", scribe.hold(b"one\nTWO\nthree\n"), 14, 0o644, scribe.seq), writer=ANN)
+    assert traced(scribe) == [(f"v{ann}", 1, 1), (f"v{ben}", 2, 2), (f"v{scribe.seq - 1}", 3, 3)]
+
+
+def test_a_step_of_several_writers_is_traced_line_by_line() -> None:
+    scribe = Scribe().introduce()
+    ann = scribe.write("a", b"one\n", writer=ANN)
+    ben = scribe.write("a", b"one\ntwo\n", writer=BEN)
+    scribe.note(CheckpointNamed("here", scribe.seq))
+    assert traced(scribe, "checkpoint") == [(f"v{ann}", 1, 1), (f"v{ben}", 2, 2)]
 
 
 def test_a_diff_of_the_agent_client_protocol_has_its_operations_and_a_patch(scribe: Scribe) -> None:

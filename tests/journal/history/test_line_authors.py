@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from scribe import Scribe
 
-from quire_journal.history.line_blame import blame
+from quire_journal.history.line_blame import LineTrails, blame
 from quire_journal.model.events import (
     BatchUndone,
     FileDeleted,
@@ -225,6 +225,21 @@ def test_blame_is_what_the_plain_model_says_of_edits_movers_and_copies_by_severa
                 for line, origin in zip(found.text.lines, found.origins, strict=True)
             ]
             assert told == play.model.told(path, version.seq)
+
+
+@given(plays())
+def test_whoever_goes_through_the_log_is_told_what_blame_says_of_each_version(play: Play) -> None:
+    trails = LineTrails()
+    with play.scribe.history() as history:
+        for made in play.model.versions:
+            version = history.version(made.path, made.seq)
+            if version is None or version.gone:
+                continue
+            found = trails.origins(history, made.path, version, history.bytes_of)
+            assert found is not None
+            told = [(origin.path, origin.version.seq, origin.brought) for origin in found]
+            expected = blame(history, made.path, version).origins
+            assert told == [(origin.path, origin.version.seq, origin.brought) for origin in expected]
 
 
 # ── single histories ─────────────────────────────────────────────────────────

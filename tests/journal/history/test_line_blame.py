@@ -10,7 +10,8 @@ from hypothesis import given, strategies as st
 from scribe import Scribe
 
 from quire_journal.history.history import History
-from quire_journal.history.line_blame import Blame, Gap, blame
+from quire_journal.history.line_blame import Blame, blame
+from quire_journal.history.line_past import Gap
 from quire_journal.model.events import (
     FOLDER,
     LINK,

@@ -1,0 +1,168 @@
+"""The past of a file: the versions that lead to one of them, and what is known of each beside its bytes.
+
+The versions go on through renames, and through a time at which no file was at the path: what git or an undo brings back
+has the authors that it had. They end where bytes are not in the journal, or a record is lost.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+import msgspec
+
+from quire_journal.history.authorship import BY_COMMAND, UNDOING, is_author, is_by_git
+from quire_journal.history.gaps import RECORD_LOST, gaps_before, lost_version
+from quire_journal.history.git_moves import GitMoves
+from quire_journal.history.history import History
+from quire_journal.history.line_replay import Clues
+from quire_journal.history.missing_bytes import missing
+from quire_journal.model import CAPTURED, REGULAR
+from quire_journal.views import OUTSIDE_TYPE, Version
+
+
+class Gap(msgspec.Struct, frozen=True):
+    """Where the past of a file ends before it began.
+
+    `why`: why the bytes of version `seq` are not there ("too_large", "secret", "unreadable", "not_held"),
+    "record_lost": record `seq` is lost, which may have made a version, or "too_long": there are too many versions to go
+    through all of them.
+    """
+
+    seq: int
+    why: str
+    after: int  # the version that whatever was there before is attributed to
+
+
+class PastStep(msgspec.Struct, frozen=True):
+    """A version of the file, under the name that it had then."""
+
+    path: str
+    version: Version
+    clues: Clues
+
+
+class FilePast(msgspec.Struct, frozen=True):
+    """The versions of a file that follow each other with other bytes, oldest first, also where no file was there."""
+
+    steps: Sequence[PastStep]
+    names: tuple[str, ...]  # of the file, oldest first
+    gap: Gap | None
+
+
+def file_past(history: History, git: GitMoves, path: str, seq: int, most_bytes: int) -> FilePast:
+    """The past of `path` up to record `seq`, of at most so many bytes; what is older counts as not held."""
+    found: list[tuple[str, Version]] = []
+    names: dict[str, None] = {}
+    gap, there, size = None, True, 0
+    for name, version in chain(backwards(history, path, seq), (("", None),)):
+        after = found[-1][1] if found else None
+        lost = gaps_before(history, after, version) if after is not None and history.lost() else ()
+        if lost and after is not None:
+            gap = Gap(lost_version(lost, after.base).seq or lost[-1].last, RECORD_LOST, after.seq)
+            break
+        if version is None:
+            break
+        if is_file(version):
+            size += version.size
+            why = _missing(history, version) or ("too_long" if after is not None and size > most_bytes else "")
+            if why and after is not None:
+                gap = Gap(version.seq, why, after.seq)
+                break
+            if there:
+                names[name] = None
+        there = there and is_file(version)
+        found.append((name, version))
+    steps = [step for n, step in enumerate(found) if n + 1 == len(found) or _blob(step[1]) != _blob(found[n + 1][1])]
+    # Behind a time without a file the gap is about another one.
+    return FilePast(_with_clues(history, git, steps[::-1]), tuple(names)[::-1], gap if there else None)
+
+
+def is_file(version: Version) -> bool:
+    """Was there a file, with lines?"""
+    return not version.gone and version.entry == REGULAR
+
+
+def is_held(history: History, version: Version) -> bool:
+    """Are the bytes of a version in the journal?"""
+    return not version.uncaptured and history.holds(version.blob)
+
+
+def backwards(history: History, path: str, seq: int) -> Iterator[tuple[str, Version]]:
+    """The versions of a file up to `seq` under each of its names, newest first."""
+    while path:
+        came_from = ""
+        for version in history.versions(path, upto=seq, reverse=True):
+            yield path, version
+            if version.moved_from:
+                came_from, seq = version.moved_from, version.seq - 1
+                break
+        path = came_from
+
+
+def _missing(history: History, version: Version) -> str:
+    """Why the bytes of a version cannot be had; "" when they can."""
+    return "" if is_held(history, version) else missing(history, version).why
+
+
+def _blob(version: Version) -> bytes:
+    return version.blob if is_file(version) else b""
+
+
+# ── what is known of a version ───────────────────────────────────────────────
+
+
+def _with_clues(history: History, git: GitMoves, found: Sequence[tuple[str, Version]]) -> list[PastStep]:
+    versions = [version for _, version in found]
+    copied = _copied(history, versions)
+    return [
+        PastStep(path, version, _clues(history, git, version, versions, copied.get(version.seq)))
+        for path, version in found
+    ]
+
+
+def _clues(
+    history: History, git: GitMoves, version: Version, versions: Sequence[Version], copied: tuple[str, Version] | None
+) -> Clues:
+    """What is known of one of the versions; `copied`: one with the same bytes at another path."""
+    if version.type == UNDOING:
+        undoing = history.undoing(version.batch)
+        at = 0 if undoing is None or not undoing.at else bisect_right(versions, undoing.at, key=_seq)
+        made_from = (versions[at - 1].seq,) if at else ()
+        undone = () if undoing is None else frozenset(undoing.undone)
+        return Clues(puts_back=True, made_from=made_from, not_from=undone, copied=copied)
+    hint = git.hint(version)
+    if is_author(version, hint):
+        return Clues(author=copied is None or version.evidence not in BY_COMMAND, copied=copied)
+    if is_by_git(hint):
+        return Clues(puts_back=True, made_from=git.made_from(version, versions), copied=copied)
+    return Clues(copied=copied)
+
+
+def _copied(history: History, versions: Sequence[Version]) -> dict[int, tuple[str, Version]]:
+    """Of the versions, by seq, which may have come from another path: the newest one there with the same bytes."""
+    own = {version.seq for version in versions}
+    sought: dict[bytes, list[Version]] = {}
+    there = False
+    for version in versions:
+        if is_file(version) and version.blob and _may_be_copied(version, there):
+            sought.setdefault(version.blob, []).append(version)
+        there = is_file(version)
+    found: dict[int, tuple[str, Version]] = {}
+    for path, other in history.with_bytes(sought, versions[-1].seq) if sought else ():
+        for version in sought[other.blob]:
+            if other.seq < version.seq and other.seq not in own and is_held(history, other):
+                found.setdefault(version.seq, (path, other))
+    return found
+
+
+def _may_be_copied(version: Version, there: bool) -> bool:
+    """May it be a copy, or a file that was moved? `there`: in front of it a file was at the path."""
+    if version.type == OUTSIDE_TYPE and not version.unproved:
+        return version.evidence in BY_COMMAND and not there
+    return version.evidence != CAPTURED and not is_author(version)
+
+
+def _seq(version: Version) -> int:
+    return version.seq
