@@ -1,10 +1,12 @@
 """How long blame takes: a 2,000-line file with 1,000 versions by 8 writers, each line held against a model.
 
-    scripts/bench blame [--rounds N] [--lines N] [--versions N] [--writers N] [--in FOLDER] [--json]
+    scripts/bench blame [--rounds N] [--lines N] [--versions N] [--writers N] [--movers N] [--in FOLDER] [--json]
 
 The versions are made through the daemon, as agents make them: whole-file writes, each with a line or a few replaced,
-inserted or removed somewhere. Meanwhile the model does the same to a list of (line, record). The time is a call's, from
-the client and back, with the daemon's replay and the reply of all lines in it; and that of the replay alone.
+inserted or removed somewhere. Of them `--movers` are checkouts (another program writes what stood before), undos and
+restores, in turn. No line is typed twice, so the model is a table: line → the record that wrote it first. The time is a
+call's, from the client and back, with the daemon's replay and the reply of all lines in it; and that of the replay
+alone.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from live import SEED, Live, ok, sha256
+from live import SEED, Live, eventually, ok, sha256
+from quire_client import Client
 from quire_journal.history.history import History
 from quire_journal.history.line_blame import blame
 from quire_journal.storage.lmdb import LmdbStore
@@ -34,17 +37,19 @@ PATH = "big.py"
 
 
 class Model:
-    """The file as a list of (line, the record that wrote it). No two lines are ever equal."""
+    """The file as a list of lines, no two of which were ever equal, and the record that wrote each."""
 
     def __init__(self, lines: int, chance: random.Random) -> None:
-        self.lines: list[tuple[str, int]] = []
+        self.lines: list[str] = []
+        self.wrote: dict[str, int] = {}
+        self.past: list[list[str]] = []  # what a checkout may bring back
         self._chance = chance
         self._made = 0
         self.change(0, 0, lines)
 
     def change(self, at: int, removed: int, added: int) -> None:
         """Replace lines by new ones, which belong to no record yet."""
-        fresh = [(f"    value_{self._made + n} = compute({self._chance.getrandbits(40):x})\n", 0) for n in range(added)]
+        fresh = [f"    value_{self._made + n} = compute({self._chance.getrandbits(40):x})\n" for n in range(added)]
         self._made += added
         self.lines[at : at + removed] = fresh
 
@@ -56,32 +61,52 @@ class Model:
 
     def written(self, seq: int) -> None:
         """What is new was written by record `seq`."""
-        self.lines = [(line, origin or seq) for line, origin in self.lines]
+        for line in self.lines:
+            self.wrote.setdefault(line, seq)
+        self.past.append([*self.lines])
 
     @property
     def text(self) -> str:
         """The whole file."""
-        return "".join(line for line, _ in self.lines)
+        return "".join(self.lines)
 
 
-def make(at: Live, model: Model, size: int, versions: int, writers: int) -> None:
-    """Write `versions` versions, the writers in turn."""
+def make(at: Live, model: Model, size: int, versions: int, writers: int, movers: int) -> None:
+    """Write `versions` versions, the writers in turn; `movers` of them bring back what stood before."""
     clients = [at.connect(f"agent {n}", "bench") for n in range(writers)]
-    digest = ""
+    every = versions // movers if movers else versions + 1
     for n in range(versions):
+        client = clients[n % writers]
+        if n and n % every == 0:
+            move(at, model, client, n // every, f"v{model.wrote[model.past[-9][0]]}" if len(model.past) > 9 else "")
+            continue
         if n:
             model.change_somewhere(size)
-        gate = {"expectedSha256": digest} if digest else {}
-        reply = ok(clients[n % writers].call("write_file", {"path": PATH, "content": model.text, **gate}))
-        digest = reply["sha256"]
+        gate = {"expectedSha256": sha256(at.read(PATH))} if n else {}
+        reply = ok(client.call("write_file", {"path": PATH, "content": model.text, **gate}))
         model.written(int(reply["version"][1:]))
+
+
+def move(at: Live, model: Model, client: Client, number: int, point: str) -> None:
+    """A checkout, an undo or a restore, by number; the model takes what comes of it."""
+    kind = ("checkout", "undo", "restore")[number % 3]
+    if kind == "checkout":
+        at.write(PATH, "".join(model.past[-min(20, len(model.past))]))
+        eventually("the checkout is noted", lambda: ok(client.read_file(PATH))["sha256"] == sha256(at.read(PATH)))
+    elif kind == "undo":
+        client.call("undo", {})  # where others built on it, it may be declined
+    elif point:
+        client.call("restore", {"path": PATH, "at": point})
+    model.lines = at.read(PATH).decode().splitlines(keepends=True)
+    model.past.append([*model.lines])
 
 
 def check(reply: dict[str, Any], model: Model) -> None:
     """Does each line say what the model says?"""
     told = [(line["text"] + "\n", line["seq"]) for line in reply["lines"]]
-    wrong = [n for n, pair in enumerate(model.lines, 1) if told[n - 1 : n] != [pair]]
-    if wrong or len(told) != len(model.lines):
+    expected = [(line, model.wrote[line]) for line in model.lines]
+    wrong = [n for n, pair in enumerate(expected, 1) if told[n - 1 : n] != [pair]]
+    if wrong or len(told) != len(expected):
         raise SystemExit(f"blame and the model differ in {len(wrong)} lines, first in line {wrong[:1]}")
 
 
@@ -119,6 +144,7 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=2000)
     parser.add_argument("--versions", type=int, default=1000)
     parser.add_argument("--writers", type=int, default=8)
+    parser.add_argument("--movers", type=int, default=0, help="of the versions so many are checkouts, undos, restores")
     parser.add_argument("--in", dest="folder", help="measure on the file system of this folder")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -127,7 +153,7 @@ def main() -> None:
     at = Live(on_disk=True)
     try:
         model = Model(options.lines, random.Random(SEED))
-        make(at, model, options.lines, options.versions, options.writers)
+        make(at, model, options.lines, options.versions, options.writers, options.movers)
         client = at.connect("reader", "bench")
         check(ok(client.blame(PATH)), model)
         called = measure(lambda: ok(client.blame(PATH)), options.rounds)
@@ -137,7 +163,8 @@ def main() -> None:
     finally:
         at.close()
     rows = {"blame, call to reply": called, "the replay alone": alone}
-    what = f"{len(model.lines)} lines, {options.versions} versions, {options.writers} writers"
+    moved = f" of which {options.movers} are checkouts, undos and restores" if options.movers else ""
+    what = f"{len(model.lines)} lines, {options.versions} versions{moved}, {options.writers} writers"
     figures = {
         name: {"median_ms": round(statistics.median(took), 1), "worst_ms": round(took[-1], 1)}
         for name, took in rows.items()

@@ -140,10 +140,10 @@ class LineReplay:
                 come[n] = self._back(come[n], version) if moved is None else moved
                 self._claim_newest(change.come[n])
         self._put(change, come)
-        now = self.origins
-        for n, (origin, then) in enumerate(zip(now, was, strict=True)):
-            if origin is not then and not _same_author(origin, then):
-                now[n] = self._back(then, version)
+        pairs = zip(self.origins, was, strict=True)
+        for n in [n for n, (origin, then) in enumerate(pairs) if origin is not then]:
+            if not _same_author(self.origins[n], was[n]):
+                self.origins[n] = self._back(was[n], version)
 
     def _restored(self, version: Version, clues: Clues, elsewhere: Elsewhere) -> Sequence[LineOrigin] | None:
         """The origins of the lines where these bytes stood before; None where they did not."""
