@@ -130,9 +130,8 @@ class App:
         self.git = GitWriter(recorder, clock, GitHead(os.fspath(root)), Commands(os.fspath(root)))
         self.tracer = ports.tracer(root, ignore.ignored, clock, log, in_force.now.watch.trace)
         self.announced_calls = AnnouncedCalls(recorder, self.tracer.writers_of)
-        self.observer = Observer(
-            workspace, recorder, ignore, in_force, self._hint, self.announced_calls.attribute, self.tracer.looked
-        )
+        attribute, looked = self.announced_calls.attribute, self.tracer.looked
+        self.observer = Observer(workspace, recorder, ignore, in_force, self._hint, attribute, looked, self._expect)
         self._mounts = Mounts.below(root)
         self.exporting = ExportSessions()
         self.collector = Collector(self, state_dir)
@@ -293,6 +292,11 @@ class App:
 
     def _hint(self, path: str, at_ns: int, exact: bool) -> str:
         return self.git.hint(path, at_ns, exact) or self.burst_expiry.hint(path, at_ns)
+
+    def _expect(self, paths: Sequence[str]) -> None:
+        """Changes of these paths are attributed next: of many the kernel is asked in one go."""
+        if len(paths) > 1 and self.announced_calls.traceable:
+            self.tracer.ask(paths)
 
     # ── the loop ──
 

@@ -56,6 +56,11 @@ class AnnouncedCalls:
             kept -= self._calls[number].size
             self._forget(number)
 
+    @property
+    def traceable(self) -> bool:
+        """Is there a call whose agent's process is known?"""
+        return any(one.call.process is not None for one in self._calls.values())
+
     def attribute(self, event: Event, head: Version | None, data: bytes | None) -> tuple[WritePart, ...]:
         """The parts of an outside write that the calls under way account for; none where they account for nothing.
 

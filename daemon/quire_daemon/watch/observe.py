@@ -115,6 +115,15 @@ Looked = Callable[[str, float], None]
 """The journal knows what stood at a path (as on disk) at that time; monotonic seconds."""
 
 
+Expect = Callable[[Sequence[str]], None]
+"""Changes of these paths (as on disk) are noted next."""
+
+
+def no_expectation(paths: Sequence[str]) -> None:
+    """Nobody prepares for it."""
+    del paths
+
+
 def no_look(path: str, at_s: float) -> None:
     """Nobody asks who wrote."""
     del path, at_s
@@ -132,6 +141,7 @@ class Observer:
         hint: Hint = no_hint,
         attribute: Attribute = nobody,
         looked: Looked = no_look,
+        expect: Expect = no_expectation,
     ) -> None:
         self.workspace = workspace
         self.recorder = recorder
@@ -141,7 +151,7 @@ class Observer:
         self.in_flight = InFlight(recorder)
         self.hint = hint
         self.attribute = attribute
-        self.looked = looked
+        self.looked, self.expect = looked, expect
         self.names = LinkNames()  # of files that have several
         self.unwatched = IgnoredFiles(ignore.ignored)
 

@@ -313,6 +313,7 @@ class Outside:
         if events and self._moves:
             heads = {journal_path(o.path): o.head for o in observed if o.head is not None}
             events = with_moves(events, heads, self._moves)
+        self._observer.expect([one.path for one in observed if one.event is not None])
         by_path = {path_after(event): event for event in events}
         for observation in observed:
             self._observer.note(observation, by_path.get(journal_path(observation.path)))

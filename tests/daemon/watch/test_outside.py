@@ -482,3 +482,13 @@ def test_a_request_has_no_fault_of_what_else_the_watcher_told(turns: Turns) -> N
     assert turns.files.file("a", writing=False).kind == "file"
     turns.turns(AGAIN_S)
     assert [str(error) for error in turns.errors] == ["[Errno 5] Input/output error"]
+
+
+def test_who_attributes_changes_is_told_of_all_before_the_first_is_noted(turns: Turns) -> None:
+    expected: list[list[str]] = []
+    turns.opened()
+    turns.observer.expect = lambda paths: expected.append([*paths])
+    turns.told("a", "one\n")
+    turns.told("b", "bee\n")
+    turns.turns()
+    assert [sorted(paths) for paths in expected if paths] == [["a", "b"]]

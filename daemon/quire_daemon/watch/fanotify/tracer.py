@@ -24,6 +24,8 @@ from quire_journal.model import above
 ANSWER_S: Final = 0.1
 """How long an answer is waited for. It is there in a thousandth of a second, unless the machine has no time for it."""
 
+EACH_S: Final = 0.0002  # longer for each path
+
 MOST_LOOKS: Final = 100_000
 """Paths of which it is remembered when they were looked at; beyond that all are forgotten."""
 
@@ -118,7 +120,8 @@ class Tracer:
         except OSError as error:
             self._end(f"the process that reads fanotify ended: {error}")
             return
-        self._asked.update(zip(paths, self._receive(ANSWER_S, self._tickets) or (), strict=False))
+        answers = self._receive(ANSWER_S + len(spans) * EACH_S, self._tickets)
+        self._asked.update(zip(paths, answers or (), strict=False))
 
     # ── the process ──
 
