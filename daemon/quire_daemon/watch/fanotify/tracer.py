@@ -138,7 +138,7 @@ class Tracer:
                 if not self._pull(max(0.0, left_s)) and left_s <= 0:
                     return None
             elif message.get("answer") == ticket and ticket:
-                return [_writers(told) for told in message["writers"]]
+                return [self._writers(told) for told in message["writes"]]
             else:
                 self._hear(message)
         return None
@@ -174,6 +174,24 @@ class Tracer:
         del self._incoming[: head + size]
         return message
 
+    def _writers(self, told: list[Any] | None) -> Writers:
+        """Those of the writes that came after the last look at the name under which they were made.
+
+        What a program wrote under another name is known by a look at that: of its rename only who renamed it counts.
+        """
+        if told is None:
+            return None
+        found: dict[Any, tuple[float, float, float]] = {}
+        for name, line, began_s, first_s, last_s in told:
+            if last_s < self._looks.get(name, self._begun_s):
+                continue
+            if line is None:
+                return None
+            key = tuple(Ancestor(*one) for one in line)
+            _, first, last = found.get(key, (began_s, first_s, last_s))
+            found[key] = began_s, min(first, first_s), max(last, last_s)
+        return tuple(TracedWriter(line, *times) for line, times in found.items())
+
     def _hear(self, message: dict[str, Any]) -> None:
         if "off" in message:
             if message["off"]:
@@ -202,15 +220,6 @@ class Tracer:
         self._incoming.clear()
         self._looks.clear()
         self._asked.clear()
-
-
-def _writers(told: list[Any] | None) -> Writers:
-    if told is None:
-        return None
-    return tuple(
-        TracedWriter(tuple(Ancestor(*one) for one in line), began_s, first_s, last_s)
-        for line, began_s, first_s, last_s in told
-    )
 
 
 def _is_privileged() -> bool:

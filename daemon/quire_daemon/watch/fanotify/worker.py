@@ -5,10 +5,10 @@ the daemon would keep a thread from the interpreter for longer than that. For th
 first attention, which it gives up while there is much to read.
 
 Messages are JSON (`pipe` has their form). The first one from here says that events are read, or why not:
-`{"off": "", "since": S}`. Then `{"ask": N, "paths": [[PATH, SINCE], …]}` is answered with
-`{"answer": N, "writers": […]}`, for each path null or a list of `[LINE, BEGAN, FIRST, LAST]`; all that was done before
-the question is in the answer. And `{"folders": […]}` asks what of these folders of the checkout is ignored:
-`{"ignored": […]}` says it by the outermost ones.
+`{"off": "", "since": S}`. Then `{"ask": N, "paths": [[PATH, SINCE], …]}` is answered with `{"answer": N, "writes": […]}`:
+for each path null, or a list of `[NAME, LINE, BEGAN, FIRST, LAST]` with a LINE of null where the process was gone before
+it could be read. All that was done before the question is in the answer. And `{"folders": […]}` asks what of these
+folders of the checkout is ignored: `{"ignored": […]}` says it by the outermost ones.
 """
 
 from __future__ import annotations
@@ -120,15 +120,18 @@ class FanotifyWorker:
             self._folders.ignore(os.fsencode(path) for path in message["ignored"])
         elif "ask" in message:
             self._read(time.monotonic())
-            told = [self._writers(*asked) for asked in message["paths"]]
-            _send(self._wire, {"answer": message["ask"], "writers": told})
+            told = [self._writes(*asked) for asked in message["paths"]]
+            _send(self._wire, {"answer": message["ask"], "writes": told})
 
-    def _writers(self, path: str, since_s: float) -> list[Any] | None:
-        found = self._table.writers(path, since_s, time.monotonic())
+    def _writes(self, path: str, since_s: float) -> list[Any] | None:
+        found = self._table.writes(path, since_s, time.monotonic())
         if found is None or self._has_several_names(path):
             return None
         asleep_s = time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic()
-        return [[line, line[0].start / _TICKS - asleep_s, first, last] for line, (first, last) in found.items()]
+        return [
+            [name, line, line[0].start / _TICKS - asleep_s if line else 0.0, first_s, last_s]
+            for name, line, first_s, last_s in found
+        ]
 
     def _has_several_names(self, path: str) -> bool:
         """Is it written by other names as well? They may be where nothing is read."""

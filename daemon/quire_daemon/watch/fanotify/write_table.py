@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 W = TypeVar("W", bound=Hashable)
 """A process."""
@@ -18,6 +18,15 @@ KEPT_S: Final = 120.0
 
 MOST: Final = 20_000
 """Entries that are kept. Beyond that the oldest are dropped, and questions that reach back so far have no answer."""
+
+
+class WriteOf(NamedTuple, Generic[W]):
+    """What one process did to a file under one name."""
+
+    path: str
+    who: W | None  # None: the process was gone before it could be read
+    first_s: float
+    last_s: float
 
 
 class _Entry(Generic[W]):
@@ -70,11 +79,10 @@ class WriteTable(Generic[W]):
         """Events are missing up to now."""
         self._lost_s = at_s
 
-    def writers(self, path: str, since_s: float, now_s: float) -> dict[W, tuple[float, float]] | None:
-        """Who wrote the file at `path` since then: process → its first and last event; empty: nobody did.
+    def writes(self, path: str, since_s: float, now_s: float) -> list[WriteOf[W]] | None:
+        """What was done to the file at `path` since then, under each name that it had. Empty: nothing.
 
-        None: it is not known, as events were lost, or a process was gone before it could be read. What is older than
-        the table keeps is left out.
+        None: it is not known, as events were lost. What is older than the table keeps is left out.
         """
         since_s = max(since_s, now_s - self._kept_s)
         if since_s < self._lost_s:
@@ -82,13 +90,8 @@ class WriteTable(Generic[W]):
         met = self._at(path, since_s)
         for file in {entry.file for entry in met if entry.file and entry.other_end is None}:
             met += (entry for entry in self._by_file.get(file, ()) if entry.last_s >= since_s)
-        found: dict[W, tuple[float, float]] = {}
-        for entry in met:
-            if entry.who is None:
-                return None
-            first_s, last_s = found.get(entry.who, (entry.first_s, entry.last_s))
-            found[entry.who] = min(first_s, entry.first_s), max(last_s, entry.last_s)
-        return found
+        found = dict.fromkeys(WriteOf(one.path, one.who, one.first_s, one.last_s) for one in met)
+        return list(found)
 
     def _at(self, path: str, since_s: float) -> list[_Entry[W]]:
         """What was done since then to this name, to the folders above it, and to it where it was before these moved."""

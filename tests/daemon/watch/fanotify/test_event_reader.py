@@ -7,7 +7,7 @@ import errno
 from quire_daemon.ops.process_tree import Process
 from quire_daemon.watch.fanotify.event_reader import RECYCLED_S, SURE_S, EventReader, Folders, Line, Processes
 from quire_daemon.watch.fanotify.kernel import CREATED, MODIFIED, OF_A_FOLDER, OVERFLOW, RENAMED, KernelEvent
-from quire_daemon.watch.fanotify.write_table import WriteTable
+from quire_daemon.watch.fanotify.write_table import WriteOf, WriteTable
 
 DAEMON = 7
 AGES_S = 1000.0
@@ -63,8 +63,10 @@ class Machine:
 
     def writers(self, path: str) -> list[str] | None:
         """Who wrote there, by their names."""
-        found = self.table.writers(path, 0.0, self.now_s)
-        return None if found is None else [line[0].name for line in found]
+        found = self.table.writes(path, 0.0, self.now_s)
+        if found is None or None in [one.who for one in found]:
+            return None
+        return list(dict.fromkeys(one.who[0].name for one in found if one.who))
 
 
 def test_a_write_is_of_the_process_and_all_that_it_descends_from() -> None:
@@ -72,7 +74,7 @@ def test_a_write_is_of_the_process_and_all_that_it_descends_from() -> None:
     shell = one.runs(20, "bash")
     sed = one.runs(21, "sed", shell)
     one.tell(MODIFIED, 21, "S", "f")
-    assert one.table.writers("src/f", 0.0, one.now_s) == {(sed, shell): (one.now_s, one.now_s)}
+    assert one.table.writes("src/f", 0.0, one.now_s) == [WriteOf("src/f", (sed, shell), one.now_s, one.now_s)]
 
 
 def test_a_write_elsewhere_is_none_and_its_folder_is_asked_about_once() -> None:

@@ -7,8 +7,17 @@ from quire_daemon.watch.fanotify.write_table import WriteTable
 LONG_AGO = 0.0
 
 
-def table(kept_s: float = 100.0, most: int = 100) -> WriteTable[str]:
-    return WriteTable(kept_s, most)
+class Table(WriteTable[str]):
+    """With the question in short."""
+
+    def writers(self, path: str, since_s: float, now_s: float) -> dict[str | None, tuple[float, float]] | None:
+        """Process → its first and last event."""
+        found = self.writes(path, since_s, now_s)
+        return None if found is None else {one.who: (one.first_s, one.last_s) for one in found}
+
+
+def table(kept_s: float = 100.0, most: int = 100) -> Table:
+    return Table(kept_s, most)
 
 
 def test_whoever_wrote_a_file_since_then_is_told_with_the_times_of_the_first_and_the_last_event() -> None:
@@ -66,12 +75,24 @@ def test_a_folder_that_was_made_says_nothing_of_what_is_in_it() -> None:
     assert one.writers("new/f", LONG_AGO, 2.0) == {}
 
 
-def test_a_writer_that_was_gone_before_it_could_be_read_makes_it_unknown() -> None:
+def test_a_writer_that_was_gone_before_it_could_be_read_is_told_as_nobody_known() -> None:
     one = table()
     one.note("f", b"1", "sed", 1.0)
     one.note("f", b"1", None, 2.0)
-    assert one.writers("f", LONG_AGO, 3.0) is None
+    assert one.writers("f", LONG_AGO, 3.0) == {"sed": (1.0, 1.0), None: (2.0, 2.0)}
     assert one.writers("f", 2.5, 3.0) == {}
+
+
+def test_each_write_is_told_with_the_name_under_which_it_was_made() -> None:
+    one = table()
+    one.note("old", b"1", "sed", 1.0)
+    one.note("old", b"1", "mv", 2.0)
+    one.note("new", b"1", "mv", 2.0)
+    assert {(write.path, write.who) for write in one.writes("new", LONG_AGO, 3.0) or ()} == {
+        ("old", "sed"),
+        ("old", "mv"),
+        ("new", "mv"),
+    }
 
 
 def test_lost_events_make_everything_unknown_that_began_before() -> None:
