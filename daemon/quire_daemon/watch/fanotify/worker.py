@@ -5,10 +5,11 @@ the daemon would keep a thread from the interpreter for longer than that. For th
 first attention, which it gives up while there is much to read.
 
 Messages are JSON (`pipe` has their form). The first one from here says that events are read, or why not:
-`{"off": "", "since": S}`. Then `{"ask": N, "paths": [[PATH, SINCE], …]}` is answered with `{"answer": N, "writes": […]}`:
-for each path null, or a list of `[NAME, LINE, BEGAN, FIRST, LAST]` with a LINE of null where the process was gone before
-it could be read. All that was done before the question is in the answer. And `{"folders": […]}` asks what of these
-folders of the checkout is ignored: `{"ignored": […]}` says it by the outermost ones.
+`{"off": "", "since": S}`. Then `{"ask": N, "paths": [[PATH, SINCE], …]}` is answered with `{"answer": N,
+"writes": […]}`: for each path null, or a list of `[NAME, LINE, BEGAN, FIRST, LAST]` with a LINE of null where the
+process was gone before it could be read. All that was done before the question is in the answer. And
+`{"folders": […]}` asks what of these folders of the checkout is ignored: `{"ignored": […]}` says it by the outermost
+ones.
 """
 
 from __future__ import annotations
