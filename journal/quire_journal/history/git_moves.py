@@ -132,16 +132,20 @@ class GitMoves:
                     yield seq, event
 
     def _command_of(self, version: Version) -> _Command | None:
-        """The command that brought a version: the nearest of those by the name that its hint has."""
+        """The command that brought a version: of those with the name that its hint has the one that ended nearest."""
         hint = self.hint(version)
         if not is_by_git(hint):
             return None
+
+        def away_ns(one: _Command) -> int:
+            return abs((one.ran.ended_ns or version.at_ns) - version.at_ns)
+
         at = bisect_left(self._commands, version.seq, key=_seq)
-        near = [*self._commands[max(at - 2, 0) : at], *self._commands[at : at + 3]]
+        near = [*self._commands[max(at - 3, 0) : at], *self._commands[at : at + 3]]
         named = [one for one in near if _is_named(one, hint)]
         if not named and hint in _NAMELESS:
-            named = [one for one in near if abs((one.ran.ended_ns or version.at_ns) - version.at_ns) < NEAR_NS]
-        return min(named, key=lambda one: abs(one.seq - version.seq), default=None)
+            named = [one for one in near if away_ns(one) < NEAR_NS]
+        return min(named, key=lambda one: (away_ns(one), abs(one.seq - version.seq)), default=None)
 
     def _at(self, one: _Command, name: str, chain: Sequence[Version]) -> Version | None:
         """What stood in the file when HEAD was at this branch or commit, if it was there before or after a command."""

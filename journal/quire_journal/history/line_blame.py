@@ -70,12 +70,15 @@ def blame(
     text = history.text_of(version.blob)
     git = GitMoves(history)
     past = file_past(history, git, path, version.seq, most_bytes)
-    elsewhere = _Elsewhere(history, git, most_bytes)
-    origins, last = elsewhere.replay(past)
+    replay, last = _Elsewhere(history, git, most_bytes).replay(past)
     if last != text.data:  # the one version of which the address was looked at
         raise JournalDamaged(f"the versions of {path} do not lead to version {version.seq}; run `quire verify`")
-    found = Blame(version, text, origins, past.names, past.gap)
-    return found if answers is None else _with_commits(found, history, git, answers)
+    if answers is None:
+        return Blame(version, text, replay.origins, past.names, past.gap)
+    commits = _Commits(history, git, answers)
+    lines = zip(replay.origins, replay.met_as, strict=True)
+    origins = [commits.told(origin, replay.met_in, met_as) for origin, met_as in lines]
+    return Blame(version, text, origins, past.names, past.gap, tuple(commits.unanswered))
 
 
 class _Elsewhere:
@@ -86,22 +89,22 @@ class _Elsewhere:
         self._known: dict[int, Sequence[LineOrigin]] = {}
         self._left = MOST_ELSEWHERE
 
-    def replay(self, past: FilePast) -> tuple[list[LineOrigin], bytes]:
-        """(the origin of each line of the last version, its bytes)."""
+    def replay(self, past: FilePast) -> tuple[LineReplay, bytes]:
+        """(what came of all versions, the bytes of the last)."""
         files = (step.version.blob for step in past.steps if is_file(step.version))
         bytes_of = self._history.bytes_in_turn(files)
         replay, data = new_replay(past.steps), b""
         for step in past.steps:
             data = next(bytes_of) if is_file(step.version) else b""
             replay.take(step.path, step.version, data, step.clues, self.origins)
-        return replay.origins, data
+        return replay, data
 
     def origins(self, path: str, version: Version) -> Sequence[LineOrigin] | None:
         """Those of a version at another path; None where that is too much to ask."""
         if version.seq not in self._known and self._left:
             self._left -= 1
             past = file_past(self._history, self._git, path, version.seq, self._most_bytes)
-            self._known[version.seq] = self.replay(past)[0]
+            self._known[version.seq] = self.replay(past)[0].origins
         return self._known.get(version.seq)
 
 
@@ -180,41 +183,51 @@ def _until_moved(versions: Iterator[Version]) -> Iterator[Version]:
 # ── commits ──────────────────────────────────────────────────────────────────
 
 
-def _with_commits(found: Blame, history: History, git: GitMoves, answers: CommitAnswers) -> Blame:
-    """The same with the commits of lines that the journal only met."""
-    met: dict[tuple[str, int], Version] = {}
-    for origin in found.origins:
-        if origin.number >= 0 and is_met(origin.version, git.hint(origin.version)):
-            met[origin.path, origin.version.seq] = origin.version
-    commits: dict[tuple[str, int], Sequence[CommitLine | None]] = {}
-    unanswered: dict[tuple[str, int], CommitFile] = {}
-    for (path, seq), version in met.items():
-        commit, near = git.head(version)
-        question = CommitFile(path, commit) if commit else CommitFile(path, "", near, version.at_ns)
-        answer = answers(question)
-        if answer is None:
-            unanswered[path, seq] = question
-        else:
-            commits[path, seq] = _of_lines(history, version, answer)
-    known: dict[tuple[str, int, int, CommitLine | None], LineOrigin] = {}
+class _Commits:
+    """The commits of lines that the journal only met."""
 
-    def told(origin: LineOrigin) -> LineOrigin:
-        place = origin.path, origin.version.seq
-        if place in unanswered:
-            return replace(origin, pending=True)
-        commit = commits[place][origin.number] if origin.number >= 0 and place in commits else None
-        if commit is None:
+    def __init__(self, history: History, git: GitMoves, answers: CommitAnswers) -> None:
+        self._history, self._git, self._answers = history, git, answers
+        self._lines: dict[tuple[str, int], Sequence[CommitLine | None] | None] = {}
+        self.unanswered: list[CommitFile] = []
+
+    def told(self, origin: LineOrigin, met_in: tuple[str, Version] | None, met_as: int) -> LineOrigin:
+        """The origin with its commit; or `pending`, where git has not answered.
+
+        The newest version that was met is asked about first: it is a commit's as a whole, and most often the only one.
+        """
+        if origin.number < 0 or not is_met(origin.version, self._git.hint(origin.version)):
             return origin
-        key = *place, 0 if origin.brought is None else origin.brought.seq, commit
-        return known.get(key) or known.setdefault(key, replace(origin, commit=commit))
+        places = [(origin.path, origin.version, origin.number)]
+        if met_in is not None and met_as >= 0:
+            places.insert(0, (*met_in, met_as))
+        for path, version, number in places:
+            lines = self._lines_of(path, version)
+            if lines is None:
+                return replace(origin, pending=True)
+            if lines[number] is not None:
+                return replace(origin, commit=lines[number])
+        return origin
 
-    return replace(found, origins=[told(origin) for origin in found.origins], unanswered=tuple(unanswered.values()))
+    def _lines_of(self, path: str, version: Version) -> Sequence[CommitLine | None] | None:
+        """The commit of each line of a version that was met; None where git has not answered."""
+        key = path, version.seq
+        if key not in self._lines:
+            commit, near = self._git.head(version)
+            question = CommitFile(path, commit) if commit else CommitFile(path, "", near, version.at_ns)
+            answer = self._answers(question)
+            self._lines[key] = None if answer is None else _of_lines(self._history, version, answer)
+            if answer is None:
+                self.unanswered.append(question)
+        return self._lines[key]
 
 
 def _of_lines(history: History, version: Version, answer: CommitFileLines) -> Sequence[CommitLine | None]:
     """The commit of each line of a version; None for lines that the commit's file does not have."""
     lines, theirs = history.text_of(version.blob).lines, answer.body.splitlines()
     commits = [answer.commits[number] for number in answer.numbers]
+    if len(commits) != len(theirs):
+        return [None] * len(lines)
     head, tail = common_lines(lines, theirs)
     stop, their_stop = len(lines) - tail, len(theirs) - tail
     found: list[CommitLine | None] = [None] * len(lines)

@@ -12,7 +12,7 @@ from itertools import chain
 
 import msgspec
 
-from quire_journal.history.authorship import BY_COMMAND, UNDOING, is_author, is_by_git
+from quire_journal.history.authorship import BY_COMMAND, UNDOING, is_author, is_by_git, is_met
 from quire_journal.history.gaps import RECORD_LOST, gaps_before, lost_version
 from quire_journal.history.git_moves import GitMoves
 from quire_journal.history.history import History
@@ -135,9 +135,9 @@ def _clues(
     hint = git.hint(version)
     if is_author(version, hint):
         return Clues(author=copied is None or version.evidence not in BY_COMMAND, copied=copied)
-    if is_by_git(hint):
-        return Clues(puts_back=True, made_from=git.made_from(version, versions), copied=copied)
-    return Clues(copied=copied)
+    by_git, met = is_by_git(hint), is_file(version) and is_met(version, hint)
+    sources = git.made_from(version, versions) if by_git else ()
+    return Clues(met=met, puts_back=by_git, made_from=sources, copied=copied)
 
 
 def _copied(history: History, versions: Sequence[Version]) -> dict[int, tuple[str, Version]]:

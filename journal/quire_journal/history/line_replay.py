@@ -40,6 +40,7 @@ class Clues(msgspec.Struct, frozen=True):
     """What is known of a version by which lines come that stood before."""
 
     author: bool = False  # it is an author's: what it brings, somebody typed
+    met: bool = False  # it was only met, so that a commit may know all of its lines
     puts_back: bool = False  # it is known to bring nothing but what there was (git, an undo)
     made_from: tuple[int, ...] = ()  # versions, by seq, that it was made from, or is; the likeliest first
     not_from: Collection[int] = ()  # batches that it takes back: what they made, it does not bring
@@ -88,6 +89,8 @@ class LineReplay:
     def __init__(self, kept_blobs: Collection[bytes] = (), kept_seqs: Collection[int] = ()) -> None:
         """`kept_blobs`, `kept_seqs`: the versions, by their bytes or by seq, that a later one may restore."""
         self.origins: list[LineOrigin] = []
+        self.met_in: tuple[str, Version] | None = None  # the newest version that was only met, and the path
+        self.met_as: list[int] = []  # of each line its number in there; -1: it came later
         self._before = b""
         self._at = self._line = 0  # where a line of `_before` begins, and its number: lines are counted from there
         self._kept_blobs, self._kept_seqs = kept_blobs, kept_seqs
@@ -118,6 +121,8 @@ class LineReplay:
             else:
                 self._restore(path, version, change, clues, elsewhere if body else None)
         self._before = body
+        if clues.met:
+            self.met_in, self.met_as = (path, version), [*range(len(self.origins))]
         if body and (version.blob in self._kept_blobs or version.seq in self._kept_seqs):
             kept = _Kept(version.seq, version.batch, body, tuple(self.origins))
             self._by_seq[version.seq] = kept
@@ -142,8 +147,11 @@ class LineReplay:
         self._put(change, come)
         pairs = zip(self.origins, was, strict=True)
         for n in [n for n, (origin, then) in enumerate(pairs) if origin is not then]:
-            if not _same_author(self.origins[n], was[n]):
-                self.origins[n] = self._back(was[n], version)
+            now, then = self.origins[n], was[n]
+            if not _same_author(now, then):
+                self.origins[n] = self._back(then, version)
+            elif now.number != then.number:  # of equal lines another one
+                self.origins[n] = msgspec.structs.replace(then, brought=now.brought)
 
     def _restored(self, version: Version, clues: Clues, elsewhere: Elsewhere) -> Sequence[LineOrigin] | None:
         """The origins of the lines where these bytes stood before; None where they did not."""
@@ -265,6 +273,7 @@ class LineReplay:
         """Put the lines that come in the place of those that go."""
         for i, j, k, m in reversed(change.blocks):
             self.origins[change.line + i : change.line + j] = come[k:m]
+            self.met_as[change.line + i : change.line + j] = [-1] * (m - k)
 
 
 def _same_author(one: LineOrigin, other: LineOrigin) -> bool:

@@ -84,13 +84,12 @@ def _head(line: Mapping[str, Any], name: str, turns: bool) -> tuple[str, ...]:
     how = f" ({render.one_line(line['how'])})" if line.get("how") else ""
     if brought := line.get("brought"):
         how += f" (back by {render.one_line(brought.get('by', '?'))} in {render.one_line(brought.get('version', '?'))})"
-    return (token, f"{name}{how}", *turn, render.moment(line.get("at", "")))
+    # A commit has a day of its own; the time is that at which the journal met its lines.
+    return (token, f"{name}{how}", *turn, "" if line.get("commit") else render.moment(line.get("at", "")))
 
 
 def _whose(line: Mapping[str, Any]) -> str:
-    """Who wrote it; of what was there when the journal began the commit, where git tells. The time is that of the look
-    at it then.
-    """
+    """Who wrote it; of what was there when the journal began the commit, where git tells."""
     if line.get("commit"):
         return render.commit(line["commit"])
     if line.get("commit_pending"):

@@ -40,7 +40,7 @@ def _told(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
     yield ""
     rows = [
         ("version", f"{reply.get('version', '')}, batch {record.get('batch', '')}"),
-        ("commit", render.commit(reply["commit"]) if reply.get("commit") else ""),
+        ("commit", _commit(reply.get("commit"))),
         ("writer", render.writer(writer)),
         ("turn", writer.get("turn")),
         ("tool call", writer.get("tool_call")),
@@ -76,6 +76,13 @@ def _operation(reply: Mapping[str, Any]) -> str:
     if record.get("evidence") == "captured":
         return "first seen"
     return undoing(record) if record.get("how") else str(reply.get("operation", "")).replace("_", " ")
+
+
+def _commit(found: object) -> str:
+    """`1a2b3c4d… by Max, 2025-03-01T10:00:00+01:00`."""
+    if not isinstance(found, Mapping):
+        return ""
+    return f"{found.get('id')} by {found.get('author')}, {found.get('at')}"
 
 
 def _brought(found: object) -> str:
