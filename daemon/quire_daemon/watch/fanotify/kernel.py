@@ -6,7 +6,8 @@ file is opened for an event, and a folder is resolved to a path once.
 
 The mark stands on the whole file system, because a mark on each folder would miss what is written into a folder in
 its first moments. Folders that are of no interest get a mark of their own, by which the kernel drops the events of the
-files in them, all but renames; it may forget such a mark when memory is short.
+files in them, all but renames; it may forget such a mark when memory is short. Changed modes are not asked about: each
+file that is removed anywhere would tell of one, and no mark on its folder would drop that.
 
 Sources: fanotify(7), fanotify_init(2), fanotify_mark(2), open_by_handle_at(2). It needs Linux 6.0 (a mark by which a
 folder's files are ignored; 5.17 for events that name the file beside the folder), CAP_SYS_ADMIN (to be told of
@@ -24,7 +25,6 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 MODIFIED: Final = 0x2
-ATTRIBUTES: Final = 0x4
 CLOSED: Final = 0x8  # of a file that was open for writing
 CREATED: Final = 0x100
 DELETED: Final = 0x200
@@ -44,7 +44,7 @@ _ADD, _FLUSH = 0x1, 0x80
 _FILE_SYSTEM: Final = 0x100
 _IGNORE: Final = 0x400 | 0x40 | 0x200  # for good, until memory is short
 
-_DROPPED: Final = MODIFIED | ATTRIBUTES | CLOSED | CREATED | DELETED
+_DROPPED: Final = MODIFIED | CLOSED | CREATED | DELETED
 _MASK: Final = _DROPPED | RENAMED | OF_A_FOLDER
 
 _FILE, _FOLDER_AND_NAME, _FROM, _TO = 1, 2, 10, 12  # kinds of what follows an event
