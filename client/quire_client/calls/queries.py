@@ -164,9 +164,10 @@ class Queries(Calls):
 
         `writer`: only the lines of an agent, by its name or `name/session`, of `user`, `w3`, or `outside`.
 
-        Reply: `version`, `lineCount`, `lines` of `{line, seq, version, writer, turn, at, evidence, how, text}`
-        (`how`: undo, redo, rollback or restore brought it back), the same as `runs` of `{start, end, …}`, `names` that
-        the file had, `gaps` beyond which nothing is known; `truncated`, `next_line`.
+        Reply: `version`, `lineCount`, `lines` of `{line, seq, version, writer, turn, at, evidence, how, text}` with
+        `brought` (`{version, at, by, writer}`) of one that came back and `commit` (`{id, author, at}`) of one that the
+        journal never saw written, or `commit_pending` until git has told; the same as `runs` of `{start, end, …}`,
+        `names` that the file had, `gaps` beyond which nothing is known; `truncated`, `next_line`.
         Refused: `not_found`, `binary_file`, `uncaptured`.
         Source: quire_daemon.tools.history.blame
         """
@@ -187,7 +188,8 @@ class Queries(Calls):
 
         Reply: `record`, `operation` (the dialect or command), `diff` against the version before (of a line what is
         around it; None where the file was there when the journal began), `previous`, `next`, `batch_files` (what else
-        the call changed), `undone_by`; of a line also `text`, `line_then`, `wrote`, `replaced`.
+        the call changed), `undone_by`; of a line also `text`, `line_then`, `wrote`, `replaced`, and as in `blame`
+        `brought`, `commit`, `commit_pending`.
         Refused: `not_found`, `line_out_of_range`, `binary_file`, `uncaptured`.
         Source: quire_daemon.tools.history.why
         """

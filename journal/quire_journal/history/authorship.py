@@ -87,14 +87,8 @@ class LineOrigin(msgspec.Struct, frozen=True, gc=False):
     commit: CommitLine | None = None  # that wrote it, where the journal never saw it written
     pending: bool = False  # it may be a commit's: git has not answered yet
 
-    def same(self, other: LineOrigin) -> bool:
-        """Is the same told of two lines?"""
-        return self is other or (
-            self.version.seq == other.version.seq
-            and _seq(self.brought) == _seq(other.brought)
-            and (self.path, self.commit, self.pending) == (other.path, other.commit, other.pending)
-        )
-
-
-def _seq(version: Version | None) -> int:
-    return 0 if version is None else version.seq
+    @property
+    def told(self) -> tuple[object, ...]:
+        """All that is told of the line: equal for lines of one origin."""
+        brought = 0 if self.brought is None else self.brought.seq
+        return self.path, self.version.seq, brought, self.commit, self.pending

@@ -24,8 +24,12 @@ def run(call: Invocation) -> int:
             call.say(sentence)
         if reply.get("lineCount") and not reply.get("lines") and "writer" in call.options:
             call.say(f"{render.one_line(call.options['writer'])} wrote none of these lines.")
+        if call.person_watches and any(line.get("unclaimed") for line in reply.get("lines") or ()):
+            call.say(f"{render.YOU} is you or another program: nobody's call was open, and git was not at work.")
     say_if_there_are_none(call, reply)
-    return call.answer(reply, lambda reply: "\n".join(_rows(reply, call.colours)), exact=not reply.get("lines"))
+    return call.answer(
+        reply, lambda reply: "\n".join(_rows(reply, call.colours, call.person_watches)), exact=not reply.get("lines")
+    )
 
 
 def _whole(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -61,10 +65,10 @@ def _said_beside(reply: Mapping[str, Any]) -> list[str]:
     return said
 
 
-def _rows(reply: Mapping[str, Any], colours: render.Palette) -> list[str]:
+def _rows(reply: Mapping[str, Any], colours: render.Palette, person: bool) -> list[str]:
     """A row for each line; who wrote it in a colour for each writer."""
     lines: Sequence[Mapping[str, Any]] = reply.get("lines") or ()
-    whose = [_whose(line) for line in lines]
+    whose = [_whose(line, person) for line in lines]
     lane = {name: number for number, name in enumerate(dict.fromkeys(whose))}
     turns = any(line.get("turn") for line in lines)
     heads = render.columns(_head(line, name, turns) for line, name in zip(lines, whose, strict=True))
@@ -88,13 +92,13 @@ def _head(line: Mapping[str, Any], name: str, turns: bool) -> tuple[str, ...]:
     return (token, f"{name}{how}", *turn, "" if line.get("commit") else render.moment(line.get("at", "")))
 
 
-def _whose(line: Mapping[str, Any]) -> str:
+def _whose(line: Mapping[str, Any], person: bool) -> str:
     """Who wrote it; of what was there when the journal began the commit, where git tells."""
     if line.get("commit"):
         return render.commit(line["commit"])
     if line.get("commit_pending"):
         return "commit author pending"
-    return "first seen" if line.get("evidence") == "captured" else render.author(line)
+    return "first seen" if line.get("evidence") == "captured" else render.author(line, person)
 
 
 COMMAND = Command(

@@ -41,7 +41,7 @@ def _told(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
     rows = [
         ("version", f"{reply.get('version', '')}, batch {record.get('batch', '')}"),
         ("commit", _commit(reply.get("commit"))),
-        ("writer", render.writer(writer)),
+        ("writer", render.author(record)),
         ("turn", writer.get("turn")),
         ("tool call", writer.get("tool_call")),
         ("model", writer.get("model")),

@@ -190,6 +190,7 @@ class Origin(Shape, frozen=True, kw_only=True):
     turn: str
     at: str
     evidence: Maybe[str] = UNSET
+    unclaimed: Maybe[bool] = UNSET  # as of a record
     how: Maybe[str] = UNSET  # undo, redo, rollback or restore, which made it
     commit: Maybe[CommitAuthor] = UNSET
     commit_pending: Maybe[bool] = UNSET  # git has not told yet whether a commit has the line

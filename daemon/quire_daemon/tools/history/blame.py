@@ -10,8 +10,8 @@ import msgspec
 from quire_daemon.core import Decision, FileNow, Tool, World
 from quire_daemon.tools import file_then, fitting, news
 from quire_daemon.tools.edit import require_file, require_size
-from quire_daemon.tools.history.filters import nobody_warned, writer_filter
-from quire_daemon.tools.history.origins import blamed, origin_json, pending
+from quire_daemon.tools.history.filters import nobody_warned
+from quire_daemon.tools.history.origins import blamed, origin_filter, origin_json, pending
 from quire_journal.history import Blame, History, LineOrigin, missing, parse_point
 from quire_journal.model import Refusal, capitalised, counted, version_token
 from quire_journal.storage.blobs import NotHeld
@@ -104,13 +104,14 @@ def _slice(params: BlameParams, text: Text, limit: int) -> tuple[int, int, bool]
 
 def _told(found: Blame, start: int, stop: int, whose: str, history: History) -> dict[str, Any]:
     """`lines` and `runs`, of everyone or of whoever is called `whose`; and `lossy` where a line is not UTF-8."""
-    fits = writer_filter(whose, history)
+    fits, known = origin_filter(whose, history), dict[Any, dict[str, Any]]()
     lines: list[dict[str, Any]] = []
     runs: list[dict[str, Any]] = []
     for first, end in _runs(found.origins, start, stop):
-        if not fits(found.origins[first].version.writer):
+        if not fits(found.origins[first]):
             continue
-        origin = origin_json(found.origins[first], history)
+        key = found.origins[first].told
+        origin = known.get(key) or known.setdefault(key, origin_json(found.origins[first], history))
         runs.append({"start": first + 1, "end": end, **origin})
         texts = enumerate(found.text.lines[first:end], first + 1)
         lines += [{"line": number, **origin, "text": shown(line)} for number, line in texts]
@@ -124,7 +125,7 @@ def _runs(origins: Sequence[LineOrigin], start: int, stop: int) -> Iterator[tupl
     """Neighbouring lines of one origin, half-open."""
     first = start
     for number in range(start + 1, stop + 1):
-        if number == stop or not origins[number].same(origins[first]):
+        if number == stop or origins[number].told != origins[first].told:
             yield first, number
             first = number
 

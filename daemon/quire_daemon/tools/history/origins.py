@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from quire_daemon.core import NeedsCommits, World
+from quire_daemon.tools.history.filters import ME, is_unclaimed, writer_filter
 from quire_journal.history import Blame, History, LineOrigin, blame, is_by_git, rfc3339
 from quire_journal.model import OUTSIDE, version_token
 from quire_journal.views import Version
@@ -44,6 +45,8 @@ def origin_json(origin: LineOrigin, history: History) -> dict[str, Any]:
         told["how"] = undoing.how
     if version.evidence:
         told["evidence"] = version.evidence
+    if is_of_nobody(origin, history):
+        told["unclaimed"] = True
     if origin.commit is not None:
         told["commit"] = {"id": origin.commit.commit, "author": origin.commit.author, "at": origin.commit.at}
     if origin.pending:
@@ -51,6 +54,28 @@ def origin_json(origin: LineOrigin, history: History) -> dict[str, Any]:
     if origin.brought is not None:
         told["brought"] = brought_json(origin.brought, history)
     return told
+
+
+def is_of_nobody(origin: LineOrigin, history: History) -> bool:
+    """Did another program write the line while nobody's call was open and git was not at work?"""
+    if origin.version.writer != OUTSIDE or origin.commit is not None or origin.pending:
+        return False
+    record = history.record(origin.version.seq)
+    return record is not None and is_unclaimed(record, history)
+
+
+def origin_filter(named: str, history: History) -> Callable[[LineOrigin], bool]:
+    """Is a line by whoever is called `named` (`writer_filter`)? What a commit wrote is not of an unknown writer."""
+    fits = writer_filter(named, history)
+
+    def is_theirs(origin: LineOrigin) -> bool:
+        if not named:
+            return True
+        if origin.commit is not None or not fits(origin.version.writer):
+            return False
+        return named != ME or origin.version.writer != OUTSIDE or is_of_nobody(origin, history)
+
+    return is_theirs
 
 
 def brought_json(version: Version, history: History) -> dict[str, Any]:

@@ -242,6 +242,21 @@ def test_nobody_waits_for_git_about_lines_that_are_not_asked_for() -> None:
     assert not daemon.git_answers.asked
 
 
+def test_lines_of_a_commit_are_nobodys_who_wrote_here_and_a_person_is_told_what_nobody_claims() -> None:
+    daemon = MemoryDaemon()
+    first_look(daemon, "f", lines("one", "two"))
+    daemon.git_answers.of["f"] = CommitFileLines(b"one\n", (MAX,), (0,))
+    daemon.write("f", lines("one", "two", "ann's"), daemon.ann)
+    daemon.outside("f", lines("one", "two", "ann's", "saved"))
+    user = daemon.introduce("", "")
+    daemon.write("f", lines("one", "two", "ann's", "saved", "the user's"), user)
+    for writer, told in (("ann", [3]), ("outside", [2, 4]), ("me", [4, 5]), ("user", [5])):
+        reply = daemon.call(BLAME_TOOL, daemon.ann, path="f", writer=writer)
+        assert [line["line"] for line in reply["lines"]] == told
+    shown = daemon.call(BLAME_TOOL, daemon.ann, path="f")["lines"]
+    assert [line.get("unclaimed", False) for line in shown] == [False, False, False, True, False]
+
+
 def test_git_is_asked_about_the_commit_to_which_it_went() -> None:
     daemon = MemoryDaemon()
     daemon.write("f", lines("one"), daemon.ann)
