@@ -76,7 +76,7 @@ VIEWS: Final[tuple[View, ...]] = (
     View("bursts", 2, bursts.TABLES, bursts.fold, bursts.KINDS, who=True),
     View("capture", 1, uncaptured.TABLES, uncaptured.fold, uncaptured.KINDS, needs=("files",)),
     View("leases", 1, leases.TABLES, leases.fold, leases.KINDS, who=True),
-    View("contents", 1, contents.TABLES, contents.fold, contents.KINDS, apply_all=contents.fold_all, texts=()),
+    View("contents", 2, contents.TABLES, contents.fold, contents.KINDS, apply_all=contents.fold_all, texts=()),
     View("terms", 4, term_index.TABLES, term_index.fold, apply_all=term_index.fold_all, texts=(), who=True),
 )
 """Every view, in the order in which a record is folded into them."""

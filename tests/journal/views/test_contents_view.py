@@ -8,6 +8,8 @@ from scribe import Scribe
 
 from quire_journal.model.events import LINK, FileMoved, OutsideWritten, WorkspaceScanned, WritesAbandoned
 from quire_journal.model.ids import blob_id
+from quire_journal.model.records import JournalDamaged
+from quire_journal.storage.port import u32
 from quire_journal.views.replay import rebuild
 
 WORDS = [b"a\n", b"b\n", b"c\n"]
@@ -57,6 +59,15 @@ def test_links_and_empty_files_are_not_looked_for() -> None:
     scribe.note(OutsideWritten("l", scribe.hold(b"a\n"), 2, 0o777, "watched", entry=LINK))
     scribe.write("e", b"")
     assert found(scribe, {blob_id(b"a\n"), blob_id(b"")}, scribe.seq + 1) == []
+
+
+def test_a_row_that_makes_no_sense_is_damage() -> None:
+    scribe = Scribe().introduce()
+    scribe.write("f", b"a\n")
+    with scribe.store.writing() as w:
+        w.put("contents", u32(0), b"\x05" + blob_id(b"a\n"))
+    with pytest.raises(JournalDamaged, match="quire verify"):
+        found(scribe, {blob_id(b"a\n")}, scribe.seq + 1)
 
 
 @pytest.mark.parametrize("size", [1, 1000])
