@@ -109,9 +109,15 @@ class _Elsewhere:
 
 
 def new_replay(steps: Sequence[PastStep]) -> LineReplay:
-    """A replay that keeps what these versions may restore."""
-    movers = {step.version.blob for step in steps if not step.clues.author}
-    return LineReplay(movers, {seq for step in steps for seq in step.clues.made_from})
+    """A replay that keeps what later ones of these versions restore, or were made from."""
+    kept = {seq for step in steps for seq in step.clues.made_from}
+    restored: set[bytes] = set()
+    for step in reversed(steps):
+        if step.version.blob in restored:
+            kept.add(step.version.seq)
+        if not step.clues.author:
+            restored.add(step.version.blob)
+    return LineReplay(kept)
 
 
 # ── version after version ────────────────────────────────────────────────────

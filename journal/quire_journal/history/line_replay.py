@@ -86,14 +86,14 @@ class _Kept(msgspec.Struct, frozen=True):
 class LineReplay:
     """The lines of a file, with their origins, while its versions are taken in, the oldest first."""
 
-    def __init__(self, kept_blobs: Collection[bytes] = (), kept_seqs: Collection[int] = ()) -> None:
-        """`kept_blobs`, `kept_seqs`: the versions, by their bytes or by seq, that a later one may restore."""
+    def __init__(self, kept: Collection[int] = ()) -> None:
+        """`kept`: the versions, by seq, that a later one restores, or was made from."""
         self.origins: list[LineOrigin] = []
         self.met_in: tuple[str, Version] | None = None  # the newest version that was only met, and the path
         self.met_as: list[int] = []  # of each line its number in there; -1: it came later
         self._before = b""
         self._at = self._line = 0  # where a line of `_before` begins, and its number: lines are counted from there
-        self._kept_blobs, self._kept_seqs = kept_blobs, kept_seqs
+        self._kept = kept
         self._by_blob: dict[bytes, list[_Kept]] = {}
         self._by_seq: dict[int, _Kept] = {}
         self._gone: dict[bytes, list[tuple[_Run, int]]] = {}  # where a line stood, the newest place last
@@ -123,7 +123,7 @@ class LineReplay:
         self._before = body
         if clues.met:
             self.met_in, self.met_as = (path, version), [*range(len(self.origins))]
-        if body and (version.blob in self._kept_blobs or version.seq in self._kept_seqs):
+        if body and version.seq in self._kept:
             kept = _Kept(version.seq, version.batch, body, tuple(self.origins))
             self._by_seq[version.seq] = kept
             self._by_blob.setdefault(version.blob, []).append(kept)

@@ -8,8 +8,9 @@ grows with the product of both sides, so larger pieces are first split at lines 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from quire_journal.model import paced, pause
@@ -22,6 +23,7 @@ Block = tuple[int, int, int, int]
 MOST_PAIRS: Final = 8_000 * 8_000
 """Lines times lines that are compared at once; more is split, or else counts as replaced whole."""
 
+_AT_ONCE: Final = 1024  # lines that are numbered between two pauses
 _STEPS: Final = (256, 16, 1)
 _SMALL: Final = 256  # bytes: most changes are no larger; among so few the first that differs is found by arithmetic
 _Lines = Sequence[Any]
@@ -201,11 +203,18 @@ def _interned(a: Text, b: Text, head: int, a_stop: int, b_stop: int) -> tuple[li
 
 def _numbered(a: Iterable[Hashable], b: Iterable[Hashable]) -> tuple[list[int], list[int]]:
     """Lines as numbers; equal lines have equal ones."""
-    numbers: dict[Hashable, int] = {}
-    return (
-        [numbers.setdefault(line, len(numbers)) for line in paced(a)],
-        [numbers.setdefault(line, len(numbers)) for line in paced(b)],
-    )
+    numbers: defaultdict[Hashable, int] = defaultdict()
+    numbers.default_factory = numbers.__len__  # a line that is new gets the next number
+    return _all_numbered(a, numbers), _all_numbered(b, numbers)
+
+
+def _all_numbered(lines: Iterable[Hashable], numbers: Mapping[Hashable, int]) -> list[int]:
+    found: list[int] = []
+    rest = iter(lines)
+    while some := list(islice(rest, _AT_ONCE)):
+        pause()
+        found += map(numbers.__getitem__, some)
+    return found
 
 
 def _blocks(a: list[int], b: list[int], most: int = MOST_PAIRS) -> Iterator[Block]:
