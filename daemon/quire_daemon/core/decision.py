@@ -125,6 +125,9 @@ class World(msgspec.Struct, frozen=True):
     landed: int = 0  # writes up to this record are on disk, though the log does not call them settled yet
     being_written: tuple[int, ...] = ()  # but not those of these batches
     unsure: bool = False  # the next start may find a record that nobody sees now
+    announced: Mapping[int, AnnouncedCall] = msgspec.field(
+        default_factory=dict
+    )  # the calls of agents' own tools that are under way, as far as they are known, by their bursts
 
     def writer_json(self, writer: int) -> dict[str, Any]:
         """A writer as replies show it. Of a new caller the journal learns only with what this request notes."""

@@ -44,11 +44,13 @@ class AnnouncedCalls:
         """`writers_of`: the processes that wrote a path (as on disk) since it was looked at last; None: unknown."""
         self._recorder, self._writers_of = recorder, writers_of
         self._calls: dict[int, CallAccounts] = {}
+        self.told: dict[int, AnnouncedCall] = {}  # the same, as they were announced
         self._done: set[tuple[int, str]] = set()  # (burst, path) that a write was explained by
 
     def begin(self, call: AnnouncedCall) -> None:
         """Keep a call that may go on."""
-        self._calls[call.burst] = CallAccounts.of(replace(call, began_s=self._recorder.clock.mono_s()))
+        self.told[call.burst] = call = replace(call, began_s=self._recorder.clock.mono_s())
+        self._calls[call.burst] = CallAccounts.of(call)
         kept = sum(one.size for one in self._calls.values())
         for number in list(self._calls):
             if len(self._calls) <= MOST_CALLS and kept <= MOST_CHARACTERS:
@@ -143,7 +145,7 @@ class AnnouncedCalls:
         return [self._calls[number] for number in sorted(self._calls)]
 
     def _forget(self, number: int) -> None:
-        del self._calls[number]
+        del self._calls[number], self.told[number]
         self._done = {one for one in self._done if one[0] != number}
 
 

@@ -206,6 +206,7 @@ class Decider:
             landed=self._observer.in_flight.landed,
             being_written=self._observer.in_flight.batches,
             unsure=self._failures.unsure,
+            announced=self._announced_calls.told,
         )
 
     def _require_that_it_can_be_written(self, writes: Sequence[Write]) -> None:

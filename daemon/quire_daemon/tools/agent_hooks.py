@@ -56,7 +56,7 @@ from quire_daemon.tools.edit import (
     shown_as,
     strongest,
 )
-from quire_daemon.tools.evidence import CallEnd, by_its_command, told_afterwards, verdicts
+from quire_daemon.tools.evidence import FAILED, CallEnd, by_its_command, told_afterwards, verdicts
 from quire_daemon.tools.leases import covers, lease_held, others
 from quire_daemon.tools.read import seen_with
 from quire_daemon.tools.recent_changes import MOST_NEWS, changes_told
@@ -170,8 +170,7 @@ def _before(params: NativeParams, world: World) -> Decision:
         return Decision({"ok": True, "message": message, "burst": None})
     expires_ns = world.now_ns + TTL_S * _SECOND
     paths = tuple(sorted({now.path for now in files}))
-    command = secret_scan.redacted(params.command)[:MOST_COMMAND]
-    begun = BurstBegun(label, FORM, expires_ns, True, "session", paths, command)
+    begun = BurstBegun(label, FORM, expires_ns, True, "session", paths, _kept_command(params))
     reply = {"ok": True, "message": f"{label} may go on; burst {world.next_seq} has begun.", "burst": world.next_seq}
     announced = AnnouncedCall(
         *(world.next_seq, world.who.writer, paths, tuple(params.payloads), params.command, world.who.process),
@@ -307,13 +306,14 @@ def _after(params: NativeParams, world: World) -> Decision:
     own = {seq for one in attributed if world.history.caller_of(one.writer) == world.who.key for seq in one.seqs}
     news, more = _news(world, told_upto, burst, own)
     over_own = [] if burst is None or burst.paths else _over_own_reads(burst, own, world)
-    events: list[Event] = [*attributed] if burst is None else [*attributed, BurstEnded(burst.number)]
+    why = "owner" if params.ok else FAILED
+    events: list[Event] = [*attributed] if burst is None else [*attributed, BurstEnded(burst.number, why)]
     if params.ok:
         read = (_has_written(now, params, own, world) for now in world.files.values())
         events += [event for event in read if event is not None]
     reply: dict[str, Any] = {"ok": True, "message": f"{_label(params)}: noted.", "burst": None}
     if burst is not None:
-        ended = _ended(burst, attributed, world)
+        ended = _ended(burst, attributed, why, world)
         batches = counted(ended.batches, "write", "writes")
         reply |= {"message": f"{burst.label} has ended: {batches}.", **burst_json(ended, world)}
     if over_own:
@@ -324,7 +324,7 @@ def _after(params: NativeParams, world: World) -> Decision:
 def _found_at_the_end(params: NativeParams, burst: Burst | None, world: World) -> Iterator[WriteAttributed]:
     """What the end of a call tells of the writes that were found meanwhile, or of late where nothing announced it."""
     if burst is not None:
-        end = CallEnd(burst, _announced(params, burst), world.now_ns, params.ok)
+        end = CallEnd(burst, _announced(params, burst), world.now_ns, params.ok, world.announced)
         yield from verdicts(end, world.history, by_its_command)
     elif params.payloads and params.ok:
         paths = tuple(now.path for now in world.files.values())
@@ -347,7 +347,7 @@ def _announced(params: NativeParams, burst: Burst) -> AnnouncedCall:
     )
 
 
-def _ended(burst: Burst, attributed: list[WriteAttributed], world: World) -> Burst:
+def _ended(burst: Burst, attributed: list[WriteAttributed], why: str, world: World) -> Burst:
     """The burst, ended by the record behind those that attribute writes to it."""
     proved = sum(len(one.seqs) for one in attributed if one.evidence in BELONGING)
     proved -= sum(len(one.seqs) for one in attributed if one.evidence == OVERLAP and one.burst)  # taken back
@@ -355,7 +355,7 @@ def _ended(burst: Burst, attributed: list[WriteAttributed], world: World) -> Bur
         burst,
         ended=world.next_seq + len(attributed),
         ended_ns=world.now_ns,
-        why="owner",
+        why=why,
         batches=burst.batches + proved,
         unclear=burst.unclear - proved,
     )
@@ -368,8 +368,13 @@ def _begun_by(params: NativeParams, world: World) -> Burst | None:
         calls = {burst.number: world.history.writer_json(burst.writer)["tool_call"] for burst in mine}
         mine = [burst for burst in mine if calls[burst.number] == params.call]
     else:
-        mine = [burst for burst in mine if burst.label == _label(params)]
+        command = _kept_command(params)
+        mine = [burst for burst in mine if (burst.label, burst.command) == (_label(params), command)]
     return mine[-1] if mine else None
+
+
+def _kept_command(params: NativeParams) -> str:
+    return secret_scan.redacted(params.command)[:MOST_COMMAND]
 
 
 def _has_written(now: FileNow, params: NativeParams, own: Set[int], world: World) -> ReadServed | None:
@@ -409,7 +414,7 @@ def _between(params: NativeParams, world: World) -> Decision:
     events: list[Event] = []
     for burst in left:
         call = AnnouncedCall(burst.number, burst.writer, burst.paths, (), burst.command)
-        end = CallEnd(burst, call, world.now_ns)
+        end = CallEnd(burst, call, world.now_ns, announced=world.announced)
         events += [*verdicts(end, world.history, by_its_command), BurstEnded(burst.number)]
     if params.moment == "turn" and (params.prompt or params.transcript):
         events.append(_turn(params, world))

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from quire_daemon.core import AnnouncedCall, Decision, Tool, World, no_paths, require_in_bounds
-from quire_daemon.tools.evidence import CallEnd, verdicts
+from quire_daemon.tools.evidence import NAMED, CallEnd, Claim, verdicts
 from quire_daemon.tools.history import VERSION_KINDS, named_burst
 from quire_journal.history import History, rfc3339, to_the_second
 from quire_journal.model import BurstBegun, BurstEnded, Record, Refusal, counted, paths_of
@@ -58,8 +58,8 @@ def decide(params: BurstParams, world: World) -> Decision:
     """Begin, end, list or show bursts.
 
     A burst in replies is `{burst, label, kind, state, outside, bind, owner, yours, began_at, expires_at, ended_at, why,
-    first, last, batches, unclear}`: `state` is "open" or "ended", `why` it ended ("owner", "ttl", "connection",
-    "daemon"), `first` and `last` its records, `batches` how many belong to it, `unclear` how many may.
+    first, last, batches, unclear}`: `state` is "open" or "ended", `why` it ended ("owner", "failed", "ttl",
+    "connection", "daemon"), `first` and `last` its records, `batches` how many belong to it, `unclear` how many may.
     """
     match params.action:
         case "begin":
@@ -139,7 +139,7 @@ def _end(params: BurstParams, world: World) -> Decision:
         return Decision({"ok": True, "message": message, **burst_json(burst, world), "unchanged": True})
     why = "owner" if burst.open_at(world.now_ns) else "ttl"
     call = AnnouncedCall(burst.number, burst.writer, burst.paths)
-    end = CallEnd(burst, call, world.now_ns)
+    end = CallEnd(burst, call, world.now_ns, announced=world.announced)
     found = verdicts(end, world.history, _as_its_owner_says) if burst.outside else []
     ended = msgspec.structs.replace(
         burst, ended=world.next_seq + len(found), ended_ns=min(world.now_ns, burst.expires_ns), why=why
@@ -152,10 +152,10 @@ def _end(params: BurstParams, world: World) -> Decision:
     )
 
 
-def _as_its_owner_says(call: AnnouncedCall, record: Record) -> bool:
+def _as_its_owner_says(call: AnnouncedCall, record: Record) -> Sequence[Claim]:
     """Whoever begins a burst that takes what other programs write says that it accounts for that."""
     del call, record
-    return True
+    return (Claim(NAMED),)
 
 
 def _counted(burst: Burst) -> str:

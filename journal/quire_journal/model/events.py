@@ -406,7 +406,7 @@ class BurstEnded(Event, frozen=True):
 
     kind: ClassVar[str] = "burst_ended"
     burst: int
-    why: str = "owner"  # "owner", "ttl", "connection", "daemon" (with which all connections ended)
+    why: str = "owner"  # or "failed" (says its owner), "ttl", "connection", "daemon" (with which all connections ended)
 
 
 # ── who wrote it ─────────────────────────────────────────────────────────────

@@ -253,7 +253,7 @@ def test_a_call_that_never_ends_keeps_what_its_payload_proved(daemon: MemoryDaem
 
 
 def test_what_is_found_of_many_writes_is_said_at_once(daemon: MemoryDaemon) -> None:
-    args = {"tool": "Bash", "paths": [], "command": "black ."}
+    args = {"tool": "Bash", "paths": [], "command": "touch a.py b.py c.py d.py e.py f.py"}
     daemon.call(NATIVE_TOOL, daemon.ann, moment="before", **args)
     seqs = tuple(daemon.outside(f"{name}.py", b"x = 1\n") for name in "abcdef")
     daemon.call(NATIVE_TOOL, daemon.ann, moment="after", **args)

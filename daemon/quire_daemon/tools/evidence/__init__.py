@@ -13,8 +13,10 @@ if TYPE_CHECKING:
         explain as explain,
         explain_move as explain_move,
     )
+    from quire_daemon.tools.evidence.targets import NAMED as NAMED, Claim as Claim
     from quire_daemon.tools.evidence.trace import by_processes as by_processes
     from quire_daemon.tools.evidence.verdict import (
+        FAILED as FAILED,
         CallEnd as CallEnd,
         by_its_command as by_its_command,
         told_afterwards as told_afterwards,
@@ -25,6 +27,7 @@ else:
         __name__,
         accounts="CallAccounts",
         explanation="Explanation explain explain_move",
+        targets="Claim NAMED",
         trace="by_processes",
-        verdict="CallEnd by_its_command told_afterwards verdicts",
+        verdict="CallEnd FAILED by_its_command told_afterwards verdicts",
     )

@@ -11,7 +11,7 @@ from typing import Final
 
 from quire_daemon.tools.evidence.program_writes import listing, writes
 from quire_daemon.tools.evidence.shell_commands import invocations
-from quire_daemon.tools.evidence.targets import Target, target
+from quire_daemon.tools.evidence.targets import Claim, Target, target
 
 MOST_KEPT: Final = 64
 """Command lines of which it is remembered what they write."""
@@ -23,7 +23,13 @@ def accounts_for(command: str, path: str, root: str = "", cwd: str = "") -> bool
     `cwd`: the absolute folder in which the shell begins. Where one of both is not known, a path is taken for that of
     each file that ends like it.
     """
-    return any(target.fits(path) for target in _targets(command, root, cwd))
+    return bool(claims(command, path, root, cwd))
+
+
+def claims(command: str, path: str, root: str = "", cwd: str = "") -> list[Claim]:
+    """In which ways the command line accounts for the file; none where it does not."""
+    found = (one.claim(path) for one in _targets(command, root, cwd))
+    return [one for one in found if one is not None]
 
 
 @lru_cache(MOST_KEPT)

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from quire_daemon.core import AnnouncedCall
 from quire_daemon.dialects.patch import FilePatch
 from quire_daemon.tools.evidence.accounts import CallAccounts, same
+from quire_daemon.tools.evidence.changes import plain_layout
 from quire_daemon.tools.evidence.effort import Effort, EffortSpentError
 from quire_daemon.tools.evidence.patches import moved
 from quire_daemon.tools.evidence.results import BytesAt, results
@@ -186,15 +187,17 @@ class _Beside(NamedTuple):
         return cls(frozenset(map(plain_layout, new)), plain_layout(now), old - new)
 
     def holds(self, before: bytes, made: bytes, effort: Effort) -> bool:
-        """Do the lines stand that the step brought, or did those go that it only removed?"""
+        """Do the lines stand that the step brought, and are those gone that it removed?"""
         was, now = _differing(before, made, effort)
         old, new = _lines(was, effort), _lines(now, effort)
         came = [plain for line in (new - old) if (plain := plain_layout(line))]
-        if not came:
-            went = [line for line in (old - new) if plain_layout(line)]
-            return bool(went) and all(self.went[line] for line in went)
+        went = [line for line in (old - new) if plain_layout(line)]
         effort.spend(sum(len(self.text) for line in came if line not in self.came))
-        return all(line in self.came or line in self.text for line in came)
+        return (
+            bool(came or went)
+            and all(self.went[line] and plain_layout(line) not in self.came for line in went)
+            and all(line in self.came or line in self.text for line in came)
+        )
 
 
 def _differing(before: bytes, after: bytes, effort: Effort) -> tuple[bytes, bytes]:
@@ -223,16 +226,3 @@ def explain_move(
     except EffortSpentError:
         return None
     return fitting[0] if len({call.owner for call in fitting}) == 1 else None
-
-
-_LAYOUT: Final = b" \t\r\n\f\v'\"`,;()\\"
-
-
-def plain_layout(text: bytes) -> bytes:
-    """The text without blanks, line breaks, quotes, parentheses and commas, which a formatter sets as it likes."""
-    return text.translate(None, _LAYOUT)
-
-
-def same_but_layout(one: bytes, other: bytes) -> bool:
-    """Do the two differ in nothing but what a formatter sets?"""
-    return plain_layout(one) == plain_layout(other)

@@ -13,6 +13,7 @@ from typing import Final
 from quire_daemon.tools.evidence.programs import (
     CHANGES,
     DOES,
+    FORMATS,
     INTERPRETERS,
     LAST,
     OPERANDS,
@@ -28,7 +29,7 @@ from quire_daemon.tools.evidence.programs import (
 )
 from quire_daemon.tools.evidence.shell_commands import LISTED, OF_NAMES, Invocation, invocations, joined
 from quire_daemon.tools.evidence.shell_lexer import OPEN
-from quire_daemon.tools.evidence.targets import Write
+from quire_daemon.tools.evidence.targets import Layout, Write
 from quire_daemon.tools.evidence.trace import EDITORS
 
 _LISTERS: Final = frozenset({"ack", "ag", "egrep", "fd", "fdfind", "fgrep", "find", "git", "grep", "ls", "rg", "tree"})
@@ -133,7 +134,7 @@ def _options(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
 def writes(run: Invocation, depth: int = 0) -> Iterator[Write]:
     """What a program writes."""
     for word in run.writes:
-        yield _named(run, word)
+        yield _named(run, word)._replace(layout="never")
     argv = _unwrapped(run.argv)
     name = _name(argv)
     if not argv or depth > 4 or name in QUIET:
@@ -342,19 +343,24 @@ def _known(run: Invocation, name: str, argv: Sequence[str]) -> Iterator[Write]:
     words = _operands(argv)
     for called in (f"{name} {words[0]}" if words else "", name):
         if called in RUNNERS:
-            targets = _operands(argv, RUNNERS[called])[called.count(" ") :]
-            yield from (Write(run.folder, True) for word in targets if DOES.search(word))
+            targets = [word for word in _operands(argv, RUNNERS[called])[called.count(" ") :] if DOES.search(word)]
+            yield from (Write(run.folder, True, layout=_layout(word)) for word in targets)
             return
     rows = [row for row in CHANGES.get(name, ()) if _is_called(row, argv, words)]
     for row in rows:
         named = words[row.called.count(" ") :] if row.named else []
-        yield from (_named(run, word, True, row.files) for word in named)
+        yield from (_named(run, word, True, row.files)._replace(layout=row.layout) for word in named)
         if not named:
-            yield Write(run.folder, True, row.files)
+            yield Write(run.folder, True, row.files, row.layout)
     if not rows and name in ("yarn", "pnpm", "bun") and words and DOES.search(words[0]):
-        yield Write(run.folder, True)
+        yield Write(run.folder, True, layout=_layout(words[0]))
     if rows or not any(row.named or row.needs for row in CHANGES.get(name, ())):
         yield from _outputs(run, argv)
+
+
+def _layout(word: str) -> Layout:
+    """Does what a project calls by this name set text anew?"""
+    return "maybe" if FORMATS.search(word) else "never"
 
 
 def _outputs(run: Invocation, argv: Sequence[str]) -> Iterator[Write]:

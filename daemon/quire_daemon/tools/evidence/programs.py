@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+from quire_daemon.tools.evidence.targets import Layout
+
 READERS: Final = frozenset(
     {":", "[", "ack", "actionlint", "ag", "alias", "bandit", "basedpyright", "basename", "bat", "cloc", "batcat", "bc"}
     | {"bind", "break", "cal", "cat", "cd", "checkov", "cksum", "clear", "cmp", "codespell-check", "column", "comm"}
@@ -122,6 +124,9 @@ DOES: Final = re.compile(
 )
 """The name of a target or script of a project says that it changes files. One that tests or serves is none."""
 
+FORMATS: Final = re.compile(r"fmt|format|prettier|fix|lint|style")
+"""The name of one of these says that it sets text anew."""
+
 RUNNERS: Final[dict[str, frozenset[str]]] = {
     "bun run": frozenset(),
     "composer run": frozenset(),
@@ -220,10 +225,22 @@ class CallForm(NamedTuple):
     needs: tuple[str, ...] = ()  # options of which one must be there
     unless: tuple[str, ...] = ()  # options with which it only looks
     named: bool = False  # it writes what is named, or below it; without a name, below where it runs
+    layout: Layout = "never"
 
 
 def _formatter(called: str, files: tuple[str, ...], needs: str = "", unless: str = "--check --diff") -> CallForm:
-    return CallForm(called, files, tuple(needs.split()), tuple(unless.split()), named=True)
+    layout: Layout = "only" if called in ONLY_LAYOUT else "maybe"
+    return CallForm(called, files, tuple(needs.split()), tuple(unless.split()), True, layout)
+
+
+ONLY_LAYOUT: Final = frozenset(
+    {"alejandra", "autopep8", "biome format", "black", "buf format", "cargo fmt", "clang-format", "cmake-format"}
+    | {"dart format", "deno fmt", "dprint fmt", "elm-format", "fourmolu", "gleam format", "go fmt", "gofmt", "gofumpt"}
+    | {"google-java-format", "mix format", "nixfmt", "nixpkgs-fmt", "ocamlformat", "ormolu", "prettier", "ruff format"}
+    | {"rustfmt", "scalafmt", "shfmt", "stylua", "taplo fmt", "taplo format", "terraform fmt", "tofu fmt", "yapf"}
+    | {"zig fmt"}
+)
+"""The formatters that change nothing but blanks, line breaks, quotes, brackets and the order of lines."""
 
 
 FORMATTERS: Final = (

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from fnmatch import translate
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from quire_daemon.tools.evidence.shell_commands import LISTED, OF_NAMES, TOP, joined
 from quire_daemon.tools.evidence.shell_lexer import OPEN
@@ -23,12 +23,36 @@ _SIGN: Final = re.compile(r"\w")
 _GLOB: Final = frozenset("*?[")
 
 
+NAMED: Final = 4
+"""A word names the file."""
+
+BELOW: Final = 3
+"""A word names a folder that it is in, or what is listed there."""
+
+OF_KIND: Final = 2
+"""The program writes such files."""
+
+ANY: Final = 1
+"""The program may write any file."""
+
+Layout = Literal["never", "maybe", "only"]
+"""Does a program set text anew, and change nothing else?"""
+
+
+class Claim(NamedTuple):
+    """How firmly a command line accounts for a file: the greater one is more likely to be right."""
+
+    firmness: int
+    layout: Layout = "maybe"
+
+
 class Write(NamedTuple):
     """A word that names what is written, in its folder."""
 
     path: str
     below: bool = False
     files: tuple[str, ...] = ()
+    layout: Layout = "maybe"
 
 
 class Target(NamedTuple):
@@ -39,15 +63,18 @@ class Target(NamedTuple):
     below: bool  # also what is below it
     files: tuple[str, ...] = ()  # of what is below only what fits one of these globs
     outer: bool = False  # the path may begin above the top of the checkout
+    layout: Layout = "maybe"
 
-    def fits(self, path: str) -> bool:
-        """Is the file of the checkout at `path` one of them?"""
+    def claim(self, path: str) -> Claim | None:
+        """How the file of the checkout at `path` is one of them; None where it is none."""
         names = path.split("/")
+        if self.files and not _fits_any(self.files, path):
+            return None
         if self.parts and self._ends(names):
-            return not self.files or _fits_any(self.files, path)
+            return Claim(NAMED, self.layout)
         if not self.below or not any(self._ends(names[:end]) for end in range(len(names))):
-            return False
-        return not self.files or _fits_any(self.files, path)
+            return None
+        return Claim(BELOW if self.parts else OF_KIND if self.files else ANY, self.layout)
 
     def _ends(self, names: Sequence[str]) -> bool:
         if self.anchored or not self.parts or not names:
@@ -74,15 +101,15 @@ def target(write: Write, root: str) -> Target | None:
                 return None
             path, anchored = path[len(root.rstrip("/")) :].lstrip("/"), True
         else:
-            return Target(_parts(path), False, below, files, outer=True) if _is_name(path) else None
+            return Target(_parts(path), False, below, files, True, write.layout) if _is_name(path) else None
     while path.startswith(("../", "~/", "./")):
         path = path.partition("/")[2]
     if path in ("", ".", "..", "~"):
-        return Target((), anchored, below, files) if below else None
+        return Target((), anchored, below, files, layout=write.layout) if below else None
     if not _is_name(path):
         return None
     bare = OPEN not in path and not _GLOB.isdisjoint(path.rpartition("/")[2])  # the shell looks for it in one folder
-    return Target(_parts(path), anchored or bare, below, files)
+    return Target(_parts(path), anchored or bare, below, files, layout=write.layout)
 
 
 def _is_name(path: str) -> bool:

@@ -9,21 +9,26 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
 from itertools import islice
 from typing import Final, NamedTuple
 
 from quire_daemon.core import AnnouncedCall
-from quire_daemon.tools.evidence.accounts import CallAccounts
-from quire_daemon.tools.evidence.command_line import accounts_for
-from quire_daemon.tools.evidence.effort import END, Effort
-from quire_daemon.tools.evidence.explanation import explain, explain_move, same_but_layout
+from quire_daemon.tools.evidence.changes import looks_generated, sets_layout
+from quire_daemon.tools.evidence.command_line import claims
+from quire_daemon.tools.evidence.effort import END, Effort, EffortSpentError
+from quire_daemon.tools.evidence.proof import Proof
+from quire_daemon.tools.evidence.targets import ANY, NAMED as NAMED_FILE, Claim
 from quire_journal.history import History, is_by_git
 from quire_journal.model import (
     DURING,
     EXACT,
     OUTSIDE,
     OVERLAP,
-    OutsideDeleted,
+    READ,
+    TRACED,
+    WATCHED,
     OutsideMoved,
     OutsideWritten,
     Record,
@@ -39,20 +44,33 @@ LATE_NS: Final = 10_000_000_000
 MOST_LOOKED_AT: Final = 8
 """Versions of a file among which such a write is looked for."""
 
+MOST_SINCE: Final = 1000
+"""Records since a command began among which it is looked for writes to files that other calls have named."""
+
+NEAR: Final = 8
+"""Records before and after a write that were made at about the same time."""
+
 MOST_CANDIDATES: Final = 8
 """Calls that an overlap names."""
 
-MOST_BURSTS: Final = 64
-"""Bursts that began before a write and are looked through for those that could have made it."""
+MOST_BURSTS: Final = 200
+"""Bursts, the newest ones, that are looked through for calls that were under way together."""
 
 MOST_WRITES: Final = 4000
 """Writes during one call that are looked at when it ends; the others stay open."""
 
+FAILED: Final = "failed"
+"""Why a call ended of which its agent says that it did not do what it was asked to."""
+
+BY_ITSELF: Final = "itself"
+BY_FORMATTER: Final = "formatter"
+"""How a call may have written a file that it names: as it announced, or by the agent's own formatter behind that."""
+
 SCANNED_THEN: Final = "scanned"
 """The word for a write that a comparison found: it may be older than the call, so that only bytes prove it."""
 
-AccountsFor = Callable[[AnnouncedCall, Record], bool]
-"""Does the command line of a call account for a write?"""
+ClaimsOf = Callable[[AnnouncedCall, Record], Sequence[Claim]]
+"""How the command line of a call accounts for a write; none where it does not."""
 
 
 class CallEnd(NamedTuple):
@@ -62,17 +80,18 @@ class CallEnd(NamedTuple):
     call: AnnouncedCall  # with what the end says of it
     now_ns: int
     ok: bool = True  # it did what it was asked to
+    announced: Mapping[int, AnnouncedCall] = {}  # the calls that are under way, as far as they are known
 
 
-def verdicts(end: CallEnd, history: History, accounts_for: AccountsFor) -> list[WriteAttributed]:
+def verdicts(end: CallEnd, history: History, claims_of: ClaimsOf) -> list[WriteAttributed]:
     """What the end of a call tells of the writes that were found while it was under way.
 
-    `accounts_for` says which writes a command line makes probable.
+    `claims_of` says which writes a command line makes probable.
     """
     rows = list(islice(history.burst_evidence(end.burst.number), MOST_WRITES))
     if not end.ok and len(end.burst.paths) == 1:  # its one file was not written by it, whatever stands there
         return _taken_back(end.burst, [seq for seq, word in rows if word == EXACT])
-    return _Verdict(end, history, accounts_for, dict(rows)).told()
+    return _Verdict(end, history, claims_of, dict(rows)).told()
 
 
 def _taken_back(burst: Burst, seqs: Sequence[int]) -> list[WriteAttributed]:
@@ -82,7 +101,7 @@ def _taken_back(burst: Burst, seqs: Sequence[int]) -> list[WriteAttributed]:
 
 def told_afterwards(call: AnnouncedCall, history: History, now_ns: int) -> Iterator[WriteAttributed]:
     """What an agent proves that tells of a call when it is over only: of the writes found of late, those it made."""
-    proof = _Proof(call, history)
+    proof = Proof(call, history)
     for path in call.paths:
         for version in islice(history.versions(path, reverse=True), MOST_LOOKED_AT):
             if version.at_ns < now_ns - LATE_NS:
@@ -91,47 +110,6 @@ def told_afterwards(call: AnnouncedCall, history: History, now_ns: int) -> Itera
             if record is not None and history.attribution(record) is None and proof.holds(record):
                 yield WriteAttributed((version.seq,), call.writer, EXACT)
                 break
-
-
-class _Proof:
-    """Holds writes against the payload of a call."""
-
-    def __init__(self, call: AnnouncedCall, history: History) -> None:
-        self._accounts, self._history, self._effort = CallAccounts.of(call), history, Effort(END)
-
-    def holds(self, record: Record) -> bool:
-        """Are the bytes of this record what the call makes of those before?"""
-        event = record.event()
-        if isinstance(event, OutsideMoved):
-            return self._is_move(event, record.seq)
-        if not isinstance(event, OutsideWritten | OutsideDeleted) or not self._accounts.about(event.path):
-            return False
-        before, known = self._bytes_before(event.path, record.seq)
-        found = self._history.bytes_held(event.blob) if isinstance(event, OutsideWritten) else None
-        if not known or (found is None and isinstance(event, OutsideWritten)):
-            return False
-
-        def bytes_at(path: str) -> Iterator[bytes]:
-            versions = self._history.versions(path, upto=record.seq, reverse=True)
-            stood = next((one for one in islice(versions, 2) if not one.gone), None)
-            held = None if stood is None else self._history.bytes_held(stood.blob)
-            if held is not None:
-                yield held
-
-        return explain(event.path, before, found, [self._accounts], bytes_at, self._effort).proved
-
-    def _is_move(self, event: OutsideMoved, seq: int) -> bool:
-        before, _ = self._bytes_before(event.path, seq)
-        found = self._history.bytes_held(event.blob)
-        if before is None or found is None:
-            return False
-        return explain_move(event.path, event.to, before, found, [self._accounts], self._effort) is not None
-
-    def _bytes_before(self, path: str, seq: int) -> tuple[bytes | None, bool]:
-        """(the bytes at the path before a record, are they known)."""
-        version = standing(self._history.version_at(path, seq - 1))
-        held = None if version is None else self._history.bytes_held(version.blob)
-        return held, version is None or held is not None
 
 
 class _Finding(NamedTuple):
@@ -143,106 +121,204 @@ class _Finding(NamedTuple):
     candidates: tuple[int, ...] = ()
 
 
+def _overlap(calls: Sequence[Burst]) -> _Finding:
+    """Each of these could have written it."""
+    named = sorted(one.number for one in calls)[-MOST_CANDIDATES:]
+    return _Finding(OUTSIDE, OVERLAP, 0, tuple(named))
+
+
 class _Verdict:
     """Looks at the writes that were found during one call."""
 
-    def __init__(self, end: CallEnd, history: History, accounts_for: AccountsFor, rows: Mapping[int, str]) -> None:
-        self._burst, self._call, self._now_ns = end.burst, end.call, end.now_ns
-        self._history, self._accounts_for, self._rows = history, accounts_for, rows
-        self._proof = _Proof(end.call, history)
+    def __init__(self, end: CallEnd, history: History, claims_of: ClaimsOf, rows: Mapping[int, str]) -> None:
+        self._burst, self._call, self._now_ns, self._announced = end.burst, end.call, end.now_ns, end.announced
+        self._history, self._claims_of, self._rows = history, claims_of, rows
+        self._effort, self._layouts = Effort(END), dict[int, bool]()
+        self._writes: dict[int, Mapping[str, int]] = {}
+        self._proof, self._proofs = Proof(end.call, history), dict[int, Proof]()
         asked = (ONLY_OUTSIDE, NAMED, SEVERAL_OPEN, *((SCANNED_THEN,) if end.call.payloads else ()))
-        records = {seq: history.record(seq) for seq, word in rows.items() if word in asked}
-        self._left = {seq: one for seq, one in records.items() if one is not None and history.attribution(one) is None}
-        self._written = self._paths([seq for seq, word in rows.items() if word == EXACT])
+        found = {seq: history.record(seq) for seq, word in rows.items() if word in asked} | self._named_by_others()
+        self._left = {seq: one for seq, one in found.items() if one is not None and history.attribution(one) is None}
+
+    def _named_by_others(self) -> dict[int, Record | None]:
+        """The writes during a command to files that other calls have named, and may not have written."""
+        if self._burst.paths:
+            return {}
+        since = islice(self._history.records(after=self._burst.number), MOST_SINCE)
+        writes = ((record, record.event()) for record in since if record.seq not in self._rows)
+        return {record.seq: record for record, event in writes if getattr(event, "evidence", "") in (WATCHED, READ)}
 
     def told(self) -> list[WriteAttributed]:
         """The findings, of writes together that have the same."""
         found: dict[_Finding, list[int]] = defaultdict(list)
         own = self._proved()
-        self._written |= self._paths(own)
+        self._writes[self._burst.number] = {
+            **self._written_by(self._burst),
+            **{path: seq for seq in own for path in paths_of(self._left[seq].event())},
+        }
         for seq, record in self._left.items():
-            finding = self._exact() if seq in own else self._of(record, own)
+            finding = self._exact() if seq in own else self._of(record)
             if finding is not None:
                 found[finding].append(seq)
-            if finding is not None and finding.burst == self._burst.number:
-                own.add(seq)
         return [
             WriteAttributed(tuple(seqs), one.writer, one.evidence, one.burst, one.candidates)
             for one, seqs in found.items()
         ]
 
-    def _paths(self, seqs: Sequence[int] | set[int]) -> set[str]:
-        """The files of these writes."""
-        records = (self._left.get(seq) or self._history.record(seq) for seq in seqs)
-        return {path for record in records if record is not None for path in paths_of(record.event())}
-
     def _exact(self) -> _Finding:
         return _Finding(self._call.writer, EXACT, self._burst.number)
 
-    def _of(self, record: Record, own: set[int]) -> _Finding | None:
+    def _of(self, record: Record) -> _Finding | None:
         """What is found of a write that the payload of the call does not prove."""
-        word, number = self._rows[record.seq], self._burst.number
-        if word in (NAMED, SEVERAL_OPEN) and self._is_layout(record, own):
-            return _Finding(self._call.writer, DURING, number)
-        if word == ONLY_OUTSIDE and self._accounts_for(self._call, record):
-            return _Finding(self._call.writer, DURING, number)
-        if word == SEVERAL_OPEN:
-            return self._contested(record)
-        if word == NAMED and path_after(record.event()) not in self._written:
-            return _Finding(OUTSIDE, OVERLAP, 0, (number,))
-        return None
+        if self._rows.get(record.seq) == SCANNED_THEN:
+            return None
+        shells = self._shells(record)
+        named = {one.number: (one, self._may_have(one, record, shells)) for one in self._around if one.paths}
+        could = [(one, how) for one, how in named.values() if how]
+        if any(one.open_at(self._now_ns) for one, _ in could if one.number != self._burst.number):
+            return None  # it is decided when that call ends
+        if setting := [one for one, how in could if how == BY_FORMATTER]:
+            return self._by_commands(setting)
+        if could:
+            return _overlap([*(one for one, _ in could), *shells])
+        if shells:
+            return self._by_commands(shells)
+        is_named = record.seq in self._rows and bool(self._burst.paths)
+        is_written = (path_after(record.event()) or "") in self._written_by(self._burst)
+        return _overlap([self._burst]) if is_named and not is_written else None  # it says otherwise
+
+    def _by_commands(self, shells: Sequence[Burst]) -> _Finding | None:
+        """What is found of a write for which these command lines account, and no other call."""
+        if len({one.owner for one in shells}) > 1:
+            return _overlap(shells)
+        if not shells:
+            return None
+        one = next((one for one in shells if one.number == self._burst.number), shells[0])
+        return _Finding(one.writer, DURING, one.number)
+
+    @cached_property
+    def _around(self) -> list[Burst]:
+        """The calls that were under way at some time of this one, and itself."""
+        newest = [one for one in islice(self._history.bursts(), MOST_BURSTS) if not 0 < one.ended < self._burst.number]
+        known = {one.number: one for one in (*self._history.open_bursts(), *newest, self._burst) if one.outside}
+        return [one for _, one in sorted(known.items())]
+
+    def _may_have(self, burst: Burst, record: Record, shells: Sequence[Burst]) -> str:
+        """How a call that names files may have made this write, as far as is known; "" where it has not."""
+        word = self._history.burst_word(burst.number, record.batch)
+        if word not in (NAMED, SEVERAL_OPEN) or burst.why == FAILED:
+            return ""
+        wrote = self._written_by(burst).get(path_after(record.event()) or "")
+        if wrote:
+            sets = wrote < record.seq and self._sets_layout(record) and self._is_alone(record, burst)
+            return BY_FORMATTER if sets and not self._are_formatters(shells, record) else ""
+        proof = self._proof_of(burst)
+        return BY_ITSELF if not proof.is_about(record) or proof.holds(record) else ""
+
+    def _written_by(self, burst: Burst) -> Mapping[str, int]:
+        """The files that a call is proved to have written, and by which records."""
+        if burst.number not in self._writes:
+            rows = islice(self._history.burst_evidence(burst.number), MOST_WRITES)
+            own = [seq for seq, word in rows if word == EXACT]
+            records = [self._left.get(seq) or self._history.record(seq) for seq in own]
+            found = {path: one.seq for one in records if one is not None for path in paths_of(one.event())}
+            self._writes[burst.number] = found
+        return self._writes[burst.number]
+
+    def _are_formatters(self, shells: Sequence[Burst], record: Record) -> bool:
+        return any(claim.layout == "only" for shell in shells for claim in self._claimed(shell, record))
+
+    def _proof_of(self, burst: Burst) -> Proof:
+        """What is known of the payload of a call."""
+        if burst.number == self._burst.number and self._call.payloads:
+            return self._proof
+        if burst.number not in self._proofs:
+            unknown = AnnouncedCall(burst.number, burst.writer)
+            self._proofs[burst.number] = Proof(self._announced.get(burst.number, unknown), self._history)
+        return self._proofs[burst.number]
+
+    def _is_alone(self, record: Record, burst: Burst) -> bool:
+        """Was no file set anew then that the call does not name? What runs over the tree is no formatter of a call."""
+        near = self._history.records(after=record.seq - NEAR, upto=record.seq + NEAR)
+        others = [one for one in near if path_after(one.event()) not in burst.paths]
+        return not any(
+            isinstance(one.event(), OutsideWritten)
+            and self._history.attribution(one) is None
+            and self._sets_layout(one)
+            for one in others
+        )
+
+    def _shells(self, record: Record) -> list[Burst]:
+        """The commands under way that account for a write, those that do so most firmly."""
+        found: dict[int, list[Burst]] = defaultdict(list)
+        for burst in self._around:
+            fitting = [one for one in self._claimed(burst, record) if self._fits(one, record)]
+            # A formatter is more likely to set text anew than whatever names the file.
+            found[max((one.firmness + 8 * (one.layout == "only") for one in fitting), default=0)].append(burst)
+        firmest = max(found, default=0)
+        return found[firmest] if firmest else []
+
+    def _claimed(self, burst: Burst, record: Record) -> Sequence[Claim]:
+        """How the command line of a call that was under way accounts for the write."""
+        if burst.paths or burst.number > record.seq or 0 < burst.ended < record.seq or record.at_ns >= burst.expires_ns:
+            return ()
+        if burst.number == self._burst.number:
+            return self._claims_of(self._call, record)
+        if burst.form != self._burst.form and not burst.command:
+            return (Claim(NAMED_FILE),)  # its owner says so
+        return self._claims_of(AnnouncedCall(burst.number, burst.writer, (), (), burst.command), record)
+
+    def _fits(self, claim: Claim, record: Record) -> bool:
+        """Does the change look like one of such a command?"""
+        if claim.layout != "maybe" and self._sets_layout(record) != (claim.layout == "only"):
+            return False
+        return claim.firmness != ANY or self._is_generated(record)
+
+    def _sets_layout(self, record: Record) -> bool:
+        if record.seq not in self._layouts:
+            before, after = self._bytes_around(record)
+            known = before is not None and after is not None
+            with suppress(EffortSpentError):
+                self._layouts[record.seq] = known and sets_layout(before or b"", after or b"", self._effort)
+        return self._layouts.setdefault(record.seq, False)
+
+    def _bytes_around(self, record: Record) -> tuple[bytes | None, bytes | None]:
+        """The bytes of the file before a write and after it, as far as there are any and they are held."""
+        event = record.event()
+        path, after = path_after(event), getattr(event, "blob", b"")
+        before = None if path is None else standing(self._history.version_at(path, record.seq - 1))
+        held = None if before is None else self._history.bytes_held(before.blob)
+        return held, self._history.bytes_held(after) if after else None
+
+    def _is_generated(self, record: Record) -> bool:
+        """Is the file new, made by a command before, or does it look as if programs made it?"""
+        path = path_after(record.event())
+        before = None if path is None else standing(self._history.version_at(path, record.seq - 1))
+        if path is None or before is None:
+            return path is not None and isinstance(record.event(), OutsideWritten)
+        if before.evidence in (DURING, TRACED):
+            return True
+        return any(looks_generated(path, data) for data in self._bytes_around(record) if data is not None)
 
     # ── by payload ──
 
     def _proved(self) -> set[int]:
         """The writes that are what the call makes of the bytes before. It writes a file once."""
         found: dict[str, list[int]] = defaultdict(list)
+        written = self._written_by(self._burst)
         if self._call.payloads:
             for seq, record in self._left.items():
                 path = path_after(record.event())
-                if path is not None and path not in self._written and self._proof.holds(record):
+                if path is not None and path not in written and self._proof.holds(record):
                     found[path].append(seq)
         return {seqs[0] for seqs in found.values() if len(seqs) == 1}
 
-    # ── by layout ──
 
-    def _is_layout(self, record: Record, own: set[int]) -> bool:
-        """Does the write only set anew what the call wrote, as a formatter within the call does?"""
-        event = record.event()
-        if not isinstance(event, OutsideWritten):
-            return False
-        before = standing(self._history.version_at(event.path, record.seq - 1))
-        if before is None or (before.seq not in own and self._rows.get(before.seq) != EXACT):
-            return False
-        was, now = self._history.bytes_held(before.blob), self._history.bytes_held(event.blob)
-        return was is not None and now is not None and same_but_layout(was, now)
-
-    # ── by other calls ──
-
-    def _contested(self, record: Record) -> _Finding | None:
-        """What is found of a write that other calls could have made, too: nothing, as long as one of them goes on."""
-        bursts = islice(self._history.bursts(record.seq), MOST_BURSTS)
-        could = [one for one in bursts if self._history.burst_word(one.number, record.batch) == SEVERAL_OPEN]
-        if any(one.open_at(self._now_ns) for one in could if one.number != self._burst.number):
-            return None
-        accounting = [one for one in could if one.paths or self._by_command(one, record)]
-        if accounting and not any(one.paths for one in accounting) and len({one.owner for one in accounting}) == 1:
-            return _Finding(accounting[0].writer, DURING, accounting[0].number)
-        named = [one.number for one in accounting or could][:MOST_CANDIDATES]
-        return _Finding(OUTSIDE, OVERLAP, 0, tuple(sorted(named)))
-
-    def _by_command(self, burst: Burst, record: Record) -> bool:
-        call = self._call
-        if burst.number != self._burst.number:
-            call = AnnouncedCall(burst.number, burst.writer, burst.paths, (), burst.command)
-        return self._accounts_for(call, record)
-
-
-def by_its_command(call: AnnouncedCall, record: Record) -> bool:
-    """Does the command line account for a write of this file? What git did is told as git's."""
+def by_its_command(call: AnnouncedCall, record: Record) -> Sequence[Claim]:
+    """How the command line accounts for a write of this file. What git did is told as git's."""
     event = record.event()
     hint: str = getattr(event, "hint", "")
     if not call.command or is_by_git(hint):
-        return False
+        return ()
     paths = (path_after(event), event.path if isinstance(event, OutsideMoved) else None)
-    return any(path is not None and accounts_for(call.command, path) for path in paths)
+    return [one for path in paths if path is not None for one in claims(call.command, path)]

@@ -103,6 +103,13 @@ def test_a_call_that_has_not_been_made_is_no_step() -> None:
     assert explained(OLD, OLD.replace("two\n", ""), TWO).steps == ()
 
 
+def test_lines_that_a_call_removes_are_gone_where_it_was_made() -> None:
+    """Its own line may have been typed by another one. A content takes away what is not in it."""
+    said = call(1, content("one\nTWO\n"))
+    assert explained(OLD, OLD.replace("two", "TWO") + "a person's\n", said).steps == ()
+    assert [number for _, number in steps(explained(OLD, "one\nTWO\na person's\n", said))] == [1, 0]
+
+
 def test_a_removal_stands_where_its_lines_went() -> None:
     removing = changing("two\n", "", 1)
     after = OLD.replace("two\n", "") + "a person's\n"
