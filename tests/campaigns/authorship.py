@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from memory_daemon import MemoryDaemon
 from proc_folder import told
-from quire_journal.model.evidence import DURING, NAMING, PROVED, SCANNED, WATCHED
+from quire_journal.model.evidence import CAPTURED, DURING, NAMING, PROVED, SCANNED, WATCHED
 from quire_journal.model.ids import disk_path
 from quire_journal.model.messages import Caller
 from quire_journal.views.files import OUTSIDE_TYPE
@@ -106,7 +106,11 @@ class Ledger:
 
     def typed(self, by: Actor, before: str | None, after: str | None, how: str) -> None:
         """Somebody made one text of another."""
-        for line in Counter(rows(after)) - Counter(rows(before)):
+        self.said(by, Counter(rows(after)) - Counter(rows(before)), how)
+
+    def said(self, by: Actor, lines: Iterable[str], how: str) -> None:
+        """Somebody typed these lines."""
+        for line in lines:
             self.typed_by[line].add(by)
             self.how.setdefault(line, how)
 
@@ -183,6 +187,14 @@ def rows(text: str | None) -> list[str]:
     return [] if text is None else [line for line in text.split("\n") if line.strip()]
 
 
+def between(old: Sequence[str], new: Sequence[str]) -> list[str]:
+    """The new lines from the first that differs to the last."""
+    most = min(len(old), len(new))
+    first = next((n for n in range(most) if old[n] != new[n]), most)
+    tail = next((n for n in range(most - first) if old[-1 - n] != new[-1 - n]), most - first)
+    return list(new[first : len(new) - tail])
+
+
 def layout(text: str) -> str:
     """What a formatter makes of a text."""
     return re.sub(r"[ ]*=[ ]*", " = ", text)
@@ -223,8 +235,10 @@ class Game:
         self.daemon.app.observer.hint = self._hint
         for number in range(mix.files):
             path = ("src/a.py", "src/b.py", "src/c.py", "docs/n.md", "data.txt")[number % 5]
-            self.typed(NOBODY, path, self.text(mix.lines), "before")
-        self.look()
+            text = self.text(mix.lines)
+            self.ledger.typed(NOBODY, None, text, "before")
+            self.daemon.save(path, text)
+        self.daemon.watch(CAPTURED)
 
     # ── who plays ──
 
@@ -288,8 +302,12 @@ class Game:
             self.look([path])
 
     def typed(self, by: Actor, path: str, text: str | None, how: str) -> None:
-        """Somebody writes what is nobody else's."""
-        self.ledger.typed(by, self.disk(path), text, how)
+        """Somebody writes what is nobody else's. Of lines that come twice, all in what was written may be new."""
+        before = self.disk(path)
+        self.ledger.typed(by, before, text, how)
+        if self.equal and before is not None and text is not None:
+            old, new = before.split("\n"), text.split("\n")
+            self.ledger.said(by, rows(text if how == "Write" else "\n".join(between(old, new))), how)
         self.put(path, text)
 
     def look(self, paths: Iterable[str] | None = None) -> None:
@@ -689,7 +707,7 @@ class Game:
             command = self.random.choice((f"sed -i s/a/b/ {path}", f"./fill.sh > {path}", f"cat notes >> {path}"))
             writing(path, lambda now: self.edited(now or ""))
         elif kind == "formatter":
-            command = self.random.choice(("black src", "prettier --write src", "ruff format src/"))
+            command = self.random.choice(("black src", "ruff format src/", "black --quiet src"))
             for one in self.paths():
                 if one.startswith("src/") and self.chance(0.6):
                     writing(one, lambda now: None if now is None else layout(now))
