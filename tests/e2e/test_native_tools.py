@@ -160,7 +160,7 @@ def test_what_a_command_writes_is_its_agents_and_makes_nothing_of_its_own_stale(
         for name in ("four.py", "made.py"):
             site.write(name, NEW)
 
-    before, after = eve.uses("Bash", formats, command="make format")
+    before, after = eve.uses("Bash", formats, command="./fix.sh four.py made.py")
     told = after["hookSpecificOutput"]["additionalContext"]
     assert (before, "changed while your command ran" in told, "four.py" in told) == ({}, True, True)
     hints = {record["path"]: record["hint"] for record in asked(site, "log", limit=20)["records"] if record.get("hint")}

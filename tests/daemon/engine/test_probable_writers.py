@@ -73,6 +73,7 @@ def test_text_that_is_only_set_anew_is_of_no_program_that_does_not_do_that(daemo
 
 
 def test_what_edits_a_file_in_place_may_set_text_anew(daemon: MemoryDaemon) -> None:
+    assert ran(daemon, "make format", "notes.md", FORMATTED) == (ANN, "during")
     assert ran(daemon, "sed -i s/x/y/ src/a.py", "src/a.py", FORMATTED) == (ANN, "during")
     assert ran(daemon, "eslint --fix src/b.ts", "src/b.ts", b"x\n") == (ANN, "during")
 

@@ -272,7 +272,7 @@ class _Verdict:
         """Does the change look like one of such a command?"""
         if claim.layout != "maybe" and self._sets_layout(record) != (claim.layout == "only"):
             return False
-        return claim.firmness != ANY or self._is_generated(record)
+        return claim.firmness != ANY or self._is_generated(record) or self._sets_layout(record)
 
     def _sets_layout(self, record: Record) -> bool:
         if record.seq not in self._layouts:
