@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import agent_binaries
+import pytest
 from scripted_model import DELEGATED, Call, Model
 
 RUN_S: Final = 240.0
@@ -116,6 +117,13 @@ class Checkout:
         )
         assert done.returncode == 0, f"{name}: {done.stdout[-3000:]}\n{done.stderr[-3000:]}"
         return done
+
+
+def require_quiet() -> None:
+    """Skip a test of times where others keep the machine busy: it would tell of them."""
+    load = os.getloadavg()[0]
+    if load > (os.cpu_count() or 1):
+        pytest.skip(f"The machine is busy (load {load:.1f}): how long something takes says nothing of Quire.")
 
 
 @contextlib.contextmanager

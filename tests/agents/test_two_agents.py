@@ -66,6 +66,7 @@ def test_no_edit_of_two_agents_is_lost_or_refused_and_each_has_its_author(at: ag
 
 def test_hooks_do_not_slow_two_agents_down() -> None:
     agent_binaries.require(*AGENTS)
+    agent_runs.require_quiet()
     took: dict[bool, list[float]] = {False: [], True: []}
     for _ in range(ROUNDS):
         for with_quire in (False, True):
