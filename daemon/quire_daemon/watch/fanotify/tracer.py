@@ -58,6 +58,7 @@ class Tracer:
         )
         self._begun_s = 0.0
         self._tickets = 0
+        self._answered = 0  # the ticket of the last answer
         self._looks: dict[str, float] = {}  # path → when it was looked at last
         self._asked: dict[str, Writers] = {}  # answers that nobody has taken
 
@@ -111,8 +112,10 @@ class Tracer:
         self._asked.clear()
         if not self._reads:
             self.look()
-        if self._wire is None or not self._reads or not paths:
-            return
+        if self._answered < self._tickets:
+            self.look()
+        if self._wire is None or not self._reads or not paths or self._answered < self._tickets:
+            return  # it has not even answered the last question: nobody waits for it again before it has
         self._tickets += 1
         spans = [(path, self._looks.get(path, self._begun_s)) for path in paths]
         try:
@@ -137,8 +140,10 @@ class Tracer:
                 left_s = until_s - self._clock.mono_s() if ticket else 0.0
                 if not self._pull(max(0.0, left_s)) and left_s <= 0:
                     return None
-            elif message.get("answer") == ticket and ticket:
-                return [self._writers(told) for told in message["writes"]]
+            elif "answer" in message:
+                self._answered = message["answer"]
+                if self._answered == ticket:
+                    return [self._writers(told) for told in message["writes"]]
             else:
                 self._hear(message)
         return None
