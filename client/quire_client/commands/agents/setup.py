@@ -237,9 +237,9 @@ COMMAND = Command(
     "call this `quire` by its absolute path, but files that a project shares call plain `quire`, if your PATH leads\n"
     "to this one. Everything else in the files stays as it is, comments too; a file that cannot be read, or that\n"
     f"changes meanwhile, is left alone. Agents: {', '.join(AGENTS)}.\n"
-    "From then on each call of the agent's own tools that writes is a burst with the agent's name. Its changes stay\n"
-    "`outside`, with the call as a hint: `quire burst list` tells its number, `quire log --burst N` lists one,\n"
-    "`quire undo --burst N` takes it back; `--writer AGENT` finds only what came through Quire's own tools.",
+    "From then on each call of the agent's own tools is told before and after it runs. What its bytes or the kernel\n"
+    "prove is the agent's, what is only probable has a ~ in front; `quire log --writer AGENT` lists both, and\n"
+    "`quire undo --writer AGENT` takes back what is proved.",
     example="quire setup claude-code --dry-run",
     run=run,
     words=tuple(AGENTS),

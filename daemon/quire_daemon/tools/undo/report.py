@@ -125,7 +125,8 @@ def left_out_json(choice: Choice, known: Batches) -> dict[str, Any]:
     if not choice.left_out:
         return {}
     shown = choice.left_out[:MOST_KEPT]
-    entries = [{"path": path, **_brief(seq, known.history)} for batch in shown for path, seq in known.starts(batch)]
+    places = {seq: path for batch in shown for path, seq in known.starts(batch)}  # of a move, the new name
+    entries = [{"path": path, **_brief(seq, known.history)} for seq, path in places.items()]
     more = len(choice.left_out) - len(shown)
     return {"left_out": entries, **({"left_out_more": more} if more else {})}
 
