@@ -134,3 +134,14 @@ def test_what_was_answered_is_not_answered_again(served: Served) -> None:
 
     anyio.run(main)
     assert {found["id"] for found in map(json.loads, out.getvalue().splitlines())} == {3, 4}
+
+
+def test_a_hook_of_twenty_megabytes_is_answered_like_any_other() -> None:
+    """Each line end in it is escaped twice; what is passed over would be written without a look at who else writes."""
+    text = ("x" * 39 + "\n") * 500_000
+    told = json.dumps({"file_path": "/w/f", "content": text})
+    event = {"hook_event_name": "PostToolUse", "tool_input": told, "tool_response.originalFile": text}
+    call = request("tools/call", 3, name="hook", arguments=event)
+    _, answers, goes_on = served_from([line(initialize()), line(INITIALIZED), line(call)])
+    assert json.loads(answers[-1]["result"]["content"][0]["text"]) == {"heard": "PostToolUse"}
+    assert not goes_on

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 
 from quire_client.mcp import resources, tool_list, welcome
 from quire_client.mcp.identity import RequestIds, Who, ids_of
-from quire_client.mcp.streams import MOST_MESSAGE, read_line, write_line
+from quire_client.mcp.streams import MOST_LINE, read_line, write_line
 
 HANDSHAKE_VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 ENVELOPE_VERSION: Final = "2026-07-28"
@@ -55,7 +55,7 @@ class FirstAnswers:
     def serve(self, stdin: BinaryIO, stdout: BinaryIO) -> bool:
         """Answer until the SDK is needed. False: the client has gone before that."""
         while (line := read_line(stdin)) is not None:
-            answer = self.answer(line) if len(line) <= MOST_MESSAGE else None
+            answer = self.answer(line) if len(line) <= MOST_LINE else None
             if answer is None:
                 self.heard.append(line)
                 break

@@ -22,7 +22,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from quire_client.mcp.streams import MOST_MESSAGE, read_line, write_line
+from quire_client.mcp.streams import MOST_LINE, read_line, write_line
 
 if TYPE_CHECKING:
     from quire_client.mcp.first_answers import FirstAnswers
@@ -77,7 +77,7 @@ class PendingRequests:
 
 @asynccontextmanager
 async def messages(
-    stdin: BinaryIO, stdout: BinaryIO, most: int = MOST_MESSAGE, first: FirstAnswers | None = None
+    stdin: BinaryIO, stdout: BinaryIO, most: int = MOST_LINE, first: FirstAnswers | None = None
 ) -> AsyncIterator[Streams]:
     """The two streams that the SDK serves from; they end with stdin, and what was asked before it is answered first.
 
@@ -128,7 +128,7 @@ async def messages(
         yield incoming, outgoing
 
 
-def parsed(line: bytes, most: int = MOST_MESSAGE) -> Any:
+def parsed(line: bytes, most: int = MOST_LINE) -> Any:
     """The message in `line`, or the error that answers it. A line that is too long was cut to `most` + 1 bytes."""
     if len(line) > most:
         return _error(types.INVALID_REQUEST, f"The message is longer than {most} bytes; it was not looked at.")

@@ -11,6 +11,9 @@ from typing import BinaryIO, Final
 MOST_MESSAGE: Final = 24 * 1024 * 1024
 """Bytes of one message: room for the largest file that can be edited, escaped as JSON."""
 
+MOST_LINE: Final = 64 * 1024 * 1024
+"""Bytes of one message over stdio. A hook tells of a file before and after a write, as JSON within JSON."""
+
 
 @contextmanager
 def standard_streams() -> Iterator[tuple[BinaryIO, BinaryIO]]:
@@ -26,7 +29,7 @@ def standard_streams() -> Iterator[tuple[BinaryIO, BinaryIO]]:
         os.close(wire)
 
 
-def read_line(stdin: BinaryIO, most: int = MOST_MESSAGE) -> bytes | None:
+def read_line(stdin: BinaryIO, most: int = MOST_LINE) -> bytes | None:
     """The next line, or None at the end. Of one that is longer than `most` bytes the rest is passed over."""
     line = stdin.readline(most + 1)
     if not line:
