@@ -205,7 +205,9 @@ def _numbered(a: Iterable[Hashable], b: Iterable[Hashable]) -> tuple[list[int], 
     """Lines as numbers; equal lines have equal ones."""
     numbers: defaultdict[Hashable, int] = defaultdict()
     numbers.default_factory = numbers.__len__  # a line that is new gets the next number
-    return _all_numbered(a, numbers), _all_numbered(b, numbers)
+    found = _all_numbered(a, numbers), _all_numbered(b, numbers)
+    numbers.default_factory = None  # else it holds itself, until the collector of circles comes
+    return found
 
 
 def _all_numbered(lines: Iterable[Hashable], numbers: Mapping[Hashable, int]) -> list[int]:
