@@ -122,7 +122,7 @@ class Checkout:
 def require_quiet() -> None:
     """Skip a test of times where others keep the machine busy: it would tell of them."""
     load = os.getloadavg()[0]
-    if load > (os.cpu_count() or 1):
+    if load > 1.5 * (os.cpu_count() or 1):
         pytest.skip(f"The machine is busy (load {load:.1f}): how long something takes says nothing of Quire.")
 
 

@@ -332,16 +332,13 @@ def _whole(names: str) -> str:
 
 def _claude_code(scope: Scope, quire: str, shared: str) -> Iterator[File]:
     writes = "Edit|MultiEdit|Write|NotebookEdit|Bash|PowerShell"
-    answered = {
-        "UserPromptSubmit": "",
-        "PreToolUse": writes,
-        "PostToolUse": f"{writes}|Read",
-        "PostToolUseFailure": writes,
-        **dict.fromkeys(("Stop", "SubagentStop"), ""),
-    }
+    matchers = {"PreToolUse": writes, "PostToolUse": f"{writes}|Read", "PostToolUseFailure": writes}
     hook = {"type": "command", "command": _command(quire, "claude-code"), "timeout": TIMEOUT_S}
-    by_server = claude_code.hooks(quire, "claude-code", TIMEOUT_S) if claude_code.calls_tools(scope.version) else [hook]
-    lists = _matched(dict.fromkeys(("SessionStart", "SessionEnd"), ""), hook) | _matched(answered, *by_server)
+    lists = _matched(dict.fromkeys(("SessionStart", "SessionEnd"), ""), hook)
+    for event in claude_code.FIELDS:
+        answered = claude_code.hooks(event, quire, "claude-code", TIMEOUT_S)
+        by_server = claude_code.calls_tools(scope.version)
+        lists |= _matched({event: matchers.get(event, "")}, *(answered if by_server else [hook]))
     folder = Path(scope.environ.get("CLAUDE_CONFIG_DIR") or scope.home / ".claude")
     settings, servers = folder / "settings.json", scope.home / ".claude.json"
     if scope.environ.get("CLAUDE_CONFIG_DIR"):

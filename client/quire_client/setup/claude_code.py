@@ -22,24 +22,20 @@ SERVING: Final = "serving"
 """In the folder of all state folders: a file for each agent process whose hooks a server answers, with the pid of the
 server."""
 
-FIELDS: Final = (
-    "hook_event_name",
-    "session_id",
-    "agent_id",
-    "cwd",
-    "transcript_path",
-    "prompt_id",
-    "prompt",
-    "model",
-    "tool_name",
-    "tool_use_id",
-    "tool_input",
-    "tool_response.originalFile",
-    "tool_response.structuredPatch",
-    "tool_response.original_file",
-    "tool_response.updated_file",
-)
-"""What the tool is given of an event. Claude Code fills in a template; it cannot give the event as a whole. What a
+_ALWAYS: Final = ("hook_event_name", "session_id", "agent_id", "cwd", "prompt_id", "model")
+_OF_A_TURN: Final = ("transcript_path", "prompt")
+_OF_A_CALL: Final = ("tool_name", "tool_use_id", "tool_input")
+_OF_A_RESULT: Final = ("originalFile", "structuredPatch", "original_file", "updated_file")
+
+FIELDS: Final = {
+    "UserPromptSubmit": (*_ALWAYS, *_OF_A_TURN),
+    "PreToolUse": (*_ALWAYS, *_OF_A_CALL),
+    "PostToolUse": (*_ALWAYS, *_OF_A_CALL, *(f"tool_response.{name}" for name in _OF_A_RESULT)),
+    "PostToolUseFailure": (*_ALWAYS, *_OF_A_CALL),
+    "Stop": _ALWAYS,
+    "SubagentStop": _ALWAYS,
+}
+"""Event → what the tool is given of it. Claude Code fills in a template; it cannot give the event as a whole. What a
 command printed and what a file holds that was read stay where they are."""
 
 OBJECTS: Final = ("tool_input", "tool_response.structuredPatch")
@@ -49,9 +45,9 @@ SINCE: Final = (2, 1, 118)
 """The first version of Claude Code whose hooks call tools. An older one passes over the whole file with such a hook."""
 
 
-def hooks(quire: str, agent: str, timeout_s: int) -> list[dict[str, Any]]:
+def hooks(event: str, quire: str, agent: str, timeout_s: int) -> list[dict[str, Any]]:
     """The two hooks of an event: the tool, and the command for where no server answers."""
-    template = {name: f"${{{name}}}" for name in FIELDS}
+    template = {name: f"${{{name}}}" for name in FIELDS[event]}
     return [
         {"type": "mcp_tool", "server": SERVER, "tool": TOOL, "input": template, "timeout": timeout_s},
         {"type": "command", "command": guarded(quire, agent), "timeout": timeout_s},
