@@ -81,7 +81,7 @@ NATURES: Final[dict[str, Nature]] = {
     ),
     "blame": Nature(
         "Who wrote each line",
-        "Tell for each line of a file which record, writer and turn wrote it, through renames; at a point, or now.",
+        "Tell for each line of a file which record or commit, writer and turn wrote it, and what brought it back.",
     ),
     "why": Nature(
         "Why it is so",
