@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import count, islice
 from typing import Any, Final
 
 from quire_journal.model import paced, pause
@@ -203,11 +203,8 @@ def _interned(a: Text, b: Text, head: int, a_stop: int, b_stop: int) -> tuple[li
 
 def _numbered(a: Iterable[Hashable], b: Iterable[Hashable]) -> tuple[list[int], list[int]]:
     """Lines as numbers; equal lines have equal ones."""
-    numbers: defaultdict[Hashable, int] = defaultdict()
-    numbers.default_factory = numbers.__len__  # a line that is new gets the next number
-    found = _all_numbered(a, numbers), _all_numbered(b, numbers)
-    numbers.default_factory = None  # else it holds itself, until the collector of circles comes
-    return found
+    numbers: defaultdict[Hashable, int] = defaultdict(count().__next__)
+    return _all_numbered(a, numbers), _all_numbered(b, numbers)
 
 
 def _all_numbered(lines: Iterable[Hashable], numbers: Mapping[Hashable, int]) -> list[int]:
