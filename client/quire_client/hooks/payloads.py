@@ -51,6 +51,9 @@ def written(path: str, told: Fields) -> tuple[Payload, ...]:
     if edits and not edits[0]["old"]:
         whole = edits[0]["new"]
         for edit in edits[1:]:
+            places = whole.count(edit["old"]) if edit["all"] else 1
+            if len(whole) + places * len(edit["new"]) > MOST_BYTES:
+                return ()  # it would be dropped, and may be without end
             whole = whole.replace(edit["old"], edit["new"], -1 if edit["all"] else 1)
     elif edits:
         return ({"kind": "replace", "path": path, "edits": edits},)

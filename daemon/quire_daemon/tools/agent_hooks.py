@@ -95,6 +95,9 @@ MOST_LOOKED_AT: Final = 40
 MOST_BURSTS: Final = 500
 """Bursts before a version that are looked through for the one that it belongs to."""
 
+MOST_PLACES: Final = 2000
+"""Places of a text that a call replaces which are looked at: what it is about is known by then."""
+
 MOST_BASES: Final = 50
 """Versions among which the one is looked for that an agent saw by its shell."""
 
@@ -278,15 +281,15 @@ def _about(params: NativeParams, basis: Basis, now: FileNow, world: World) -> tu
 
 
 def _lines_with(wanted: bytes, text: Text) -> list[tuple[int, int]]:
-    """The lines of each place where `wanted` is."""
+    """The lines of each place where `wanted` is, of the first `MOST_PLACES`."""
     flat = text.normalised
     found: list[tuple[int, int]] = []
     at, first, more = 0, 0, wanted.rstrip(b"\n").count(b"\n") + 1
-    while (place := flat.find(wanted, at)) >= 0:
+    while (place := flat.find(wanted, at)) >= 0 and len(found) < MOST_PLACES:
         first += flat.count(b"\n", at, place)
         found.append((first, first + more))
-        first += flat.count(b"\n", place, place + 1)
-        at = place + 1
+        at = place + max(len(wanted), 1)
+        first += flat.count(b"\n", place, at)
     return found
 
 
@@ -374,7 +377,7 @@ def _begun_by(params: NativeParams, world: World) -> Burst | None:
 
 
 def _kept_command(params: NativeParams) -> str:
-    return secret_scan.redacted(params.command)[:MOST_COMMAND]
+    return _cut(secret_scan.redacted(params.command), MOST_COMMAND)
 
 
 def _has_written(now: FileNow, params: NativeParams, own: Set[int], world: World) -> ReadServed | None:
@@ -428,9 +431,17 @@ def _turn(params: NativeParams, world: World) -> TurnBegan:
     kept = world.settings.hooks.prompts
     if kept == "off":
         return TurnBegan(transcript=params.transcript[:MOST_TRANSCRIPT])
-    told = secret_scan.redacted(params.prompt)[:MOST_PROMPT] if kept == "text" else ""
-    digest = hashlib.sha256(params.prompt.encode("utf-8", "replace")).digest()
-    return TurnBegan(told, digest, params.transcript[:MOST_TRANSCRIPT])
+    transcript = params.transcript[:MOST_TRANSCRIPT]
+    if kept == "text":  # without a hash: of a short prompt it tells all
+        return TurnBegan(_cut(secret_scan.redacted(params.prompt), MOST_PROMPT), transcript=transcript)
+    return TurnBegan("", hashlib.sha256(params.prompt.encode("utf-8", "replace")).digest(), transcript)
+
+
+def _cut(text: str, most: int) -> str:
+    """The beginning of a text, up to a blank: half of a secret would be found by nobody who looks for the whole."""
+    if len(text) <= most:
+        return text
+    return text[:most].rsplit(maxsplit=1)[0] if len(text[:most].split(maxsplit=1)) > 1 else ""
 
 
 # ── what others did ──────────────────────────────────────────────────────────

@@ -112,8 +112,8 @@ def written(line: JsonLine) -> bytes:
 
 def withheld(event: Event | None) -> Event | None:
     """The event without what a person asked an agent for, and without a command line."""
-    if isinstance(event, TurnBegan) and (event.prompt or event.transcript):
-        return msgspec.structs.replace(event, prompt="", transcript="")
+    if isinstance(event, TurnBegan) and (event.prompt or event.prompt_hash or event.transcript):
+        return msgspec.structs.replace(event, prompt="", prompt_hash=b"", transcript="")
     if isinstance(event, BurstBegun) and event.command:
         return msgspec.structs.replace(event, command="")
     return event

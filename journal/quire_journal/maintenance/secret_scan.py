@@ -60,11 +60,20 @@ def find(data: bytes) -> SecretText | None:
     return None
 
 
+_END: Final = re.compile(rb"-----END [^\n-]*-----")
+"""What stands behind a private key."""
+
+
 def redacted(text: str) -> str:
     """The text with the kind of each secret in its place."""
     data = text.encode("utf-8", "replace")
     while (secret := find(data)) is not None:
         end = next(m.end() for k, p in _PATTERNS for m in (p.match(data, secret.at),) if k == secret.kind and m)
+        if data.startswith(
+            b"-----BEGIN ", secret.at
+        ):  # the header of a key: the key goes, and where it is cut off, all
+            closing = _END.search(data, end)
+            end = closing.end() if closing is not None else len(data)
         data = data[: secret.at] + f"[{secret.kind}]".encode() + data[end:]
     return data.decode("utf-8", "replace")
 

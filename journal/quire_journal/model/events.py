@@ -417,7 +417,7 @@ class TurnBegan(Event, frozen=True):
 
     kind: ClassVar[str] = "turn_began"
     prompt: str = ""  # its beginning, without secrets; "" where the settings keep no text
-    prompt_hash: bytes = b""  # sha256 of the whole prompt
+    prompt_hash: bytes = b""  # sha256 of the whole prompt, where the settings keep that in its place
     transcript: str = ""  # where the agent keeps the conversation
 
 

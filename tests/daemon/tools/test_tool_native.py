@@ -16,7 +16,7 @@ from quire_daemon.tools.bursts import BURST_TOOL
 from quire_daemon.tools.leases.tool import CLAIM_TOOL
 from quire_daemon.tools.read import READ_TOOL
 from quire_daemon.tools.table import TOOLS
-from quire_journal.model.events import BurstBegun, BurstEnded, CaptureFailed
+from quire_journal.model.events import BurstBegun, BurstEnded, CaptureFailed, TurnBegan
 from quire_journal.model.ids import blob_id
 
 OLD = lines("one", "two", "three", "four", "five", "six", "seven", "eight")
@@ -329,3 +329,24 @@ def test_me_is_a_person_with_what_nobody_claims_and_an_undo_of_it_has_to_be_aske
     undone = daemon.call(TOOLS["undo"], daemon.ben, writer="me", path="f", last=1, probable=True)
     assert undone["ok"]
     assert daemon.text("f") == OLD + b"ann's\n"
+
+
+def test_a_prompt_is_kept_without_its_secrets_and_no_word_of_it_is_cut(daemon: MemoryDaemon) -> None:
+    kind = "OPENSSH" + " PRIVATE KEY"
+    key = f"-----BEGIN {kind}-----\nb3BlbnNzaC1rZXktdjEAAAAA\n-----END {kind}-----"
+    daemon.call(NATIVE_TOOL, daemon.ann, moment="turn", prompt=f"use {key} " + "word " * 97 + "passphrase")
+    with daemon.history() as history:
+        turn = next(event for r in history.records(reverse=True) if isinstance(event := r.event(), TurnBegan))
+    assert "b3Blbn" not in turn.prompt
+    assert (turn.prompt.startswith("use [a private key]"), turn.prompt.endswith("word"), turn.prompt_hash) == (
+        True,
+        True,
+        b"",
+    )
+
+
+def test_a_text_that_is_everywhere_is_looked_for_a_bounded_number_of_times(daemon: MemoryDaemon) -> None:
+    daemon.outside("f", b"a" * 300_000 + b"\n")
+    read(daemon, daemon.ann)
+    daemon.outside("f", b"a" * 300_001 + b"\n")
+    assert before(daemon, daemon.ann, "f", replaces=["a" * 150_000])["error"] == "stale_file"

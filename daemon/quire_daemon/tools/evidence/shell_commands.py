@@ -266,6 +266,10 @@ class _Reading:
         return list(self._listing(first))[:MOST_VALUES] or [OPEN]
 
 
+MOST_DIGITS: Final = 9
+"""Digits of a number in braces that is counted from or to."""
+
+
 def _braced(text: str) -> Iterator[str]:
     """`a{b,c}d` is `abd` and `acd`; `{1..3}` counts."""
     found = _BRACES.fullmatch(text)
@@ -273,7 +277,7 @@ def _braced(text: str) -> Iterator[str]:
         yield text
         return
     low, dots, high = found[2].partition("..")
-    if dots and "," not in found[2]:
+    if dots and "," not in found[2] and max(len(low), len(high)) <= MOST_DIGITS:
         begin, end = sorted((int(low), int(high)))
         inner = [str(number) for number in range(begin, min(end, begin + MOST_VALUES) + 1)]
     else:

@@ -127,11 +127,15 @@ def _parts(path: str) -> tuple[str, ...]:
 
 def _fit(parts: Sequence[str], names: Sequence[str]) -> bool:
     """Do the names fit the parts, one by one? `**` is any number of names."""
-    if not parts:
-        return not names
-    if parts[0] == "**":
-        return any(_fit(parts[1:], names[begin:]) for begin in range(len(names) + 1))
-    return bool(names) and _fits_name(parts[0], names[0]) and _fit(parts[1:], names[1:])
+    reached = {0}  # how many names the parts so far may stand for
+    for part in parts:
+        if part == "**":
+            reached = {*range(min(reached), len(names) + 1)}
+        else:
+            reached = {at + 1 for at in reached if at < len(names) and _fits_name(part, names[at])}
+        if not reached:
+            return False
+    return len(names) in reached
 
 
 def _fits_name(glob: str, name: str) -> bool:

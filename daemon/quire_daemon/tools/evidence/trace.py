@@ -86,7 +86,7 @@ _FOREIGN: Final = ("not_of_the_agent", "typed_into")
 
 def _own_or(writer: TracedWriter, call: AnnouncedCall, process: tuple[int, int], path: str) -> Trace:
     if path in call.paths and (writer.process.pid, writer.process.start) == process:
-        return "traced"
+        return "typed_into" if _is_typed_into(writer.process) else "traced"
     return _of(writer, process, call.began_s, math.inf)
 
 
@@ -98,12 +98,19 @@ def _is_git(writer: TracedWriter) -> bool:
 def _of(writer: TracedWriter, agent: tuple[int, int], announced_s: float, ended_s: float) -> Trace:
     at = next((at for at, one in enumerate(writer.line) if (one.pid, one.start) == agent), None)
     if at is None:
-        return "not_of_the_agent"
+        return "unknown" if _left_its_parents(writer, announced_s) else "not_of_the_agent"
     if at == 0 or writer.began_s + TICK_S <= announced_s:
         return "started_before"
     if writer.last_s > ended_s + LATE_S:
         return "wrote_after"
     return "typed_into" if any(map(_is_typed_into, writer.line[:at])) else "traced"
+
+
+def _left_its_parents(writer: TracedWriter, announced_s: float) -> bool:
+    """Did all of its line that is known begin after the call? Its parent has ended, and may have been the agent's."""
+    top = next((one for one in reversed(writer.line) if one.pid != 1), writer.process)
+    began_s = writer.began_s - (writer.process.start - top.start) * TICK_S
+    return began_s + TICK_S > announced_s
 
 
 def _is_typed_into(one: Ancestor) -> bool:

@@ -337,3 +337,9 @@ PIECES += [
 def test_no_command_line_is_an_error(pieces: list[str]) -> None:
     accounts_for(" ".join(pieces), "src/f.txt", ROOT)
     accounts_for("".join(pieces), "src/f.txt")
+
+
+def test_lines_that_mean_ever_more_are_answered_at_once() -> None:
+    deep = "a/" * 30 + "b"
+    assert not accounts_for(f"prettier --write '{'**/' * 25}zz'", deep)
+    assert not accounts_for("touch {1.." + "9" * 5000 + "}", "a.py")

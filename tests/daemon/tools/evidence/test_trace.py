@@ -134,3 +134,17 @@ def test_the_agents_own_process_writes_the_file_that_its_call_names() -> None:
 def test_where_nothing_is_known_nothing_is_proved() -> None:
     assert by_processes([CALL], "f", None) is None
     assert by_processes([AnnouncedCall(7, 3)], "f", [SED]) is None
+
+
+def test_a_process_that_left_its_parents_since_the_call_may_be_of_it() -> None:
+    adrift = writer(Ancestor(40, 1001, "sed", "/bin/sed"), Ancestor(1, 0, "init", "/sbin/init"))
+    assert said(adrift) == "unknown"
+    assert by_processes([CALL], "f", [adrift]) is None
+    old = writer(Ancestor(41, 1001, "sed", "/bin/sed"), Ancestor(3, 2, "bash", "/bin/bash"), Ancestor(1, 0, "init", ""))
+    assert said(old) == "not_of_the_agent"
+
+
+def test_an_agent_that_is_an_editor_is_typed_into() -> None:
+    cursor = Ancestor(10, 5, "cursor", "/usr/share/cursor/cursor")
+    naming = AnnouncedCall(7, 3, ("f",), process=IDENTITY, began_s=ANNOUNCED_S)
+    assert by_processes([naming], "f", [writer(cursor, began_s=1.0)]) == WritePart(None, 0, "traced")
