@@ -121,8 +121,22 @@ class AnnouncedCalls:
         """What the processes that wrote the file prove, where the kernel tells of them."""
         able = [one.call for one in calls if one.call.process is not None]
         asking = [call for call in able if not call.paths or path in call.paths]
-        part = by_processes(asking, path, self._writers_of(disk_path(path))) if asking else None
-        return () if part is None else (part,)
+        writers = self._writers_of(disk_path(path)) if asking else None
+        part = by_processes(asking, path, writers)
+        if part is None or self._may_be_anothers(part, path):
+            return ()
+        agents = {call.process for call in able}
+        theirs = any((one.pid, one.start) in agents for writer in writers or () for one in writer.line)
+        return () if part.evidence == TRACED and part.writer == OUTSIDE and theirs else (part,)
+
+    def _may_be_anothers(self, part: WritePart, path: str) -> bool:
+        """May a call have written the file of which no process is known: was it lost in a restart, say?"""
+        own = self.told[part.burst].owner if part.burst else b""
+        now_ns = self._recorder.clock.now_ns()
+        with self._recorder.history() as history:
+            under_way = [burst for burst in history.open_bursts() if burst.outside and burst.open_at(now_ns)]
+        taking = [burst for burst in under_way if burst.owner != own and (not burst.paths or path in burst.paths)]
+        return any(burst.number not in self.told or not self.told[burst.number].process for burst in taking)
 
     def _moved(self, event: OutsideMoved, data: bytes | None, calls: Sequence[CallAccounts]) -> tuple[WritePart, ...]:
         if not any(one.about(event.to) for one in calls):

@@ -12,10 +12,14 @@ from typing import Final
 
 from quire_daemon.clock import Clock
 from quire_daemon.commit import Recorder
-from quire_daemon.core import Call
+from quire_daemon.core import AnnouncedCall, Call
 from quire_daemon.server import CONNECTION, ConnectionBound, Connections
-from quire_journal.model import OUTSIDE, BurstBegun, BurstEnded, Event, WriterId, journal_path
-from quire_journal.views import claiming, over
+from quire_daemon.tools.evidence import CallEnd, by_its_command, verdicts
+from quire_journal.model import OUTSIDE, BurstBegun, BurstEnded, Event, WriteAttributed, WriterId, journal_path
+from quire_journal.views import Burst, claiming, over
+
+SOON_NS: Final = 60_000_000_000
+"""So long a call is taken to have run of which nobody told the end."""
 
 STAMP_NS: Final = 12_000_000
 """How far a file's time stamp may lag behind the clock: the kernel's own tick is up to 10 ms long."""
@@ -78,4 +82,15 @@ class BurstExpiry:
         for burst in bursts:
             if over(burst.expires_ns, now_ns):
                 self._bound.pop(burst.number, None)
+                for found in self._found(burst, now_ns):
+                    self._recorder.note(found)
                 self._recorder.note(BurstEnded(burst.number, "ttl"), OUTSIDE)
+
+    def _found(self, burst: Burst, now_ns: int) -> Sequence[WriteAttributed]:
+        """Who made the writes during a call of which nobody told the end, as far as it wrote soon."""
+        if not burst.outside or not (burst.paths or burst.command):
+            return ()
+        call = AnnouncedCall(burst.number, burst.writer, burst.paths, (), burst.command)
+        end = CallEnd(burst, call, now_ns, until_ns=burst.began_ns + SOON_NS)
+        with self._recorder.history() as history:
+            return verdicts(end, history, by_its_command)

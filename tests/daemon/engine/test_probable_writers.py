@@ -206,3 +206,20 @@ def test_a_formatter_that_runs_over_the_tree_is_not_that_of_an_edit(daemon: Memo
     daemon.outside("src/a.py", FORMATTED.replace(b"a = 1", b"a = 10"))
     editing(daemon, daemon.ann, "after", "a=1", "a=10")
     assert last(daemon) == ("outside", "watched")
+
+
+# ── calls that nobody ends ───────────────────────────────────────────────────
+
+
+def test_what_a_command_wrote_whose_end_nobody_tells_is_told_when_its_time_is_over(daemon: MemoryDaemon) -> None:
+    begins(daemon, daemon.ann, "cp x src/new.py; cp x src/later.py")
+    daemon.outside("src/new.py", b"new\n")
+    daemon.after(300)
+    daemon.outside("src/later.py", b"a person's\n")
+    daemon.after(1000)
+    daemon.app.burst_expiry.tidy()
+    daemon.recorder.commit()
+    assert last(daemon, "src/new.py") == (ANN, "during")
+    assert last(daemon, "src/later.py") == ("outside", "watched"), "so long no command is taken to run"
+    with daemon.history() as history:
+        assert history.open_bursts() == []

@@ -1,8 +1,8 @@
 """Trace: are the processes that the kernel saw writing a file those of one announced call? Pure.
 
-They are when each of them descends from the agent's process, started after the call was announced, and is no program
-that a person may type into. A process that was there before the call (a server that an earlier call started, the agent
-itself) may write for another reason.
+They are when each of them descends from the agent's process and is no program that a person may type into, and when all
+from the agent down to it started after the call was announced. A process that was there before the call (a server that
+an earlier call started, the agent itself) may write for another reason.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from quire_daemon.core import Ancestor, AnnouncedCall, TracedWriter, WritePart
 from quire_journal.model import OUTSIDE, OVERLAP, TRACED
 
 TICK_S: Final = 0.01
-"""What the kernel tells of the start of a process is so much too early at most."""
+"""What the kernel tells of the start of a process is so much too early at most: a tick, in which it counts starts."""
 
 LATE_S: Final = 0.05
 """An event may be read so much later than its write."""
@@ -72,7 +72,7 @@ def by_processes(calls: Sequence[AnnouncedCall], path: str, writers: Sequence[Tr
     said = {call.burst: [_own_or(writer, call, process, path) for writer in writers] for call, process in asked}
     proved = [call for call, _ in asked if {*said[call.burst]} == {"traced"}]
     if proved:
-        of_one = len({call.writer for call in proved}) == 1
+        of_one = len({call.owner or call.writer for call in proved}) == 1
         return WritePart(None, proved[-1].writer, TRACED, proved[-1].burst) if of_one else None
     foreign = [all(words[at] in _FOREIGN for words in said.values()) for at in range(len(writers))]
     if all(foreign):
@@ -99,7 +99,7 @@ def _of(writer: TracedWriter, agent: tuple[int, int], announced_s: float, ended_
     at = next((at for at, one in enumerate(writer.line) if (one.pid, one.start) == agent), None)
     if at is None:
         return "unknown" if _left_its_parents(writer, announced_s) else "not_of_the_agent"
-    if at == 0 or writer.began_s + TICK_S <= announced_s:
+    if at == 0 or any(_began_s(writer, one) + TICK_S <= announced_s for one in writer.line[:at]):
         return "started_before"
     if writer.last_s > ended_s + LATE_S:
         return "wrote_after"
@@ -109,8 +109,12 @@ def _of(writer: TracedWriter, agent: tuple[int, int], announced_s: float, ended_
 def _left_its_parents(writer: TracedWriter, announced_s: float) -> bool:
     """Did all of its line that is known begin after the call? Its parent has ended, and may have been the agent's."""
     top = next((one for one in reversed(writer.line) if one.pid != 1), writer.process)
-    began_s = writer.began_s - (writer.process.start - top.start) * TICK_S
-    return began_s + TICK_S > announced_s
+    return _began_s(writer, top) + TICK_S > announced_s
+
+
+def _began_s(writer: TracedWriter, one: Ancestor) -> float:
+    """When the process, or one of those that it descends from, started."""
+    return writer.began_s - (writer.process.start - one.start) * TICK_S
 
 
 def _is_typed_into(one: Ancestor) -> bool:

@@ -81,6 +81,7 @@ class CallEnd(NamedTuple):
     now_ns: int
     ok: bool = True  # it did what it was asked to
     announced: Mapping[int, AnnouncedCall] = {}  # the calls that are under way, as far as they are known
+    until_ns: int = 0  # later writes are none of it; 0: all may be
 
 
 def verdicts(end: CallEnd, history: History, claims_of: ClaimsOf) -> list[WriteAttributed]:
@@ -138,7 +139,8 @@ class _Verdict:
         self._proof, self._proofs = Proof(end.call, history), dict[int, Proof]()
         asked = (ONLY_OUTSIDE, NAMED, SEVERAL_OPEN, *((SCANNED_THEN,) if end.call.payloads else ()))
         found = {seq: history.record(seq) for seq, word in rows.items() if word in asked} | self._named_by_others()
-        self._left = {seq: one for seq, one in found.items() if one is not None and history.attribution(one) is None}
+        records = [one for one in found.values() if one is not None and not 0 < end.until_ns < one.at_ns]
+        self._left = {one.seq: one for one in records if history.attribution(one) is None}
 
     def _named_by_others(self) -> dict[int, Record | None]:
         """The writes during a command to files that other calls have named, and may not have written."""

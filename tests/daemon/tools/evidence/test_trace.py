@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from quire_daemon.core.announcement import AnnouncedCall, WritePart
 from quire_daemon.core.traced_writer import Ancestor, TracedWriter
@@ -54,6 +55,14 @@ def test_a_process_that_was_there_before_the_call_may_write_for_another_reason()
 def test_the_start_of_a_process_is_told_a_tick_too_early() -> None:
     assert said(writer(SHELL, AGENT, began_s=ANNOUNCED_S - TICK_S / 2)) == "traced"
     assert said(writer(SHELL, AGENT, began_s=ANNOUNCED_S - TICK_S * 2)) == "started_before"
+
+
+def test_what_a_program_of_an_earlier_call_starts_is_not_of_this_call() -> None:
+    """One that watches the tree starts a formatter when a person saves."""
+    watching = Ancestor(15, 1000 - 500, "node", "/usr/bin/node")
+    prettier = Ancestor(22, 1001, "prettier", "/usr/bin/node")
+    assert said(writer(prettier, watching, AGENT)) == "started_before"
+    assert said(writer(prettier, watching._replace(start=1000), AGENT)) == "traced"
 
 
 def test_what_is_written_after_the_end_of_the_call_is_not_its_own() -> None:
@@ -113,6 +122,12 @@ def test_two_calls_of_one_agent_are_told_apart_by_their_agent_session_alone() ->
     child = AnnouncedCall(9, 4, process=IDENTITY, began_s=ANNOUNCED_S)
     assert by_processes([CALL, later], "f", [SED]) == WritePart(None, 3, "traced", 9)
     assert by_processes([CALL, child], "f", [SED]) is None
+
+
+def test_calls_of_one_session_are_of_one_writer_whatever_their_numbers() -> None:
+    calls = [replace(CALL, burst=n, writer=n, owner=b"ann") for n in (7, 9)]
+    assert by_processes(calls, "f", [SED]) == WritePart(None, 9, "traced", 9)
+    assert by_processes([*calls, replace(CALL, owner=b"ann's child")], "f", [SED]) is None
 
 
 def test_what_none_of_the_agents_processes_wrote_is_somebody_elses() -> None:
