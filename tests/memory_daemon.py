@@ -327,8 +327,9 @@ class MemoryDaemon:
         grammars: SyntaxChecker | None = None,
         proc: Path = Path("/proc"),
         log: Log | None = None,
+        tracer: Any = None,
     ) -> None:
-        """`proc`: what tells of processes (`proc_folder.told`)."""
+        """`proc`: what tells of processes (`proc_folder.told`). `tracer`: what tells of those that write."""
         folder = top() / str(next(_NUMBERS))
         root, state = folder / "checkout", folder / "state"
         for made in (root, state):
@@ -339,6 +340,7 @@ class MemoryDaemon:
         self.git_answers = GitAnswers()
         self.in_force = LiveSettings(settings or Settings())
         self._state, self._grammars, self._proc, self._log = state, grammars, proc, log or Log()
+        self._tracer = tracer
         self._store, self._served = MemoryStore(), list[App]()
         self._serve(began_ns)
         self._callers: dict[str, Who] = {}
@@ -353,7 +355,7 @@ class MemoryDaemon:
         self.clock = SetClock(began_ns)
         self.recorder = self.clock.recorder = Recorder(self.journal, self.clock)
         capture, searches, watcher, grammars = self.settings.capture, self.searches, self.watcher, self._grammars
-        git_answers = self.git_answers
+        git_answers, tracer = self.git_answers, self._tracer
         self.app = App(
             self._state,
             self.recorder,
@@ -366,7 +368,7 @@ class MemoryDaemon:
             ports=Ports(
                 searching=lambda _: searches,
                 watcher=lambda *_, **__: watcher,
-                tracer=lambda root, ignored, clock, log, _: Tracer(root, ignored, clock, log, "off"),
+                tracer=lambda root, ignored, clock, log, _: tracer or Tracer(root, ignored, clock, log, "off"),
                 grammars=lambda _: grammars or NoGrammars(),
                 tree=ProcessTree(os.fspath(self._proc)),
                 commits=lambda *_: git_answers,

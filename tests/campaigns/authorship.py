@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from memory_daemon import MemoryDaemon
 from proc_folder import told
+from quire_daemon.core.traced_writer import Ancestor, TracedWriter
 from quire_journal.model.evidence import CAPTURED, DURING, NAMING, PROVED, SCANNED, WATCHED
 from quire_journal.model.ids import disk_path
 from quire_journal.model.messages import Caller
@@ -72,6 +73,8 @@ class Mix(NamedTuple):
     twin: float = 0.03  # saves of just what a call that is under way is about to write
     git_heard: float = 0.8  # git commands of which the daemon knows when they run
     reads_first: float = 0.3  # calls before which the agent tells of a read
+    traced: float = 0.5  # games in which the kernel tells who wrote; added with that evidence, before its first game
+    gone: float = 0.02  # writes of processes that were gone before they could be read
 
 
 MIX: Final = Mix()
@@ -88,6 +91,16 @@ GENERATORS: Final = (
 STRICT: Final = ("claude-code", "opencode")
 """Agents whose tools refuse a file that was changed since they read it."""
 
+OTHERS: Final = {
+    "git": ("git", "/usr/bin/git"),
+    "program": ("python3", "/usr/bin/python3"),
+    "formatted": ("black", "/usr/bin/black"),
+    "forged": ("node", "/usr/bin/elsewhere"),
+}
+"""How the processes of others are called, by what they do."""
+
+EDITOR: Final = ("vim", "/usr/bin/vim")
+
 NOBODY: Final = ("", "before")
 PERSON: Final = ("", "person")
 PROGRAM: Final = ("", "program")
@@ -95,6 +108,37 @@ FORGER: Final = ("", "forger")
 
 Actor = tuple[str, str]
 """(agent, agent session); of others ("", who)."""
+
+
+class Kernel:
+    """Tells which processes wrote a file since it was looked at, in the place of `Tracer`."""
+
+    state = "fanotify"
+
+    def __init__(self) -> None:
+        self.now: Callable[[], float] = float
+        self._writers: dict[str, list[TracedWriter | None]] = defaultdict(list)
+
+    def wrote(self, path: str, line: tuple[Ancestor, ...] | None) -> None:
+        """A process wrote; None: one that could not be read any more."""
+        now = self.now()
+        self._writers[path].append(None if line is None else TracedWriter(line, now, now, now))
+
+    def restarted(self) -> None:
+        """Another daemon asks, who knows nothing of before."""
+        self._writers.clear()
+
+    def writers_of(self, path: str) -> tuple[TracedWriter, ...] | None:
+        found = [one for one in self._writers[path] if one is not None]
+        return tuple(found) if len(found) == len(self._writers[path]) else None
+
+    def looked(self, path: str, at_s: float) -> None:
+        self._writers.pop(path, None)
+
+    def ask(self, paths: Sequence[str]) -> None:
+        """It is there."""
+
+    begin = look = close = lambda self: None
 
 
 class Ledger:
@@ -229,7 +273,10 @@ class Game:
         self.buffers: dict[str, str | None] = {}  # what an editor had read, once
         self.heard = set[str]()  # agent sessions whose process the daemon knows
         self.agents = self._agents(proc)
-        self.daemon = MemoryDaemon(proc=proc)
+        self.kernel = Kernel() if self.chance(mix.traced) else None
+        self.daemon = MemoryDaemon(proc=proc, tracer=self.kernel)
+        if self.kernel is not None:
+            self.kernel.now = lambda: self.daemon.clock.mono_s()
         told_by = self.daemon.app.observer.hint
         self._hint = lambda path, at_ns, exact: self.under_git or told_by(path, at_ns, exact)
         self.daemon.app.observer.hint = self._hint
@@ -289,10 +336,13 @@ class Game:
 
     # ── writing, looking, and hooks ──
 
-    def put(self, path: str, text: str | None) -> None:
-        """It stands on the disk; the watcher tells of it at once, or later."""
+    def put(self, path: str, text: str | None, by: tuple[Ancestor, ...]) -> None:
+        """A process makes it stand on the disk; the watcher tells of it at once, or later."""
         if text == self.disk(path):
             return
+        self.daemon.clock.at_s += 1
+        if self.kernel is not None and not self.down:
+            self.kernel.wrote(path, None if self.chance(self.mix.gone) else by)
         if text is None:
             del self.daemon.files[path]
         else:
@@ -308,7 +358,17 @@ class Game:
         if self.equal and before is not None and text is not None:
             old, new = before.split("\n"), text.split("\n")
             self.ledger.said(by, rows(text if how == "Write" else "\n".join(between(old, new))), how)
-        self.put(path, text)
+        self.put(path, text, self.process(by, how))
+
+    def process(self, by: Actor, how: str) -> tuple[Ancestor, ...]:
+        """The process that writes, and those that it descends from."""
+        started = int(self.daemon.clock.mono_s() * 100)
+        agent = next((one for one in self.agents if one.actor == by), None)
+        if agent is None:
+            return Ancestor(200, 200, *OTHERS.get(how, EDITOR)), Ancestor(1, 1, "systemd", "/sbin/init")
+        home = Ancestor(agent.pid - 1, agent.pid - 1, "node", "/usr/bin/agent")
+        own = how in ("Edit", "Write", "apply_patch", "lie")
+        return (home,) if own else (Ancestor(300 + started, started, "sh", "/bin/sh"), home)
 
     def look(self, paths: Iterable[str] | None = None) -> None:
         """The watcher has told of these, or of all that was written."""
@@ -349,6 +409,9 @@ class Game:
             if self.chance(0.8):
                 self._end_all(agent)
         self.look()
+        self.daemon.after(1000)
+        self.daemon.app.burst_expiry.tidy()
+        self.daemon.recorder.commit()
 
     def _begin(self) -> None:
         agent = self.random.choice(self.agents)
@@ -414,6 +477,8 @@ class Game:
     def _kill(self) -> None:
         if not self.down:
             self.daemon.kill()
+            if self.kernel is not None:
+                self.kernel.restarted()
             self.heard.clear()
             self.daemon.app.observer.hint = self._hint
             self.down = True
@@ -461,14 +526,14 @@ class Game:
         if self.away:
             for path, text in self.away.items():
                 if self.disk(path) == self.left[path]:  # else git would refuse
-                    self.put(path, text)
+                    self.put(path, text, self.process(PERSON, "git"))
             self.away = {}
         else:
             chosen = self.random.sample(self.paths(), min(3, len(self.paths())))
             self.away = {path: self.disk(path) for path in chosen}
             self.left = {path: self._older(path) for path in chosen}
             for path, text in self.left.items():
-                self.put(path, text)
+                self.put(path, text, self.process(PERSON, "git"))
         if self.under_git:
             self.look()
         self.under_git = ""
@@ -736,7 +801,8 @@ class Game:
                 told = f"{path}: {line.strip()} is of {sorted(typed_by)}, not {actor} ({self.ledger.how[line]})"
                 if word in PROVED:
                     figures.proved += 1
-                    if actor not in typed_by:
+                    foreign = actor == ("", "") and any(not agent for agent, _ in typed_by)  # proved to be no agent's
+                    if actor not in typed_by and not foreign:
                         figures.proved_wrong.append(told)
                 elif word == DURING:
                     figures.probable += 1
