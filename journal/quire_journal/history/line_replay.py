@@ -139,11 +139,13 @@ class LineReplay:
             self._put(change, self._come(path, version, change, clues, age))
             return
         come = list(was[change.line : change.line + len(change.come)])
+        going = {key for i, j, _, _ in change.blocks for key in change.gone[i:j]}
         for _, _, k, m in change.blocks:
             for n in range(k, m):
-                moved = self._moved(change.come[n], come[n], age)
+                key = change.come[n]
+                moved = self._moved(key, come[n], age) if key in going else None
                 come[n] = self._back(come[n], version) if moved is None else moved
-                self._claim_newest(change.come[n])
+                self._claim_newest(key)
         self._put(change, come)
         pairs = zip(self.origins, was, strict=True)
         for n in [n for n, (origin, then) in enumerate(pairs) if origin is not then]:

@@ -178,7 +178,7 @@ class Brought(Shape, frozen=True, kw_only=True):
     version: str
     at: str
     by: str  # "git checkout", undo, redo, rollback, restore, a writer's name, or "another program"
-    writer: Writer
+    writer: str  # as the log shows it: ada/s1, or outside
 
 
 class Origin(Shape, frozen=True, kw_only=True):

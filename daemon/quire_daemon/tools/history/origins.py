@@ -79,12 +79,12 @@ def origin_filter(named: str, history: History) -> Callable[[LineOrigin], bool]:
 
 
 def brought_json(version: Version, history: History) -> dict[str, Any]:
-    """The version that brought lines back; `by`: what that was, in words."""
+    """The version that brought lines back; `by`: what that was, in words. Each line of a reply may have it."""
     return {
         "version": version_token(version.seq),
         "at": rfc3339(version.at_ns),
         "by": mover(version, history),
-        "writer": history.writer_json(version.writer, version.type),
+        "writer": history.named(version.writer),
     }
 
 

@@ -147,7 +147,7 @@ def test_what_an_undo_brings_back_is_its_authors_and_the_undo_is_told() -> None:
     kept, back = daemon.call(BLAME_TOOL, daemon.ann, path="f")["lines"]
     assert (kept["seq"], back["seq"], back["writer"]["agent"]) == (first, first, "ann")
     assert ("brought" in kept, back["brought"]["version"], back["brought"]["by"]) == (False, f"v{undone}", "undo")
-    assert back["brought"]["writer"]["agent"] == "ben"
+    assert back["brought"]["writer"] == "ben/s2"
 
 
 def test_a_redo_makes_nobody_else_an_author() -> None:

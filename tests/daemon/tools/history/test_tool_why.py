@@ -89,7 +89,7 @@ def test_what_an_undo_brought_back_is_its_authors_and_a_caller_without_a_name_is
     assert told["message"].startswith(f"Line 2 of a.py was written by the user in v{made} at ")
     assert f", brought back by undo of batch {changed} (ann/s1) in v{undone} at " in told["message"]
     assert (told["version"], told["brought"]["version"], told["brought"]["by"]) == (f"v{made}", f"v{undone}", "undo")
-    assert told["brought"]["writer"]["agent"] == "ann"
+    assert told["brought"]["writer"] == "ann/s1"
     other = daemon.call(WHY_TOOL, daemon.ann, path="a.py", line=1)
     assert ("brought" in other, "brought back" in other["message"]) == (False, False)
 
