@@ -96,6 +96,8 @@ class Checkout(MutableMapping[str, bytes]):
 
     def __setitem__(self, path: str, data: bytes) -> None:
         self._make_folder(path)
+        if os.path.isdir(self.at(path)):
+            os.rmdir(self.at(path))  # an undo may leave an empty folder, where a program may put a file
         with open(self.at(path), "wb") as file:
             file.write(data)
 

@@ -220,7 +220,7 @@ def hostile(repo: Repo, marks: Path) -> None:
         repo.git("config", setting, str(program))
     repo.git("config", "alias.blame", f"!{program}")
     repo.git("config", "submodule.evil.update", f"!{program}")
-    (repo.root / ".gitmodules").write_text(f"[submodule \"evil\"]\n\tpath = vendor\n\turl = ext::{program}\n")
+    (repo.root / ".gitmodules").write_text(f'[submodule "evil"]\n\tpath = vendor\n\turl = ext::{program}\n')
     repo.git("config", "alias.b", f"!{program}")
     repo.git("config", "blame.ignoreRevsFile", ".ignored-revs")
     repo.git("config", "core.hooksPath", str(marks / "hooks"))
