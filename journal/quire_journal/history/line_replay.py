@@ -3,7 +3,8 @@
 Theory of operation. A list has the origin of each line. Where two neighbouring versions differ, the lines that go are
 remembered, with their origins. The lines that come are the new version's, if that is an author's. Of any other version
 
-* whose bytes stood before, each line has the author that it had then;
+* whose bytes stood before, each line that comes has the author that it had then, and each line where the version is
+  known to put back what stood in the file;
 * whose bytes are new, a line that stood before has the author that it had in the newest version that had it, or in a
   version that the caller says it was made from. Lines that went together come back together.
 
@@ -134,19 +135,31 @@ class LineReplay:
         """Take in a version that is no author of what stood before. `elsewhere`: None where nothing is in it."""
         age = self._age
         self._remember(change)
-        was = self._restored(version, clues, elsewhere) if elsewhere is not None else None
+        own = self._restored(version, clues) if elsewhere is not None else None
+        was = own
+        if own is None and elsewhere is not None and clues.copied is not None:
+            was = elsewhere(*clues.copied)
         if was is None:
             self._put(change, self._come(path, version, change, clues, age))
             return
-        come = list(was[change.line : change.line + len(change.come)])
+        puts_back = own is not None and clues.puts_back
+        come: list[LineOrigin | None] = [None] * len(change.come)
         going = {key for i, j, _, _ in change.blocks for key in change.gone[i:j]}
         for _, _, k, m in change.blocks:
+            if going and k < m and not puts_back:  # whoever only comes to equal bytes takes no line from its author
+                self._find(change, (k, m), come, (age, self._age), False)
             for n in range(k, m):
-                key = change.come[n]
-                moved = self._moved(key, come[n], age) if key in going else None
-                come[n] = self._back(come[n], version) if moved is None else moved
+                key, then = change.come[n], was[change.line + n]
+                if come[n] is None and key in going:
+                    come[n] = self._moved(key, then, age)
+                come[n] = come[n] or self._back(then, version)
                 self._claim_newest(key)
-        self._put(change, come)
+        self._put(change, [origin or was[change.line + n] for n, origin in enumerate(come)])
+        if puts_back:
+            self._put_back(was, version)
+
+    def _put_back(self, was: Sequence[LineOrigin], version: Version) -> None:
+        """Give the lines that stay the authors that they had in the version that is put back."""
         pairs = zip(self.origins, was, strict=True)
         for n in [n for n, (origin, then) in enumerate(pairs) if origin is not then]:
             now, then = self.origins[n], was[n]
@@ -155,16 +168,16 @@ class LineReplay:
             elif now.number != then.number:  # of equal lines another one
                 self.origins[n] = msgspec.structs.replace(then, brought=now.brought)
 
-    def _restored(self, version: Version, clues: Clues, elsewhere: Elsewhere) -> Sequence[LineOrigin] | None:
-        """The origins of the lines where these bytes stood before; None where they did not."""
+    def _restored(self, version: Version, clues: Clues) -> Sequence[LineOrigin] | None:
+        """The origins of the lines where these bytes stood in the file before; None where they did not."""
         kept = self._by_blob.get(version.blob)
-        if kept:
-            for seq in clues.made_from:
-                if (named := next((one for one in kept if one.seq == seq), None)) is not None:
-                    return named.origins
-            in_force = (one for one in reversed(kept) if one.batch not in clues.not_from)
-            return next(in_force, kept[-1]).origins
-        return elsewhere(*clues.copied) if clues.copied is not None else None
+        if not kept:
+            return None
+        for seq in clues.made_from:
+            if (named := next((one for one in kept if one.seq == seq), None)) is not None:
+                return named.origins
+        in_force = (one for one in reversed(kept) if one.batch not in clues.not_from)
+        return next(in_force, kept[-1]).origins
 
     def _moved(self, key: bytes, origin: LineOrigin, age: int) -> LineOrigin | None:
         """The line, if it only moves within the file: it went after `age`, which is now, and is by the same author."""

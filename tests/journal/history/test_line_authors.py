@@ -41,6 +41,7 @@ class Made:
     lines: list[str] | None
     author: bool
     moved_from: str = ""
+    puts_back: bool = False
 
 
 @dataclass
@@ -76,13 +77,15 @@ class Model:
         if made.author:
             return [stood.get(line) or Told(line, made.seq) for line in made.lines]
         same = next((then for old, then in self._newest(past, states) if old.lines == made.lines), None)
+        stay = same is None or not made.puts_back  # else a line is that of the version that comes back
         if same is None:
             other = [old for old in self.versions if old.seq < made.seq and old.lines == made.lines and made.lines]
             other = [old for old in other if old not in past]
             same = self.told(other[-1].path, other[-1].seq) if other else None
         if same is not None:
             return [
-                now if (now := stood.get(one.line)) and now.author == one.author else _back(one, made) for one in same
+                now if (now := stood.get(one.line)) and (stay or now.author == one.author) else _back(one, made)
+                for one in same
             ]
         return [stood.get(line) or self._back_or_new(line, made, past, states) for line in made.lines]
 
@@ -141,7 +144,7 @@ class Play:
                 evidence = how if how in ("exact", "during") else "watched"
                 written = OutsideWritten(path, self.scribe.hold(data), len(data), 0o644, evidence, hint=hint)
                 seq = self.scribe.note(written, writer=2 if how in ("exact", "during") else 0)
-        self.model.versions.append(Made(seq, path, lines, how in ("edit", "exact")))
+        self.model.versions.append(Made(seq, path, lines, how in ("edit", "exact"), puts_back=how in ("undo", "git")))
 
     def changed(self, lines: list[str], path: str, moves: bool) -> list[str]:
         """The lines, some of them replaced by new ones, or by lines that stood there before."""
@@ -434,6 +437,29 @@ def test_lines_of_a_conflict_stay_those_of_their_sides_and_what_is_new_is_whose_
     by_git(scribe, marked, "git merge side (pid 7)")
     resolved = scribe.outside("f", b"top of it\nwhat ben thinks\nwhat ada thinks\nan old idea of it\n")
     assert authors(scribe) == [old, ben, ada, resolved]
+
+
+@pytest.mark.parametrize("mover", ["watched", "during", "git", "undo"])
+def test_a_line_that_stays_keeps_its_author_where_the_file_comes_to_equal_another(mover: str) -> None:
+    scribe = Scribe().introduce()
+    ada = scribe.write("f", b"the first line\nthe second line\n", writer=1)
+    ben = scribe.write("g", b"the second line\nthe first line\nthe third line\n", writer=2)
+    data = scribe.hold(b"the second line\nthe first line\nthe third line\n")
+    if mover == "undo":
+        same = scribe.note(FileWritten("f", data, 47, 0o644, ada, "undo"), writer=1)
+    else:
+        hint, evidence = ("git merge side (pid 7)", "watched") if mover == "git" else ("", mover)
+        same = scribe.note(OutsideWritten("f", data, 47, 0o644, evidence, hint=hint), writer=2 * (evidence == "during"))
+    assert told(scribe) == [(ada, 0), (ada, 0), (ben, same)]
+
+
+def test_a_line_that_was_typed_again_stays_whose_it_is_where_a_program_saves_what_stood_before() -> None:
+    scribe = Scribe().introduce()
+    ada = scribe.write("f", b"one\ntwo\n", writer=1)
+    scribe.write("f", b"", writer=2)
+    ben = scribe.write("f", b"one\n", writer=2)
+    saved = scribe.outside("f", b"one\ntwo\n")
+    assert told(scribe) == [(ben, 0), (ada, saved)]
 
 
 def test_a_copy_of_a_copy_leads_to_the_first() -> None:
