@@ -166,7 +166,7 @@ class App:
         self.searching = ports.searching(server)
         self.git_asking = Jobs(server.wake, self._guarded, workers=1)
         self.commits = DeferredCommits(clock, ports.commits(root, self.git_asking.start))
-        self.searches = DeferredSearches(recorder, in_force, self.searching, self.responder)
+        self.searches = DeferredSearches(recorder, in_force, self.searching)
         self.long_decisions = LongDecisions(recorder, self.clock.mono_s)
         self.decider = Decider(
             self,
@@ -177,23 +177,14 @@ class App:
             self.burst_expiry,
             self.announced_calls,
             self.presence,
-            self.responder,
             self.failures,
             self._standing,
             self.long_decisions,
+            self.searches,
             self.commits,
             ports.grammars(clock.mono_s),
         )
-        self.waiting = CallQueue(
-            self.decider,
-            self._in_flight,
-            recorder,
-            self.searches,
-            self.commits,
-            self.long_decisions,
-            self.responder,
-            self.failures,
-        )
+        self.waiting = CallQueue(self.decider, self._in_flight, recorder, self.responder, self.failures)
         self._execution = Execution(
             self.performer, recorder, in_force, self.watcher, self.waiting, self.responder, self.failures
         )

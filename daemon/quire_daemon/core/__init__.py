@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         LongThought as LongThought,
         LookProgress as LookProgress,
         Peer as Peer,
-        RetryLater as RetryLater,
+        Wait as Wait,
     )
     from quire_daemon.core.decision import (
         MOST_INSIDE as MOST_INSIDE,
@@ -82,7 +82,7 @@ else:
             "AnnouncedCall Cell Content Hunks MOST_PAYLOADS Patch Payload Removal Replace Replacement WritePart"
         ),
         arguments="OfVersion WriteArguments checked_sha256 require_in_bounds",
-        call="Call IncomingRequest LongThought LookProgress Peer RetryLater",
+        call="Call IncomingRequest LongThought LookProgress Peer Wait",
         decision=(
             "Clear Decision FileNow ImpliedFiles MOST_INSIDE Make Move NeedsCommits P "
             "Present Put Remove Tool Who World Write names no_paths refused_reply"

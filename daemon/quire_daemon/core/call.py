@@ -71,12 +71,10 @@ class IncomingRequest(msgspec.Struct, frozen=True):
     number: int = 0  # of what was not a request, where it is known all the same: its caller waits for that
 
 
-class RetryLater(Exception):
-    """The call cannot be decided now; come back at `at_s` (monotonic)."""
+class Wait(msgspec.Struct, frozen=True):
+    """The call cannot be decided yet. It is tried again at `until_s` (monotonic), or when what it waits for comes."""
 
-    def __init__(self, at_s: float) -> None:
-        super().__init__()
-        self.at_s = at_s
+    until_s: float
 
 
 class LongThought(msgspec.Struct):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from quire_daemon.clock import Clock
-from quire_daemon.core import Call, RetryLater
+from quire_daemon.core import Call, Wait
 from quire_daemon.watch import RETRY_S, Outside, Watcher
 
 CATCH_UP_S: Final = 2.0
@@ -18,8 +18,8 @@ class WatcherBarrier:
     def __init__(self, outside: Outside, watcher: Watcher, clock: Clock) -> None:
         self._outside, self._watcher, self._clock = outside, watcher, clock
 
-    def wait(self, call: Call) -> None:
-        """Raises `RetryLater` until it has caught up, or that takes too long (`call.behind`). That is so once for all.
+    def wait(self, call: Call) -> Wait | None:
+        """None once the watcher has caught up, or that takes too long (`call.behind`). That is so once for all.
 
         So a call that stays for news is answered with the first, whatever else is to be looked at by then.
         """
@@ -33,5 +33,6 @@ class WatcherBarrier:
         patience_s = call.tool.settle_s if told else 0.0
         call.behind = not (told and self._outside.idle())
         if call.behind and now < call.catch_up_s + patience_s:
-            raise RetryLater(now + RETRY_S)
+            return Wait(now + RETRY_S)
         call.caught_up = True
+        return None

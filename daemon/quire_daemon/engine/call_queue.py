@@ -1,9 +1,8 @@
 """The calls that have come and are not answered, in order, and which of them is decided in a turn.
 
 In one turn a caller has one request and a path one writer; what would be second waits for the next turn, or until what
-is first is written (`inflight`) and there is room for its answer (`socket`). So does what cannot be decided now
-(`decide`), what has others find something out for it (`searches`), and what is thought about for long
-(`long_decisions`).
+is first is written (`inflight`) and there is room for its answer (`socket`). So does what cannot be decided yet
+(`Wait`).
 """
 
 from __future__ import annotations
@@ -13,15 +12,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from quire_daemon.commit import FailurePolicy, InFlight, InFlightWrite, Recorder
-from quire_daemon.core import Call, NeedsCommits, RetryLater
-from quire_daemon.engine.decide import Decider
-from quire_daemon.engine.long_decisions import LongDecisions
+from quire_daemon.core import Call, Wait
+from quire_daemon.engine.decide import Response, Decider, Handover
 from quire_daemon.engine.respond import Responder
-from quire_daemon.engine.searches import DeferredCommits, DeferredSearches
 from quire_daemon.maintenance import SHUTDOWN
 from quire_daemon.tools import FIELD, beside
 from quire_daemon.watch import RETRY_S
-from quire_daemon.workers.regex import NeedsSearch
 from quire_journal.model import Refusal
 
 MOST_CALLS: Final = 4096  # that wait
@@ -38,15 +34,11 @@ class CallQueue:
         decider: Decider,
         in_flight: InFlight,
         recorder: Recorder,
-        searches: DeferredSearches,
-        commits: DeferredCommits,
-        long_decisions: LongDecisions,
         responder: Responder,
         failures: FailurePolicy,
     ) -> None:
         self._decider, self._in_flight, self._recorder, self._clock = decider, in_flight, recorder, recorder.clock
-        self._searches, self._commits, self._responder, self._failures = searches, commits, responder, failures
-        self._long_decisions = long_decisions
+        self._responder, self._failures = responder, failures
         self._calls: deque[Call] = deque()
         self._of: Counter[bytes] = Counter()  # how many of them each connection has
 
@@ -122,23 +114,19 @@ class CallQueue:
             call.news_head = -1
             try:
                 with self._recorder.history():  # one for all that is asked, until something is committed
-                    started = self._decide(call)
-            except RetryLater as later:
-                call.retry_s = later.at_s
-                waiting.append(call)
-            except NeedsSearch as needs:
-                if self._searches.search(call, needs.search):
-                    waiting.append(call)
-            except NeedsCommits as needs:
-                self._commits.wait(call, needs.files)
-                waiting.append(call)
+                    outcome = self._decide(call)
+                match outcome:
+                    case Wait(until_s):
+                        call.retry_s = until_s
+                        waiting.append(call)
+                    case Response(reply):
+                        self._responder.answer(call, reply)
+                    case InFlightWrite():
+                        going.append(outcome)
             except Refusal as refused:
                 self._responder.refuse(call, refused)
             except Exception as error:  # noqa: BLE001  one call's fault is that call's answer
                 self._responder.answer(call, self._failures.told(call.tool.name, error))
-            else:
-                if started is not None:
-                    going.append(started)
 
     def _behind(self) -> set[bytes]:
         """Connections whose calls have to wait for what came of the ones before."""
@@ -158,7 +146,7 @@ class CallQueue:
         """Is there something that a call that waits for news has not looked at?"""
         return call.news_head >= 0 and call.news_head != self._recorder.journal.head
 
-    def _decide(self, call: Call) -> InFlightWrite | None:
+    def _decide(self, call: Call) -> InFlightWrite | Response | Wait | Handover:
         """Decide one call, unless it is too late for it. Every refusal tells the news."""
         try:
             self._check_time(call)
@@ -171,8 +159,7 @@ class CallQueue:
 
     def _check_time(self, call: Call) -> None:
         if call.deadline_ns and self._clock.now_ns() > call.deadline_ns:
-            self._searches.give_up(call)
-            self._long_decisions.give_up(call)
+            self._decider.give_up(call)
             raise Refusal(
                 "expired",
                 f"{call.tool.name}: the caller's deadline had passed before its turn came; nothing was done.",
@@ -185,9 +172,7 @@ class CallQueue:
         Others, who only ask, ask the next daemon.
         """
         thought = [call for call in self._calls if call.thought is not None]
-        self._searches.close()
-        self._commits.close()
-        self._long_decisions.close()
+        self._decider.stop_work()
         for call in self._calls:
             if call.tool.writes or call.ticket or call in thought:
                 message = f"{call.tool.name}: the daemon stops before this call's turn came; nothing was done."

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from quire_daemon.checks import SyntaxChecker
 from quire_daemon.commit import FailurePolicy, InFlightWrite, ProvisionalSeqs, RecordChunks
-from quire_daemon.core import Call, Decision, LookProgress, Put, RetryLater, World, Write
+from quire_daemon.core import Call, Decision, LookProgress, NeedsCommits, Put, Wait, World, Write
 from quire_daemon.engine.announced_calls import AnnouncedCalls
 from quire_daemon.engine.barrier import WatcherBarrier
 from quire_daemon.engine.burst_expiry import BurstExpiry
@@ -26,12 +26,13 @@ from quire_daemon.engine.lease_queue import LeaseQueue
 from quire_daemon.engine.long_decisions import LongDecisions
 from quire_daemon.engine.perform import MANY, most_open, require_room
 from quire_daemon.engine.presence import Presence
-from quire_daemon.engine.respond import BEHIND, Responder
-from quire_daemon.engine.searches import DeferredCommits
+from quire_daemon.engine.respond import BEHIND
+from quire_daemon.engine.searches import DeferredCommits, DeferredSearches
 from quire_daemon.maintenance import SERVICES, ServiceHost
 from quire_daemon.tools import decided
 from quire_daemon.tools.leases import warnings
 from quire_daemon.watch import RETRY_S, Observer, RootGuard
+from quire_daemon.workers.regex import NeedsSearch
 from quire_journal.history import History
 from quire_journal.model import EditRefused, Event, ReadServed, Refusal, Seq
 from quire_journal.storage import StoreFailure
@@ -41,6 +42,16 @@ _READ_ONLY: Final = "read_only"
 """What a thought is about that changes nothing: it holds for the journal as it was."""
 
 MOST_WAIT_S: Final = 60.0  # for news, whatever the call asks
+
+
+class Response(msgspec.Struct, frozen=True):
+    """The call is answered now, for nothing is to be written."""
+
+    reply: dict[str, Any]
+
+
+class Handover(msgspec.Struct, frozen=True):
+    """A service has taken the call (`SERVICES`), and answers it in its own time."""
 
 
 class Decider:
@@ -56,10 +67,10 @@ class Decider:
         burst_expiry: BurstExpiry,
         announced_calls: AnnouncedCalls,
         presence: Presence,
-        responder: Responder,
         failures: FailurePolicy,
         standing: RootGuard,
         long_decisions: LongDecisions,
+        searches: DeferredSearches,
         commits: DeferredCommits,
         grammars: SyntaxChecker,
     ) -> None:
@@ -67,7 +78,7 @@ class Decider:
         self._gatherer, self._barrier = gatherer, barrier
         self._lease_queue, self._burst_expiry, self._presence = lease_queue, burst_expiry, presence
         self._announced_calls = announced_calls
-        self._responder, self._failures, self._standing = responder, failures, standing
+        self._failures, self._standing, self._searches = failures, standing, searches
         self._long_decisions, self._numbers = long_decisions, ProvisionalSeqs.drawn()
         self._commits, self._grammars = commits, grammars
         self._taken: set[tuple[bytes, bytes]] = set()  # operation ids and idempotency keys of this turn
@@ -84,52 +95,66 @@ class Decider:
         self._taken = self._observer.in_flight.operations
         self._long_decisions.begin_turn()
 
-    def decide(self, call: Call) -> InFlightWrite | None:
-        """Gather and decide one call; None where it is answered, as nothing is to be written.
-
-        Raises `RetryLater` or `NeedsSearch` where it has to wait, else what it is to be answered with.
-        """
+    def decide(self, call: Call) -> InFlightWrite | Response | Wait | Handover:
+        """Gather what the call is about, and decide it. Raises `Refusal`."""
         self._gatherer.name_inside(call)
         service = SERVICES.get(call.tool.name)
         if service is not None:
             service.run(call, self._host)
-            return None
+            return Handover()
         if call.tool.writes:
             self._failures.require_edits_taken()
             self._standing.require_root()
-            self._take_turn(call)
+            if (wait := self._take_turn(call)) is not None:
+                return wait
         if not call.caught_up:
-            if call.tool.catch_up:
-                self._barrier.wait(call)
+            if call.tool.catch_up and (wait := self._barrier.wait(call)) is not None:
+                return wait
             if call.tool.all_noted:
                 self._commit_noted()
         if call.tool.writes:
             repeated = self._answered_before(call)
             if repeated is not None:
-                self._responder.answer(call, repeated)
-                return None
+                return Response(repeated)
         if call.thought is not None and call.thought.about == _READ_ONLY and call.thought.ended:
-            return self._going(call, self._thought_out(call, LookProgress()))
-        looks = self._gatherer.looks(call)
+            looks = LookProgress()
+        else:
+            looked = self._gatherer.looks(call)
+            if isinstance(looked, Wait):
+                return looked
+            looks = looked
+            self._make_known(call, looks)
+        decision = self._decision(call, looks)
+        if isinstance(decision, Wait):
+            return decision
+        if decision.writes:
+            self._require_that_it_can_be_written(decision.writes)
+            if self._numbers.has(decision.writes[0].seq):
+                return self._numbered(call, decision, looks)
+        return self._wait_for_news(call, decision) or self._going(call, decision)
+
+    def _make_known(self, call: Call, looks: LookProgress) -> None:
+        """Who calls, and about what; and who is there no more."""
         self._presence.named(call.who, (now.path for now in looks.files.values()))
         if not self._failures.read_only:
             self._look_at_connections()
         if (call.tool.writes or call.tool.journals) and not self._failures.read_only:
             self._recorder.introduce(call.who.writer)
-        if call.tool.long:
-            decision = self._thought_out(call, looks)
-        else:
-            with self._recorder.history() as history:
-                decision = self._under_leases(call, self._world(call, looks, history))
-        if decision.writes:
-            self._require_that_it_can_be_written(decision.writes)
-            if self._numbers.has(decision.writes[0].seq):
-                return self._numbered(call, decision, looks)
-        self._wait_for_news(call, decision)
-        return self._going(call, decision)
 
-    def _thought_out(self, call: Call, looks: LookProgress) -> Decision:
-        """What follows from a call about which it may take long to think. Raises `RetryLater`, as long as it does.
+    def _decision(self, call: Call, looks: LookProgress) -> Decision | Wait:
+        """What follows from the call. It waits while that is thought about, or asks others. Raises `Refusal`."""
+        try:
+            if call.tool.long:
+                return self._thought_out(call, looks)
+            with self._recorder.history() as history:
+                return self._under_leases(call, self._world(call, looks, history))
+        except NeedsSearch as needs:
+            return self._searches.wait(call, needs.search)
+        except NeedsCommits as needs:
+            return self._commits.wait(call, needs.files)
+
+    def _thought_out(self, call: Call, looks: LookProgress) -> Decision | Wait:
+        """What follows from a call about which it may take long to think.
 
         One that writes is about the files as they were seen when the thought began; where they have changed since, all
         of it is thought again.
@@ -144,12 +169,11 @@ class Decider:
         about = (looks.asked, *files.items(), *looks.kept_off.items()) if carried_out else _READ_ONLY
         if call.thought is not None and call.thought.about != about:
             self._long_decisions.thought_in_vain(call)
-        try:
-            decision, _ = self._long_decisions.think(call, about, work)
-        except RetryLater:
+        thought = self._long_decisions.think(call, about, work)
+        if isinstance(thought, Wait):
             call.looks = looks
-            raise
-        return decision
+            return thought
+        return thought[0]
 
     def _in_portions(self, call: Call, decision: Decision) -> InFlightWrite:
         """Note the first of the many records of a decision that was thought about over several turns."""
@@ -161,7 +185,7 @@ class Decider:
         self._observer.in_flight.decided(going)
         return going
 
-    def _numbered(self, call: Call, decision: Decision, looks: LookProgress) -> InFlightWrite | None:
+    def _numbered(self, call: Call, decision: Decision, looks: LookProgress) -> InFlightWrite | Response:
         """Carry out what was thought about over several turns, under the leases that stand now. Raises `Refusal`."""
         with self._recorder.history() as history:
             world = self._world(call, looks, history)
@@ -221,8 +245,8 @@ class Decider:
         if len(writes) > 1:
             require_room(len(writes), most_open())
 
-    def _going(self, call: Call, decision: Decision) -> InFlightWrite | None:
-        """Note what follows from the call; it is answered here when nothing is to be written."""
+    def _going(self, call: Call, decision: Decision) -> InFlightWrite | Response:
+        """Note what follows from the call; it is answered when nothing is to be written."""
         done = bool(decision.reply.get("ok")) and not decision.reply.get("dry_run")
         if call.key and done and not self._failures.read_only:
             events: Sequence[Event] = (*decision.events, to_keep(call, decision.reply))
@@ -241,8 +265,7 @@ class Decider:
             self._burst_expiry.noted(call, events, seqs)
             if decision.announced is not None and events:
                 self._announced_calls.begin(decision.announced)
-            self._responder.answer(call, dict(decision.reply))
-            return None
+            return Response(dict(decision.reply))
         going = InFlightWrite(call, decision, seqs, seqs[0], self._recorder.next_commit)
         self._observer.in_flight.decided(going)
         return going
@@ -257,15 +280,15 @@ class Decider:
             coverage |= {"state": "degraded", "reasons": [*coverage["reasons"], BEHIND]}
         return {"coverage": coverage}
 
-    def _under_leases(self, call: Call, world: World) -> Decision:
+    def _under_leases(self, call: Call, world: World) -> Decision | Wait:
         """What follows from the call as leases stand. A claim that may wait for others is looked at again."""
         try:
             decision = decided(call.tool, call.params, world)
         except Refusal as refused:
-            later = self._lease_queue.wait(call, refused, world)
-            if later is not None:
-                raise RetryLater(later) from None
-            raise
+            wait = self._lease_queue.wait(call, refused, world)
+            if wait is None:
+                raise
+            return wait
         self._lease_queue.require_caller(call)
         return decision
 
@@ -291,13 +314,14 @@ class Decider:
             self._recorder.note(event, call.who.writer, batch, op if i == 0 else b"") for i, event in enumerate(events)
         )
 
-    def _take_turn(self, call: Call) -> None:
+    def _take_turn(self, call: Call) -> Wait | None:
         """One operation id and one idempotency key are decided once a turn; the second sees what came of the first."""
         if call.marks & self._taken:
-            raise RetryLater(self._clock.mono_s() + RETRY_S)  # it may be in hand for long (`inflight`)
+            return Wait(self._clock.mono_s() + RETRY_S)  # it may be in hand for long (`inflight`)
         self._taken |= call.marks
+        return None
 
-    def _wait_for_news(self, call: Call, decision: Decision) -> None:
+    def _wait_for_news(self, call: Call, decision: Decision) -> Wait | None:
         """`since` with `wait_ms` and nothing to tell: the call stays until something happens or its time is over.
 
         What its filters passed over is not looked at again: it goes on from there.
@@ -305,13 +329,14 @@ class Decider:
         wait_ms = getattr(call.params, "wait_ms", 0) or 0
         reply = decision.reply
         if not wait_ms or reply.get("records", True) or not reply.get("ok") or reply.get("fresh"):
-            return
+            return None
         now = self._clock.mono_s()
         call.news_until_s = call.news_until_s or now + min(wait_ms / 1000, MOST_WAIT_S)
         if now < call.news_until_s and call.params.cursor is not None:
             call.params = msgspec.structs.replace(call.params, cursor=reply["cursor"])
             call.news_head = 0 if reply.get("more") else self._recorder.journal.head
-            raise RetryLater(call.news_until_s)
+            return Wait(call.news_until_s)
+        return None
 
     def _look_at_connections(self) -> None:
         """What is bound to one that has ended is over. Where the log takes no more, it is told as it is."""
@@ -328,6 +353,16 @@ class Decider:
                 self._recorder.commit()
             except StoreFailure as error:
                 self._failures.store_failed(error)
+
+    def give_up(self, call: Call) -> None:
+        """The call needs no answer any more."""
+        self._searches.give_up(call)
+        self._long_decisions.give_up(call)
+
+    def stop_work(self) -> None:
+        """End what calls wait for; they are answered all the same."""
+        for work in (self._searches, self._commits, self._long_decisions):
+            work.close()
 
     def close(self) -> None:
         """Nothing more is decided."""

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.core import Call, FileNow, LookProgress, RetryLater
+from quire_daemon.core import Call, FileNow, LookProgress, Wait
 from quire_daemon.engine.long_decisions import LongDecisions
 from quire_daemon.engine.request_files import RequestFiles
 from quire_daemon.watch import RETRY_S, FileInFlight
@@ -56,82 +56,91 @@ class Gatherer:
             if asked != given:
                 call.params = msgspec.structs.replace(call.params, **{name: asked})
 
-    def looks(self, call: Call) -> LookProgress:
-        """The files of `call`, by the names that the caller used.
+    def looks(self, call: Call) -> LookProgress | Wait:
+        """The files of `call`, by the names that the caller used; while it waits, `call.looks` has those known so far.
 
         One that is only implied, and cannot be looked at or must not be written, is left out, and the code of the
-        refusal is kept instead: the others do not wait for it, and the decision tells of it. Raises `Refusal`; and
-        `RetryLater`, with what is known so far kept in `call.looks`.
+        refusal is kept instead: the others do not wait for it, and the decision tells of it. Raises `Refusal`.
         """
         looks, began_s, in_flight = call.looks, self._clock.mono_s(), self._in_flight
         if looks is None:
             looks = call.looks = LookProgress()
-        if looks.head < 0:
-            self._imply(call, looks)
+        if looks.head < 0 and (wait := self._imply(call, looks)) is not None:
+            return wait
         named = list(dict.fromkeys(call.tool.paths(call.params)))
         for name in named:
             looks.files.pop(name, None)  # these are few, and what a reader is shown is of now
         try:
-            self._look_at_all(call, named, looks, began_s)
+            wait = self._look_at_all(call, named, looks, began_s)
         except FileInFlight as being:
-            raise RetryLater(self._clock.mono_s() + (0.0 if in_flight.writes_now(being.path) else RETRY_S)) from None
+            return Wait(self._clock.mono_s() + (0.0 if in_flight.writes_now(being.path) else RETRY_S))
+        if wait is not None:
+            return wait
         if any(in_flight.writes_now(file.path) for file in looks.files.values()):  # seen in an earlier turn
-            raise RetryLater(self._clock.mono_s())
+            return Wait(self._clock.mono_s())
         call.looks = None
         return looks
 
-    def _look_at_all(self, call: Call, named: Sequence[str], looks: LookProgress, began_s: float) -> None:
-        """Until all are known at one moment of the journal. Raises as `looks`, and `FileInFlight`.
+    def _look_at_all(self, call: Call, named: Sequence[str], looks: LookProgress, began_s: float) -> Wait | None:
+        """None when all are known at one moment of the journal. Raises `Refusal`, and `FileInFlight`.
 
         A turn that has looked for long at what was implied does no more: the decision about so many files is one piece.
         """
         until, looked = began_s + SLICE_S, 0
         while True:
             for name in named:
-                if name not in looks.files:
-                    looks.files[name] = self._named(call, name)
+                if name in looks.files:
+                    continue
+                seen = self._named(call, name)
+                if isinstance(seen, Wait):
+                    return seen
+                looks.files[name] = seen
             for at in range(looks.known, len(looks.implied.paths)):
                 looks.known, name = at, looks.implied.paths[at]
                 if name not in looks.files and name not in looks.kept_off:
                     if looked and self._clock.mono_s() > until:
-                        raise RetryLater(self._clock.mono_s())
-                    self._look_at_implied(call, name, looks)
+                        return Wait(self._clock.mono_s())
+                    if (wait := self._look_at_implied(call, name, looks)) is not None:
+                        return wait
                     looked += 1
             if looks.head == self._recorder.journal.head:
                 if looked >= MANY and self._clock.mono_s() > until - SLICE_S / 2:
-                    raise RetryLater(self._clock.mono_s())
-                return
-            self._imply(call, looks)
+                    return Wait(self._clock.mono_s())
+                return None
+            if (wait := self._imply(call, looks)) is not None:
+                return wait
 
-    def _imply(self, call: Call, looks: LookProgress) -> None:
+    def _imply(self, call: Call, looks: LookProgress) -> Wait | None:
         """Ask the journal what the call implies, and forget of which files it tells something else by now."""
         if call.tool.long and call.tool.implies is not None:
-            self._imply_much(call, looks)
-            return
+            return self._imply_much(call, looks)
         looks.head, looks.known = self._recorder.journal.head, 0
         with self._recorder.history() as history:
             if call.tool.implies is not None:
                 looks.implied = call.tool.implies(call.params, history, call.who)
             looks.files = {n: file for n, file in looks.files.items() if file.version == history.file(file.path)}
+        return None
 
-    def _imply_much(self, call: Call, looks: LookProgress) -> None:
+    def _imply_much(self, call: Call, looks: LookProgress) -> Wait | None:
         """The same where it may take long: what is known stands for as long as nothing that it is about has changed.
 
-        Of what has been written meanwhile a part is gone through. Raises `RetryLater`.
+        Of what has been written meanwhile a part is gone through.
         """
         implies, head = call.tool.implies, self._recorder.journal.head
         assert implies is not None
         if looks.head < 0:
             looks.long = call.thought is not None
-            looks.implied, looks.head = self._long_decisions.think(
+            thought = self._long_decisions.think(
                 call, _IMPLIES, lambda history, _: implies(call.params, history, call.who)
             )
+            if isinstance(thought, Wait):
+                return thought
+            looks.implied, looks.head = thought
             looks.asked, looks.known = looks.asked + 1, 0
             self._forget_changed(looks, looks.head)
         if looks.head < head:
             self._catch_up(call, looks, min(head, looks.head + MOST_RECORDS))
-        if looks.head < head:
-            raise RetryLater(self._clock.mono_s())
+        return Wait(self._clock.mono_s()) if looks.head < head else None
 
     def _catch_up(self, call: Call, looks: LookProgress, upto: int) -> None:
         """What is known is to be as of record `upto`: files that were written since are forgotten, or all is."""
@@ -161,15 +170,15 @@ class Gatherer:
                     del looks.files[name]
                     looks.known = 0
 
-    def _named(self, call: Call, name: str) -> FileNow:
-        """A file that the caller names. Raises `RetryLater` while another program writes it, then `Refusal`."""
+    def _named(self, call: Call, name: str) -> FileNow | Wait:
+        """A file that the caller names. While another program writes it the call waits for a time, then is refused."""
         patient = self._is_patient(call)
         try:
             unfinished_ok = not patient and not call.tool.writes
             return self._files.file(name, call.tool.writes, unfinished_ok, inside=call.tool.shows_folders)
         except FileBusy:
             if patient:
-                raise RetryLater(self._clock.mono_s() + RETRY_S) from None
+                return Wait(self._clock.mono_s() + RETRY_S)
             raise Refusal(
                 "busy",
                 f"{name} is held open for writing by another program; try again.",
@@ -180,23 +189,24 @@ class Gatherer:
         except NoPath as no:
             raise NoPath(no.problem, _argument(call.params, name)) from None
 
-    def _look_at_implied(self, call: Call, name: str, looks: LookProgress) -> None:
-        """Look at a file that nobody named. Raises `RetryLater` while another program writes it, for a while."""
+    def _look_at_implied(self, call: Call, name: str, looks: LookProgress) -> Wait | None:
+        """Look at a file that nobody named. While another program writes it the call waits, for a time."""
         patient = self._is_patient(call)
         try:
             if name in call.lost.left_out:
                 self._keep_off(name, looks)
-                return
+                return None
             unfinished_ok = not patient and not call.tool.writes
             looks.files[name] = self._files.implied(name, call.tool.writes, unfinished_ok)
         except FileBusy:
             if patient:
-                raise RetryLater(self._clock.mono_s() + RETRY_S) from None
+                return Wait(self._clock.mono_s() + RETRY_S)
             self._keep_off(name, looks)
         except Refusal as refused:
             if refused.code == "busy" and "limit" in refused.details:
                 raise  # a limit of this process: it says nothing of the file
             looks.kept_off[name] = refused.code
+        return None
 
     def _keep_off(self, name: str, looks: LookProgress) -> None:
         """It cannot be had, as somebody writes it; the journal knows at least that it changed. Raises `Refusal`."""

@@ -19,7 +19,7 @@ from typing import Final
 
 from quire_daemon.clock import Clock
 from quire_daemon.commit import Recorder
-from quire_daemon.core import Call, World
+from quire_daemon.core import Call, Wait, World
 from quire_daemon.server import CONNECTION, ConnectionBound, Connections
 from quire_daemon.tools.leases import ClaimParams, wanted_lease
 from quire_journal.model import OUTSIDE, Event, LeaseExpired, LeaseGranted, LeaseReleased, Refusal, WriterId
@@ -61,8 +61,8 @@ class LeaseQueue:
             ahead.append(lease)
         return ahead
 
-    def wait(self, call: Call, refused: Refusal, world: World) -> float | None:
-        """When to decide a refused claim again (monotonic); None when it does not wait (any longer)."""
+    def wait(self, call: Call, refused: Refusal, world: World) -> Wait | None:
+        """Until when a refused claim waits; None when it does not wait (any longer)."""
         if refused.code != "lease_held" or not isinstance(call.params, ClaimParams) or not call.params.wait_ms:
             return None
         now = self._clock.mono_s()
@@ -75,7 +75,7 @@ class LeaseQueue:
         if now >= call.news_until_s:
             refused.details["waited_ms"] = call.params.wait_ms
             return None
-        return min(now + AGAIN_S, call.news_until_s)
+        return Wait(min(now + AGAIN_S, call.news_until_s))
 
     def require_caller(self, call: Call) -> None:
         """Refuse to grant what a caller waited for that has gone meanwhile."""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
 from quire_daemon.commit import Recorder
-from quire_daemon.core import Call, LongThought, RetryLater
+from quire_daemon.core import Call, LongThought, Wait
 from quire_daemon.watch import RETRY_S
 from quire_daemon.workers import Fiber, Pause
 from quire_journal.history import History
@@ -97,11 +97,10 @@ class LongDecisions:
         """How long the next turn may wait; None: nothing is thought about."""
         return 0.0 if self._going else None
 
-    def think(self, call: Call, about: object, work: Callable[[History, bool], T]) -> tuple[T, int]:
+    def think(self, call: Call, about: object, work: Callable[[History, bool], T]) -> tuple[T, int] | Wait:
         """What `work` says of the journal, and the newest record that it knew of. Raises what `work` raises.
 
-        `work` is told whether it runs in slices, so that the journal may have moved on when it ends. Raises
-        `RetryLater` while it is not there.
+        `work` is told whether it runs in slices, so that the journal may have moved on when it ends.
         """
         thought = call.thought
         if thought is not None and (thought.about != about or thought.purges != self._recorder.purges):
@@ -110,7 +109,7 @@ class LongDecisions:
         if thought is None:
             return self._try(call, about, work)
         if not thought.ended:
-            raise RetryLater(self._deadline_s(call))
+            return Wait(self._deadline_s(call))
         call.thought = None
         return thought.fiber.result(), thought.head
 
@@ -118,13 +117,13 @@ class LongDecisions:
         """What the call is about changed meanwhile. After `MOST_THOUGHTS` it is decided while nothing can change."""
         call.thoughts += 1
 
-    def _try(self, call: Call, about: object, work: Callable[[History, bool], T]) -> tuple[T, int]:
+    def _try(self, call: Call, about: object, work: Callable[[History, bool], T]) -> tuple[T, int] | Wait:
         if call.thoughts >= MOST_THOUGHTS:
             with self._recorder.history_apart(PausingTransaction) as history:
                 return work(history, False), self._recorder.journal.head
         began_s = self._mono_s()
         if self._left_s <= 0.0:
-            raise RetryLater(began_s)
+            return Wait(began_s)
         until_s = began_s + TRIED_S
 
         def limit() -> None:
@@ -135,14 +134,13 @@ class LongDecisions:
             with self._recorder.history_apart(PausingTransaction) as history, pausing(limit):
                 return work(history, False), self._recorder.journal.head
         except TooLong:
-            self._begin(call, about, work)
+            return self._begin(call, about, work)
         finally:
             self._left_s -= self._mono_s() - began_s
-        raise RetryLater(self._deadline_s(call))
 
-    def _begin(self, call: Call, about: object, work: Callable[[History, bool], T]) -> None:
+    def _begin(self, call: Call, about: object, work: Callable[[History, bool], T]) -> Wait:
         if len(self._going) >= MOST_FIBERS:
-            raise RetryLater(self._mono_s() + RETRY_S)
+            return Wait(self._mono_s() + RETRY_S)
 
         def run(called: Pause) -> T:
             with self._recorder.history_apart(PausingTransaction) as history, pausing(called):
@@ -151,10 +149,11 @@ class LongDecisions:
         try:
             fiber = Fiber(run, self._mono_s)
         except RuntimeError:  # there can be no more threads now
-            raise RetryLater(self._mono_s() + RETRY_S) from None
+            return Wait(self._mono_s() + RETRY_S)
         fiber.go_on(0.0)  # from now on it has its state of the journal
         call.thought = LongThought(about, fiber, self._recorder.journal.head, self._recorder.purges)
         self._going.append((call, call.thought))
+        return Wait(self._deadline_s(call))
 
     def _deadline_s(self, call: Call) -> float:
         left_s = (call.deadline_ns - self._clock.now_ns()) / 1e9 if call.deadline_ns else float("inf")

@@ -15,8 +15,7 @@ from typing import Final, Protocol
 from quire_daemon.clock import Clock
 from quire_daemon.commit import Recorder
 from quire_daemon.config import LiveSettings
-from quire_daemon.core import Call
-from quire_daemon.engine.respond import Responder
+from quire_daemon.core import Call, Wait
 from quire_daemon.watch import RETRY_S
 from quire_daemon.watch.git import Told
 from quire_daemon.workers.regex import Search, SearchClient
@@ -48,32 +47,26 @@ class CommitAsker(Protocol):
 class DeferredSearches:
     """What calls wait for, on its way."""
 
-    def __init__(
-        self, recorder: Recorder, in_force: LiveSettings, searching: SearchClient, responder: Responder
-    ) -> None:
-        self._clock, self._in_force = recorder.clock, in_force
-        self._searching, self._responder = searching, responder
+    def __init__(self, recorder: Recorder, in_force: LiveSettings, searching: SearchClient) -> None:
+        self._clock, self._in_force, self._searching = recorder.clock, in_force, searching
         self._searches: dict[int, Call] = {}  # by their tickets
 
-    def search(self, call: Call, search: Search) -> bool:
-        """Ask for `search`; the call waits for its answer. False when it has been answered instead."""
+    def wait(self, call: Call, search: Search) -> Wait:
+        """Ask for `search`; the call waits for its answer. Raises `Refusal` for a file that changes all the time."""
         self.give_up(call)
-        if not self._may_ask(call):
-            return False
+        self._require_fewer(call)
         call.ticket = self._searching.ask(search, max(self._in_force.now.limits.regex_ms, 1))
         call.searching = search
         self._searches[call.ticket] = call
-        self._wait(call)
-        return True
+        left_s = (call.deadline_ns - self._clock.now_ns()) / 1e9 if call.deadline_ns else float("inf")
+        return Wait(self._clock.mono_s() + left_s + RETRY_S)
 
-    def _may_ask(self, call: Call) -> bool:
-        """May it ask once more? Where not, it is answered: its file changes faster than it can be searched."""
+    def _require_fewer(self, call: Call) -> None:
         call.asked += 1
         if call.asked > MOST_ASKED:
             path = call.tool.paths(call.params)[0]
             message = f"{path} changes faster than the pattern can be searched for in it; try again."
-            self._responder.refuse(call, Refusal("busy", message, "retry", path=path, retry_after_ms=250))
-        return call.asked <= MOST_ASKED
+            raise Refusal("busy", message, "retry", path=path, retry_after_ms=250)
 
     def look(self) -> None:
         """Let the searches go on; calls whose search has ended are decided in this turn."""
@@ -82,10 +75,6 @@ class DeferredSearches:
             if call is not None and call.searching is not None:
                 call.found = {**call.found, call.searching: answer}
                 call.ticket, call.searching, call.retry_s = 0, None, 0.0
-
-    def _wait(self, call: Call) -> None:
-        left_s = (call.deadline_ns - self._clock.now_ns()) / 1e9 if call.deadline_ns else float("inf")
-        call.retry_s = self._clock.mono_s() + left_s + RETRY_S
 
     def give_up(self, call: Call) -> None:
         """The call waits no more."""
@@ -120,17 +109,17 @@ class DeferredCommits:
         """Has the call waited long enough?"""
         return bool(call.commits_s) and self._clock.mono_s() >= call.commits_s
 
-    def wait(self, call: Call, files: Sequence[CommitFile]) -> None:
+    def wait(self, call: Call, files: Sequence[CommitFile]) -> Wait:
         """Have git asked; the call waits for its answers, for a while."""
         now = self._clock.mono_s()
         left_s = (call.deadline_ns - self._clock.now_ns()) / 1e9 if call.deadline_ns else float("inf")
         call.commits_s = call.commits_s or now + max(min(COMMITS_S, left_s / 2), RETRY_S)
-        call.retry_s = call.commits_s
         self._waiting.append(call)
         for file in files:
             if file not in self._asked and len(self._asked) < MOST_COMMIT_FILES:
                 self._asked.add(file)
                 self._asker.ask(file, partial(self._tell, file))
+        return Wait(call.commits_s if self._waiting else now)
 
     def _tell(self, file: CommitFile, lines: CommitFileLines) -> None:
         """Keep an answer; calls that wait are decided in this turn."""

@@ -11,7 +11,7 @@ from leased import Lines
 
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.settings import Settings
-from quire_daemon.core.call import Call, IncomingRequest, Peer
+from quire_daemon.core.call import Call, IncomingRequest, Peer, Wait
 from quire_daemon.core.decision import FileNow, Who, World
 from quire_daemon.engine.lease_queue import LeaseQueue
 from quire_daemon.server.connections import LOOK_S
@@ -46,8 +46,8 @@ class Scene:
     def claim(self, by: str, kind: str = "exclusive", **more: Any) -> Call:
         return self.call("claim", by, path="f.txt", kind=kind, **more)
 
-    def decide(self, call: Call) -> dict[str, Any] | float:
-        """The reply, or when the call is to be decided again."""
+    def decide(self, call: Call) -> dict[str, Any] | Wait:
+        """The reply, or until when the call is to be decided again."""
         self.lease_queue.look()
         self.recorder.introduce(call.who.writer)
         with self.recorder.history() as history:
@@ -76,7 +76,7 @@ class Scene:
         return decided
 
     def waits(self, call: Call) -> bool:
-        return isinstance(self.decide(call), float)
+        return isinstance(self.decide(call), Wait)
 
     def events(self, kind: type[Any]) -> list[Any]:
         self.recorder.commit()
@@ -93,8 +93,8 @@ def test_a_claim_waits_for_the_release_and_not_for_its_deadline() -> None:
     number = scene.reply(scene.claim("ann"))["lease"]
     waiting = scene.claim("ben", wait_ms=5000)
     again = scene.decide(waiting)
-    assert isinstance(again, float)
-    assert scene.clock.mono_s() < again < scene.clock.mono_s() + 1
+    assert isinstance(again, Wait)
+    assert scene.clock.mono_s() < again.until_s < scene.clock.mono_s() + 1
     scene.clock.pass_s(1)
     assert scene.waits(waiting)
     assert scene.reply(scene.call("release", "ann", lease=number))["ok"]
@@ -118,8 +118,8 @@ def test_a_wait_ends_at_its_deadline_with_the_refusal() -> None:
     assert scene.waits(waiting)
     scene.clock.pass_s(0.29)
     again = scene.decide(waiting)
-    assert isinstance(again, float)
-    assert again <= scene.clock.mono_s() + 0.011
+    assert isinstance(again, Wait)
+    assert again.until_s <= scene.clock.mono_s() + 0.011
     scene.clock.pass_s(0.02)
     refused = scene.reply(waiting)
     assert (refused["error"], refused["waited_ms"], refused["holder"]["agent"]) == ("lease_held", 300, "ann")

@@ -9,7 +9,7 @@ import pytest
 
 from quire_daemon.clock import SystemClock
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.core.call import Call, IncomingRequest, Peer, RetryLater
+from quire_daemon.core.call import Call, IncomingRequest, Peer, Wait
 from quire_daemon.core.decision import Who
 from quire_daemon.engine.long_decisions import MOST_FIBERS, SLICE_S, TRIED_S, LongDecisions
 from quire_daemon.tools.table import TOOLS
@@ -54,10 +54,8 @@ class Scene:
 
     def think(self, call: Call, work: Callable[[History, bool], int]) -> int | None:
         """The answer; None while it is not there."""
-        try:
-            return self.long_decisions.think(call, "it", work)[0]
-        except RetryLater:
-            return None
+        thought = self.long_decisions.think(call, "it", work)
+        return None if isinstance(thought, Wait) else thought[0]
 
 
 @pytest.fixture

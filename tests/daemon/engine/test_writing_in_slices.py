@@ -17,7 +17,7 @@ from quire_daemon.commit.inflight import InFlightWrite
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.live import LiveSettings
 from quire_daemon.config.settings import Settings
-from quire_daemon.core.call import Call, IncomingRequest, Peer, RetryLater
+from quire_daemon.core.call import Call, IncomingRequest, LookProgress, Peer, Wait
 from quire_daemon.core.decision import Decision, Put, Who
 from quire_daemon.engine.gather import Gatherer
 from quire_daemon.engine.long_decisions import LongDecisions
@@ -107,6 +107,12 @@ class Scene:
         incoming = IncomingRequest(tool.encode(), Peer(1000, 1), Request(1, tool))
         who = Who(WriterId(self.ann), caller_key(1000, "ann", "s1"), "ann", "s1")
         return Call(incoming, TOOLS[tool], msgspec.convert(args, TOOLS[tool].params), who, b"op", "key", 0.0, 0)
+
+    def looks(self, path: str) -> LookProgress:
+        """What a read of a file that nobody writes looks at."""
+        found = self.gatherer.looks(self.call("read_file", path=path))
+        assert isinstance(found, LookProgress)
+        return found
 
     def decide(self, names: list[str], data: bytes) -> InFlightWrite:
         """The decision to put `data` into all of them, noted."""
@@ -220,11 +226,10 @@ def test_nobody_looks_at_a_file_of_it_before_all_have_landed(scene: Scene) -> No
         with pytest.raises(FileInFlight):
             scene.observer.observe(name, "watched")
         for call in (scene.call("read_file", path=name), scene.call("delete_file", path=name)):
-            with pytest.raises(RetryLater):
-                scene.gatherer.looks(call)
-    assert scene.gatherer.looks(scene.call("read_file", path="beside.txt")).files["beside.txt"].text
+            assert isinstance(scene.gatherer.looks(call), Wait)
+    assert scene.looks("beside.txt").files["beside.txt"].text
     assert [*scene.turns()][-1][0][1] == Done()
-    looks = scene.gatherer.looks(scene.call("read_file", path=FILES[0]))
+    looks = scene.looks(FILES[0])
     text = looks.files[FILES[0]].text
     assert text is not None
     assert (text.data, scene.recorder.journal.head) == (b"after\n", head)
