@@ -13,7 +13,7 @@ from typing import Final
 
 from quire_daemon.commit import FailurePolicy, InFlight, InFlightWrite, Recorder
 from quire_daemon.core import Call, Wait
-from quire_daemon.engine.decide import Response, Decider, Handover
+from quire_daemon.engine.decide import Decider, Handover, Response
 from quire_daemon.engine.respond import Responder
 from quire_daemon.maintenance import SHUTDOWN
 from quire_daemon.tools import FIELD, beside
