@@ -7,7 +7,7 @@ one, too, as something that is there or not; what is in it is no part of that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 
 import msgspec
@@ -119,6 +119,7 @@ def _steps(history: History, path: str, first: Version, undone: Callable[[Versio
     on_the_way = True
     others = False  # has the path been another file's since this one went?
     last = before.blob  # what it held before it went
+    left = {before.path: seq} if before.path != path else {}  # its other names, each with the record by which it went
     while on_the_way:
         on_the_way = False
         for version in later:
@@ -128,9 +129,10 @@ def _steps(history: History, path: str, first: Version, undone: Callable[[Versio
                 others = not _goes_on(version, before, last, others)
                 if others:
                     continue
-            again = _renamed_back(history, before, version)
+            again = _back_at_other_name(history, before, version, left)
             if again is not None and again.version is not None:
                 yield TimelineStep(before, again, again.version.seq, undone(again.version))
+                left[path] = version.seq
                 before, path, on_the_way = again, again.path, True
                 later = history.versions(path, after=again.version.seq)
                 break
@@ -139,6 +141,7 @@ def _steps(history: History, path: str, first: Version, undone: Callable[[Versio
             yield TimelineStep(before, after, version.seq, undone(version))
             last, before = before.blob or last, after
             if target is not None:
+                left[path] = version.seq
                 path, on_the_way = after.path, True
                 later = history.versions(path, after=version.seq)
                 break
@@ -172,18 +175,21 @@ def _back_elsewhere(history: History, gone: State) -> State | None:
     return None
 
 
-def _renamed_back(history: History, at: State, end: Version) -> State | None:
-    """Where a file stood again that was found gone by `end` from the name to which it was renamed.
+def _back_at_other_name(history: History, at: State, end: Version, left: Mapping[str, int]) -> State | None:
+    """Where a file stood again that was found gone by `end`, under a name that it had `left`, by the record given.
 
-    It was renamed back, and one of the two ends was looked at before the watcher told of the other.
+    It was renamed back, and one of the two ends was looked at before the watcher told of the other; or git made it anew
+    there, by a checkout or a stash. A write counts that is the first one at that name since, with the same bytes.
     """
-    moved = at.version
-    if moved is None or not moved.moved_from or not (end.gone and end.type == OUTSIDE_TYPE) or end.moved_to:
+    if not (end.gone and end.type == OUTSIDE_TYPE) or end.moved_to or not at.blob:
         return None
-    there = next(iter(history.versions(moved.moved_from, after=moved.seq)), None)
-    if there is None or there.type != OUTSIDE_TYPE or there.base or there.moved_from:
-        return None
-    return State(moved.moved_from, there) if there.blob == moved.blob and not there.gone else None
+    for name, seq in sorted(left.items(), key=lambda one: one[1], reverse=True):
+        there = next(iter(history.versions(name, after=seq)), None) if name != at.path else None
+        if there is None or there.type != OUTSIDE_TYPE or there.base or there.moved_from or there.gone:
+            continue
+        if there.blob == at.blob:
+            return State(name, there)
+    return None
 
 
 def _goes_on(version: Version, gone: State, last: bytes, others: bool) -> bool:

@@ -171,6 +171,27 @@ def test_it_goes_on_where_it_stands_again_though_it_was_told_as_deleted_where_it
     assert texts(daemon) == {"a": both + b"more\n"}
 
 
+def brought(daemon: MemoryDaemon, path: str, data: bytes, gone: str) -> None:
+    """Git makes a file anew under one name, and takes it from another."""
+    daemon.outside(path, data)
+    daemon.outside_deletes(gone)
+
+
+@pytest.mark.parametrize("now", [ONE, ONE + TWO])
+def test_a_move_is_undone_after_git_has_stashed_it_and_brought_it_back(daemon: MemoryDaemon, now: bytes) -> None:
+    daemon.outside("a", ONE)
+    daemon.move("a", "b", daemon.ann)
+    if now != ONE:
+        daemon.write("b", now, daemon.ann)
+    for _ in range(2):
+        brought(daemon, "a", ONE, gone="b")
+        brought(daemon, "b", now, gone="a")
+    assert daemon.call(UNDO_TOOL, daemon.ann, writer="ann")["ok"]
+    assert texts(daemon) == {"a": ONE}
+    assert daemon.call(REDO_TOOL, daemon.ann)["ok"]
+    assert texts(daemon) == {"b": now}
+
+
 def test_another_file_that_is_renamed_to_where_it_was_deleted_is_another(daemon: MemoryDaemon) -> None:
     daemon.outside("a", ONE)
     daemon.write("a", ONE + TWO, daemon.ann)
