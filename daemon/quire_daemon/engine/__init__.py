@@ -9,12 +9,11 @@ from quire_journal.faces import face
 if TYPE_CHECKING:
     from quire_daemon.engine.admission import Admission as Admission
     from quire_daemon.engine.announced_calls import AnnouncedCalls as AnnouncedCalls
-    from quire_daemon.engine.barrier import WatcherBarrier as WatcherBarrier
     from quire_daemon.engine.burst_expiry import BurstExpiry as BurstExpiry
     from quire_daemon.engine.call_queue import CallQueue as CallQueue
     from quire_daemon.engine.decide import Decider as Decider
     from quire_daemon.engine.execute import Execution as Execution
-    from quire_daemon.engine.gather import Gatherer as Gatherer
+    from quire_daemon.engine.gather import Gatherer as Gatherer, WatcherBarrier as WatcherBarrier
     from quire_daemon.engine.health_report import (
         SALVAGE_IS_TOLD_NS as SALVAGE_IS_TOLD_NS,
         CoverageReport as CoverageReport,
@@ -46,12 +45,11 @@ else:
         __name__,
         admission="Admission",
         announced_calls="AnnouncedCalls",
-        barrier="WatcherBarrier",
         burst_expiry="BurstExpiry",
         call_queue="CallQueue",
         decide="Decider",
         execute="Execution",
-        gather="Gatherer",
+        gather="Gatherer WatcherBarrier",
         health_report="CoverageReport SALVAGE_IS_TOLD_NS health reasons salvaged",
         lease_queue="LeaseQueue",
         long_decisions="LongDecisions",

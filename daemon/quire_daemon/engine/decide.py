@@ -18,9 +18,8 @@ from quire_daemon.checks import SyntaxChecker
 from quire_daemon.commit import FailurePolicy, InFlightWrite, ProvisionalSeqs, RecordChunks
 from quire_daemon.core import Call, Decision, LookProgress, NeedsCommits, Put, Wait, World, Write
 from quire_daemon.engine.announced_calls import AnnouncedCalls
-from quire_daemon.engine.barrier import WatcherBarrier
 from quire_daemon.engine.burst_expiry import BurstExpiry
-from quire_daemon.engine.gather import Gatherer
+from quire_daemon.engine.gather import Gatherer, WatcherBarrier
 from quire_daemon.engine.idempotency import answered_before, to_keep
 from quire_daemon.engine.lease_queue import LeaseQueue
 from quire_daemon.engine.long_decisions import LongDecisions

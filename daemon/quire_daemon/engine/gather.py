@@ -1,4 +1,6 @@
-"""The files that a call needs to see, looked at until all of them are known at one moment of the journal.
+"""What a call needs to see before it is decided: files, and what other programs did before it came.
+
+Its files are looked at until all of them are known at one moment of the journal.
 
 What a call names is looked at in one go. What it only implies (an undo, a restore) may be thousands of files, and the
 loop serves nobody meanwhile: they are looked at in slices of time, over several turns. When the journal has moved on
@@ -13,10 +15,11 @@ from typing import Final
 
 import msgspec
 
+from quire_daemon.clock import Clock
 from quire_daemon.core import Call, FileNow, LookProgress, Wait
 from quire_daemon.engine.long_decisions import LongDecisions
 from quire_daemon.engine.request_files import RequestFiles
-from quire_daemon.watch import RETRY_S, FileInFlight
+from quire_daemon.watch import RETRY_S, FileInFlight, Outside, Watcher
 from quire_daemon.workspace import FileBusy, NoPath
 from quire_journal.history import History
 from quire_journal.model import JournalSalvaged, Refusal, WritesAbandoned, paths_of
@@ -34,7 +37,36 @@ MOST_RECORDS: Final = 100
 PATIENCE: Final = 1
 """Thoughts of a call that come to nothing because of what others write elsewhere; then only its files count."""
 
+CATCH_UP_S: Final = 2.0
+"""How long a query waits for the watcher's cookie before it answers with what is known, and says so."""
+
 _IMPLIES: Final = "implies"
+
+
+class WatcherBarrier:
+    """Has calls wait for the watcher's cookie, and for the looks at what it told of before that."""
+
+    def __init__(self, outside: Outside, watcher: Watcher, clock: Clock) -> None:
+        self._outside, self._watcher, self._clock = outside, watcher, clock
+
+    def wait(self, call: Call) -> Wait | None:
+        """None once the watcher has caught up, or that takes too long (`call.behind`). That is so once for all.
+
+        So a call that stays for news is answered with the first, whatever else is to be looked at by then.
+        """
+        now = self._clock.mono_s()
+        if not call.cookie:
+            self._outside.scanner.hurry()
+            self._outside.look_at_unwatched()
+            call.cookie = self._watcher.cookie()
+            call.catch_up_s = now + CATCH_UP_S
+        told = self._watcher.seen(call.cookie)
+        patience_s = call.tool.settle_s if told else 0.0
+        call.behind = not (told and self._outside.idle())
+        if call.behind and now < call.catch_up_s + patience_s:
+            return Wait(now + RETRY_S)
+        call.caught_up = True
+        return None
 
 
 class Gatherer:

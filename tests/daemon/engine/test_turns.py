@@ -15,7 +15,7 @@ import pytest
 from daemon_turns import LONGEST_S, Daemon, Said, incoming, read, write
 from msgspec.structs import replace
 
-from quire_daemon.engine.barrier import CATCH_UP_S
+from quire_daemon.engine.gather import CATCH_UP_S
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.server.connections import LOOK_S
 from quire_daemon.server.file_transport import Spool
