@@ -21,6 +21,7 @@ from quire_daemon.engine.announced_calls import AnnouncedCalls
 from quire_daemon.engine.burst_expiry import BurstExpiry
 from quire_daemon.engine.gather import Gatherer, WatcherBarrier
 from quire_daemon.engine.idempotency import answered_before, to_keep
+from quire_daemon.engine.kept_reads import KeptReads
 from quire_daemon.engine.lease_queue import LeaseQueue
 from quire_daemon.engine.long_decisions import LongDecisions
 from quire_daemon.engine.perform import MANY, most_open, require_room
@@ -79,7 +80,7 @@ class Decider:
         self._announced_calls = announced_calls
         self._failures, self._standing, self._searches = failures, standing, searches
         self._long_decisions, self._numbers = long_decisions, ProvisionalSeqs.drawn()
-        self._commits, self._grammars = commits, grammars
+        self._commits, self._grammars, self.kept_reads = commits, grammars, KeptReads(observer)
         self._taken: set[tuple[bytes, bytes]] = set()  # operation ids and idempotency keys of this turn
         self._first_event_ns = 0
 
@@ -115,6 +116,9 @@ class Decider:
             repeated = self._answered_before(call)
             if repeated is not None:
                 return Response(repeated)
+        if (kept := self.kept_reads.find(call)) is not None:
+            self._presence.named(call.who, (kept.path,))
+            return Response(dict(kept.reply))
         if call.thought is not None and call.thought.about == _READ_ONLY and call.thought.ended:
             looks = LookProgress()
         else:
@@ -130,6 +134,7 @@ class Decider:
             self._require_that_it_can_be_written(decision.writes)
             if self._numbers.has(decision.writes[0].seq):
                 return self._numbered(call, decision, looks)
+        self.kept_reads.keep(call, looks.files.get(getattr(call.params, "path", "")), decision)
         return self._wait_for_news(call, decision) or self._going(call, decision)
 
     def _make_known(self, call: Call, looks: LookProgress) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from quire_daemon.tools.checkpoints import blind_then as blind_then
     from quire_daemon.tools.notices import FIELD as FIELD, beside as beside, decided as decided
     from quire_daemon.tools.read import (
+        READ_TOOL as READ_TOOL,
         ReadParams as ReadParams,
         file_then as file_then,
         fitting as fitting,
@@ -32,7 +33,7 @@ else:
         bursts="burst_json",
         checkpoints="blind_then",
         notices="FIELD beside decided",
-        read="ReadParams file_then fitting seen_with",
+        read="READ_TOOL ReadParams file_then fitting seen_with",
         recent_changes="MOST_ENTRIES changes_told news rest",
         table="TOOLS",
     )

@@ -1,0 +1,91 @@
+"""Replies to reads that come again, kept while neither the journal nor the file has moved.
+
+Theory of operation. A read is a function of its arguments, its caller, the settings, the journal and the file. The
+journal is known by its newest record, with nothing noted since; the file by its signature, proved under a lease as for
+every read. While all of these stand, so does the reply. What each reply tells besides (`respond`: warnings of coverage,
+of a full disk) is no part of it, and is found anew.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from quire_daemon.config import Settings
+from quire_daemon.core import Call, Decision, FileNow
+from quire_daemon.tools import READ_TOOL
+from quire_daemon.watch import Observer
+from quire_daemon.workspace import Signature
+from quire_journal.model import Event, WriterId, disk_path
+
+MOST_KEPT: Final = 256
+"""Replies, those of the latest reads. The rows that one shows are kept with the text in any case (`tools.read`)."""
+
+
+class KeptRead(msgspec.Struct, frozen=True):
+    """A reply, and what it was made of."""
+
+    reply: dict[str, Any]
+    path: str
+    signature: Signature
+    events: Sequence[Event]  # that the log has of it
+    head: int
+    settings: Settings
+
+
+class KeptReads:
+    """The replies."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer, self._recorder = observer, observer.recorder
+        self._kept: OrderedDict[tuple[WriterId, bytes], KeptRead] = OrderedDict()
+
+    def find(self, call: Call) -> KeptRead | None:
+        """The reply to a call, where it holds still."""
+        if call.tool is not READ_TOOL:
+            return None
+        key = _key(call)
+        kept = self._kept.get(key)
+        if kept is None:
+            return None
+        if not self._holds(kept, call.who.writer):
+            del self._kept[key]
+            return None
+        self._kept.move_to_end(key)
+        return kept
+
+    def _holds(self, kept: KeptRead, writer: WriterId) -> bool:
+        recorder = self._recorder
+        if recorder.waiting or kept.head != recorder.journal.head or kept.settings is not self._observer.settings:
+            return False
+        if not all(recorder.told(event, writer) for event in kept.events):  # a read is noted again after a while
+            return False
+        in_flight = self._observer.in_flight.writes(kept.path)
+        return not in_flight and self._observer.workspace.verify_unchanged(disk_path(kept.path), kept.signature)
+
+    def keep(self, call: Call, now: FileNow | None, decision: Decision) -> None:
+        """Keep the reply to a read of a file by its own name, of which the log has all that it is told.
+
+        By another name, a link on the way could lead elsewhere the next time.
+        """
+        if call.tool is not READ_TOOL or now is None or not now.proof or now.path != call.params.path:
+            return
+        told = all(self._recorder.told(event, call.who.writer) for event in decision.events)
+        if not told or self._recorder.waiting:
+            return
+        head, signature = self._recorder.journal.head, Signature(*now.proof)
+        self._kept[_key(call)] = KeptRead(
+            dict(decision.reply), now.path, signature, decision.events, head, self._observer.settings
+        )
+        if len(self._kept) > MOST_KEPT:
+            self._kept.popitem(last=False)
+
+
+def _key(call: Call) -> tuple[WriterId, bytes]:
+    """The caller, and its arguments as it sent them."""
+    request = call.incoming.request
+    assert request is not None
+    return call.who.writer, bytes(request.args)
