@@ -29,7 +29,7 @@ class Unwound(msgspec.Struct, frozen=True, gc=False):
 
     `made` is a text that no version holds yet; otherwise the bytes are those of `blob`. `present` False: there
     would be no file. `missing` says why the answer is not known: "uncaptured", "not_a_file", "creation_not_seen",
-    "record_lost".
+    "record_lost". `anew`: undone steps made the file, and it stays with what others put into it.
     """
 
     now: State
@@ -43,6 +43,7 @@ class Unwound(msgspec.Struct, frozen=True, gc=False):
     missing: str = ""
     entry: int = REGULAR  # LINK, FOLDER: of what would be there, made anew
     needed: Version | None = None  # of what is missing: whose bytes are needed and not held
+    anew: bool = False
 
     @classmethod
     def left_alone(cls, now: State, why: str, needed: Version | None = None, kept: Sequence[int] = ()) -> Unwound:
@@ -115,7 +116,17 @@ def _unwind(history: History, life: FileTimeline) -> Unwound:
         )
     if rest.present and rest.made is None and not rest.held:
         return Unwound.left_alone(life.now, rest.lacking or "uncaptured", life.with_bytes(rest.blob), kept)
-    return Unwound(life.now, rest.present, rest.path, rest.mode, rest.blob, rest.made, tuple(kept), tuple(conflicts))
+    return Unwound(
+        life.now,
+        rest.present,
+        rest.path,
+        rest.mode,
+        rest.blob,
+        rest.made,
+        tuple(kept),
+        tuple(conflicts),
+        anew=rest.anew,
+    )
 
 
 def _made_then(history: History, first: TimelineStep) -> bool:

@@ -123,7 +123,9 @@ def _file(file: Mapping[str, Any]) -> Iterator[str]:
     kept = [who for who in file.get("kept") or () if isinstance(who, Mapping)]
     if kept and file.get("action") != "delete":  # what others did to a file that goes came to nothing
         names = sorted({render.writer(record.get("writer")) for record in kept})
-        yield f"          keeps what {', '.join(names)} wrote"
+        left = file.get("left_with")
+        lines = f"the {render.counted(left, 'line')} that " if isinstance(left, int) else "what "
+        yield f"          keeps {'the file, with ' if left else ''}{lines}{', '.join(names)} wrote"
     first = file.get("first_seen")
     if isinstance(first, Mapping):
         version, why = (render.one_line(first.get(key, "")) for key in ("version", "why"))
