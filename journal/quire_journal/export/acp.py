@@ -8,12 +8,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
 from quire_journal.export import wording
+from quire_journal.export.line_authors import brought_authors
 from quire_journal.export.mail_patches import file_patches
 from quire_journal.export.source import Source
 from quire_journal.export.steps import PathChange, Step, steps
@@ -51,11 +52,16 @@ def _diff(step: Step, source: Source) -> dict[str, Any] | None:
             "at": rfc3339(step.at_ns),
             "records": [step.first, step.last],
             "label": step.label,
-            "writers": [{"id": writer_name(one), "name": wording.name_of(source, one)} for one in step.writers],
+            "writers": _named(step.writers, source),
+            "lines_by": _named(brought_authors(step, source), source),
             "uncaptured": [{"path": path, "why": why} for path, why in wording.left_out(step, source)],
         }
     }
     return diff
+
+
+def _named(writers: Iterable[int], source: Source) -> list[dict[str, str]]:
+    return [{"id": writer_name(one), "name": wording.name_of(source, one)} for one in writers]
 
 
 def _change(change: PathChange, moved_from: str, source: Source) -> dict[str, Any]:

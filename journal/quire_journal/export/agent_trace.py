@@ -10,18 +10,19 @@ is followed.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from quire_journal import VERSION
-from quire_journal.export.git_patch import changed_lines, is_plain
+from quire_journal.export.git_patch import is_plain
+from quire_journal.export.line_authors import line_authors
 from quire_journal.export.mail_patches import content
 from quire_journal.export.source import Source
 from quire_journal.export.steps import PathChange, Step, steps
-from quire_journal.history import UNDOING, rfc3339
-from quire_journal.model import CAPTURED, version_token, writer_name
+from quire_journal.history import rfc3339
+from quire_journal.model import version_token, writer_name
 from quire_journal.views import Version
 
 SPECIFICATION = "0.1"
@@ -61,12 +62,9 @@ def _file(change: PathChange, source: Source) -> dict[str, Any] | None:
     new = content(change.path, change.after, source)
     if new is None or change.after is None or not is_plain(new.data):
         return None
-    old = content(change.path, change.before, source)
-    before = old.data if old is not None and is_plain(old.data) else b""
     lines = new.data.splitlines(keepends=True)
-    changed = [(start, stop) for _, _, start, stop in changed_lines(before, new.data) if start < stop]
     by_author: dict[int, tuple[Version, list[dict[str, Any]]]] = {}
-    for start, stop, version in _authors(change, changed, source):
+    for start, stop, version in line_authors(change, source):
         content_hash = "sha256:" + hashlib.sha256(b"".join(lines[start:stop])).hexdigest()
         found = {"start_line": start + 1, "end_line": stop, "content_hash": content_hash}
         by_author.setdefault(version.seq, (version, []))[1].append(found)
@@ -77,26 +75,6 @@ def _file(change: PathChange, source: Source) -> dict[str, Any] | None:
         for version, ranges in by_author.values()
     ]
     return {"path": change.path, "conversations": conversations}
-
-
-def _authors(
-    change: PathChange, changed: Sequence[tuple[int, int]], source: Source
-) -> Iterator[tuple[int, int, Version]]:
-    """The changed lines, half-open, with the version that wrote them: where one made the change, that is its author."""
-    version, before = change.after, change.before
-    assert version is not None  # something changed
-    alone = version.index == (0 if before is None else before.index + 1)
-    typed = not (version.unproved or version.moved_from or version.type == UNDOING)
-    origins = None if (alone and typed) or version.evidence == CAPTURED else source.origins(change.path, version)
-    for start, stop in changed:
-        if origins is None or len(origins) < stop:
-            yield start, stop, version
-            continue
-        first = start
-        for number in range(start + 1, stop + 1):
-            if number == stop or origins[number].version.seq != origins[first].version.seq:
-                yield first, number, origins[first].version
-                first = number
 
 
 def contributor(version: Version, source: Source) -> dict[str, str]:

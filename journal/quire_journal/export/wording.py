@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from quire_journal.export.line_authors import brought_authors
 from quire_journal.export.source import Source
 from quire_journal.export.steps import PathChange, Step, git_mode
 from quire_journal.model import FOLDER, OUTSIDE, WriterIntroduced, above, counted, disguised, plain, writer_name
@@ -55,6 +56,7 @@ def body(step: Step, source: Source, left_out: list[tuple[str, str]]) -> list[st
     if len(step.batches) > 20:
         lines.append(f"Quire-Batches: {len(step.batches)}")
     lines += [f"Quire-Writer: {_writer(source.writer(writer), writer)}" for writer in step.writers]
+    lines += [f"Quire-Lines-By: {_writer(source.writer(writer), writer)}" for writer in brought_authors(step, source)]
     lines += [f"Quire-Evidence: {word}" for word in step.evidence]
     lines += [f"Quire-Hint: {hint}" for hint in step.hints]
     lines += [f"Not-Exported: {plain(path, _MOST_PATH)} ({why})" for path, why in left_out[:_MOST_TOLD]]

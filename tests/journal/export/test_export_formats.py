@@ -453,6 +453,30 @@ def test_lines_that_come_back_are_traced_to_who_wrote_them() -> None:
     assert traced(scribe) == [(f"v{ann}", 1, 1), (f"v{ben}", 2, 2), (f"v{scribe.seq - 1}", 3, 3)]
 
 
+@pytest.mark.parametrize(("path", "hint"), [("b", ""), ("a", "git stash (ben/s2, pid 7)")])
+def test_lines_that_a_traced_command_only_brings_are_those_of_who_wrote_them(path: str, hint: str) -> None:
+    scribe = Scribe().introduce()
+    ann = scribe.write("a", b"one\n", writer=ANN)
+    if hint:
+        scribe.write("a", b"", writer=BEN)
+    written = OutsideWritten(path, scribe.hold(b"one\n"), 4, 0o644, "watched", hint=hint)
+    scribe.note(WriteAttributed((scribe.note(written),), BEN, "traced"))
+    assert traced(scribe) == [(f"v{ann}", 1, 1)]
+
+
+def test_a_step_tells_whose_lines_it_only_brings() -> None:
+    scribe = Scribe().introduce()
+    scribe.write("a", b"one\ntwo\n", writer=ANN)
+    scribe.write("a", b"one\n", writer=BEN)
+    scribe.write("a", b"one\ntwo\n", writer=BEN, by="undo")
+    *mails, redone = exported(scribe.store, "patches").decode().split("\nFrom: ")
+    assert "\nQuire-Lines-By: w1 agent=ann session=s1 turn=t1\n" in redone
+    assert "Quire-Lines-By" not in "".join(mails)
+    assert "\nQuire-Lines-By: w1 agent=ann" in exported(scribe.store, "git").decode()
+    diffs = [diff["_meta"]["quire"]["lines_by"] for diff in objects(exported(scribe.store, "acp"))]
+    assert diffs == [[], [], [{"id": "w1", "name": "ann"}]]
+
+
 def test_a_step_of_several_writers_is_traced_line_by_line() -> None:
     scribe = Scribe().introduce()
     ann = scribe.write("a", b"one\n", writer=ANN)
