@@ -16,7 +16,7 @@ them (`recovery`). A write that loses a race to an outside program is put back, 
 log before any answer), and the request is decided again on what is there now.
 
 The parts of a turn have modules of their own: `admission` makes calls of requests, `call_queue` keeps them, `decide`
-decides each, `perform` brings decisions to the log and to the disk, `execute` sees to what came of that, and `respond`
+decides each, `perform` brings decisions to the log and to the disk, `turn` sees to what came of that, and `respond`
 replies; `failures` says what follows where one of them fails. Work that takes long runs on threads (`pool`) and comes
 back into a turn; a decision that takes long is thought about in slices, one a turn (`long_decisions`).
 """

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from quire_daemon.engine.burst_expiry import BurstExpiry as BurstExpiry
     from quire_daemon.engine.call_queue import CallQueue as CallQueue
     from quire_daemon.engine.decide import Decider as Decider
-    from quire_daemon.engine.execute import Execution as Execution
     from quire_daemon.engine.gather import Gatherer as Gatherer, WatcherBarrier as WatcherBarrier
     from quire_daemon.engine.health_report import (
         SALVAGE_IS_TOLD_NS as SALVAGE_IS_TOLD_NS,
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
         DeferredSearches as DeferredSearches,
     )
     from quire_daemon.engine.stage import STAGERS as STAGERS, on_disk as on_disk
+    from quire_daemon.engine.turn import Execution as Execution
 else:
     __getattr__ = face(
         __name__,
@@ -48,7 +48,6 @@ else:
         burst_expiry="BurstExpiry",
         call_queue="CallQueue",
         decide="Decider",
-        execute="Execution",
         gather="Gatherer WatcherBarrier",
         health_report="CoverageReport SALVAGE_IS_TOLD_NS health reasons salvaged",
         lease_queue="LeaseQueue",
@@ -60,4 +59,5 @@ else:
         respond="Responder",
         searches="CommitAsker DeferredCommits DeferredSearches",
         stage="STAGERS on_disk",
+        turn="Execution",
     )
