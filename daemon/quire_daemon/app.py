@@ -1,24 +1,8 @@
-"""The composition root: it owns the clock, the loop, and the order of durability.
+"""The composition root: it makes the parts of a daemon, opens and closes them, and turns its loop.
 
-Theory of operation. One thread runs turns. A turn takes the requests that have come, gathers for each the files
-that it names (reconciled with the journal), decides it, and notes its events. Then, once for all of them:
-
-    1. the events and the new bytes go into the log, in one synced transaction;
-       beside that, on worker threads, the new bytes go into temporary files, fsynced;
-    2. each write is performed as a compare-and-swap on its path;
-    3. the replies are sent.
-
-Of a request of many writes the second and third take several turns, between which others are served (`perform`).
-
-So nothing is answered that a kill -9 could take back, and nothing is displaced that the log does not hold. That
-the writes are on disk (`writes_settled`) rides on the next commit; a start that finds unsettled writes finishes
-them (`recovery`). A write that loses a race to an outside program is put back, its records are abandoned (in the
-log before any answer), and the request is decided again on what is there now.
-
-The parts of a turn have modules of their own: `admission` makes calls of requests, `call_queue` keeps them, `decide`
-decides each, `perform` brings decisions to the log and to the disk, `turn` sees to what came of that, and `respond`
-replies; `failures` says what follows where one of them fails. Work that takes long runs on threads (`pool`) and comes
-back into a turn; a decision that takes long is thought about in slices, one a turn (`long_decisions`).
+What a turn is, and in which order things become durable, stands in `engine.turn`. Where a part fails, `failures` says
+what follows. Work that takes long runs on threads (`pool`) and comes back into a turn; a decision that takes long is
+thought about in slices, one a turn (`long_decisions`).
 """
 
 from __future__ import annotations
@@ -57,6 +41,8 @@ from quire_daemon.engine import (
     Presence,
     RequestFiles,
     Responder,
+    Step,
+    Turn,
     WatcherBarrier,
     health,
     reasons,
@@ -79,7 +65,6 @@ from quire_journal.storage import StoreFailure
 from quire_journal.workspaces import trace_socket
 
 HURRIED_S = 0.5  # after a request about a file, background work takes small slices for this long
-ASKING_S = 0.1  # and a request of many writes is written in smaller slices
 SWEEP_S = 0.2  # between two looks at displaced files; a program that waits to open one rings (`_lease_broken`)
 SALVAGE_S = 3600.0  # between two looks whether a salvage is still to be told to every caller
 SAVE_S = 60.0  # between two saves of the cache of the disk
@@ -193,6 +178,17 @@ class App:
         self._flush_timer = FlushTimer()
         self._sweeping = Chore("sweep", SWEEP_S, self._sweep)
         self._chores = Chores(self._guarded, *self._chores_of())
+        mono_s = self.clock.mono_s
+        self._turn = Turn(
+            self.admission,
+            self.waiting,
+            self._execution,
+            self._in_flight,
+            mono_s,
+            self._admitted,
+            [*self._looks()],
+            [partial(self._guarded, "flush", self._flush), lambda: self._chores.do(mono_s())],
+        )
 
     # ── life ──
 
@@ -307,29 +303,25 @@ class App:
         return max(0.0, until - now)
 
     def turn(self, incoming: Sequence[IncomingRequest]) -> None:
-        """One turn: take what came, look at what changed, decide, perform, answer."""
-        for one in incoming:
-            call = self.admission.accept(one)
-            if call is not None:
-                if call.tool is NATIVE_TOOL:
-                    self.tracer.begin()
-                self.waiting.take(call)
+        """One turn (`engine.turn`)."""
+        self._turn.take(incoming)
+
+    def _admitted(self, call: Call) -> None:
+        if call.tool is NATIVE_TOOL:
+            self.tracer.begin()
+
+    def _looks(self) -> Iterator[Step]:
+        """What a turn looks at before calls are decided."""
         for jobs in (self.jobs, self.crawls, self.git_asking):
-            jobs.take_results()
-        self.admission.know_again(self.waiting)
-        self._guarded("search", self.searches.look)
+            yield jobs.take_results
+        yield partial(self.admission.know_again, self.waiting)
+        yield partial(self._guarded, "search", self.searches.look)
+        yield self._look_at_git  # before its writes are looked at
+        yield partial(self._guarded, "outside", self._look_outside)
+
+    def _look_at_git(self) -> None:
         if self.git.stirs():
-            self._guarded("git", self.git.look)  # before its writes are looked at
-        self._guarded("outside", self._look_outside)
-        going = self.waiting.decide()
-        goes_on = self.performer.patience_s() is not None  # what begins now does so in the next turn
-        if going:
-            self._execution.begin(going)
-        self._in_flight.turn_over()
-        if goes_on:
-            self._execution.go_on(self.clock.mono_s() - self.admission.asked_s < ASKING_S)
-        self._guarded("flush", self._flush)
-        self._chores.do(self.clock.mono_s())
+            self._guarded("git", self.git.look)
 
     def _guarded(self, what: str, act: Callable[[], None]) -> None:
         """Background work of a turn: its faults are logged, never end the daemon."""

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         DeferredSearches as DeferredSearches,
     )
     from quire_daemon.engine.stage import STAGERS as STAGERS, on_disk as on_disk
-    from quire_daemon.engine.turn import Execution as Execution
+    from quire_daemon.engine.turn import Execution as Execution, Step as Step, Turn as Turn
 else:
     __getattr__ = face(
         __name__,
@@ -59,5 +59,5 @@ else:
         respond="Responder",
         searches="CommitAsker DeferredCommits DeferredSearches",
         stage="STAGERS on_disk",
-        turn="Execution",
+        turn="Execution Step Turn",
     )

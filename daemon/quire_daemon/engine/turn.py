@@ -1,16 +1,33 @@
-"""From decisions to answers: their writes are performed, and each caller is told what came of it.
+"""The turn: what happens each time the loop comes round, from the requests that came to their replies.
 
-Who lost a race to an outside program is not told so: the call is decided again, on what is there now (`call_queue`).
+Theory of operation. One thread takes turns. A turn has these steps, each in a module of its own:
+
+    admit    a request becomes a call, with its tool and its caller (`admission`), and waits in the queue (`call_queue`)
+    observe  what others did meanwhile is looked at: git, the watcher's news, results of threads (`App` names the looks)
+    decide   the files that a call is about are gathered (`gather`) and reconciled with the journal (`request_files`);
+             what follows from them is decided, and its records are noted (`decide`)
+    commit   the records and the new bytes of all decisions go into the log, in one synced transaction; beside that the
+             new bytes are written into temporary files and synced (`perform`, `stage`)
+    swap     each temporary file takes the place of the file that the decision saw, if that stands still (`perform`)
+    respond  the callers are told (`respond`)
+    settle   that the writes are on disk is noted for the next commit (`inflight`), and chores are done
+
+So nothing is answered that a kill -9 could take back, and nothing is displaced that the log does not hold. A decision
+of many writes is committed and swapped in slices, over several turns, between which others are served. A call that lost
+a race to an outside program is not told so: its records are abandoned, in the log first, and it is decided again on
+what is there now. A start that finds unsettled writes finishes them (`startup.recovery`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any, Final
 
-from quire_daemon.commit import FailurePolicy, InFlightWrite, Recorder
+from quire_daemon.commit import FailurePolicy, InFlight, InFlightWrite, Recorder
 from quire_daemon.config import LiveSettings
+from quire_daemon.core import Call, IncomingRequest
+from quire_daemon.engine.admission import Admission
 from quire_daemon.engine.call_queue import CallQueue
 from quire_daemon.engine.perform import MANY, DiskFailure, Done, InPart, LostRace, Outcome, Performer
 from quire_daemon.engine.respond import Responder
@@ -20,6 +37,64 @@ from quire_journal.storage import StoreFailure
 
 FEW_WRITES: Final = 64
 """Of one turn: the kernel keeps their events until all are answered (it drops them beyond 16,384)."""
+
+
+ASKING_S: Final = 0.1
+"""For so long after a request about a file, writes of many files are made in smaller slices."""
+
+Step = Callable[[], None]
+
+
+class Turn:
+    """Takes turns."""
+
+    def __init__(
+        self,
+        admission: Admission,
+        queue: CallQueue,
+        execution: Execution,
+        in_flight: InFlight,
+        mono_s: Callable[[], float],
+        admitted: Callable[[Call], None],
+        observe: Sequence[Step],
+        settle: Sequence[Step],
+    ) -> None:
+        """`admitted` is told of each call that came; `observe` and `settle` are done in each turn, in their order."""
+        self._admission, self._queue, self._execution = admission, queue, execution
+        self._in_flight, self._mono_s, self._admitted = in_flight, mono_s, admitted
+        self._observations, self._settlements = observe, settle
+
+    def take(self, incoming: Sequence[IncomingRequest]) -> None:
+        """Take one turn."""
+        self._admit(incoming)
+        self._observe()
+        decided = self._queue.decide()
+        self._carry_out(decided)
+        self._settle()
+
+    def _admit(self, incoming: Sequence[IncomingRequest]) -> None:
+        for one in incoming:
+            call = self._admission.accept(one)
+            if call is not None:
+                self._admitted(call)
+                self._queue.take(call)
+
+    def _observe(self) -> None:
+        for look in self._observations:
+            look()
+
+    def _carry_out(self, decided: Sequence[InFlightWrite]) -> None:
+        """Commit, swap and respond: what was decided now, and the next slice of what is written over several turns."""
+        goes_on = self._execution.goes_on  # what begins now does so in the next turn
+        if decided:
+            self._execution.begin(decided)
+        self._in_flight.turn_over()
+        if goes_on:
+            self._execution.go_on(hurried=self._mono_s() - self._admission.asked_s < ASKING_S)
+
+    def _settle(self) -> None:
+        for step in self._settlements:
+            step()
 
 
 class Execution:
@@ -37,6 +112,11 @@ class Execution:
     ) -> None:
         self._performer, self._recorder, self._in_force, self._watcher = performer, recorder, in_force, watcher
         self._waiting, self._responder, self._failures = waiting, responder, failures
+
+    @property
+    def goes_on(self) -> bool:
+        """Is something being written over several turns?"""
+        return self._performer.patience_s() is not None
 
     def begin(self, going: Sequence[InFlightWrite]) -> None:
         """Log and disk first, then the answers; those of many writes come with `go_on`."""
