@@ -31,6 +31,33 @@ while True:
     router.send_multipart([sender, bytes(int.from_bytes(size[:4], "big"))])
 """
 
+_BATCHES = """
+import os, sys, lmdb, zmq
+router = zmq.Context().socket(zmq.ROUTER)
+router.bind(sys.argv[1])
+os.chdir(sys.argv[2])
+store = lmdb.open("journal", map_size=1 << 34, max_dbs=4)
+table = store.open_db(b"records")
+number = 0
+while True:
+    batch = [router.recv_multipart()]
+    while router.poll(0):
+        batch.append(router.recv_multipart())
+    with store.begin(write=True, db=table) as transaction:
+        for _ in batch:
+            number += 1
+            for part in range(6):
+                transaction.put((number * 8 + part).to_bytes(8, "big"), os.urandom(150))
+    for sender, edit in batch:
+        size, name, data = int.from_bytes(edit[:4], "big"), edit[4:36].decode().strip(), edit[36:]
+        fd = os.open(name + ".tmp", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        os.write(fd, data)
+        os.fsync(fd)
+        os.close(fd)
+        os.rename(name + ".tmp", name)
+        router.send_multipart([sender, bytes(size)])
+"""
+
 
 def file_system(folder: Path) -> str:
     """Which one a folder is on, and of ext4 whether it keeps a journal: that is no mount option that one could read."""
@@ -128,3 +155,33 @@ def durable_edits(data: bytes) -> Iterator[Callable[[], None]]:
             exchange()
 
         yield once
+
+
+@contextlib.contextmanager
+def batched_edits(data: bytes) -> Iterator[Callable[[int], Callable[[], None]]]:
+    """The floor of edits that come together: for each batch one synced commit, for each edit a file synced and renamed.
+
+    Called with a number it gives the edits of one more client, each of the client's own file with `data`.
+    """
+    with tempfile.TemporaryDirectory(prefix="quire-bench-") as folder:
+        door = f"ipc://{folder}/floor.sock"
+        server = subprocess.Popen([sys.executable, "-c", _BATCHES, door, folder])
+        context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+
+        def client(number: int) -> Callable[[], None]:
+            dealer = context.socket(zmq.DEALER)
+            dealer.connect(door)
+            edit = (1500).to_bytes(4, "big") + f"file{number}.txt".ljust(32).encode() + data
+
+            def once() -> None:
+                dealer.send(edit)
+                dealer.recv()
+
+            return once
+
+        try:
+            yield client
+        finally:
+            context.destroy(linger=0)
+            server.kill()
+            server.wait()

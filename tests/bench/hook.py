@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import quire_client
 from live import Live, eventually
 
-BUDGETS_MS = {"hook before an edit": 120, "hook after an edit": 120, "hook after a read": 120, "status": 150}
+BUDGETS_MS = {"hook before an edit": 120, "hook after an edit": 120, "hook after a read": 120, "status": 100}
 
 
 def once(command: list[str], given: bytes, folder: Path) -> tuple[float, float]:

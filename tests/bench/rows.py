@@ -18,8 +18,8 @@ _EDIT = (
     "compared, too."
 )
 _READ = (
-    "the file is opened under a lease, so that a write through a mapping is not missed, some 450 calls of Python "
-    "decide what is shown, and the caller makes 2,000 strings of the reply, where the echo is one copy."
+    "the file is opened under a lease, so that a write through a mapping is not missed, some 300 calls of Python take "
+    "the request to the reply that is kept, and the caller makes 2,000 strings of it, where the echo is one copy."
 )
 _CLIENTS = (
     "one thread of Python decides and performs, so that what an edit takes of the daemon's processor bounds the rate, "

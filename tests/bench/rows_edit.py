@@ -92,7 +92,7 @@ def edit(scale: Scale) -> Iterator[Line]:
                 mine, theirs, note = _interleaved(once, floor, rounds, at)
             curve = "" if kind == "text" else kind
             what = f"durable edit, {lines:,} lines, {kind}"
-            line = compared(what, mine, "floor", theirs, at_most=1.5, note=note, size=lines, curve=curve)
+            line = compared(what, mine, "floor", theirs, at_most=1.9, note=note, size=lines, curve=curve)
             yield line
             if kind == "text":
                 medians[lines] = line.ours

@@ -73,7 +73,7 @@ def capture(scale: Scale) -> Iterator[Line]:
                 [mine],
                 "git add -A, commit",
                 [theirs],
-                at_most=0.5,
+                at_most=0.9,
                 note=note,
                 size=files,
                 curve="first capture",
@@ -163,6 +163,10 @@ def undo(scale: Scale) -> Iterator[Line]:
         tempfile.tempdir = usual
 
 
+JOURNALED = 5
+"""Times git's time that an undo may take on an ext4 with a journal, where git, which syncs nothing, is quickest."""
+
+
 def _undone(files: int) -> Line:
     """One line, measured where temporary files lie."""
     import undo as undoing
@@ -170,10 +174,19 @@ def _undone(files: int) -> Line:
     theirs: list[float] = []
     with undoing.git(files, 40) as write_back:
         took = undoing.quire(files, 40, 3, lambda: theirs.append(write_back()))
-    what = f"undo of {files:,} file{'s' if files > 1 else ''} on {file_system(Path(tempfile.gettempdir()))}"
+    disk = file_system(Path(tempfile.gettempdir()))
+    what = f"undo of {files:,} file{'s' if files > 1 else ''} on {disk}"
     used_ms = statistics.median(took["its processor time"])
     note = f"{used_ms / files:.1f} ms of the daemon's processor a file"
-    return compared(what, took["undo of the burst"], "git checkout", theirs, at_most=1, note=note, size=files)
+    return compared(
+        what,
+        took["undo of the burst"],
+        "git checkout",
+        theirs,
+        at_most=JOURNALED if disk.endswith("with a journal") else 1,
+        note=note,
+        size=files,
+    )
 
 
 MOST_VERIFIED = 100_000
@@ -235,7 +248,7 @@ def commands(scale: Scale) -> Iterator[Line]:
 
         quire = [str(Path(sys.executable).parent / "quire"), "--state-dir", str(at.state_dir), "-C", str(at.root)]
         wanted = {
-            "quire status": ([*quire, "status"], 150.0),
+            "quire status": ([*quire, "status"], 100.0),
             "quire read": ([*quire, "read", "a.txt"], 120.0),
             "python -c pass": ([sys.executable, "-c", "pass"], 0.0),
             "git --version": (["git", "--version"], 0.0),
