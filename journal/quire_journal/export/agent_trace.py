@@ -22,7 +22,7 @@ from quire_journal.export.mail_patches import content
 from quire_journal.export.source import Source
 from quire_journal.export.steps import PathChange, Step, steps
 from quire_journal.history import rfc3339
-from quire_journal.model import version_token, writer_name
+from quire_journal.model import SETUP, version_token, writer_name
 from quire_journal.views import Version
 
 SPECIFICATION = "0.1"
@@ -80,7 +80,7 @@ def _file(change: PathChange, source: Source) -> dict[str, Any] | None:
 def contributor(version: Version, source: Source) -> dict[str, str]:
     """Who wrote a version, as far as it is known."""
     who = source.writer(version.writer)
-    if who is None:
+    if who is None or who.agent == SETUP:
         return {"type": "unknown"}
     if not who.agent:
         return {"type": "human"}

@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     )
     from quire_journal.model.ids import (
         OUTSIDE as OUTSIDE,
+        SETUP as SETUP,
         BatchId as BatchId,
         BlobId as BlobId,
         PathId as PathId,
@@ -183,7 +184,7 @@ else:
             "CALLER LOCK MAX_BYTES REQUEST SPOOL_FOLDER caller_file reply_file request_file unfinished_file"
         ),
         ids=(
-            "BatchId BlobId OUTSIDE PathId Seq WriterId above blob_id caller_name disk_path inside_escaped "
+            "BatchId BlobId OUTSIDE PathId SETUP Seq WriterId above blob_id caller_name disk_path inside_escaped "
             "is_escaped journal_path leads_inside parse_version_token percent_escaped shown_path unescaped "
             "version_token writer_name"
         ),

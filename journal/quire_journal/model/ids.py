@@ -30,6 +30,10 @@ OUTSIDE = WriterId(0)
 """Whoever wrote when no tool call did: seen by the watcher or a scan, author unknown."""
 
 
+SETUP = "quire"
+"""The agent as which `quire setup` tells of the agents' settings files that it writes."""
+
+
 def blob_id(data: bytes) -> BlobId:
     """The content address of `data`."""
     return BlobId(hashlib.sha256(data).digest())

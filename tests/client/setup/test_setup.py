@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_line import FakeOpener
 
 from quire_client.__main__ import main
 from quire_client.commands.agents.setup import shared_entry_point
@@ -389,7 +390,7 @@ def test_a_dry_run_shows_the_diff_and_writes_nothing(
     assert f"+++ {tmp_path}/site/.mcp.json" in shown
     assert f'+            "command": "{installed} hook claude-code",' in shown
     assert "2 files would be changed. .claude/settings.local.json and .mcp.json are for this machine alone: " in shown
-    assert "need no path where every shell finds `quire`" in shown
+    assert "To share .mcp.json with others instead, let every shell find `quire`" in " ".join(shown.split())
     assert os.listdir(tmp_path / "site") == [".git"]
 
 
@@ -409,6 +410,21 @@ def test_setup_says_what_it_did_and_what_is_left_to_do(
     assert main(["unsetup", "codex"]) == 0
     assert capsys.readouterr().out.endswith("codex is without Quire: 2 files changed.\n")
     assert (tmp_path / "home" / ".codex" / "hooks.json").exists()
+
+
+def test_a_daemon_is_told_what_setup_writes_so_that_it_is_nobodys_work(installed: Path) -> None:
+    opener = FakeOpener({})
+    assert main(["setup", "codex"], opener=opener) == 0
+    assert {(wanted.agent, wanted.start) for wanted in opener.wanted} == {("quire", False)}
+    (tool, before), (_, after) = opener.asked
+    assert (tool, before["moment"], after["moment"]) == ("native", "before", "after")
+    assert before["paths"] == after["paths"] == [".codex/hooks.json", ".codex/config.toml"]
+    assert {one["path"]: one["text"] for one in before["payloads"]} == {
+        path: Path(path).read_text() for path in before["paths"]
+    }
+    assert main(["unsetup", "codex"], opener=opener) == 0
+    assert {one["kind"] for one in opener.asked[2][1]["payloads"]} == {"removed"}
+    assert main(["setup", "codex"], opener=FakeOpener({}, runs=False)) == 0
 
 
 @pytest.mark.parametrize(("agent", "wants"), [("claude-code", "both need a yes"), ("gemini", "/permissions")])

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from quire_client.cli import render
-from quire_client.commands import Command, Invocation, Option, Usage, chosen
+from quire_client.commands import ClientOptions, Command, Invocation, Option, Usage, chosen
 from quire_client.hooks import AGENTS
 
 if TYPE_CHECKING:
-    from quire_client.setup import Scope
+    from quire_client.setup import Change, Scope
 
 SDK_MISSING: Final = (
     f"The hooks work now. Quire's own tools need the MCP SDK: run `{sys.executable} -m pip install 'mcp>=2.3,<3'`."
@@ -53,7 +55,8 @@ def change(call: Invocation, puts: bool) -> int:
         files = agents.files(agent, where, here, shared)
         changes = setup_write.planned(files, puts)
         if not dry:
-            setup_write.write(changes)
+            with _announced(call, f"quire {'setup' if puts else 'unsetup'} {agent}", changes, where.project):
+                setup_write.write(changes)
     except Refusal as refused:
         return call.answer(refused.reply(), lambda reply: "")
     told = [{"path": str(c.path), "action": c.action, "diff": c.diff()} for c in changes]
@@ -69,6 +72,43 @@ def change(call: Invocation, puts: bool) -> int:
         message = f"{message} {SDK_MISSING}"
     reply = {"ok": True, "message": message, "agent": agent, "dry_run": dry, "files": told}
     return call.answer(reply, lambda reply: _show(reply, call.colours))
+
+
+ANNOUNCED_S: Final = 5.0
+"""How long a daemon may take to hear of what is written."""
+
+
+@contextmanager
+def _announced(call: Invocation, tool: str, changes: Sequence[Change], project: Path | None) -> Iterator[None]:
+    """Tell the daemon, if one runs, what is about to be written: an undo of everybody's work is to leave it alone."""
+    from quire_client.transport import NoDaemon
+    from quire_journal.model import SETUP
+    from quire_journal.workspaces import WorkspaceRefused
+
+    found = [_payload(one, project) for one in changes] if project is not None else []
+    payloads = [one for one in found if one is not None]
+    told: dict[str, Any] = {"tool": tool, "call": secrets.token_hex(8), "paths": [one["path"] for one in payloads]}
+    with ExitStack() as stack:
+        client = None
+        with suppress(NoDaemon, WorkspaceRefused):
+            if payloads:
+                opened = call.opener(ClientOptions(call.place, SETUP, "", ANNOUNCED_S, start=False))
+                client = stack.enter_context(opened)
+                client.call("native", {"moment": "before", "payloads": payloads, **told})
+        yield
+        with suppress(NoDaemon):
+            if client is not None:
+                client.call("native", {"moment": "after", **told})
+
+
+def _payload(change: Change, project: Path) -> dict[str, str] | None:
+    """What becomes of a file of the project; None for one that stays as it is, or lies elsewhere."""
+    path = os.path.relpath(os.path.realpath(change.path), os.path.realpath(project))
+    if change.action == "unchanged" or path.startswith(os.pardir):
+        return None
+    if change.after is None:
+        return {"kind": "removed", "path": path}
+    return {"kind": "content", "path": path, "text": change.after.decode()}
 
 
 def _said(words: Sequence[str]) -> str:
@@ -175,7 +215,13 @@ def _ties(found: IgnoreLines, agent: str, shared: str) -> str:
         return f"{said} `quire setup codex --user` needs no file in the project."
     if shared == "quire":
         return said
-    return f"{said} Files that people share need no path where every shell finds `quire`: link it there, and repeat."
+    shared_ones = [name for name in (*(line[1:] for line in found.lines), *found.tracked) if ".local." not in name]
+    if not shared_ones:
+        return said
+    return (
+        f"{said} To share {' and '.join(shared_ones)} with others instead, let every shell find `quire` (a link in "
+        f"/usr/local/bin will do) and run `quire setup {agent}` again: then no path of this machine stands there."
+    )
 
 
 def _kept_out(found: IgnoreLines) -> Iterator[str]:

@@ -94,7 +94,9 @@ def _list(reply: Mapping[str, Any]) -> list[str]:
     for entry in reply.get("left_out") or ():
         if isinstance(entry, Mapping):
             version, path = (render.one_line(entry.get(key, "")) for key in ("version", "path"))
-            lines.append(f"  left    {path} {version}: ~{render.writer(entry.get('writer'))}; --probable takes it, too")
+            probable = f"~{render.writer(entry.get('writer'))}; --probable takes it, too"
+            why = "Quire's own, by `quire setup`" if entry.get("why") == "setup" else probable
+            lines.append(f"  left    {path} {version}: {why}")
     return lines
 
 

@@ -21,9 +21,10 @@ class Made(Shape, frozen=True, kw_only=True):
 
 
 class LeftOut(Made, frozen=True, kw_only=True):
-    """A write that may be of whom an undo names, and that nothing proves to be."""
+    """A write that an undo leaves out."""
 
     path: str
+    why: str  # "probable": it may be of whom the undo names, and nothing proves that; "setup": it is Quire's own
 
 
 class Conflict(Made, frozen=True, kw_only=True):
@@ -72,7 +73,7 @@ class UnwoundReply(WriteReply, frozen=True, kw_only=True):
     batches: list[int]  # that are undone
     stayed: Maybe[list[int]] = UNSET  # of which nothing comes out
     files: list[UnwoundFile]
-    left_out: Maybe[list[LeftOut]] = UNSET  # `probable` takes them back, too
+    left_out: Maybe[list[LeftOut]] = UNSET
     left_out_more: Maybe[int] = UNSET
     action: Maybe[str] = UNSET
     plan: Maybe[bool] = UNSET

@@ -7,7 +7,7 @@ from typing import Final
 
 from quire_daemon.tools.history import VERSION_KINDS, path_filter
 from quire_journal.history import History, TimelineStep
-from quire_journal.model import FOLDER, BatchUndone, Record, paths_of
+from quire_journal.model import FOLDER, SETUP, BatchUndone, Record, paths_of
 from quire_journal.views import OUTSIDE_TYPE, Version
 
 SPARSE: Final = 8
@@ -58,6 +58,11 @@ class Batches:
     def writer(self, batch: int) -> int:
         """Who made it."""
         return self._of(batch)[2]
+
+    def is_setup(self, batch: int) -> bool:
+        """Is it of `quire setup`, which an undo of everybody's work leaves alone?"""
+        who = self.history.writer(self.writer(batch))
+        return who is not None and who.agent == SETUP
 
     def is_undo(self, batch: int) -> bool:
         """Is the batch one that `redo` is for? A restore or a rollback is undone like an edit."""

@@ -124,12 +124,15 @@ def writers_json(choice: Choice, known: Batches) -> list[dict[str, Any]]:
 
 
 def left_out_json(choice: Choice, known: Batches) -> dict[str, Any]:
-    """`left_out`: the writes that may be of whom the choice names, and that nothing proves to be; and the sentence."""
+    """`left_out`: the writes that only may be of whom the choice names ("probable"), or are Quire's own ("setup")."""
     if not choice.left_out:
         return {}
     shown = choice.left_out[:MOST_KEPT]
-    places = {seq: path for batch in shown for path, seq in known.starts(batch)}  # of a move, the new name
-    entries = [{"path": path, **_brief(seq, known.history)} for seq, path in places.items()]
+    places = {seq: (path, batch) for batch in shown for path, seq in known.starts(batch)}  # of a move, the new name
+    entries = [
+        {"path": path, **_brief(seq, known.history), "why": "setup" if known.is_setup(batch) else "probable"}
+        for seq, (path, batch) in places.items()
+    ]
     more = len(choice.left_out) - len(shown)
     return {"left_out": entries, **({"left_out_more": more} if more else {})}
 

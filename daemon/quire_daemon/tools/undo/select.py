@@ -122,7 +122,7 @@ class Choice(msgspec.Struct, frozen=True):
     paths: tuple[str, ...] = ()  # only in these; of a restore, what comes back
     at: int = 0  # of a restore or a rollback: the point
     conflicts: Conflicts = "skip"
-    left_out: tuple[int, ...] = ()  # batches that may belong to the choice, and that nothing proves to
+    left_out: tuple[int, ...] = ()  # batches that may belong to the choice and that nothing proves to, or of Quire
 
 
 def choose(params: Params, known: Batches, who: Who) -> Choice:
@@ -222,14 +222,27 @@ def _own_last(
 
 
 def may_be_meant(batches: Sequence[int], known: Batches) -> str:
-    """A sentence about what an undo leaves out because nothing proves whose it is; "" where it leaves nothing out."""
+    """Sentences about what an undo leaves out: what is only probable, and Quire's own; "" where it is nothing."""
+    own = [batch for batch in batches if known.is_setup(batch)]
+    told = _sentence([batch for batch in batches if batch not in own], known)
+    if own:
+        names = list(dict.fromkeys(path for batch in own for path, _ in known.starts(batch)))
+        told += f" What `quire setup` wrote stays ({_some(names)}): `quire unsetup AGENT` takes it out."
+    return told
+
+
+def _sentence(batches: Sequence[int], known: Batches) -> str:
     if not batches:
         return ""
     names = list(dict.fromkeys(path for batch in batches for path, _ in known.starts(batch)))
-    more = f" and {len(names) - MOST_LEFT_OUT} more" if len(names) > MOST_LEFT_OUT else ""
-    files = ", ".join(names[:MOST_LEFT_OUT]) + more
     written = counted(len(batches), "write is", "writes are")
-    return f" {written} only probably meant ({files}): `--probable` takes them back, too."
+    return f" {written} only probably meant ({_some(names)}): `--probable` takes them back, too."
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first of these files, and how many more there are."""
+    more = f" and {len(names) - MOST_LEFT_OUT} more" if len(names) > MOST_LEFT_OUT else ""
+    return ", ".join(names[:MOST_LEFT_OUT]) + more
 
 
 def _wanted(params: _Choosing) -> int:
@@ -323,7 +336,8 @@ def _matching(
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """(the batches that fit every choice and are admitted, those that may fit), newest first. Raises `Refusal`.
 
-    What is only probably of the writer whom the choice names, or may belong to its burst, fits with `probable`.
+    What is only probably of the writer whom the choice names, or may belong to its burst, fits with `probable`; what
+    `quire setup` wrote only where it is named.
     """
     history = known.history
     fits, in_path = _writer_choice(params, history, who), in_paths(paths, history)
@@ -336,6 +350,9 @@ def _matching(
         if len(found) == wanted:
             break
         if not fits(writer) or not admits(known, batch, in_path, chosen):
+            continue
+        if everyone and known.is_setup(batch):
+            left_out.append(batch)
             continue
         unsure = evidence == DURING or (params.burst is not None and evidence not in BELONGING)
         if unsure and not everyone and not (params.probable and evidence == DURING):
@@ -355,7 +372,8 @@ def _nothing_fits(params: _Choosing, left_out: Sequence[int], known: Batches) ->
     if unknown:
         return Refusal("not_found", f"{unknown} There is nothing to take back or to redo.", "log")
     if left_out:
-        message = f"Nothing that fits the choice is proved to be of it.{may_be_meant(left_out, known)}"
+        proved = "" if all(map(known.is_setup, left_out)) else " is proved to be of it"
+        message = f"Nothing that fits the choice{proved or ' is to be taken back'}.{may_be_meant(left_out, known)}"
         return Refusal("not_found", message, "log", left_out=list(left_out))
     if isinstance(params, RedoParams):
         return Refusal("not_found", "Nothing that was undone fits the choice: there is nothing to redo.", "log")

@@ -14,7 +14,7 @@ from quire_journal.model.events import (
     OutsideWritten,
     WorkspaceScanned,
 )
-from quire_journal.model.ids import blob_id
+from quire_journal.model.ids import SETUP, blob_id
 
 
 def test_a_plan_tells_whose_later_lines_are_kept_also_those_of_other_programs() -> None:
@@ -216,3 +216,19 @@ def test_a_file_that_was_made_and_then_moved_away_and_replaced_loses_only_what_w
     reply = daemon.call(UNDO_TOOL, daemon.ann, batch=batch)
     assert [f["path"] for f in reply["files"] if f["action"] == "delete"] == ["kept"]
     assert daemon.text("new") == lines("ben's")
+
+
+def test_what_quires_own_setup_wrote_goes_only_where_it_is_named() -> None:
+    daemon = daemon_with()
+    quire = daemon.introduce(SETUP, "")
+    written = daemon.write(".mcp.json", lines("{}"), quire)
+    daemon.write("f.txt", START.replace(b"two", b"TWO"), daemon.ann)
+    plan = daemon.call(ROLLBACK_TOOL, daemon.ann, to="seq:3", writer="*", plan=True)
+    assert [file["path"] for file in plan["files"]] == ["f.txt"]
+    assert [(one["path"], one["why"]) for one in plan["left_out"]] == [(".mcp.json", "setup")]
+    assert "What `quire setup` wrote stays (.mcp.json): `quire unsetup AGENT` takes it out." in plan["message"]
+    assert daemon.call(UNDO_TOOL, daemon.ann, writer="*", **{"from": "seq:3"})["ok"]
+    assert daemon.text(".mcp.json") == lines("{}")
+    assert daemon.call(UNDO_TOOL, daemon.ann, writer="*", path=".mcp.json")["left_out"] == [written]
+    assert daemon.call(UNDO_TOOL, daemon.ann, writer=SETUP)["ok"]
+    assert daemon.text(".mcp.json") is None
