@@ -139,12 +139,13 @@ def workspaces(intent: Intent, where: Surroundings) -> Iterator[tuple[Place, Int
     """
     folder = intent.folder or where.folder or os.getcwd()
     found: dict[Place, dict[str, str]] = {}
+    folders: dict[str, tuple[Place, str] | None] = {}  # the workspace of each, and what the folder is called there
     for name in files_of(intent):
-        absolute = os.path.normpath(os.path.join(folder, name))
-        real = os.path.join(os.path.realpath(os.path.dirname(absolute)), os.path.basename(absolute))
-        place = _journaled(os.path.dirname(real), where.state_dir)
-        if place is not None:
-            found.setdefault(place, {})[name] = _below(place, real)
+        above, base = os.path.split(os.path.normpath(os.path.join(folder, name)))
+        if above not in folders:
+            folders[above] = _folder_of(above, where.state_dir)
+        if (at := folders[above]) is not None:
+            found.setdefault(at[0], {})[name] = os.path.normpath(os.path.join(at[1], base))
     if not intent.paths:
         place = _journaled(folder, where.state_dir)
         if place is not None:
@@ -154,10 +155,15 @@ def workspaces(intent: Intent, where: Surroundings) -> Iterator[tuple[Place, Int
         yield place, concerning(intent, names)
 
 
-def _below(place: Place, real: str) -> str:
+def _folder_of(folder: str, state_dir: Path | None) -> tuple[Place, str] | None:
+    """The workspace that holds a folder, and what it is called there; None where there is no journal."""
+    real = os.path.realpath(folder)
+    place = _journaled(real, state_dir)
+    if place is None:
+        return None
     from quire_journal.workspaces import at_home
 
-    return os.path.relpath(at_home(real), place.root)
+    return place, os.path.relpath(at_home(real), place.root)
 
 
 def files_of(intent: Intent) -> list[str]:
