@@ -8,6 +8,7 @@ microseconds: of an edit, and of a version that follows one without a secret, on
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from quire_journal.text import common_bytes
@@ -53,29 +54,46 @@ def find(data: bytes) -> SecretText | None:
     if not _possible(data):
         return None
     for kind, pattern in _PATTERNS:
-        for match in pattern.finditer(data):
-            at = match.start()
-            if (at == 0 or data[at - 1] not in _WORD) and b"EXAMPLE" not in match[0].upper():
-                return SecretText(kind, at)
+        for match in _secrets(data, pattern):
+            return SecretText(kind, match.start())
     return None
 
 
-_END: Final = re.compile(rb"-----END [^\n-]*-----")
+def _secrets(data: bytes, pattern: re.Pattern[bytes]) -> Iterator[re.Match[bytes]]:
+    for match in pattern.finditer(data):
+        at = match.start()
+        if (at == 0 or data[at - 1] not in _WORD) and b"EXAMPLE" not in match[0].upper():
+            yield match
+
+
+_CLOSING: Final = re.compile(rb"-----END [^\n-]*-----")
 """What stands behind a private key."""
 
 
 def redacted(text: str) -> str:
     """The text with the kind of each secret in its place."""
     data = text.encode("utf-8", "replace")
-    while (secret := find(data)) is not None:
-        end = next(m.end() for k, p in _PATTERNS for m in (p.match(data, secret.at),) if k == secret.kind and m)
-        if data.startswith(
-            b"-----BEGIN ", secret.at
-        ):  # the header of a key: the key goes, and where it is cut off, all
-            closing = _END.search(data, end)
-            end = closing.end() if closing is not None else len(data)
-        data = data[: secret.at] + f"[{secret.kind}]".encode() + data[end:]
+    if _possible(data):
+        for kind, pattern in _PATTERNS:
+            data = _masked(data, kind, pattern)
     return data.decode("utf-8", "replace")
+
+
+def _masked(data: bytes, kind: str, pattern: re.Pattern[bytes]) -> bytes:
+    kept, done = bytearray(), 0
+    for match in _secrets(data, pattern):
+        if match.start() >= done:
+            kept += data[done : match.start()] + f"[{kind}]".encode()
+            done = _end(match)
+    return bytes(kept + data[done:])
+
+
+def _end(match: re.Match[bytes]) -> int:
+    """Where the secret ends. Behind the header of a key all of it goes; where its end is cut off, all that follows."""
+    if not match[0].startswith(b"-----BEGIN "):
+        return match.end()
+    closing = _CLOSING.search(match.string, match.end())
+    return closing.end() if closing is not None else len(match.string)
 
 
 def find_new(data: bytes, before: bytes) -> SecretText | None:

@@ -65,6 +65,12 @@ class Target(NamedTuple):
     outer: bool = False  # the path may begin above the top of the checkout
     layout: Layout = "maybe"
 
+    @property
+    def name(self) -> str | None:
+        """The last part of the path of the one file that it is; None where there may be several."""
+        several = self.below or not self.parts or not _GLOB.isdisjoint(self.parts[-1])
+        return None if several else self.parts[-1]
+
     def claim(self, path: str) -> Claim | None:
         """How the file of the checkout at `path` is one of them; None where it is none."""
         names = path.split("/")

@@ -12,6 +12,7 @@ import pytest
 from announcing import PATH, call, cell_of, content, edit, explained, replacing
 
 from quire_daemon.tools.evidence.accounts import CallAccounts
+from quire_daemon.tools.evidence.command_line import accounts_for
 from quire_daemon.tools.evidence.effort import LOOK, Effort, EffortSpentError
 
 MOST_S = 2.0
@@ -98,3 +99,12 @@ def test_what_a_call_says_is_found_by_name_and_not_looked_through_for_each_file(
     assert isinstance(many, CallAccounts)
     assert [len(one) for one in many.by_name.values()] == [1] * 64
     assert many.size == 128
+
+
+def test_what_a_command_line_names_is_found_by_name_and_not_looked_through_for_each_file() -> None:
+    """It took 1.2 ms for each file that was found changed: six seconds of a command that writes 5,000."""
+    command = "sed -i s/a/b/ " + " ".join(f"src/f{number}.py" for number in range(1000))
+    began_s = time.process_time()
+    found = [accounts_for(command, f"src/f{number}.py") for number in range(10_000)]
+    assert time.process_time() - began_s < MOST_S
+    assert found == [True] * 1000 + [False] * 9000
