@@ -17,9 +17,10 @@ from typing import Final, NamedTuple
 from quire_daemon.core import AnnouncedCall
 from quire_daemon.tools.evidence.changes import looks_generated, sets_layout
 from quire_daemon.tools.evidence.command_line import claims
+from quire_daemon.tools.evidence.copies import copied_from
 from quire_daemon.tools.evidence.effort import END, Effort, EffortSpentError
 from quire_daemon.tools.evidence.proof import Proof
-from quire_daemon.tools.evidence.targets import ANY, NAMED as NAMED_FILE, Claim
+from quire_daemon.tools.evidence.targets import ANY, BELOW, NAMED as NAMED_FILE, Claim
 from quire_journal.history import History, is_by_git
 from quire_journal.model import (
     DURING,
@@ -265,10 +266,24 @@ class _Verdict:
         if burst.paths or burst.number > record.seq or 0 < burst.ended < record.seq or record.at_ns >= burst.expires_ns:
             return ()
         if burst.number == self._burst.number:
-            return self._claims_of(self._call, record)
+            return self._claims_of(self._call, record) or self._copied(self._call.command, record)
         if burst.form != self._burst.form and not burst.command:
             return (Claim(NAMED_FILE),)  # its owner says so
-        return self._claims_of(AnnouncedCall(burst.number, burst.writer, (), (), burst.command), record)
+        call = AnnouncedCall(burst.number, burst.writer, (), (), burst.command)
+        return self._claims_of(call, record) or self._copied(burst.command, record)
+
+    def _copied(self, command: str, record: Record) -> Sequence[Claim]:
+        """How a command line accounts for a new file that it makes as a copy of one in another folder."""
+        event = record.event()
+        if not command or not isinstance(event, OutsideWritten) or is_by_git(event.hint):
+            return ()
+        if standing(self._history.version_at(event.path, record.seq - 1)) is not None:
+            return ()
+        for path in copied_from(command, event.path):
+            source = standing(self._history.version_at(path, record.seq - 1))
+            if source is not None and source.blob and source.blob == event.blob:
+                return (Claim(BELOW, "never"),)
+        return ()
 
     def _fits(self, claim: Claim, record: Record) -> bool:
         """Does the change look like one of such a command?"""

@@ -7,7 +7,7 @@ from typing import Final
 
 from quire_daemon.tools.history import VERSION_KINDS, path_filter
 from quire_journal.history import History, TimelineStep
-from quire_journal.model import FOLDER, SETUP, BatchUndone, Record, paths_of
+from quire_journal.model import FOLDER, OUTSIDE, SETUP, BatchUndone, Record, paths_of
 from quire_journal.views import OUTSIDE_TYPE, Version
 
 SPARSE: Final = 8
@@ -176,12 +176,12 @@ class Batches:
 
 
 def _stands(version: Version | None) -> bool:
-    """Is it one of a file, or of a folder that a tool made or took away? Those that other programs made are recorded
-    so that the tree can be told, and left alone by undo.
+    """Is it one of a file, or of a folder that a tool, or an agent's command, made or took away? Folders that nobody is
+    known to have made are recorded so that the tree can be told, and left alone by undo.
     """
     if version is None or version.displaced:
         return False
-    return version.entry != FOLDER or version.type != OUTSIDE_TYPE
+    return version.entry != FOLDER or version.type != OUTSIDE_TYPE or version.writer != OUTSIDE
 
 
 def in_paths(given: Sequence[str], history: History) -> Fits:
