@@ -17,7 +17,7 @@ A time alone proves nothing: what neither bytes nor processes prove stays `outsi
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import islice
 from typing import Any, Final, Literal
 
@@ -30,6 +30,7 @@ from quire_daemon.core import (
     Decision,
     FileNow,
     ImpliedFiles,
+    Patch,
     Payload,
     Tool,
     Who,
@@ -176,7 +177,7 @@ def _before(params: NativeParams, world: World) -> Decision:
     begun = BurstBegun(label, FORM, expires_ns, True, "session", paths, _kept_command(params))
     reply = {"ok": True, "message": f"{label} may go on; burst {world.next_seq} has begun.", "burst": world.next_seq}
     announced = AnnouncedCall(
-        *(world.next_seq, world.who.writer, paths, tuple(params.payloads), params.command, world.who.process),
+        *(world.next_seq, world.who.writer, paths, _payloads(params, world), params.command, world.who.process),
         owner=world.who.key,
     )
     return Decision(reply, [begun], announced=None if world.who.outsider else announced)
@@ -327,11 +328,11 @@ def _after(params: NativeParams, world: World) -> Decision:
 def _found_at_the_end(params: NativeParams, burst: Burst | None, world: World) -> Iterator[WriteAttributed]:
     """What the end of a call tells of the writes that were found meanwhile, or of late where nothing announced it."""
     if burst is not None:
-        end = CallEnd(burst, _announced(params, burst), world.now_ns, params.ok, world.announced)
+        end = CallEnd(burst, _announced(params, burst, world), world.now_ns, params.ok, world.announced)
         yield from verdicts(end, world.history, by_its_command)
     elif params.payloads and params.ok:
         paths = tuple(now.path for now in world.files.values())
-        call = AnnouncedCall(0, world.who.writer, paths, tuple(params.payloads))
+        call = AnnouncedCall(0, world.who.writer, paths, _payloads(params, world))
         yield from told_afterwards(call, world.history, world.now_ns)
 
 
@@ -343,11 +344,20 @@ def _over_own_reads(burst: Burst, own: Set[int], world: World) -> list[str]:
     return [path for path in paths if history.shown(world.who.key, path) is not None][:MOST_TOLD]
 
 
-def _announced(params: NativeParams, burst: Burst) -> AnnouncedCall:
+def _announced(params: NativeParams, burst: Burst, world: World) -> AnnouncedCall:
     """The call, as its end tells of it."""
-    return AnnouncedCall(
-        burst.number, burst.writer, burst.paths, tuple(params.payloads), params.command or burst.command
-    )
+    command = params.command or burst.command
+    return AnnouncedCall(burst.number, burst.writer, burst.paths, _payloads(params, world), command)
+
+
+def _payloads(params: NativeParams, world: World) -> tuple[Payload, ...]:
+    """What the call makes of its files, each by its own name: the agent may have named a link that leads to it."""
+    return tuple(_under_own_name(payload, world.files) for payload in params.payloads)
+
+
+def _under_own_name(payload: Payload, files: Mapping[str, FileNow]) -> Payload:
+    now = None if isinstance(payload, Patch) else files.get(payload.path)
+    return payload if now is None else replace(payload, path=now.path)
 
 
 def _ended(burst: Burst, attributed: list[WriteAttributed], why: str, world: World) -> Burst:

@@ -82,6 +82,18 @@ def test_lines_that_look_like_a_calls_are_its_only_if_it_was_made(daemon: Memory
     assert [one[1:] for one in versions(daemon)] == [("outside", "overlap")] * 2
 
 
+def test_a_call_that_names_a_link_writes_what_it_leads_to(daemon: MemoryDaemon) -> None:
+    """Its own edit was told as that of another program, and kept it from the next one."""
+    daemon.files.link("link", "f")
+    told, named = replacing("two", "ann's", "link"), ("link",)
+    daemon.call(NATIVE_TOOL, daemon.ann, moment="after", tool="Read", paths=["f"], whole=True)
+    begins(daemon, daemon.ann, told, paths=named)
+    daemon.outside("f", ANNS)
+    ends(daemon, daemon.ann, told, paths=named)
+    assert newest(daemon) == ("ann/s1", "exact")
+    begins(daemon, daemon.ann, replacing("ann's", "2", "link"), paths=named)
+
+
 def test_a_call_that_failed_wrote_nothing_whatever_stands_there(daemon: MemoryDaemon) -> None:
     burst = begins(daemon, daemon.ann, ANNS_EDIT)
     daemon.outside("f", ANNS)
