@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
-    from quire_client.commands import completion_scripts as completion_scripts, help as help
+    from quire_client.commands import help as help
     from quire_client.commands.base import (
         COMMON as COMMON,
         DAMAGED as DAMAGED,
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         status_of as status_of,
         stretch as stretch,
     )
+    from quire_client.commands.completed_words import completed as completed
     from quire_client.commands.help import columns as columns
     from quire_client.commands.path_hints import nearest as nearest, nowhere as nowhere
     from quire_client.commands.table import COMMANDS as COMMANDS, offered as offered
@@ -51,6 +52,7 @@ else:
             "UNWRITTEN USAGE Usage VERSION_OPTION chosen either is_number kind_of open_client "
             "point_of status_of stretch"
         ),
+        completed_words="completed",
         help="columns",
         path_hints="nearest nowhere",
         table="COMMANDS offered",

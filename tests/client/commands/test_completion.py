@@ -14,18 +14,28 @@ from pathlib import Path
 import pytest
 
 from quire_client.__main__ import main
-from quire_client.commands.completion_scripts import SHELLS, known, value
-from quire_client.commands.table import COMMANDS
+from quire_client.commands.base import COMMON
+from quire_client.commands.completed_words import completed
+from quire_client.commands.set_up.completion import SCRIPTS
+from quire_client.commands.table import COMMANDS, offered as command_of
 
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x1f]")
 """What moves a terminal's cursor."""
 
-NAMES = {"points": "before-lunch dinner", "writers": "outside ada", "tools": "read_file edit"}
-"""What the journal knows, for a `quire` that answers nothing else."""
+NAMES = {"points": ["before-lunch", "dinner"], "writers": ["outside", "ada"], "tools": ["read_file", "edit"]}
+"""What the journal knows."""
+
+QUIRE = f"""\
+#!{sys.executable}
+import sys
+from quire_client.commands.set_up.completion import tell
+tell([word for word in sys.argv[2:] if word != "--"], {NAMES}.__getitem__)
+"""
 
 ASK_BASH = """
 shopt -s expand_aliases; compopt() {{ :; }}
 . {script}
+COMP_LINE={line}; COMP_POINT=${{#COMP_LINE}}
 COMP_WORDS=({words}); COMP_CWORD=$(( ${{#COMP_WORDS[@]}} - 1 ))
 _quire; printf '%s\\n' "${{COMPREPLY[@]}}"
 """
@@ -64,13 +74,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     (tmp_path / "two words.py").write_text("")
     scripts = tmp_path / "home" / "scripts"
     scripts.mkdir()
-    for shell in SHELLS:
+    for shell in SCRIPTS:
         assert main(["completion", shell]) == 0
         (scripts / f"quire.{shell}").write_text(capsys.readouterr().out)
     shutil.copy(scripts / "quire.zsh", scripts / "_quire")
-    cases = "\n".join(f"    {kind}) printf '%s\\n' {names} ;;" for kind, names in NAMES.items())
     quire = scripts / "quire"
-    quire.write_text(f'#!/bin/sh\n[ "$1 $2" = "completion names" ] || exit 1\ncase $3 in\n{cases}\nesac\n')
+    quire.write_text(QUIRE)
     quire.chmod(0o755)
     monkeypatch.setenv("PATH", f"{scripts}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.chdir(tmp_path)
@@ -86,7 +95,9 @@ def offered(shell: str, line: str, folder: Path, wanted: Sequence[str] = ()) -> 
     if shell == "bash":
         words = [word for word in line.replace("@", " @ ").replace("=", " = ").split(" ") if word]
         words += [""] if line[-1] in " " else []
-        ask = ASK_BASH.format(script=folder / "quire.bash", words=" ".join(map(shlex.quote, words)))
+        ask = ASK_BASH.format(
+            script=folder / "quire.bash", line=shlex.quote(line), words=" ".join(map(shlex.quote, words))
+        )
         command = ["bash", "--norc", "-c", ask]
     else:
         command = [sys.executable, "-c", ASK_ZSH, str(folder), line, *wanted]
@@ -156,30 +167,37 @@ def test_zsh_offers_commands_values_and_names(folder: Path) -> None:
         ("quire undo --conflicts ", "skip", "markers", "abort"),
         ("quire rollback ", "before-lunch", "dinner"),
         ("quire cl", "claim", "claims"),
-        ("quire cat app.py@", "before-lunch", "dinner"),
+        ("quire cat app.py@", "app.py@before-lunch", "app.py@dinner"),
         ("quire read ", "app.py", "src/"),
     ):
         found = offered("zsh", line, folder, wanted)
         assert {*wanted} <= found, (line, found)
 
 
-def test_every_command_and_option_is_in_every_script() -> None:
-    for script in (write() for write in SHELLS.values()):
-        for one in known():
-            assert one.name in script
-            assert all(option.name in script for option in one.options)
+def words(*typed: str) -> list[str]:
+    return [word for word, _ in completed(typed, lambda kind: NAMES[kind]).words]
+
+
+def test_every_command_and_option_is_offered() -> None:
+    assert words("") == [*COMMANDS, "help"]
+    assert words("help", "") == [*COMMANDS]
+    for name in COMMANDS:
+        assert words(name, "--") == [f"--{option.name}" for option in (*command_of(name).options, *COMMON)]
 
 
 def test_a_value_that_is_one_of_few_is_completed_by_those() -> None:
-    choices = [option for one in known() for option in one.options if option.choices]
+    choices = [(name, option) for name in COMMANDS for option in command_of(name).options if option.choices]
     assert choices
-    assert all(value(option).words == option.choices for option in choices)
+    for name, option in choices:
+        assert words(name, f"--{option.name}", "") == [*option.choices]
+        assert words(name, f"--{option.name}=") == [f"--{option.name}={choice}" for choice in option.choices]
+
+
+def test_an_unknown_command_and_an_unknown_option_offer_nothing() -> None:
+    assert words("nothing", "") == []
+    assert words("log", "--nothing=") == []
 
 
 def test_names_are_none_where_no_daemon_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["-C", str(tmp_path), "completion", "names", "writers"]) == 0
+    assert main(["-C", str(tmp_path), "completion", "words", "--", "undo", "--writer", ""]) == 0
     assert capsys.readouterr().out == ""
-
-
-def test_the_commands_are_all_known() -> None:
-    assert [one.name for one in known()] == ["help", *COMMANDS]

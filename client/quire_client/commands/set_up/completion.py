@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
+import shlex
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from quire_client.cli import render
-from quire_client.commands import DONE, Command, Invocation, Usage, chosen
-
-SHELLS: Final = ("bash", "zsh", "fish")
+from quire_client.commands import DONE, Command, Invocation, chosen, completed
 
 PATIENCE_S: Final = 0.25
 """How long somebody who presses Tab waits for names."""
@@ -23,28 +21,115 @@ _ASKED: Final[dict[str, tuple[str, dict[str, Any], str, tuple[str, ...]]]] = {
 """Kind of names → the call that has them, and where in its reply they stand."""
 
 
-def run(call: Invocation) -> int:
-    """Print the script, or for a script the names that a running daemon knows."""
-    if call.arguments[:1] == ["names"]:
-        names = _names(call) if len(call.arguments) > 1 else []
-        sys.stdout.write("".join(f"{name}\n" for name in names))
-        return DONE
-    shell = chosen("SHELL", call.one_argument("SHELL"), SHELLS)
-    from quire_client.commands import completion_scripts
+_BASH: Final = """\
+# Completion of quire for bash, made by `quire completion bash`.
+_quire() {
+    local typed=${COMP_LINE:0:COMP_POINT} current=${COMP_WORDS[COMP_CWORD]} line last
+    [[ $current == [=@] ]] && current=  # bash breaks words there, and takes what is behind
+    last=${typed##* }
+    last=${last%"$current"}
+    COMPREPLY=()
+    while IFS= read -r line; do
+        case $line in
+            :files) compopt -o filenames 2>/dev/null
+                while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "$current") ;;
+            :folders) compopt -o filenames 2>/dev/null
+                while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -d -- "$current") ;;
+            *) line=${line%%$'\\t'*}; COMPREPLY+=("${line#"$last"}") ;;
+        esac
+    done < <(quire completion line "$typed" 2>/dev/null)
+}
+complete -F _quire quire
+"""
 
-    script = completion_scripts.SHELLS[shell]()
+_ZSH: Final = """\
+#compdef quire
+# Completion of quire for zsh, made by `quire completion zsh`.
+_quire() {
+    local line paths=
+    local -a found
+    for line in ${(f)"$(_call_program words quire completion words -- "${(@q)words[2,CURRENT]}" 2>/dev/null)"}; do
+        case $line in
+            :files|:folders) paths=$line ;;
+            *) found+=("${${line%%$'\\t'*}//:/\\\\:}:${line#*$'\\t'}") ;;
+        esac
+    done
+    (( $#found )) && _describe -t words word found
+    case $paths in
+        :files) _files ;;
+        :folders) _files -/ ;;
+    esac
+}
+if [[ $funcstack[1] == _quire ]]; then
+    _quire "$@"
+else
+    compdef _quire quire
+fi
+"""
+
+_FISH: Final = """\
+# Completion of quire for fish, made by `quire completion fish`.
+function __quire_words
+    set -l current (commandline -ct)
+    for line in (quire completion words -- (commandline -opc)[2..-1] "$current" 2>/dev/null)
+        switch $line
+            case ':files'
+                __fish_complete_path $current
+            case ':folders'
+                __fish_complete_directories $current
+            case '*'
+                echo $line
+        end
+    end
+end
+complete -c quire -f -a '(__quire_words)'
+"""
+
+SCRIPTS: Final = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
+"""Each asks `quire completion words` at every Tab, so that there is one completion, and paths are the shell's."""
+
+
+def run(call: Invocation) -> int:
+    """Print the script; or for a script what the last word can be."""
+    if call.arguments[:1] in (["words"], ["line"]):
+        tell(call.arguments, lambda kind: _names(call, kind))
+        return DONE
+    shell = chosen("SHELL", call.one_argument("SHELL"), tuple(SCRIPTS))
+    script = SCRIPTS[shell]
     print(render.as_json({"ok": True, "message": f"For {shell}.", "script": script}) if call.json else script, end="")
     return DONE
 
 
-def _names(call: Invocation) -> list[str]:
+def tell(asked: Sequence[str], names: Callable[[str], Iterable[str]]) -> None:
+    """Print a line for each word, with what it means behind a tab; last `:files` or `:folders`, which the shell knows.
+
+    `asked`: "words" and those behind `quire`, or "line" and the line as it is typed. `names`: see `completed`.
+    """
+    how, *typed = asked
+    found = completed(_split(" ".join(typed)) if how == "line" else typed, names)
+    for word, meaning in found.words:
+        print(f"{word}\t{render.one_line(meaning, 200)}")
+    if found.paths:
+        print(f":{found.paths}")
+
+
+def _split(line: str) -> list[str]:
+    """The words behind `quire` in a line that is being typed: a quotation may be open, and the last word empty."""
+    for closing in ("", "'", '"'):
+        try:
+            words = shlex.split(line + closing)[1:]
+        except ValueError:
+            continue
+        return [*words, ""] if line[-1:].isspace() or not words else words
+    return line.split()[1:]
+
+
+def _names(call: Invocation, kind: str) -> list[str]:
     """What a daemon that runs says at once; nothing where none does, or where it takes its time."""
     from quire_client.transport import Quick, Unreachable
     from quire_journal.workspaces import WorkspaceRefused
 
-    if call.arguments[1] not in _ASKED:
-        raise Usage(f"There are no names of kind {call.arguments[1]!r}.")
-    tool, arguments, listed, fields = _ASKED[call.arguments[1]]
+    tool, arguments, listed, fields = _ASKED[kind]
     try:
         with Quick(call.place, {}, time.monotonic() + PATIENCE_S) as line:
             reply = line.call(tool, arguments)
@@ -70,5 +155,5 @@ COMMAND = Command(
     "  fish  quire completion fish > ~/.config/fish/completions/quire.fish",
     example="quire completion bash > quire.bash && . ./quire.bash",
     run=run,
-    words=SHELLS,
+    words=tuple(SCRIPTS),
 )

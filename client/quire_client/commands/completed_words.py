@@ -1,0 +1,151 @@
+"""What can stand at the end of a command line of `quire` that somebody is typing. Pure, but for names of the journal.
+
+What an option or an argument can be follows from how its help calls the value (`KINDS`). Paths are left to the shell,
+which knows how to write them; names that live in a journal are asked for by the caller.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
+
+from quire_client.commands.base import COMMON, VERSION_OPTION, Command, Option
+from quire_client.commands.table import COMMANDS, offered
+
+FILES, FOLDERS, POINTS, RECORDS = "files", "folders", "points", "records"
+FILE_OR_POINT = "files, with a point behind @"
+
+KINDS: Final = {
+    "PATH@POINT": FILE_OR_POINT,
+    "PATH[@POINT]": FILE_OR_POINT,
+    "PATH": FILES,
+    "FILE": FILES,
+    "DIR": FOLDERS,
+    "POINT": POINTS,
+    "CURSOR": POINTS,
+    "NAME": POINTS,
+    "A..B": POINTS,
+    "WHO": "writers",
+    "WRITER": "writers",
+    "TOOL": "tools",
+    "DIALECT": "tools",
+    "KIND": RECORDS,
+}
+"""What completes a value, by what usage lines and the help call it; what is not here is completed by nothing."""
+
+_OWN: Final = {"workspace": FOLDERS, "state-dir": FOLDERS, "agent": "", "session": ""}
+"""Common options whose value is called by a wider name."""
+
+_VALUE: Final = re.compile("|".join(re.escape(word) for word in sorted(KINDS, key=len, reverse=True)))
+
+
+class Slot(NamedTuple):
+    """What can stand at one place of a command line."""
+
+    words: tuple[tuple[str, str], ...] = ()  # each with what it means
+    kinds: tuple[str, ...] = ()
+    prefix: str = ""  # of the word that is being typed, which each of them stands behind
+
+
+class Offer(NamedTuple):
+    """What a shell offers."""
+
+    words: list[tuple[str, str]]
+    paths: str = ""  # "files" or "folders": the shell's own
+
+
+def completed(typed: Sequence[str], names: Callable[[str], Iterable[str]]) -> Offer:
+    """What the last word of `typed`, behind `quire`, can be; `names` has those of a kind that a journal knows."""
+    current = typed[-1] if typed else ""
+    slot = _slot(typed[:-1], current)
+    words = list(slot.words)
+    for kind in slot.kinds:
+        if kind == RECORDS:
+            words += [(word, "") for word in _records()]
+        elif kind not in (FILES, FOLDERS, FILE_OR_POINT):
+            words += [(word, "") for word in names(kind)]
+    paths = FOLDERS if FOLDERS in slot.kinds else FILES if {FILES, FILE_OR_POINT} & {*slot.kinds} else ""
+    fitting = [(slot.prefix + word, meaning) for word, meaning in words if (slot.prefix + word).startswith(current)]
+    return Offer(fitting, paths)
+
+
+def _slot(before: Sequence[str], current: str) -> Slot:
+    """What stands behind the words `before`; of `current` only the kind of word matters."""
+    name, number, waiting = "", 0, None
+    for word in before:
+        if waiting is not None:
+            waiting = None
+        elif word.startswith("-"):
+            option = _option(word, name)
+            waiting = option if option is not None and option.value else None
+        elif not name:
+            name = word
+        else:
+            number += 1
+    if waiting is not None:
+        return value(waiting)
+    if current.startswith("-"):
+        spelled, sign, _ = current.partition("=")
+        option = _option(spelled, name) if sign else None
+        return value(option)._replace(prefix=f"{spelled}=") if option is not None else Slot(_spelled(name))
+    if not name:
+        return Slot((*COMMANDS.items(), ("help", "Explain a command")))
+    return _argument(name, number, current)
+
+
+def _argument(name: str, number: int, current: str) -> Slot:
+    if name == "help":
+        return Slot(tuple(COMMANDS.items()) if number == 0 else ())
+    command = _command(name)
+    if command is None:
+        return Slot()
+    first, _, rest = command.arguments.partition(" ")
+    if " | " in command.arguments and not command.words:  # one of two
+        first, rest = command.arguments, ""
+    if number == 0 and (words := command.words or _literal(first)):
+        return Slot(tuple((word, "") for word in words), _kinds(first))
+    slot = Slot((), _kinds(first if number == 0 else rest))
+    path, sign, _ = current.rpartition("@")
+    return Slot((), (POINTS,), f"{path}@") if sign and FILE_OR_POINT in slot.kinds else slot
+
+
+def _command(name: str) -> Command | None:
+    return offered(name) if name in COMMANDS else None
+
+
+def _options(name: str) -> tuple[Option, ...]:
+    """Those of a command, and of every command."""
+    command = _command(name)
+    return (*(command.options if command is not None else ()), *COMMON, *(() if name else (VERSION_OPTION,)))
+
+
+def _option(spelled: str, name: str) -> Option | None:
+    word = spelled.lstrip("-")
+    return next((one for one in _options(name) if word and word in (one.name, one.short, *one.also)), None)
+
+
+def _spelled(name: str) -> tuple[tuple[str, str], ...]:
+    return tuple((f"--{option.name}", option.meaning) for option in _options(name))
+
+
+def value(option: Option) -> Slot:
+    """What the value of an option can be."""
+    if option.choices or option in COMMON:
+        return Slot(tuple((word, "") for word in option.choices), tuple(filter(None, [_OWN.get(option.name)])))
+    return Slot((), _kinds(option.value))
+
+
+def _literal(usage: str) -> tuple[str, ...]:
+    """The words that a usage line has as they are typed: `install`, `uninstall`, `status`."""
+    return tuple(word for word in re.split(r"[\[\]|\s]+", usage) if re.fullmatch("[a-z][a-z-]+", word))
+
+
+def _kinds(usage: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(KINDS[found] for found in _VALUE.findall(usage)))
+
+
+def _records() -> tuple[str, ...]:
+    from quire_journal.model import BY_KIND
+
+    return tuple(sorted(BY_KIND))
