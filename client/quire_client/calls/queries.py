@@ -140,16 +140,33 @@ class Queries(Calls):
         return self.call("show", stated(version=version or at, path=path, start_line=start_line))
 
     def diff(
-        self, start: str, end: str | None = None, paths: Sequence[str] = (), *, cursor: str | None = None
+        self,
+        start: str,
+        end: str | None = None,
+        paths: Sequence[str] = (),
+        *,
+        context: int | None = None,
+        ignore_space: bool | None = None,
+        writer: str | None = None,
+        agent_session: str | None = None,
+        turn: str | None = None,
+        cursor: str | None = None,
     ) -> Answer:
         """What changed between two points (`end`: now), in `paths`: files, folders, globs.
 
-        Reply: `from`, `to`, `files` of `{path, status, from, to, hunks, patch}`, and `patch`, all of them as a unified
-        diff; `truncated` where not all fits, with `next`, the `cursor` of more files.
+        `context` is how many unchanged lines stand around a change. `writer`, `agent_session` and `turn` choose files
+        that somebody changed in between; `others` of such a file says who else did.
+
+        Reply: `from`, `to`, `files` of `{path, status, from, to, moved_from, hunks, patch}`, and `patch`, all of them
+        as `git apply` takes them; `patch_base64` where a text is not UTF-8; `truncated` where not all fits, with
+        `next`, the `cursor` of more files.
         Refused: `not_found` (a point).
         Source: quire_daemon.tools.history.show, shape in quire_daemon.core.replies.table
         """
-        return self.call("diff", stated(**{"from": start, "to": end, "paths": list(paths) or None, "cursor": cursor}))
+        whose = stated(writer=writer, agent_session=agent_session, turn=turn)
+        how = stated(context=context, ignore_space=ignore_space, cursor=cursor)
+        points = stated(**{"from": start, "to": end, "paths": list(paths) or None})
+        return self.call("diff", {**points, **whose, **how})
 
     def blame(
         self,

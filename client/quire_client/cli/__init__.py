@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         NoMoment as NoMoment,
         point as point,
     )
-    from quire_client.cli.pager import page as page
+    from quire_client.cli.pager import git_pager as git_pager, page as page
     from quire_client.cli.progress import Progress as Progress
     from quire_client.cli.stdio import Output as Output, OutputFailure as OutputFailure, silence as silence
     from quire_client.cli.wording import sentence as sentence, step as step
@@ -23,7 +23,7 @@ else:
     __getattr__ = face(
         __name__,
         human_time="HERE NoMoment PARTED POINTS point",
-        pager="page",
+        pager="git_pager page",
         progress="Progress",
         stdio="Output OutputFailure silence",
         wording="sentence step",

@@ -24,6 +24,27 @@ def pager(environ: Mapping[str, str]) -> str:
     return "" if wanted == "cat" or environ.get("TERM", "dumb") == "dumb" else wanted
 
 
+def git_pager(environ: Mapping[str, str]) -> str:
+    """The command line of the pager that git is set to for patches; "" where it is not.
+
+    What the repository sets does not count: whoever made it does not choose what is run here.
+    """
+    if "QUIRE_PAGER" in environ or environ.get("TERM", "dumb") == "dumb":
+        return ""
+    if "GIT_PAGER" in environ:
+        return environ["GIT_PAGER"].strip()
+    import subprocess
+
+    ours = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
+    for name in ("pager.diff", "core.pager"):
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            words = ["git", "config", "--get", name]
+            said = subprocess.run(words, cwd="/", env=ours, capture_output=True, text=True, timeout=2).stdout.strip()
+            if said and said not in ("true", "false"):
+                return said
+    return ""
+
+
 def fits(text: str, columns: int, rows: int) -> bool:
     """Does a terminal of that size show all of `text`, with a line left for the prompt?"""
     if text.count("\n") >= rows:
@@ -31,9 +52,11 @@ def fits(text: str, columns: int, rows: int) -> bool:
     return sum(1 + max(0, _width(line) - 1) // columns for line in text.splitlines()) < rows
 
 
-def page(text: str, environ: Mapping[str, str]) -> None:
-    """Show `text` on the terminal that stdout is."""
-    command = pager(environ)
+def page(text: str, environ: Mapping[str, str], wanted: str = "") -> None:
+    """Show `text` on stdout's terminal. A pager that is `wanted` may do more than page, and gets all of it."""
+    if wanted and wanted != "cat" and text and _paged(wanted, text, environ):
+        return
+    command = "" if wanted == "cat" else pager(environ)
     columns, rows = shutil.get_terminal_size()
     if not command or fits(text, columns, rows) or not _paged(command, text, environ):
         sys.stdout.write(text)

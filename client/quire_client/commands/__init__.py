@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         chosen as chosen,
         either as either,
         is_number as is_number,
+        is_point as is_point,
         kind_of as kind_of,
         open_client as open_client,
         point_of as point_of,
@@ -49,7 +50,7 @@ else:
         base=(
             "COMMON ClientOptions Command DAMAGED DONE FAULT INTERRUPTED Invocation "
             "MissingArgument NOT_FOUND NO_DAEMON Opener Option REFUSED Surplus TRIAL "
-            "UNWRITTEN USAGE Usage VERSION_OPTION chosen either is_number kind_of open_client "
+            "UNWRITTEN USAGE Usage VERSION_OPTION chosen either is_number is_point kind_of open_client "
             "point_of status_of stretch"
         ),
         completed_words="completed",

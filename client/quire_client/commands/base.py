@@ -356,18 +356,20 @@ class Invocation:
         show: Callable[[Mapping[str, Any]], str],
         *,
         exact: bool = False,
+        patch: bool = False,
         below: Callable[[Mapping[str, Any]], Sequence[str]] | None = None,
     ) -> int:
         """Print the reply, as JSON or by `show`, and return its exit status. A refusal is a sentence on stderr.
 
         `exact`: the text is a file's, and gets no line break that it does not have. `below` has the lines that are
-        told below the sentence of a refusal.
+        told below the sentence of a refusal. `patch`: the text is a patch, which goes through git's pager, else
+        out byte for byte.
         """
         if self.json:
             self.put(render.as_json(reply) + "\n")
         elif reply.get("ok"):
             text = show(reply)
-            self.put(text if exact or text.endswith("\n") else text + "\n")
+            self.put(text if exact or patch or text.endswith("\n") else text + "\n", patch)
         else:
             self.complain(reply, () if below is None else below(reply))
         self.warn(reply)
@@ -375,18 +377,22 @@ class Invocation:
         self._tell_of_another_version()
         return status_of(reply)
 
-    def put(self, text: str) -> None:
+    def put(self, text: str, patch: bool = False) -> None:
         """Write `text` on stdout; to a person whose terminal is too small for it, page by page.
 
         A reader who has seen enough is no reason to end otherwise than with all of it. Raises `stdio.OutputFailure`.
         """
         if sys.stdout.isatty() and not self.json and "no-pager" not in self.options:
-            from quire_client.cli import page
+            from quire_client.cli import git_pager, page
 
-            page(text, self.environ)
+            page(text, self.environ, git_pager(self.environ) if patch else "")
             return
         try:
-            sys.stdout.write(text)
+            if patch and not sys.stdout.isatty():
+                sys.stdout.flush()
+                sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+            else:
+                sys.stdout.write(text)
         except BrokenPipeError:
             silence()
 
@@ -494,6 +500,14 @@ def either(choices: Sequence[str]) -> str:
     """`skip, markers or abort`."""
     *first, last = choices
     return f"{', '.join(first)} or {last}" if first else last
+
+
+def is_point(text: str) -> bool:
+    """Does it have a form that only points have, whatever checkpoints there are?"""
+    from quire_journal.history import is_typed_time
+    from quire_journal.model import parse_version_token
+
+    return parse_version_token(text) is not None or text.startswith("seq:") or is_number(text) or is_typed_time(text)
 
 
 def point_of(text: str) -> str:

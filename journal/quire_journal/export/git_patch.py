@@ -1,35 +1,37 @@
 """One file's change as git writes it in a patch: what `git apply` and `git am` take.
 
-Texts become hunks with three lines around each change. What a mail would not carry as it is (a NUL, a CR, bytes that
-are not UTF-8) becomes a binary patch, in both directions, so that it applies byte for byte.
+Texts become hunks with unchanged lines around each change, and behind `@@` the function that they are in. Bytes that
+are no text become a binary patch, in both directions, so that it applies byte for byte. What a mail would not carry as
+it is (a CR, bytes that are not UTF-8) becomes one too where the patch goes into a mail.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 import zlib
 from base64 import b85encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import msgspec
 
-from quire_journal.model import disk_path
+from quire_journal.model import disk_path, is_escaped, pause
 from quire_journal.text import Block, blocks, common_lines
 
-
-def quoted(path: str, prefix: bytes = b"") -> bytes:
-    """A path of the journal behind `prefix`: plain where it can be, else quoted."""
-    raw = prefix + disk_path(path).encode("utf-8", "surrogateescape")
-    if all(0x20 < byte < 0x7F and byte not in b'"\\' for byte in raw):
-        return raw
-    escaped = b"".join(bytes([b]) if 0x20 <= b < 0x7F and b not in b'"\\' else b"\\%03o" % b for b in raw)
-    return b'"' + escaped + b'"'
-
-
 CONTEXT: Final = 3
+"""Unchanged lines around a change in a hunk."""
+
+MOST_HEADING: Final = 80
+"""Bytes of the function's line behind `@@`."""
+
+NO_NEWLINE: Final = b"\\ No newline at end of file"
+BINARY: Final = b"GIT binary patch"
 _NOTHING: Final = b"/dev/null"
+_LINK: Final = "120000"
 _LINE: Final = 52  # bytes that one line of a binary patch holds
+_SHORT: Final = 10  # digits of a blob's name where nothing needs the whole of it
+_ESCAPES: Final = {7: b"a", 8: b"b", 9: b"t", 10: b"n", 11: b"v", 12: b"f", 13: b"r", 34: b'"', 92: b"\\"}
 
 
 class Content(msgspec.Struct, frozen=True):
@@ -39,37 +41,89 @@ class Content(msgspec.Struct, frozen=True):
     data: bytes
 
 
-def file_patch(path: str, old: Content | None, new: Content | None, moved_from: str = "") -> bytes:
+class PatchStyle(msgspec.Struct, frozen=True):
+    """How a patch is written."""
+
+    context: int = CONTEXT
+    ignore_space: bool = False  # lines that differ in white space only count as equal: `git apply` may not take it
+    mail: bool = False  # it goes into a mail
+
+
+USUAL: Final = PatchStyle()
+
+
+class DiffHunk(msgspec.Struct, frozen=True):
+    """A part of two texts in which they differ. Starts are 1-based; of a side without lines it is the line before."""
+
+    old_start: int
+    old_lines: int
+    new_start: int
+    new_lines: int
+    rows: Sequence[bytes]  # lines with their breaks, behind ` `, `-` or `+`
+    heading: bytes = b""  # the line of the function that it begins in
+
+
+def quoted(path: str, prefix: bytes = b"") -> bytes:
+    """A path of the journal behind `prefix`: plain where it can be, else quoted as git does it."""
+    raw = prefix + disk_path(path).encode("utf-8", "surrogateescape")
+    if all(0x20 <= byte < 0x7F and byte not in b'"\\' for byte in raw):
+        return raw
+    return b'"' + b"".join(map(_escaped, raw)) + b'"'
+
+
+def _named(path: str, prefix: bytes, style: PatchStyle) -> bytes:
+    """A path in a patch. Outside of mails a readable name stands as it is, as with git's `core.quotePath=off`."""
+    readable = not is_escaped(path) and path.isprintable() and path == path.strip() and not {*path} & {*'"\\'}
+    return prefix + path.encode() if readable and not style.mail else quoted(path, prefix)
+
+
+def _escaped(byte: int) -> bytes:
+    if byte in _ESCAPES:
+        return b"\\" + _ESCAPES[byte]
+    return bytes([byte]) if 0x20 <= byte < 0x7F else b"\\%03o" % byte
+
+
+# ── a file ───────────────────────────────────────────────────────────────────
+
+
+def file_patch(
+    path: str, old: Content | None, new: Content | None, moved_from: str = "", style: PatchStyle = USUAL
+) -> bytes:
     """The patch from `old` to `new` at `path`; `moved_from` is where `old` was, when that is another path.
 
     b"" when nothing differs. A file that becomes a link, or a link a file, is removed and made anew.
     """
-    if old is not None and new is not None and (old.mode == "120000") != (new.mode == "120000"):
-        return file_patch(moved_from or path, old, None) + file_patch(path, None, new)
-    if old == new and not moved_from:
-        return b""
-    a, b = quoted(moved_from or path, b"a/"), quoted(path, b"b/")
-    out = [b"diff --git " + a + b" " + b]
-    if old is None and new is not None:
-        out.append(b"new file mode " + new.mode.encode())
-    elif new is None and old is not None:
-        out.append(b"deleted file mode " + old.mode.encode())
-    elif old is not None and new is not None and old.mode != new.mode:
-        out += [b"old mode " + old.mode.encode(), b"new mode " + new.mode.encode()]
-    if moved_from:
-        same = old is not None and new is not None and old.data == new.data
-        out.append(b"similarity index %d%%" % (100 if same else 50))
-        out += [b"rename from " + quoted(moved_from), b"rename to " + quoted(path)]
+    if is_remade(old, new):
+        return file_patch(moved_from or path, old, None, "", style) + file_patch(path, None, new, "", style)
     before, after = old.data if old else b"", new.data if new else b""
-    if old is None or new is None or before != after:
-        out += _content(old, new, a, b)
-    return b"\n".join(out) + b"\n"
+    if is_binary(before, style) or is_binary(after, style):
+        return _with_head(path, old, new, moved_from, _binary(before, after), style)
+    found = hunks(split(before), split(after), style, path)
+    return text_patch(path, old, new, found, moved_from, style)
 
 
-def changed_lines(before: bytes, after: bytes) -> list[Block]:
-    """What differs between the lines of two texts (LF ends a line): lines i..j have become lines k..m."""
-    a, b = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    return _changed(a, b)
+def text_patch(
+    path: str,
+    old: Content | None,
+    new: Content | None,
+    found: Sequence[DiffHunk],
+    moved_from: str = "",
+    style: PatchStyle = USUAL,
+) -> bytes:
+    """The same of two texts, or of what is left of one that came or went, of which the hunks are known."""
+    a = _named(moved_from or path, b"a/", style) if old is not None else _NOTHING
+    b = _named(path, b"b/", style) if new is not None else _NOTHING
+    return _with_head(path, old, new, moved_from, _text(found, a, b) if found else [], style)
+
+
+def is_remade(old: Content | None, new: Content | None) -> bool:
+    """Does a file become a link, or a link a file?"""
+    return old is not None and new is not None and (old.mode == _LINK) != (new.mode == _LINK)
+
+
+def is_binary(data: bytes, style: PatchStyle = USUAL) -> bool:
+    """Do these bytes have to stand in a binary patch?"""
+    return b"\0" in data or (style.mail and not is_plain(data))
 
 
 def is_plain(data: bytes) -> bool:
@@ -83,47 +137,100 @@ def is_plain(data: bytes) -> bool:
     return True
 
 
-def _content(old: Content | None, new: Content | None, a: bytes, b: bytes) -> Iterator[bytes]:
-    before, after = old.data if old else b"", new.data if new else b""
-    mode = b" " + new.mode.encode() if old is not None and new is not None and old.mode == new.mode else b""
-    yield b"index " + _name(old) + b".." + _name(new) + mode
-    if not (is_plain(before) and is_plain(after)):
-        yield b"GIT binary patch"
-        yield from _literal(after)
-        yield from _literal(before)
-        return
-    if before == after:  # both empty: the header says it all
-        return
-    yield b"--- " + (a if old is not None else _NOTHING)
-    yield b"+++ " + (b if new is not None else _NOTHING)
-    yield from _hunks(before.splitlines(keepends=True), after.splitlines(keepends=True))
+def _with_head(
+    path: str, old: Content | None, new: Content | None, moved_from: str, body: Sequence[bytes], style: PatchStyle
+) -> bytes:
+    """The lines that name the files and say what becomes of them, and `body`; b"" when nothing differs."""
+    moved = bool(moved_from) and moved_from != path
+    if not (body or moved or old is None or new is None or old.mode != new.mode) or old is new:
+        return b""
+    out = [b"diff --git " + _named(moved_from or path, b"a/", style) + b" " + _named(path, b"b/", style)]
+    if old is None and new is not None:
+        out.append(b"new file mode " + new.mode.encode())
+    elif new is None and old is not None:
+        out.append(b"deleted file mode " + old.mode.encode())
+    elif old is not None and new is not None and old.mode != new.mode:
+        out += [b"old mode " + old.mode.encode(), b"new mode " + new.mode.encode()]
+    if moved and old is not None and new is not None:
+        out.append(b"similarity index %d%%" % _similarity(old.data, new.data))
+        out += [b"rename from " + _named(moved_from, b"", style), b"rename to " + _named(path, b"", style)]
+    if body or old is None or new is None:
+        digits = None if style.mail or body[:1] == [BINARY] else _SHORT
+        mode = b" " + new.mode.encode() if old is not None and new is not None and old.mode == new.mode else b""
+        out += [b"index " + _name(old)[:digits] + b".." + _name(new)[:digits] + mode, *body]
+    return b"\n".join(out) + b"\n"
 
 
-def _hunks(a: list[bytes], b: list[bytes]) -> Iterator[bytes]:
-    for group in _grouped(_changed(a, b)):
-        start, stop = max(group[0][0] - CONTEXT, 0), min(group[-1][1] + CONTEXT, len(a))
-        new_start, new_stop = group[0][2] - (group[0][0] - start), group[-1][3] + (stop - group[-1][1])
-        yield b"@@ -%s +%s @@" % (_range(start, stop), _range(new_start, new_stop))
-        at = start
-        for i, j, k, m in group:
-            yield from _marked(b" ", a[at:i])
-            yield from _marked(b"-", a[i:j])
-            yield from _marked(b"+", b[k:m])
-            at = j
-        yield from _marked(b" ", a[at:stop])
+def _similarity(before: bytes, after: bytes) -> int:
+    """Percent of the larger one that is in both, by whole lines."""
+    if before == after:
+        return 100
+    kept = len(before) - sum(sum(map(len, split(before)[i:j])) for i, j, _, _ in changed(split(before), split(after)))
+    return min(kept * 100 // max(len(before), len(after)), 99)
 
 
-def _changed(a: list[bytes], b: list[bytes]) -> list[Block]:
+def _name(content: Content | None) -> bytes:
+    """The name that git gives the bytes."""
+    if content is None:
+        return b"0" * 40
+    return git_blob_name(content.data).encode()
+
+
+def git_blob_name(data: bytes) -> str:
+    """The name that git gives a blob with these bytes, in a repository of sha1."""
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+# ── a text ───────────────────────────────────────────────────────────────────
+
+
+def split(data: bytes) -> list[bytes]:
+    """The lines, with their breaks; for git only LF is one."""
+    lines = data.split(b"\n")
+    last = lines.pop()
+    return [line + b"\n" for line in lines] + ([last] if last else [])
+
+
+def changed_lines(before: bytes, after: bytes) -> list[Block]:
+    """What differs between the lines of two texts: lines i..j have become lines k..m."""
+    return changed(split(before), split(after))
+
+
+def changed(a: Sequence[bytes], b: Sequence[bytes], ignore_space: bool = False) -> list[Block]:
+    """The same of lines; `ignore_space`: those that differ in white space only are equal."""
+    if ignore_space:
+        a, b = [b"".join(line.split()) for line in a], [b"".join(line.split()) for line in b]
     head, tail = common_lines(a, b)
     found = blocks(a[head : len(a) - tail], b[head : len(b) - tail])
     return [(i + head, j + head, k + head, m + head) for i, j, k, m in found]
 
 
-def _grouped(found: list[Block]) -> Iterator[list[Block]]:
+def hunks(a: Sequence[bytes], b: Sequence[bytes], style: PatchStyle = USUAL, path: str = "") -> list[DiffHunk]:
+    """How the lines `b` differ from `a`. `path` tells by which lines functions begin."""
+    out: list[DiffHunk] = []
+    heading_at = _headings(a, _begins_function(path))
+    for group in _grouped(changed(a, b, style.ignore_space), style.context):
+        pause()
+        start, stop = max(group[0][0] - style.context, 0), min(group[-1][1] + style.context, len(a))
+        new_start, new_stop = group[0][2] - (group[0][0] - start), group[-1][3] + (stop - group[-1][1])
+        rows: list[bytes] = []
+        at = start
+        for i, j, k, m in group:
+            rows += [b" " + line for line in a[at:i]]
+            rows += [b"-" + line for line in a[i:j]]
+            rows += [b"+" + line for line in b[k:m]]
+            at = j
+        rows += [b" " + line for line in a[at:stop]]
+        old, new = stop - start, new_stop - new_start
+        out.append(DiffHunk(start + (old > 0), old, new_start + (new > 0), new, rows, heading_at(start)))
+    return out
+
+
+def _grouped(found: list[Block], context: int) -> Iterator[list[Block]]:
     """Blocks whose context would touch, together."""
     group: list[Block] = []
     for block in found:
-        if group and block[0] - group[-1][1] > 2 * CONTEXT:
+        if group and block[0] - group[-1][1] > 2 * context:
             yield group
             group = []
         group.append(block)
@@ -131,26 +238,67 @@ def _grouped(found: list[Block]) -> Iterator[list[Block]]:
         yield group
 
 
-def _marked(sign: bytes, lines: list[bytes]) -> Iterator[bytes]:
-    for line in lines:
-        if line.endswith(b"\n"):
-            yield sign + line[:-1]
-        else:
-            yield sign + line
-            yield b"\\ No newline at end of file"
+def _text(found: Sequence[DiffHunk], a: bytes, b: bytes) -> list[bytes]:
+    """The hunks below the names of both sides. A tab ends a name with a blank, as in git."""
+    out = [b"--- " + a + (b"\t" if b" " in a else b""), b"+++ " + b + (b"\t" if b" " in b else b"")]
+    for hunk in found:
+        pause()
+        numbers = b"-%d,%d +%d,%d" % (hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines)
+        out.append(b"@@ " + numbers + b" @@" + (b" " + hunk.heading if hunk.heading else b""))
+        for row in hunk.rows:
+            if row.endswith(b"\n"):
+                out.append(row[:-1])
+            else:
+                out += [row, NO_NEWLINE]
+    return out
 
 
-def _range(start: int, stop: int) -> bytes:
-    """Lines start..stop in the words of a hunk's head: of no lines, the line before."""
-    return b"%d,%d" % (start + (stop > start), stop - start)
+# ── functions ────────────────────────────────────────────────────────────────
+
+_ANY_NAME: Final = re.compile(rb"[A-Za-z_$]")
+_FUNCTIONS: Final = {
+    (".py", ".pyi"): re.compile(rb"[ \t]*(class|(async[ \t]+)?def)[ \t]"),
+    (".md", ".markdown"): re.compile(rb" {0,3}#{1,6}[ \t]"),
+    (".rs",): re.compile(
+        rb"[ \t]*(pub(\([^\)]+\))?[ \t]+)?((async|const|unsafe|extern([ \t]+\"[^\"]+\"))[ \t]+)?"
+        rb"(struct|enum|union|mod|trait|fn|impl|macro_rules!)[< \t]"
+    ),
+    (".go",): re.compile(rb"[ \t]*(func[ \t]|type[ \t].*(struct|interface)[ \t]*\{?)"),
+    (".rb",): re.compile(rb"[ \t]*(class|module|def)[ \t]"),
+    (".js", ".jsx", ".ts", ".tsx", ".mjs"): re.compile(
+        rb"[ \t]*(export[ \t]+)?(default[ \t]+)?(async[ \t]+)?(function|class|interface|enum|namespace)[ \t*]"
+        rb"|[A-Za-z_$]"
+    ),
+}
+"""By which lines functions begin, by the ends of paths; as git's own drivers have it, which a repository may choose."""
 
 
-def _name(content: Content | None) -> bytes:
-    """The name that git gives the bytes; it wants the whole of it for a binary patch."""
-    if content is None:
-        return b"0" * 40
-    head = b"blob %d\0" % len(content.data)
-    return hashlib.sha1(head + content.data, usedforsecurity=False).hexdigest().encode()
+def _begins_function(path: str) -> re.Pattern[bytes]:
+    return next((pattern for ends, pattern in _FUNCTIONS.items() if path.endswith(ends)), _ANY_NAME)
+
+
+def _headings(lines: Sequence[bytes], begins: re.Pattern[bytes]) -> Callable[[int], bytes]:
+    """What stands behind `@@` of a hunk that begins at a line; to be asked in their order."""
+    looked, found = 0, b""
+
+    def heading_at(start: int) -> bytes:
+        nonlocal looked, found
+        for line in reversed(lines[looked:start]):
+            if begins.match(line):
+                found = line[:MOST_HEADING].decode("utf-8", "ignore").encode().strip()
+                break
+        looked = max(looked, start)
+        return found
+
+    return heading_at
+
+
+# ── bytes ────────────────────────────────────────────────────────────────────
+
+
+def _binary(before: bytes, after: bytes) -> list[bytes]:
+    """Both sides of a binary patch."""
+    return [BINARY, *_literal(after), *_literal(before)] if before != after else []
 
 
 def _literal(data: bytes) -> Iterator[bytes]:

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Final
 
 from quire_journal import VERSION
 from quire_journal.export import wording
-from quire_journal.export.git_patch import Content, file_patch
+from quire_journal.export.git_patch import Content, PatchStyle, file_patch
 from quire_journal.export.source import Source
 from quire_journal.export.steps import Step, git_mode, steps
 from quire_journal.model import OUTSIDE
 from quire_journal.views import Version
+
+MAIL: Final = PatchStyle(mail=True)
 
 
 def export(source: Source, by: str) -> Iterator[bytes]:
@@ -48,9 +51,9 @@ def file_patches(step: Step, source: Source) -> Iterator[bytes]:
         if change.path in gone_with_a_move:
             continue
         if change.path in moves and new is not None and old_of[change.path] is not None:
-            yield file_patch(change.path, old_of[change.path], new, moves[change.path])
+            yield file_patch(change.path, old_of[change.path], new, moves[change.path], MAIL)
         else:
-            patch = file_patch(change.path, content(change.path, change.before, source), new)
+            patch = file_patch(change.path, content(change.path, change.before, source), new, style=MAIL)
             if patch:
                 yield patch
 

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         DAYS as DAYS,
         NOW as NOW,
         PART as PART,
+        is_typed_time as is_typed_time,
     )
     from quire_journal.history.undo_guard import GuardedUndo as GuardedUndo, guard as guard
     from quire_journal.history.unwinder import Unwound as Unwound, unwind as unwind
@@ -89,7 +90,7 @@ else:
         points="MAX_NAME is_name no_checkpoint parse_point parse_rfc3339 rfc3339 time_of to_the_second",
         rebase_steps="Conflict",
         timeline="FileTimeline State TimelineStep lives",
-        typed_times="AGO CLOCK DATE DAYS NOW PART",
+        typed_times="AGO CLOCK DATE DAYS NOW PART is_typed_time",
         undo_guard="GuardedUndo guard",
         unwinder="Unwound unwind",
         weave="BatchesInForce",

@@ -1,6 +1,6 @@
 """Points: the ways in which a caller names a place in the log, and times as people write them.
 
-A point is a version (`v12`), `seq:N`, a time in RFC 3339, or a checkpoint's name; it means the state right
+A point is a version (`v12` or `12`), `seq:N`, a time in RFC 3339, or a checkpoint's name; it means the state right
 after the record it leads to. Times are nanoseconds since 1970 in here and RFC 3339 in UTC at the edges.
 
 A time leads to the last record of the log that is not dated later. The order of the log is by seq, and the clock may
@@ -29,6 +29,7 @@ _TIME: Final = re.compile(
 MOST_NAMES: Final = 200
 """How many of the newest checkpoints have their names compared with one that does not exist."""
 
+_NUMBER: Final = re.compile(r"\d{1,19}", re.ASCII)
 _SEQ: Final = re.compile(r"seq:(\d{1,19})", re.ASCII)
 _CURSOR_LIKE: Final = re.compile(r"c\d+\.[0-9a-f]+", re.ASCII)
 _SECOND: Final = 1_000_000_000
@@ -58,6 +59,8 @@ def parse_point(point: str, history: History, argument: str) -> Seq:
     named = history.checkpoint(point)  # first: an earlier version may have given names that are none any more
     if named is not None:
         return named
+    if _NUMBER.fullmatch(point):
+        return parse_point(f"seq:{point}", history, argument)
     if not is_name(point):
         message = f"{point!r} is not a point: it must be {FORMS}."
         raise Refusal("schema_invalid", message, "name_a_point", argument=argument, point=point)

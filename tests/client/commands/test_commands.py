@@ -57,7 +57,7 @@ def test_no_option_of_a_command_hides_a_common_one(name: str) -> None:
     assert all(option.meaning for option in command.options)
 
 
-PARTS = ("entry_points", "top_view")
+PARTS = ("diff_text", "entry_points", "top_view")
 """Modules of a room that are parts of a command."""
 
 
@@ -125,11 +125,10 @@ def test_the_version_is_one_line(quire: Quire) -> None:
             ["call", "edit", "[]"],
             "The arguments must be one JSON object. `quire call edit --help` tells what it takes.",
         ),
-        (["diff"], "A..B is missing: the points to compare, as in `quire diff yesterday..` or `… v10..v12 PATH`."),
         (["since", "--stat"], "There is no option --stat here; --state-dir, which begins so, wants DIR."),
-        (["diff", "..v2"], "A..B begins with a point, not with '..v2'."),
-        (["diff", "src"], "'src' is a path, not a point: try `quire diff v10.. src`."),
-        (["diff", "../site"], "'../site' is a path, not a point: try `quire diff v10.. ../site`."),
+        (["diff", "..v2"], "A..B has two dots and a point in front of them: `quire diff v10..v12`, not '..v2'."),
+        (["diff", "v1...v2"], "A..B has two dots and a point in front of them: `quire diff v10..v12`, not 'v1...v2'."),
+        (["diff", "v1", "--stat", "--name-only"], "--stat and --name-only do not go together."),
         (
             ["restore", "a.py"],
             "PATH@POINT names a path and a point; 'a.py' does not: try `quire restore a.py@yesterday`, "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import os
 import re
 import sys
 from hashlib import sha256
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from command_line import WRITER, Quire
 
+from quire_client.cli.pager import git_pager
 from quire_client.cli.wording import step
 from quire_client.commands.everyday.read import LOSSY
 
@@ -186,10 +188,10 @@ def test_show_of_what_is_no_text(fields: dict[str, Any], out: str, sentence: str
 
 
 def test_diff_keeps_the_cr_of_line_ends_and_shows_it_to_a_person(quire: Quire, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`git apply` needs it; and where it is all that differs, a person would see two equal lines."""
+    """`git apply` needs all bytes as they are; a person would see two equal lines where a CR is all that differs."""
     patch = "--- a/x\n+++ b/x\n@@ -1,1 +1,1 @@\n-one\r\n+o\x07n\re\n"
     told = {"ok": True, "files": [{"path": "x", "status": "changed", "patch": patch}]}
-    assert quire("diff", "v1..", diff=told).out == "--- a/x\n+++ b/x\n@@ -1,1 +1,1 @@\n-one\r\n+one\n"
+    assert quire("diff", "v1..", diff=told).out == patch
 
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
@@ -214,15 +216,16 @@ def test_diff_prints_the_patch_of_each_file_and_a_line_where_there_is_none(quire
     ran = quire("diff", "v1..v2", "a.py", "src", diff=reply)
     assert ran.asked[0] == ("diff", {"from": "v1", "to": "v2", "paths": ["a.py", "src"]})
     assert ran.out == (
-        "--- a/a.py\n+++ b/a.py\n@@ -1,1 +1,1 @@\n-old\n+new\n"
-        "b.png: replaced, binary\n"
-        "run.sh: mode 0644 -> 0755\n"
-        "long.txt: added; too long to be shown, `quire show` and `quire cat` print the whole of it\n"
-        "new: folder added\n"
-        ".env: added; its bytes are not in the journal\n"
+        "--- a/a.py\n+++ b/a.py\n@@ -1,1 +1,1 @@\n-old\x1b\n+new\n"
+        "# b.png: replaced, binary\n"
+        "# run.sh: mode 0644 -> 0755\n"
+        "# long.txt: added; too long to be shown, `quire show` and `quire cat` print the whole of it\n"
+        "# new: folder added\n"
+        "# .env: added; its bytes are not in the journal\n"
     )
     assert quire("diff", "v1").asked == quire("diff", "v1..").asked == [("diff", {"from": "v1"})]
-    assert quire("diff", "v1", diff={"ok": True, "files": []}).out == "Nothing differs.\n"
+    ran = quire("diff", "v1", diff={"ok": True, "files": []})
+    assert (ran.status, ran.out, ran.err) == (0, "", "Nothing differs.\n")
 
 
 def test_diff_counts_the_lines_that_came_and_went(quire: Quire) -> None:
@@ -232,8 +235,7 @@ def test_diff_counts_the_lines_that_came_and_went(quire: Quire) -> None:
         {"path": "b", "status": "added", "binary": True},
     ]
     ran = quire("diff", "v1..", "--stat", diff={"ok": True, "from": "seq:1", "to": "seq:2", "files": files})
-    assert ran.out == "+2 -1          src/a.py\nadded, binary  b\n"
-    assert quire("diff", "v1..", "--stat", diff={"ok": True, "files": []}).out == "Nothing differs.\n"
+    assert ran.out == "+2 -1          src/a.py\nadded, binary  b\n2 files, +2 -1\n"
 
 
 def test_diff_asks_for_the_patches_that_had_no_room_in_the_reply(quire: Quire) -> None:
@@ -249,7 +251,7 @@ def test_diff_asks_for_the_patches_that_had_no_room_in_the_reply(quire: Quire) -
 
     ran = quire("diff", "v1..", diff=diff)
     assert ran.out.splitlines()[:3] == ["+a", "+b", "+c"]
-    assert ran.out.splitlines()[3].startswith("vast: added; too long to be shown")
+    assert ran.out.splitlines()[3].startswith("# vast: added; too long to be shown")
     assert ran.asked[1] == ("diff", {"from": "seq:1", "to": "seq:9", "paths": ["b", "c", "vast"]})
     assert [len(args.get("paths", ())) for _, args in ran.asked] == [0, 3, 2, 1]
 
@@ -358,3 +360,62 @@ def test_manual_of_what_has_none_ends_with_3(quire: Quire) -> None:
     ran = quire("manual", "sed", manual={"ok": False, "error": "not_found", "message": "There is no manual of 'sed'."})
     assert (ran.status, ran.out) == (3, "")
     assert "There is no manual of 'sed'. [not_found]" in ran.err
+
+
+# -- diff as git's users type it ---------------------------------------------------------------------------------
+
+CHANGE = {
+    "path": "src/a.py",
+    "status": "changed",
+    "patch": "--- a/src/a.py\n+++ b/src/a.py\n@@ -1,1 +1,1 @@ def f():\n-old b\n+new b\n",
+    "hunks": [
+        {
+            "old_start": 1,
+            "old_lines": 1,
+            "new_start": 1,
+            "new_lines": 1,
+            "heading": "def f():",
+            "lines": ["-old b", "+new b"],
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        (["270", "273"], {"from": "270", "to": "273"}),
+        (["v1", "v2", "src"], {"from": "v1", "to": "v2", "paths": ["src"]}),
+        (["here", "src"], {"from": "here", "paths": ["src"]}),
+        (["-U0", "-w", "v1"], {"from": "v1", "context": 0, "ignore_space": True}),
+        (["v1", "--writer", "ann", "--agent-session", "s1"], {"from": "v1", "writer": "ann", "agent_session": "s1"}),
+    ],
+)
+def test_diff_takes_points_and_options_as_git_does(words: list[str], asked: dict[str, Any], quire: Quire) -> None:
+    assert quire("diff", *words, diff={"ok": True, "files": []}).asked == [("diff", asked)]
+
+
+def test_diff_without_a_point_begins_at_the_last_checkpoint(quire: Quire) -> None:
+    named = {"ok": True, "checkpoints": [{"name": "new", "seq": 9}, {"name": "old", "seq": 3}]}
+    ran = quire("diff", "src", checkpoint=named, diff={"ok": True, "files": [CHANGE]})
+    assert ran.asked[1] == ("diff", {"from": "new", "paths": ["src"]})
+    assert ran.err == "Since the checkpoint new:\n"
+    ran = quire("diff", checkpoint={"ok": True, "checkpoints": []})
+    assert (ran.status, "name a point" in ran.err) == (2, True)
+
+
+def test_diff_shows_names_counts_and_words_in_place_of_the_patch(quire: Quire) -> None:
+    moved = {"path": "b", "status": "same", "moved_from": "a", "hunks": [], "patch": "diff --git a/a b/b\n"}
+    told = {"ok": True, "files": [CHANGE, moved, {"path": "c", "status": "added", "patch": "+x\n"}]}
+    assert quire("diff", "v1", "--name-only", diff=told).out == "src/a.py\nb\nc\n"
+    assert quire("diff", "v1", "--name-status", diff=told).out == "M\tsrc/a.py\nR\ta\tb\nA\tc\n"
+    shown = quire("diff", "v1", "--word-diff", diff={"ok": True, "files": [CHANGE]}).out
+    assert shown == "src/a.py\n@@ -1,1 +1,1 @@ def f():\n[-old-]{+new+} b\n"
+
+
+def test_a_patch_goes_through_the_pager_that_git_is_set_to(tmp_path: Path) -> None:
+    (tmp_path / ".gitconfig").write_text("[core]\n\tpager = delta --dark\n[pager]\n\tdiff = true\n")
+    environ = {"TERM": "xterm", "HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    assert git_pager(environ) == "delta --dark"
+    assert git_pager({**environ, "GIT_PAGER": "bat"}) == "bat"
+    assert git_pager({**environ, "QUIRE_PAGER": "less"}) == git_pager({**environ, "TERM": "dumb"}) == ""

@@ -126,7 +126,7 @@ def test_each_entry_says_from_where_a_diff_shows_what_happened(tool: str) -> Non
     daemon = stale_daemon()
     (entry,) = notices(daemon.ask(tool, CALLS[tool]))
     shown = daemon.ask("diff", {"from": entry["since"], "path": entry["path"]})
-    assert shown["files"][0]["patch"].splitlines()[3:5] == ["-one", "+ONE"], shown
+    assert shown["files"][0]["patch"].splitlines()[5:7] == ["-one", "+ONE"], shown
 
 
 def test_it_is_repeated_until_the_caller_reads_again() -> None:

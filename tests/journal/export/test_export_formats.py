@@ -412,7 +412,7 @@ def test_a_name_that_git_takes_for_its_own_is_left_out_and_named(name: str) -> N
 
 def test_a_path_that_is_not_utf8_is_quoted_byte_by_byte(scribe: Scribe) -> None:
     scribe.write('%/caf%E9 "x"', b"x\n")
-    assert b'inline "caf\\351 \\042x\\042"\n' in exported(scribe.store, "git")
+    assert b'inline "caf\\351 \\"x\\""\n' in exported(scribe.store, "git")
 
 
 def test_a_trace_says_which_lines_an_agent_wrote_and_nothing_of_who_came_from_outside(scribe: Scribe) -> None:
@@ -504,7 +504,7 @@ def test_names_of_agents_cannot_begin_lines_or_end_addresses() -> None:
     assert b"author eve x@ycommit refs/heads/main <w1@quire.invalid> 2 +0000" in stream.replace(
         b"x@y commit", b"x@ycommit"
     )
-    assert b'inline "a\\012M 100644 inline b"' in stream
+    assert b'inline "a\\nM 100644 inline b"' in stream
 
 
 def test_kept_replies_come_back_too(scribe: Scribe) -> None:

@@ -8,9 +8,16 @@ from quire_journal.faces import face
 
 if TYPE_CHECKING:
     from quire_client.commands.history import log as log
-    from quire_client.commands.history.diff import patches as patches, whole as whole
+    from quire_client.commands.history.diff_text import (
+        counts as counts,
+        names as names,
+        names_with_status as names_with_status,
+        patches as patches,
+        whole as whole,
+        words as words,
+    )
 else:
     __getattr__ = face(
         __name__,
-        diff="patches whole",
+        diff_text="counts names names_with_status patches whole words",
     )

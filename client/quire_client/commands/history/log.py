@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
 from quire_client.commands import Command, Invocation, Option, Usage, nowhere, stretch
-from quire_client.commands.history.diff import patches
+from quire_client.commands.history.diff_text import patches
 from quire_journal.model import DURING, MARK
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 
 from quire_client.cli import render
 from quire_client.commands import Command, Invocation, Option, is_number
-from quire_client.commands.history.diff import patches
+from quire_client.commands.history.diff_text import patches
 from quire_client.commands.history.log import undoing
 
 

@@ -33,8 +33,12 @@ def run(call: Invocation) -> int:
             files = {"paths": arguments["paths"]} if "paths" in arguments else {}
             reply = whole(client, reply, files)
     if action == "diff":
-        return call.answer(reply, lambda reply: "\n".join([*patches(reply, call.colours), *_lost(reply)]))
+        return call.answer(reply, lambda reply: "\n".join([*_changes(reply, call), *_lost(reply)]))
     return call.answer(reply, _list if action == "list" else _show)
+
+
+def _changes(reply: Mapping[str, Any], call: Invocation) -> list[str]:
+    return [*patches(reply, call.colours)] or ["Nothing differs."]
 
 
 def _list(reply: Mapping[str, Any]) -> str:

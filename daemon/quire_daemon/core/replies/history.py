@@ -24,6 +24,16 @@ class Hunk(Shape, frozen=True, kw_only=True):
     new_start: int
     new_lines: int
     lines: list[str]
+    heading: str | UnsetType = UNSET  # the line of the function that it begins in
+
+
+class Side(Shape, frozen=True, kw_only=True):
+    """One of two contents that are compared, as git holds it."""
+
+    path: str
+    path_encoding: str | UnsetType = UNSET
+    mode: str  # 100644, 100755, 120000
+    sha256: str
 
 
 class Difference(Shape, frozen=True, kw_only=True):
@@ -37,9 +47,13 @@ class Difference(Shape, frozen=True, kw_only=True):
     mode: list[str] | UnsetType = UNSET  # of both, in octal digits
     entry: str | UnsetType = UNSET  # link or folder
     hunks: list[Hunk] | UnsetType = UNSET
-    patch: str | UnsetType = UNSET  # a unified diff
+    moved_from: str | UnsetType = UNSET  # its path before
+    others: list[str] | UnsetType = UNSET  # who else changed it, where a writer was asked for
+    patch: str | UnsetType = UNSET  # as git writes it
+    patch_base64: str | UnsetType = UNSET  # of a text that is not UTF-8
     binary: bool | UnsetType = UNSET
     truncated: bool | UnsetType = UNSET  # it does not fit into the reply
+    sides: list[Side | None] | UnsetType = UNSET  # then: what to make it from
     partial: bool | UnsetType = UNSET  # only what is around the line that was asked about
 
 
@@ -158,7 +172,8 @@ class DiffReply(Reply, frozen=True, kw_only=True):
     from_: str = msgspec.field(name="from")
     to: str
     files: list[Difference]
-    patch: str
+    patch: Maybe[str] = UNSET  # all of them
+    patch_base64: Maybe[str] = UNSET  # the same, where a text is not UTF-8
     gaps: Maybe[list[LostRecords]] = UNSET  # records that are lost
     truncated: bool | UnsetType = UNSET
     next: str | UnsetType = UNSET  # the `cursor` of the files that are not listed

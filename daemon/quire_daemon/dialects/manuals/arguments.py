@@ -108,6 +108,8 @@ NOTES: Final[dict[str, str]] = {
     "offered": "Only the tools that agents are offered.",
     "sha256": "The addresses of the bytes.",
     "offset": "Where to begin in the first of them.",
+    "context": "Unchanged lines around a change.",
+    "ignore_space": "White space alone makes no difference.",
     "dialect": "A tool's name, or writing for what all tools that write have in common. Left out: all of it.",
 }
 """Argument → what it means."""
@@ -118,7 +120,15 @@ OWN: Final[dict[str, dict[str, str]]] = {
     "since": {"path": "A file, a folder, or a glob.", "cursor": "Of an earlier reply. Left out: the cursor of now."},
     "tree": {"path": "A file, a folder, or a glob.", "cursor": "next of the page before."},
     "why": {"line": "One line, 1-based. Left out: the whole file."},
-    "diff": {"path": "A file, a folder, or a glob."},
+    "diff": {
+        "path": "A file, a folder, or a glob.",
+        "to": "Up to this point. Left out: now.",
+        "paths": "Only these.",
+        "writer": "Only files that it changed.",
+        "agent_session": "Only files that it changed.",
+        "turn": "Only files changed in it.",
+        "cursor": "next of the page before.",
+    },
     "undo": {"last": "Only the newest so many batches.", "path": "Only in this file, folder or glob."},
     "redo": {"last": "Only the newest so many batches.", "path": "Only in this file, folder or glob."},
     "restore": {"path": "A file, a folder, or a glob.", "at": f"The state that comes back: {_POINT}."},

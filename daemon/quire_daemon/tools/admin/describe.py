@@ -190,6 +190,7 @@ Anthropic's own interface; the patches of Codex; the one replacement of Gemini C
 UNLISTED: Final = ("idempotency_key", "dry_run", "content_base64")
 UNLISTED_OF: Final = {
     "delete_file": ("safety_check",),
+    "diff": ("context", "ignore_space", "agent_session", "turn"),
     "log": ("agent", "burst", "stat"),
     "redo": ("writer", "agent_session", "turn", "burst", "from", "to", "probable", "allow_uncaptured"),
 }

@@ -1,132 +1,90 @@
-"""How two versions differ, as replies show it: hunks, a unified diff, counts of lines."""
+"""How two versions differ, as replies show it: hunks, a patch, counts of lines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from base64 import b64encode
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
-from quire_journal.export import quoted
+from quire_journal.export import (
+    USUAL,
+    Content,
+    DiffHunk,
+    PatchStyle,
+    file_patch,
+    fits_git,
+    git_mode,
+    hunks,
+    is_binary,
+    is_remade,
+    split,
+    text_patch,
+)
 from quire_journal.history import RECORD_LOST, History, gaps_before, is_lost, lost_version
-from quire_journal.model import FOLDER, LINK, REGULAR, is_escaped, pause, version_token
-from quire_journal.text import Splice, Text, diff, shown
+from quire_journal.model import FOLDER, LINK, REGULAR, blob_id, version_token
+from quire_journal.text import BOM, Text, diff, shown
 from quire_journal.views import Version, standing
-
-CONTEXT: Final = 3
-"""Unchanged lines around a change in a hunk."""
 
 NEAR: Final = 10
 """Lines of a change that are shown before and behind the one that was asked about."""
 
 
-def hunks(a: Text, b: Text) -> list[dict[str, Any]]:
-    """How `b` differs from `a`: `{old_start, old_lines, new_start, new_lines, lines}`.
-
-    Each of `lines` stands behind ` `, `-` or `+`. Starts are 1-based; for a side without lines it is the line before.
-    """
-    out: list[dict[str, Any]] = []
-    moved = 0
-    for group in _grouped(diff(a, b)):
-        start, stop = max(group[0].start - CONTEXT, 0), min(group[-1].stop + CONTEXT, len(a))
-        lines = list(_hunk_lines(a, group, start, stop))
-        grown = sum(s.shift for s in group)
-        old, new = stop - start, stop - start + grown
-        out.append(
-            {
-                "old_start": start + (1 if old else 0),
-                "old_lines": old,
-                "new_start": start + moved + (1 if new else 0),
-                "new_lines": new,
-                "lines": lines,
-            }
-        )
-        moved += grown
-    return out
+def text_hunks(a: Text, b: Text, style: PatchStyle, path: str = "") -> list[DiffHunk]:
+    """How `b` differs from `a`, by the lines that a text has here: a lone CR ends one."""
+    return hunks(_rows(a), _rows(b), style, path)
 
 
-def around(line: int, body: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of these hunks the one that has this line of the new text, from 1, cut to the `NEAR` lines before and behind."""
-    for hunk in body:
-        old, new = max(hunk["old_start"], 1), max(hunk["new_start"], 1)
-        rows: list[tuple[int, int, str]] = []  # (its number in the old text, in the new one, the line behind its mark)
-        for row in hunk["lines"]:
-            rows.append((old, new, row))
-            old += row[0] != "+"
-            new += row[0] != "-"
-        at = next((i for i, (_, number, row) in enumerate(rows) if number == line and row[0] != "-"), None)
-        if at is not None:
-            return [_hunk_of(rows[max(at - NEAR, 0) : at + NEAR + 1])]
-    return []
+def _rows(text: Text) -> list[bytes]:
+    """The lines with their breaks."""
+    return [line + ending for line, ending in zip(text.lines, text.breaks, strict=True)]
 
 
-def _hunk_of(rows: Sequence[tuple[int, int, str]]) -> dict[str, Any]:
-    """A part of a hunk as one."""
-    lines = [row for _, _, row in rows]
-    old, new = (sum(row[0] != sign for row in lines) for sign in "+-")
+def hunk_json(hunk: DiffHunk) -> dict[str, Any]:
+    """A hunk in a reply: its lines without their breaks."""
+    told = {"heading": shown(hunk.heading)} if hunk.heading else {}
     return {
-        "old_start": rows[0][0] - (0 if old else 1),
-        "old_lines": old,
-        "new_start": rows[0][1] - (0 if new else 1),
-        "new_lines": new,
-        "lines": lines,
+        "old_start": hunk.old_start,
+        "old_lines": hunk.old_lines,
+        "new_start": hunk.new_start,
+        "new_lines": hunk.new_lines,
+        "lines": [shown(row[:1] + _unmarked(row[1:], hunk)) for row in hunk.rows],
+        **told,
     }
 
 
-def patch_text(path_a: str | None, path_b: str | None, a: Text, b: Text, body: Sequence[dict[str, Any]]) -> str:
-    """The hunks between `a` and `b` as a unified diff, "" for none; None for a path means that there is no file."""
-    if not body and path_a is not None and path_b is not None:
-        return ""
-    out = [f"--- {_named('a/', path_a)}", f"+++ {_named('b/', path_b)}"]
+def _unmarked(line: bytes, hunk: DiffHunk) -> bytes:
+    """A line without its break, and without the byte order mark of the file."""
+    line = line.removesuffix(b"\n").removesuffix(b"\r")
+    return line.removeprefix(BOM) if min(hunk.old_start, hunk.new_start) <= 1 else line
+
+
+def around(line: int, body: Sequence[DiffHunk]) -> list[DiffHunk]:
+    """Of these hunks the one that has this line of the new text, from 1, cut to the `NEAR` lines before and behind."""
     for hunk in body:
-        pause()
-        old = f"-{hunk['old_start']},{hunk['old_lines']}"
-        out.append(f"@@ {old} +{hunk['new_start']},{hunk['new_lines']} @@")
-        out += _marked(hunk, a, b)
-    return "\n".join(out) + "\n"
+        old, new = max(hunk.old_start, 1), max(hunk.new_start, 1)
+        rows: list[_NumberedRow] = []
+        for row in hunk.rows:
+            rows.append((old, new, row))
+            old += row[:1] != b"+"
+            new += row[:1] != b"-"
+        at = next((i for i, (_, number, row) in enumerate(rows) if number == line and row[:1] != b"-"), None)
+        if at is not None:
+            first = max(at - NEAR, 0)
+            return [_hunk_of(rows[first : at + NEAR + 1], hunk.heading)]
+    return []
 
 
-def _named(prefix: str, path: str | None) -> str:
-    """A name as the head of a patch has it, so that `git apply` and `apply_patch` find it again."""
-    if path is None:
-        return "/dev/null"
-    plain = not is_escaped(path) and path.isprintable() and path == path.strip() and not {*path} & {*'"\\'}
-    return prefix + path if plain else quoted(path, prefix.encode()).decode("ascii")
+_NumberedRow = tuple[int, int, bytes]
+"""A row of a hunk behind its number in the old text and in the new one."""
 
 
-def _grouped(splices: Sequence[Splice]) -> Iterator[list[Splice]]:
-    """Splices whose context would touch, together."""
-    group: list[Splice] = []
-    for s in splices:
-        if group and s.start - group[-1].stop > 2 * CONTEXT:
-            yield group
-            group = []
-        group.append(s)
-    if group:
-        yield group
-
-
-def _hunk_lines(a: Text, group: Sequence[Splice], start: int, stop: int) -> Iterator[str]:
-    at = start
-    for s in group:
-        pause()
-        yield from (" " + shown(line) for line in a.lines[at : s.start])
-        yield from ("-" + shown(line) for line in a.lines[s.start : s.stop])
-        yield from ("+" + shown(line) for line in s.lines)
-        at = s.stop
-    yield from (" " + shown(line) for line in a.lines[at:stop])
-
-
-def _marked(hunk: dict[str, Any], a: Text, b: Text) -> Iterator[str]:
-    """The lines of a hunk as a patch has them: CR of a CRLF kept, and the mark behind a last line without a break."""
-    old, new = max(hunk["old_start"] - 1, 0), max(hunk["new_start"] - 1, 0)
-    for line in hunk["lines"]:
-        ending = b.breaks[new] if line[0] == "+" else a.breaks[old]
-        yield line + ("\r" if ending == b"\r\n" else "")
-        if not ending:
-            yield "\\ No newline at end of file"
-        old += line[0] != "+"
-        new += line[0] != "-"
+def _hunk_of(rows: Sequence[_NumberedRow], heading: bytes) -> DiffHunk:
+    """A part of a hunk as one."""
+    lines = [row for _, _, row in rows]
+    old, new = (sum(row[:1] != sign for row in lines) for sign in (b"+", b"-"))
+    return DiffHunk(rows[0][0] - (0 if old else 1), old, rows[0][1] - (0 if new else 1), new, lines, heading)
 
 
 class Room(msgspec.Struct):
@@ -134,9 +92,9 @@ class Room(msgspec.Struct):
 
     left: int
 
-    def takes(self, patch: str) -> bool:
+    def takes(self, patch: bytes) -> bool:
         """Does this one fit? Then its room is gone."""
-        size = len(patch.encode())
+        size = len(patch)
         if size > self.left:
             return False
         self.left -= size
@@ -175,28 +133,86 @@ def difference(
     history: History,
     room: Room,
     near: int | None = None,
+    style: PatchStyle = USUAL,
 ) -> dict[str, Any]:
-    """One entry of `files`: `{path, status, from, to, mode?, entry?, hunks?, patch?, binary?, truncated?}`.
+    """One entry of `files`: `{path, status, from, to, moved_from?, mode?, entry?, hunks?, patch?, binary?}`.
 
     `status`: "added", "removed", "changed", "mode", "replaced" (binary or not held: no hunks), "same", "record_lost"
     (the record that tells of one of the two). `entry` where one of the two is a link, whose text is its target, or an
-    empty folder. `near`: only what is around this line of the new version, from 1; `partial` where that is not all.
+    empty folder. `patch` is what `git apply` takes, `patch_base64` where that is not UTF-8;
+    `truncated` where it does not fit. `near`: only what is around
+    this line of the new version, from 1; `partial` where that is not all.
     """
     found = _about(path_b, old, new)
-    if found["status"] in ("mode", "same", RECORD_LOST) or not any(_has_text(version) for version in (old, new)):
+    if found["status"] == RECORD_LOST:
         return {**found, "hunks": []}
+    moved_from = path_a if path_a != path_b and standing(old) and standing(new) else ""
+    if moved_from:
+        found["moved_from"] = moved_from
+    if found["status"] in ("mode", "same"):
+        sides = _content(path_a, old, b""), _content(path_b, new, b"")  # the bytes make no difference
+        return {**found, "hunks": [], **_patch_json(text_patch(path_b, *sides, (), moved_from, style))}
     a, b = text_of(old, history), text_of(new, history)
     if a is None or b is None or a.binary or b.binary:
-        status = "replaced" if found["status"] == "changed" else found["status"]
-        return {**found, "status": status, "binary": a is not None and b is not None}
-    body = whole = hunks(a, b)
-    if near is not None:
-        body = around(near, whole)
-        found |= {"partial": True} if body != whole else {}
-    patch = patch_text(path_a if standing(old) else None, path_b if standing(new) else None, a, b, body)
+        found["status"] = "replaced" if found["status"] == "changed" else found["status"]
+        found["binary"] = a is not None and b is not None
+    if a is None or b is None:
+        return found
+    sides = _content(path_a, old, a.data), _content(path_b, new, b.data)
+    if found.get("binary"):
+        patch = file_patch(path_b, *sides, moved_from, style)
+    else:
+        body = whole = _hunks(a, b, style, path_b)
+        if near is not None:
+            body = around(near, whole)
+            found |= {"partial": True} if body != whole else {}
+        found["hunks"] = list(map(hunk_json, body))
+        patch = _text_patch(path_b, sides, (a, b), body, moved_from, style)
     if not room.takes(patch):
-        return {**found, "truncated": True}
-    return {**found, "hunks": body, "patch": patch}
+        found.pop("hunks", None)
+        both = zip((path_a, path_b), sides, strict=True)
+        told = [_side_json(path, side) if side is not None else None for path, side in both]
+        return {**found, "truncated": True, "sides": told}
+    return {**found, **_patch_json(patch)}
+
+
+_Sides = tuple[Content | None, Content | None]
+
+
+def _text_patch(
+    path: str, sides: _Sides, texts: tuple[Text, Text], body: Sequence[DiffHunk], moved_from: str, style: PatchStyle
+) -> bytes:
+    """The patch of two texts with these hunks; made anew where git has other lines, or none."""
+    if is_remade(*sides) or any(is_binary(text.data) or b"\r" in text.breaks for text in texts):
+        return file_patch(path, *sides, moved_from, style)
+    return text_patch(path, *sides, body if any(sides) else (), moved_from, style)
+
+
+def _hunks(a: Text, b: Text, style: PatchStyle, path: str) -> list[DiffHunk]:
+    """The hunks of two texts, by the lines that git has too, unless a lone CR ends some here."""
+    if b"\r" in a.breaks or b"\r" in b.breaks:
+        return text_hunks(a, b, style, path)
+    return hunks(split(a.data), split(b.data), style, path)
+
+
+def _content(path: str, version: Version | None, data: bytes) -> Content | None:
+    """A version as git would hold it; None for what it does not hold."""
+    mode = git_mode(standing(version))
+    return Content(mode, data) if mode and fits_git(path) else None
+
+
+def _side_json(path: str, side: Content) -> dict[str, str]:
+    return {"path": path, "mode": side.mode, "sha256": blob_id(side.data).hex()}
+
+
+def _patch_json(patch: bytes) -> dict[str, Any]:
+    """A patch in a reply."""
+    if not patch:
+        return {}
+    try:
+        return {"patch": patch.decode()}
+    except UnicodeDecodeError:
+        return {"patch_base64": b64encode(patch).decode("ascii")}
 
 
 def lines_counted(old: Version | None, new: Version | None, history: History) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -12,13 +13,15 @@ from quire_daemon.core import Decision, Tool, World, no_paths
 from quire_daemon.tools import fitting
 from quire_daemon.tools.history.before_journal import before_it
 from quire_daemon.tools.history.diff import ENTRIES, Room, before, difference, same
-from quire_daemon.tools.history.filters import VERSION_KINDS, known_path, named_paths, path_filter, single_path
+from quire_daemon.tools.history.filters import VERSION_KINDS, Filter, known_path, named_paths, path_filter, single_path
 from quire_daemon.tools.history.log import record_json
+from quire_journal.export import CONTEXT, PatchStyle
 from quire_journal.history import (
     History,
     gaps_after,
     gaps_at,
     gaps_json,
+    is_lost,
     missing,
     parse_point,
     require_known,
@@ -31,6 +34,7 @@ from quire_journal.model import (
     Record,
     Refusal,
     counted,
+    paced,
     parse_version_token,
     path_after,
     paths_of,
@@ -38,10 +42,16 @@ from quire_journal.model import (
 )
 from quire_journal.storage.blobs import NotHeld
 from quire_journal.text import shown
-from quire_journal.views import Version
+from quire_journal.views import Version, standing
 
 MAX_FILES: Final = 500
 """Files in one reply of `diff`."""
+
+MOST_CONTEXT: Final = 1_000_000
+"""Lines around a change: more than a file has."""
+
+MOST_STEPS: Final = 1_000
+"""Versions of a file that are looked at to learn what it was called."""
 
 SCAN_RECORDS: Final = 20_000
 """Records that a `diff` looks at to learn which files differ; beyond that, the heads tell."""
@@ -62,7 +72,17 @@ class DiffParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     to: str = ""  # a point; now
     path: str = ""
     paths: list[str] = []  # files, folders, globs
+    context: int = CONTEXT  # unchanged lines around a change
+    ignore_space: bool = False  # lines that differ in white space only are equal
+    writer: str = ""  # only files that this writer changed in between
+    agent_session: str = ""
+    turn: str = ""
     cursor: str = ""  # `next` of the page before
+
+    @property
+    def whose(self) -> bool:
+        """Does it ask for what somebody did?"""
+        return bool(self.writer or self.agent_session or self.turn)
 
 
 # ── show ─────────────────────────────────────────────────────────────────────
@@ -171,27 +191,26 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
     """The reply: `files` of `{path, status, from, to, hunks, patch}`, and `patch`, all of them in one.
 
     See `difference` for an entry; of a link the text is its target, an empty folder has none. `truncated: true` on a
-    file whose patch does not fit, and on the reply where there is one, or where there are more files: `next` is the
-    cursor of those.
+    file whose patch does not fit (`sides` tells what to make it from), and on the reply where there is one, or where
+    there are more files: `next` is the cursor of those. `others`: who else changed a file, where a writer is asked for.
     """
     history = world.history
+    if not 0 <= params.context <= MOST_CONTEXT:
+        message = f"context: it must be a number of lines from 0 to {MOST_CONTEXT:,}, not {params.context}."
+        raise Refusal("schema_invalid", message, argument="context")
     start = int(parse_point(params.from_, history, "from"))
     end = int(parse_point(params.to, history, "to")) if params.to else int(history.head())
-    room = Room(world.settings.limits.reply_bytes)
+    room, style = Room(world.settings.limits.reply_bytes), PatchStyle(params.context, params.ignore_space)
     files: list[dict[str, Any]] = []
-    following = last = ""
-    unseen = False  # of a file there was no version yet
-    paths = _changed_paths(params, start, end, history)
-    for path in paths[bisect_right(paths, params.cursor) :]:
-        then, now = version_then(history, path, start), version_then(history, path, end)
-        if same(then, now):
-            continue
+    following = ""
+    found, others = _changes(params, start, end, history)
+    for change in found[bisect_right(found, params.cursor, key=lambda one: one.path) :]:
         if len(files) == MAX_FILES:
-            following = last
+            following = files[-1]["path"]
             break
-        files.append(difference(path, then, path, now, history, room))
-        unseen = unseen or then is None or now is None
-        last = path
+        entry = difference(change.old_path, change.old, change.path, change.new, history, room, style=style)
+        files.append(entry | ({"others": others[change.path]} if others.get(change.path) else {}))
+    unseen = any(change.old is None or change.new is None for change in found)  # of a file there was no version yet
     many = counted(len(files), "file differs", "files differ")
     reply: dict[str, Any] = {
         "ok": True,
@@ -199,7 +218,7 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
         "from": f"seq:{start}",
         "to": f"seq:{end}",
         "files": files,
-        "patch": "".join(f.get("patch", "") for f in files),
+        **joined_patches(files),
     }
     unknown = before_it(min(start, end), history)
     if unknown and unseen:
@@ -215,6 +234,103 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
     if following or any("truncated" in f for f in files):
         reply["truncated"] = True
     return Decision(reply)
+
+
+class _Change(msgspec.Struct, frozen=True):
+    """A file that differs between two points; `old_path` is what it was called at the first."""
+
+    path: str
+    old_path: str
+    old: Version | None
+    new: Version | None
+
+
+def _changes(
+    params: DiffParams, start: int, end: int, history: History
+) -> tuple[list[_Change], Mapping[str, list[str]]]:
+    """What differs, by path, and of each path who else changed it than the writer who is asked for."""
+    changes: list[_Change] = []
+    for path in paced(_changed_paths(params, start, end, history)):
+        then, now = version_then(history, path, start), version_then(history, path, end)
+        if not same(then, now):
+            changes.append(_Change(path, path, then, now))
+    moved = _moves(changes, start, history)
+    gone = {*moved.values()}
+    by_path = {change.path: change for change in changes}
+    changes = [
+        _Change(one.path, moved[one.path], by_path[moved[one.path]].old, one.new) if one.path in moved else one
+        for one in changes
+        if one.path not in gone
+    ]
+    if not params.whose:
+        return changes, {}
+    own, others = _touched(params, start, end, history)
+    return [one for one in changes if own & {one.path, one.old_path}], others
+
+
+def _moves(changes: Sequence[_Change], start: int, history: History) -> dict[str, str]:
+    """New path → old path of the files that moved: those of which the journal knows it, and those with equal bytes."""
+    left = {one.path: one for one in changes if _is_file(one.old) and standing(one.new) is None}
+    came = [one for one in changes if standing(one.old) is None and _is_file(one.new)]
+    found: dict[str, str] = {}
+    for one in came:
+        origin = _origin(one.path, one.new, start, history)
+        if origin in left:
+            found[one.path] = left.pop(origin).path
+    by_bytes = {(one.old.blob, one.old.entry): path for path, one in left.items() if one.old is not None}
+    for one in came:
+        known = by_bytes.pop((one.new.blob, one.new.entry), None) if one.new is not None and one.new.size else None
+        if known is not None and one.path not in found:
+            found[one.path] = known
+    return found
+
+
+def _is_file(version: Version | None) -> bool:
+    """Is there something that git holds, and that the journal can tell of?"""
+    there = standing(version)
+    return there is not None and there.entry != FOLDER and not is_lost(there)
+
+
+def _origin(path: str, version: Version | None, start: int, history: History) -> str:
+    """What the file was called at `start` that is `version` now; "" where the journal knows no such name."""
+    for _ in range(MOST_STEPS):
+        if version is None or version.gone:
+            return ""
+        if version.seq <= start:
+            return path
+        path = version.moved_from or path
+        version = history.version_at(path, version.seq - 1)
+    return ""
+
+
+def _touched(params: DiffParams, start: int, end: int, history: History) -> tuple[set[str], Mapping[str, list[str]]]:
+    """(the paths that the writer changed in between, of each path the others who did)."""
+    keep = Filter(history, VERSION_KINDS, params.writer, "", params.agent_session, params.turn)
+    admits = keep.admitting()
+    own: set[str] = set()
+    others: dict[str, dict[str, None]] = {}
+    low, high = sorted((start, end))
+    for record in history.records(after=low, upto=high):
+        paths = _paths_of(record)
+        if paths and admits(record):
+            own |= paths
+        for path in paths if paths and not admits(record) else ():
+            others.setdefault(path, {})[_name_of(record, history)] = None
+    return own, {path: [*names] for path, names in others.items()}
+
+
+def _name_of(record: Record, history: History) -> str:
+    """A writer in a word."""
+    who = history.writer(history.author(record))
+    return who.agent or "user" if who is not None else "outside"
+
+
+def joined_patches(files: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The patches of all files in one."""
+    if not any("patch_base64" in file for file in files):
+        return {"patch": "".join(file.get("patch", "") for file in files)}
+    parts = [base64.b64decode(file.get("patch_base64", "")) or file.get("patch", "").encode() for file in files]
+    return {"patch_base64": base64.b64encode(b"".join(parts)).decode("ascii")}
 
 
 def _changed_paths(params: DiffParams, start: int, end: int, history: History) -> list[str]:

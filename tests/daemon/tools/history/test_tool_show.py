@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from typing import Any
 
 import pytest
@@ -10,9 +11,10 @@ from hypothesis import given, strategies as st
 
 from memory_daemon import MemoryDaemon, lines
 from quire_daemon.dialects.patch.text import parse_patch
-from quire_daemon.tools.history.diff import hunks, patch_text
+from quire_daemon.tools.history.diff import hunk_json, text_hunks
 from quire_daemon.tools.history.log import LOG_TOOL
 from quire_daemon.tools.history.show import DIFF_TOOL, MAX_FILES, SHOW_TOOL
+from quire_journal.export.git_patch import USUAL, Content, file_patch
 from quire_journal.model.events import FOLDER, CaptureFailed, CheckpointNamed, OutsideWritten
 from quire_journal.model.ids import journal_path
 from quire_journal.text.text import Text
@@ -28,7 +30,9 @@ def test_show_gives_the_bytes_the_writer_and_the_difference_to_the_base() -> Non
     reply = daemon.call(SHOW_TOOL, daemon.ben, version=f"v{made}")
     assert (reply["path"], reply["version"], reply["content"]) == ("f.txt", f"v{made}", "one\nTWO\n")
     assert (reply["writer"]["agent"], reply["record"]["seq"]) == ("ann", made)
-    assert reply["diff"]["patch"] == "--- a/f.txt\n+++ b/f.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n"
+    head, _, patch = reply["diff"]["patch"].partition("\n--- ")
+    assert re.fullmatch(r"diff --git a/f.txt b/f.txt\nindex [0-9a-f]{10}\.\.[0-9a-f]{10} 100644", head)
+    assert patch == "a/f.txt\n+++ b/f.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n"
 
 
 def test_show_with_a_path_takes_any_point() -> None:
@@ -165,20 +169,19 @@ def test_binary_files_and_modes_are_noted_without_hunks() -> None:
 
 
 def test_a_missing_last_break_is_marked_on_the_side_that_misses_it() -> None:
-    a, b = Text.of(b"a\nb"), Text.of(b"a\nb\n")
-    patch = patch_text("f", "f", a, b, hunks(a, b))
+    patch = file_patch("f", Content("100644", b"a\nb"), Content("100644", b"a\nb\n")).decode()
     assert patch.endswith(" a\n-b\n\\ No newline at end of file\n+b\n")
 
 
 @pytest.mark.parametrize(
     ("name", "head"),
     [
-        ("ö x.txt", "b/ö x.txt"),
+        ("ö x.txt", "b/ö x.txt\t"),
         ("d/\udcff.txt", '"b/d/\\377.txt"'),
         ("%/x", "b/%/x"),
-        ('a"b\\c', '"b/a\\042b\\134c"'),
-        ("two\nlines", '"b/two\\012lines"'),
-        ("tab\tand blank ", '"b/tab\\011and blank "'),
+        ('a"b\\c', '"b/a\\"b\\\\c"'),
+        ("two\nlines", '"b/two\\nlines"'),
+        ("tab\tand blank ", '"b/tab\\tand blank "\t'),
     ],
 )
 def test_a_patch_names_its_files_so_that_they_are_found_again(name: str, head: str) -> None:
@@ -226,4 +229,66 @@ some_lines = st.lists(st.sampled_from(["a", "b", "c", "d", ""]), max_size=40).ma
 
 @given(some_lines, some_lines)
 def test_hunks_make_the_one_text_of_the_other(a: Text, b: Text) -> None:
-    assert patched(a, hunks(a, b)) == [line.decode() for line in b.lines]
+    parts = [hunk_json(hunk) for hunk in text_hunks(a, b, USUAL)]
+    assert patched(a, parts) == [line.decode() for line in b.lines]
+
+
+def test_a_file_that_moved_between_two_points_is_a_rename() -> None:
+    daemon = MemoryDaemon()
+    daemon.write("a.py", lines("one", "two", "three"), daemon.ann)
+    daemon.write("gone", lines("same bytes"), daemon.ann)
+    point = f"seq:{daemon.journal.head}"
+    daemon.move("a.py", "b.py", daemon.ann)
+    daemon.move("b.py", "c.py", daemon.ben)
+    daemon.write("c.py", lines("one", "TWO", "three"), daemon.ann)
+    daemon.outside("came", lines("same bytes"))
+    daemon.outside_deletes("gone")
+    reply = daemon.call(DIFF_TOOL, daemon.ann, **{"from": point})
+    assert [(f["path"], f["moved_from"], f["status"]) for f in reply["files"]] == [
+        ("c.py", "a.py", "changed"),
+        ("came", "gone", "same"),
+    ]
+    assert "rename from a.py\nrename to c.py\n" in reply["patch"]
+    assert "similarity index 100%\nrename from gone\nrename to came\n" in reply["patch"]
+
+
+def test_a_difference_of_a_writer_has_the_files_that_it_changed_and_says_who_else_did() -> None:
+    daemon = MemoryDaemon()
+    daemon.outside("a", lines("x"))
+    point = f"seq:{daemon.journal.head}"
+    for path, who in (("a", daemon.ann), ("a", daemon.ben), ("b", daemon.ann), ("c", daemon.ben)):
+        daemon.write(path, lines(who.agent), who)
+    reply = daemon.call(DIFF_TOOL, daemon.ann, **{"from": point}, writer="ann")
+    assert [(f["path"], f.get("others")) for f in reply["files"]] == [("a", ["ben"]), ("b", None)]
+    reply = daemon.call(DIFF_TOOL, daemon.ann, **{"from": point}, agent_session="s2")
+    assert [f["path"] for f in reply["files"]] == ["a", "c"]
+
+
+def test_a_hunk_says_in_which_function_it_is_and_has_as_much_around_it_as_is_asked_for() -> None:
+    daemon = MemoryDaemon()
+    body = ["class C:", "    def f():", *(f"        {n}" for n in range(9))]
+    daemon.outside("a.py", lines(*body))
+    point = f"seq:{daemon.journal.head}"
+    daemon.outside("a.py", lines(*body[:-1], "        new"))
+    (file,) = daemon.call(DIFF_TOOL, daemon.ann, **{"from": point}, context=1)["files"]
+    assert file["hunks"][0]["heading"] == "def f():"
+    assert "\n@@ -10,2 +10,2 @@ def f():\n         7\n-        8\n+        new\n" in file["patch"]
+    assert daemon.call(DIFF_TOOL, daemon.ann, **{"from": point}, context=-1)["error"] == "schema_invalid"
+
+
+def test_lines_that_differ_in_white_space_only_can_count_as_equal() -> None:
+    daemon = MemoryDaemon()
+    daemon.outside("a", lines("one", "two"))
+    point = f"seq:{daemon.journal.head}"
+    daemon.outside("a", lines("  one", "TWO"))
+    (file,) = daemon.call(DIFF_TOOL, daemon.ann, **{"from": point}, ignore_space=True)["files"]
+    assert file["hunks"][0]["lines"] == [" one", "-two", "+TWO"]
+
+
+def test_the_patch_of_a_text_that_is_not_utf8_is_its_bytes() -> None:
+    daemon = MemoryDaemon()
+    daemon.outside("a", b"caf\xe9\n")
+    point = f"seq:{daemon.journal.head}"
+    daemon.outside("a", b"caf\xe9s\n")
+    reply = daemon.call(DIFF_TOOL, daemon.ann, **{"from": point})
+    assert base64.b64decode(reply["patch_base64"]).endswith(b"\n-caf\xe9\n+caf\xe9s\n")

@@ -65,10 +65,11 @@ def test_of_a_line_only_what_is_around_it_is_shown() -> None:
     shown = daemon.call(WHY_TOOL, daemon.ann, path="a.py", line=200)["diff"]
     assert shown["partial"] is True
     added = "".join(f"+line {n}\n" for n in range(190, 211))
-    assert shown["patch"] == f"--- /dev/null\n+++ b/a.py\n@@ -0,0 +190,21 @@\n{added}"
+    assert shown["patch"].startswith("diff --git a/a.py b/a.py\nnew file mode 100644\nindex 0000000000..")
+    assert shown["patch"][shown["patch"].index("--- ") :] == f"--- /dev/null\n+++ b/a.py\n@@ -0,0 +190,21 @@\n{added}"
     daemon.write("a.py", lines("top", *many[:299], "changed", *many[300:]), daemon.ben)
     shown = daemon.call(WHY_TOOL, daemon.ann, path="a.py", line=301)["diff"]
-    assert shown["patch"].splitlines()[2:7] == [
+    assert shown["patch"].splitlines()[4:9] == [
         "@@ -297,7 +298,7 @@",
         " line 297",
         " line 298",

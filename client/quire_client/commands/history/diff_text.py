@@ -1,0 +1,239 @@
+"""Differences as text: the patch that `git apply` takes, counts, names, words that changed."""
+
+from __future__ import annotations
+
+import base64
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from quire_client.cli import render
+
+if TYPE_CHECKING:
+    from quire_client.api import Client
+
+MOST_PATHS: Final = 100
+"""Files that are asked for at a time."""
+
+MOST_PATH: Final = 4096
+
+LETTERS: Final = {"added": "A", "removed": "D"}
+_WORD: Final = re.compile(r"\w+|\s+|.", re.DOTALL)
+_BINARY: Final = "GIT binary patch"
+
+
+def whole(client: Client, reply: dict[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The reply to `asked` with the files that it had no room for, and the patches."""
+    from quire_journal.model import shown_path  # by which two files differ that are shown alike, one escaped
+
+    files: dict[str, dict[str, Any]] = {}
+    page = reply
+    while True:
+        files |= {shown_path(file): file for file in page.get("files") or ()}
+        if not page.get("next"):
+            break
+        page = client.call("diff", {**asked, "from": page["from"], "to": page["to"], "cursor": page["next"]})
+        if not page.get("ok"):
+            return page
+    left = [path for path, file in files.items() if file.get("truncated") and not file.get("moved_from")]
+    while left:
+        some = left[:MOST_PATHS]
+        wanted = {**asked, "from": reply["from"], "to": reply["to"], "paths": some}
+        more = client.call("diff", {name: value for name, value in wanted.items() if name != "cursor"})
+        told = {shown_path(file): file for file in more.get("files") or () if not file.get("truncated")}
+        fitting = {path: told[path] for path in some if path in told}
+        files |= fitting
+        # Where none fits, each of them is larger than a reply.
+        left = [path for path in left if path not in fitting] if fitting else left[len(some) :]
+    made = [_made(client, file, asked) if file.get("truncated") else file for file in files.values()]
+    return {**reply, "files": made}
+
+
+def _made(client: Client, file: dict[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+    """A file with its patch, made here of its bytes, for it is larger than a reply."""
+    from quire_client.export import ExportStop, bytes_of
+    from quire_journal.export import CONTEXT, Content, PatchStyle, file_patch
+    from quire_journal.model import shown_path
+
+    sides = file.get("sides") or ()
+    if not sides:
+        return file
+    try:
+        held = {address: data or b"" for address, data in bytes_of(client, [one["sha256"] for one in sides if one])}
+    except ExportStop:
+        return file
+    old, new = (Content(side["mode"], held[side["sha256"]]) if side else None for side in sides)
+    style = PatchStyle(asked.get("context", CONTEXT), asked.get("ignore_space", False))
+    moved_from = shown_path(sides[0]) if file.get("moved_from") else ""
+    patch = file_patch(shown_path(file), old, new, moved_from, style)
+    return {**file, "patch_base64": base64.b64encode(patch).decode("ascii"), "truncated": False}
+
+
+# ── patches ──────────────────────────────────────────────────────────────────
+
+
+def patches(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
+    """The lines that show how files differ: on a terminal what can be shown there, else byte for byte.
+
+    Bytes that are not UTF-8 are half characters (`surrogateescape`). A file without a patch has a line behind `#`.
+    """
+    clean = _for_terminal if sys.stdout.isatty() else _as_it_is
+    for file in reply.get("files") or ():
+        patch = _patch(file)
+        if not patch:
+            yield f"# {_named(file)}: {_without_patch(file)}"
+            continue
+        if file.get("others"):
+            yield f"# {_named(file)}: also changed by {render.one_line(', '.join(file['others']))}"
+        yield from map(colours.diff_line, clean(patch))
+
+
+def _patch(file: Mapping[str, Any]) -> str:
+    """Its patch; "" for none."""
+    if "patch_base64" in file:
+        return base64.b64decode(file["patch_base64"]).decode("utf-8", "surrogateescape")
+    return str(file.get("patch") or "")
+
+
+def _as_it_is(patch: str) -> Iterator[str]:
+    yield from patch.removesuffix("\n").split("\n")
+
+
+def _for_terminal(patch: str) -> Iterator[str]:
+    """The lines of a patch as a person is to see them: without what moves the cursor, and without binary data."""
+    binary = False
+    for line in _as_it_is(patch):
+        if line == _BINARY:
+            yield "Binary files differ"
+        binary = line == _BINARY or (binary and not line.startswith("diff --git "))
+        if not binary:
+            yield _cleaned(line)
+
+
+def _cleaned(line: str) -> str:
+    """A line of a patch. A person is to see the CR of a CRLF: it may be all that differs."""
+    text = line.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return render.clean(text, keep="\t") + ("^M" if line.endswith("\r") else "")
+
+
+def _named(file: Mapping[str, Any]) -> str:
+    old = f"{render.one_line(file['moved_from'], MOST_PATH)} -> " if file.get("moved_from") else ""
+    return old + render.one_line(file.get("path", "?"), MOST_PATH)
+
+
+def _without_patch(file: Mapping[str, Any]) -> str:
+    """How a file differs whose lines are not shown."""
+    entry = f"{render.one_line(file['entry'])} " if file.get("entry") else ""
+    status = f"{entry}{render.one_line(file.get('status', 'changed'))}"
+    if file.get("truncated"):
+        return f"{status}; too long to be shown, `quire show` and `quire cat` print the whole of it"
+    if file.get("mode"):
+        return f"mode {' -> '.join(map(render.one_line, file['mode']))}"
+    if file.get("binary") is False:
+        return f"{status}; its bytes are not in the journal"
+    return f"{status}, binary" if file.get("binary") else status
+
+
+# ── counts and names ─────────────────────────────────────────────────────────
+
+
+def counts(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
+    """How many lines came and went in each file, and in all."""
+    rows: list[tuple[str, str]] = []
+    added = removed = 0
+    for file in reply.get("files") or ():
+        came, went = counted_lines(file)
+        told = f"+{came} -{went}" if _patch(file) and not file.get("binary") else _without_patch(file)
+        rows.append((told, _named(file)))
+        added, removed = added + came, removed + went
+    if rows:
+        yield from render.columns(rows)
+    if len(rows) > 1:
+        yield colours.paint(f"{render.counted(len(rows), 'file')}, +{added} -{removed}", "bold")
+
+
+def counted_lines(file: Mapping[str, Any]) -> tuple[int, int]:
+    """How many lines came to a file, and how many went."""
+    if "hunks" in file:
+        rows = [row for hunk in file["hunks"] for row in hunk["lines"]]
+    else:
+        rows = _patch(file).split("\n")
+        begin = next((at for at, row in enumerate(rows) if row.startswith("+++ ")), len(rows)) + 1
+        rows = [] if _BINARY in rows[:begin] else rows[begin:]
+    return sum(row.startswith("+") for row in rows), sum(row.startswith("-") for row in rows)
+
+
+def names(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
+    """The paths that differ."""
+    return (render.clean(file.get("path", "?")) for file in reply.get("files") or ())
+
+
+def names_with_status(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
+    """The paths behind a letter for what became of each: A, D, M, R."""
+    for file in reply.get("files") or ():
+        path = render.clean(file.get("path", "?"))
+        if file.get("moved_from"):
+            yield f"R\t{render.clean(file['moved_from'])}\t{path}"
+        else:
+            yield f"{LETTERS.get(file.get('status', ''), 'M')}\t{path}"
+
+
+# ── words ────────────────────────────────────────────────────────────────────
+
+
+def words(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
+    """The differences with the words that went between `[-` and `-]`, and those that came between `{+` and `+}`."""
+    for file in reply.get("files") or ():
+        if not file.get("hunks"):
+            yield from patches({"files": [file]}, colours)
+            continue
+        yield colours.paint(_named(file), "bold")
+        for hunk in file["hunks"]:
+            yield colours.paint(_hunk_head(hunk), "cyan")
+            yield from _hunk_words(hunk["lines"], colours)
+
+
+def _hunk_head(hunk: Mapping[str, Any]) -> str:
+    old, new = f"-{hunk['old_start']},{hunk['old_lines']}", f"+{hunk['new_start']},{hunk['new_lines']}"
+    return f"@@ {old} {new} @@ {render.clean(hunk.get('heading', ''))}".rstrip()
+
+
+def _hunk_words(rows: Sequence[str], colours: render.Palette) -> Iterator[str]:
+    went: list[str] = []
+    came: list[str] = []
+    for row in (*rows, ""):
+        if row[:1] == "-":
+            went.append(row[1:])
+        elif row[:1] == "+":
+            came.append(row[1:])
+        else:
+            if went or came:
+                yield from changed_words("\n".join(went), "\n".join(came), colours.paint).split("\n")
+            went, came = [], []
+            if row:
+                yield render.clean(row[1:], keep="\t")
+
+
+def changed_words(before: str, after: str, paint: Callable[[str, str], str]) -> str:
+    """Both texts in one, by words."""
+    from quire_journal.text import blocks, common_lines
+
+    a, b = (_WORD.findall(render.clean_text(text)) for text in (before, after))
+    head, tail = common_lines(a, b)
+    out = a[:head]
+    at = head
+    for i, j, k, m in blocks(a[head : len(a) - tail], b[head : len(b) - tail]):
+        out += b[k + head - (i + head - at) : k + head]  # what both have in front of it
+        out += _between("[-", a[i + head : j + head], "-]", "red", paint)
+        out += _between("{+", b[k + head : m + head], "+}", "green", paint)
+        at = j + head
+    return "".join([*out, *a[at:]])
+
+
+def _between(begin: str, parts: Sequence[str], end: str, colour: str, paint: Callable[[str, str], str]) -> list[str]:
+    """Words between marks, which begin anew on each line."""
+    if not parts:
+        return []
+    lines = "".join(parts).split("\n")
+    return ["\n".join(paint(f"{begin}{line}{end}", colour) if line else "" for line in lines)]
