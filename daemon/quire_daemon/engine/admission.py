@@ -40,7 +40,7 @@ _TOOLS["describe"] = describe_tool(_TOOLS)
 
 
 class Admission:
-    """Makes calls of requests."""
+    """Turns requests into calls: finds the tool, checks the arguments, identifies the caller."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Admission:
         self.asked_s = -1e9  # monotonic: when the last request about a file came
 
     def accept(self, incoming: IncomingRequest) -> Call | None:
-        """The call that has come in; None when it has been refused already."""
+        """The call that a request makes; None if the request was refused, and the refusal sent."""
         request = incoming.request
         if incoming.peer.uid != os.getuid():
             self._log.warning("foreign_uid", uid=incoming.peer.uid)
@@ -88,7 +88,7 @@ class Admission:
         return None
 
     def _with_news(self, reply: dict[str, Any], incoming: IncomingRequest) -> dict[str, Any]:
-        """The reply, with what this caller has to be told of the files that it has read."""
+        """`reply` with notices about files that this caller has read and others have changed since."""
         caller = self._caller(incoming)
         key = caller_key(incoming.peer.uid, plain_name(caller.agent), plain_name(caller.agent_session))
         with self._recorder.history() as history:
@@ -132,9 +132,9 @@ class Admission:
         )
 
     def know_again(self, calls: Iterable[Call]) -> None:
-        """Look up who made the calls that wait, where a purge may have taken the names of their writers.
+        """Identify the callers of waiting calls anew after a purge, which may have removed their writers' names.
 
-        Else the log would say of what they do that somebody else did it, and a repeated call would be made again.
+        Otherwise their records would name another writer, and a repeated call would be performed twice.
         """
         if self._purges_known == self._recorder.purges:
             return
@@ -143,9 +143,9 @@ class Admission:
             call.who = self._who(call.incoming, by_hook=call.tool is NATIVE_TOOL, outsider=call.who.outsider)
 
     def _hook(self, incoming: IncomingRequest, moment: str) -> Who:
-        """The caller of a hook, and what its call tells of agents' processes.
+        """The caller of an agent's hook. The table of agent processes learns from the call.
 
-        One that claims the agent session of another process tree is not that session. A subagent ends with its turn.
+        A hook that claims the session of another process tree is an outsider. A subagent ends with its turn.
         """
         assert incoming.request is not None
         caller = incoming.request.caller
@@ -175,7 +175,7 @@ class Admission:
             )
 
     def _caller(self, incoming: IncomingRequest) -> Caller:
-        """Who calls; where that is not known, the agent session of the process that started the caller."""
+        """The caller that the request names; else the agent session whose process started the caller's process."""
         assert incoming.request is not None
         caller = incoming.request.caller
         if not self._agents.homes or not (caller.guessed or not (caller.agent or caller.agent_session)):
@@ -188,7 +188,7 @@ class Admission:
         return replace(caller, agent=found.agent, agent_session=found.session, turn=turn, model=model)
 
     def _who(self, incoming: IncomingRequest, by_hook: bool = False, outsider: bool = False) -> Who:
-        """The writer that this caller is in the journal; introduced there when it is new."""
+        """The journal's writer for this caller. A new one gets its number here, and its introduction with a record."""
         assert incoming.request is not None
         connection, peer = incoming.identity, incoming.peer
         caller = incoming.request.caller if by_hook else self._caller(incoming)
@@ -214,7 +214,7 @@ class Admission:
         return replace(who, outsider=outsider, process=process) if by_hook else who
 
     def _identity(self, connection: bytes, peer: Peer, said: tuple[str, ...]) -> WriterIntroduced:
-        """What is attested and claimed, in a form that names nothing else; remembered, for callers come again."""
+        """The writer's identity: what the kernel attests (uid, pid) and what the caller claims, sanitised. Cached."""
         claimed = [plain_name(text) for text in said]
         identity = WriterIntroduced(0, peer.uid, peer.pid, self._pid_start(connection, peer.pid), *claimed)
         if sum(map(len, said)) <= MOST_CLAIMED:
@@ -222,21 +222,21 @@ class Admission:
         return identity
 
     def _chain(self, incoming: IncomingRequest) -> tuple[Process, ...]:
-        """The caller's process and its ancestors. Asked once a connection."""
+        """The caller's process and its ancestors, read once for each connection."""
         connection, pid = incoming.identity, incoming.peer.pid
         if connection not in self._chains:
             _remember(self._chains, connection, self._tree.ancestors(pid) if pid else ())
         return self._chains[connection]
 
     def _pid_start(self, connection: bytes, pid: int) -> int:
-        """When the peer's process began. Asked once a connection, which cannot pass to another process."""
+        """Start time of the peer's process, read once for each connection: a connection cannot change its process."""
         if connection not in self._pid_starts:
             _remember(self._pid_starts, connection, pid_start(pid))
         return self._pid_starts[connection]
 
 
 def _remember(known: dict[K, V], key: K, value: V) -> None:
-    """Keep `value`, in the place of the oldest one where there are as many as may be."""
+    """Keep `value` under `key`; at `MOST_REMEMBERED` entries the oldest one is dropped."""
     if len(known) >= MOST_REMEMBERED:
         del known[next(iter(known))]
     known[key] = value

@@ -1,8 +1,8 @@
-"""The calls that have come and are not answered, in order, and which of them is decided in a turn.
+"""The queue of calls that are not answered yet, and the choice of those that a turn decides.
 
-In one turn a caller has one request and a path one writer; what would be second waits for the next turn, or until what
-is first is written (`inflight`) and there is room for its answer (`socket`). So does what cannot be decided yet
-(`Wait`).
+In one turn each caller has one call decided, and each path one writer. The caller's next call waits for the next turn:
+until the first one's writes have landed (`inflight`) and its reply can be sent (`socket`). A call whose decision is a
+`Wait` stays in the queue, too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_BYTES: Final = 256 << 20  # of the arguments of larger ones that wait
 
 
 class CallQueue:
-    """The queue."""
+    """Calls in the order of their arrival, with limits on their number and size."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class CallQueue:
         return iter(self._calls)
 
     def take(self, call: Call) -> None:
-        """A call has come. Of too many it is refused, but for one that ends the daemon."""
+        """Add a call. Beyond the limits it is answered `busy`; a shutdown is always taken."""
         full = self._full(call) if call.tool.name != SHUTDOWN.name else ""
         if full:
             message = f"{call.tool.name}: {full} wait for their turn already; nothing was done."
@@ -56,7 +56,7 @@ class CallQueue:
             self._of[call.incoming.identity] += 1
 
     def _full(self, call: Call) -> str:
-        """What waits already, if that is too much for this call to wait, too; else nothing."""
+        """The limit that this call would exceed, in words; "" if there is room for it."""
         if len(self._calls) >= MOST_CALLS:
             return f"{MOST_CALLS} calls"
         if self._of[call.incoming.identity] >= MOST_OF_ONE:
@@ -68,16 +68,17 @@ class CallQueue:
         return f"calls with {waiting >> 20} MiB" if waiting + size > MOST_BYTES else ""
 
     def again(self, call: Call) -> None:
-        """The call lost a race to an outside program: it is decided again, on what is there now.
+        """Put a call back that lost a race to an outside program; it is decided again on the new state of the files.
 
-        What was thought about it came to nothing. On a slow machine each thought lasts longer than its file rests.
+        A long decision that was made for it counts as made in vain: on a slow machine a file may change during each.
         """
         call.retry_s, call.thoughts = self._clock.mono_s() + RETRY_S, call.thoughts + 1
         self._calls.appendleft(call)
 
     def next_look_s(self, now: float) -> float:
-        """When the loop should come here again, at the latest. Of each caller only the first call counts, and none of
-        one whose call is being written, or whose replies wait to be read: when those are through, the loop is awake.
+        """Monotonic time at which the next waiting call can be tried. Only each caller's first call counts.
+
+        Callers with a write in flight or unread replies do not count: the end of either wakes the loop by itself.
         """
         behind, at = self._behind(), now + 60
         for call in self._calls:
@@ -87,7 +88,7 @@ class CallQueue:
         return at
 
     def decide(self) -> list[InFlightWrite]:
-        """Decide what can be decided now; what waits stays in the queue, in order."""
+        """Decide the calls whose turn it is, and return those that write. Waiting calls keep their order."""
         now = self._clock.mono_s()
         waiting: deque[Call] = deque()
         going: list[InFlightWrite] = []
@@ -103,7 +104,7 @@ class CallQueue:
         return [one for one in going if self._is_noted(one)]
 
     def _decide_each(self, now: float, callers: set[bytes], waiting: deque[Call], going: list[InFlightWrite]) -> None:
-        """Of the calls in the queue some begin (`going`), some are answered, and some have to wait."""
+        """Move each call out of the queue: into `going` if it writes, into `waiting`, or to its answer."""
         while self._calls:
             call = self._calls.popleft()
             if (call.retry_s > now and not self._has_news(call)) or call.incoming.identity in callers:
@@ -129,13 +130,13 @@ class CallQueue:
                 self._responder.answer(call, self._failures.told(call.tool.name, error))
 
     def _behind(self) -> set[bytes]:
-        """Connections whose calls have to wait for what came of the ones before."""
+        """Connections that have a write in flight or unread replies: their next calls wait."""
         return self._in_flight.callers.union(self._responder.unread)
 
     def _is_noted(self, one: InFlightWrite) -> bool:
-        """Does the log tell of it, or will it with the next commit? A commit for another call may have dropped it.
+        """Are the records of this write still noted? If another call's commit failed and dropped them, answer here.
 
-        Then it is answered: nothing would be left for the store to refuse, and it would be made without a record.
+        Performed without records, the write would be one that the journal does not hold.
         """
         failure = self._recorder.failure(one.commit)
         if failure is not None:
@@ -143,11 +144,11 @@ class CallQueue:
         return failure is None
 
     def _has_news(self, call: Call) -> bool:
-        """Is there something that a call that waits for news has not looked at?"""
+        """Has a record been appended since this call, which waits for news, was decided last?"""
         return call.news_head >= 0 and call.news_head != self._recorder.journal.head
 
     def _decide(self, call: Call) -> InFlightWrite | Response | Wait | Handover:
-        """Decide one call, unless it is too late for it. Every refusal tells the news."""
+        """Decide one call whose deadline has not passed. Refusals get the caller's notices."""
         try:
             self._check_time(call)
             return self._decider.decide(call)
@@ -167,9 +168,9 @@ class CallQueue:
             )
 
     def end(self) -> None:
-        """The daemon stops: whoever waits to write, or for what is being worked out, is told.
+        """Refuse the calls that wait to write or for a search or a long decision: the daemon stops.
 
-        Others, who only ask, ask the next daemon.
+        Clients repeat plain queries to the next daemon by themselves.
         """
         thought = [call for call in self._calls if call.thought is not None]
         self._decider.stop_work()
@@ -181,6 +182,6 @@ class CallQueue:
 
 
 def _size(call: Call) -> int:
-    """Bytes of its arguments."""
+    """Bytes of the call's arguments."""
     request = call.incoming.request
     return 0 if request is None else len(memoryview(request.args))

@@ -1,8 +1,8 @@
-"""From a call to a decision: gather what it names, decide it, and note its events.
+"""From a call to a decision: gather its files, let its tool decide, and note the records.
 
-A call that cannot be decided now has to wait (`call_queue`): for more files than are looked at in one turn, for another
-program that holds a file open for writing, for the watcher's cookie, for news, for a lease, or for what takes long to
-find out. What is to be written goes on as `InFlightWrite`, to be performed by the loop.
+The outcome is one of four values: an `InFlightWrite`, which the turn performs; a `Response`, if nothing is to be
+written; a `Wait`, for more files than one turn reads, for a program that holds a file open, for the watcher's cookie,
+for news, a lease, a search, git, or a long decision; or a `Handover` to a service.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ MOST_WAIT_S: Final = 60.0  # for news, whatever the call asks
 
 
 class Response(msgspec.Struct, frozen=True):
-    """The call is answered now, for nothing is to be written."""
+    """The reply to a call that writes no file."""
 
     reply: dict[str, Any]
 
 
 class Handover(msgspec.Struct, frozen=True):
-    """A service has taken the call (`SERVICES`), and answers it in its own time."""
+    """A service (`SERVICES`) has taken the call and answers it when its work is done."""
 
 
 class Decider:
-    """How a call is decided."""
+    """Decides calls, one after the other, on the loop's thread."""
 
     def __init__(
         self,
@@ -85,18 +85,18 @@ class Decider:
         self._first_event_ns = 0
 
     def open(self) -> None:
-        """Look up when the log began."""
+        """Read the time of the first record, from which deprecation windows count."""
         with self._recorder.history() as history:
             first = history.record(1)
         self._first_event_ns = first.at_ns if first else self._clock.now_ns()
 
     def begin_turn(self) -> None:
-        """From now on each operation is decided once, but for those that are being written: not at all."""
+        """Begin a turn, in which each operation id is decided once, and none that is in flight."""
         self._taken = self._observer.in_flight.operations
         self._long_decisions.begin_turn()
 
     def decide(self, call: Call) -> InFlightWrite | Response | Wait | Handover:
-        """Gather what the call is about, and decide it. Raises `Refusal`."""
+        """Decide one call. Raises `Refusal`."""
         self._gatherer.name_inside(call)
         service = SERVICES.get(call.tool.name)
         if service is not None:
@@ -138,7 +138,7 @@ class Decider:
         return self._wait_for_news(call, decision) or self._going(call, decision)
 
     def _make_known(self, call: Call, looks: LookProgress) -> None:
-        """Who calls, and about what; and who is there no more."""
+        """Update presence, end what was bound to closed connections, and introduce a new writer."""
         self._presence.named(call.who, (now.path for now in looks.files.values()))
         if not self._failures.read_only:
             self._look_at_connections()
@@ -146,7 +146,7 @@ class Decider:
             self._recorder.introduce(call.who.writer)
 
     def _decision(self, call: Call, looks: LookProgress) -> Decision | Wait:
-        """What follows from the call. It waits while that is thought about, or asks others. Raises `Refusal`."""
+        """The tool's decision; a `Wait` while it is worked out, searched for, or asked of git. Raises `Refusal`."""
         try:
             if call.tool.long:
                 return self._thought_out(call, looks)
@@ -158,10 +158,9 @@ class Decider:
             return self._commits.wait(call, needs.files)
 
     def _thought_out(self, call: Call, looks: LookProgress) -> Decision | Wait:
-        """What follows from a call about which it may take long to think.
+        """The decision of a tool that may take long (`long_decisions`).
 
-        One that writes is about the files as they were seen when the thought began; where they have changed since, all
-        of it is thought again.
+        A decision with writes is based on the files as they were at its beginning. If one has changed, it starts over.
         """
 
         def work(history: History, apart: bool) -> Decision:
@@ -180,7 +179,7 @@ class Decider:
         return thought[0]
 
     def _in_portions(self, call: Call, decision: Decision) -> InFlightWrite:
-        """Note the first of the many records of a decision that was thought about over several turns."""
+        """Begin a decision with many writes, whose records are noted in chunks over several turns."""
         keep = partial(to_keep, call) if call.key else None
         portions = RecordChunks(decision, self._numbers, self._recorder, call.who.writer, call.op, keep)
         batch, commit = self._recorder.next_seq, self._recorder.next_commit
@@ -190,7 +189,7 @@ class Decider:
         return going
 
     def _numbered(self, call: Call, decision: Decision, looks: LookProgress) -> InFlightWrite | Response:
-        """Carry out what was thought about over several turns, under the leases that stand now. Raises `Refusal`."""
+        """Give a decision that was made over several turns its final seqs, under present leases. Raises `Refusal`."""
         with self._recorder.history() as history:
             world = self._world(call, looks, history)
             held = [one for one in history.leases() if one.expires_ns > world.now_ns]
@@ -204,7 +203,7 @@ class Decider:
         return self._going(call, Decision(self._numbers.reply(decision.reply, seqs), events, writes, decision.blobs))
 
     def _answered_before(self, call: Call) -> dict[str, Any] | None:
-        """What a call is answered with that comes a second time; None where it does not, or the first was not made."""
+        """The reply to a repeated operation; None for a new one, and for one whose first attempt was not performed."""
         try:
             self._observer.in_flight.tell_before_repeat(call)
         except StoreFailure as error:
@@ -213,7 +212,7 @@ class Decider:
             return answered_before(call, history, self._clock.now_ns(), self._observer.in_flight.batches)
 
     def _world(self, call: Call, looks: LookProgress, history: History) -> World:
-        """What the decision may look at."""
+        """Everything that the tool's decision may look at."""
         return World(
             now_ns=self._clock.now_ns(),
             who=call.who,
@@ -238,7 +237,7 @@ class Decider:
         )
 
     def _require_that_it_can_be_written(self, writes: Sequence[Write]) -> None:
-        """Raises `Refusal` where the checkout takes none of it, or not so much at once."""
+        """Raises `Refusal` if the checkout is read-only, or cannot take so many files at once."""
         if why := self._observer.workspace.read_only:
             path = writes[0].path
             message = (
@@ -250,7 +249,7 @@ class Decider:
             require_room(len(writes), most_open())
 
     def _going(self, call: Call, decision: Decision) -> InFlightWrite | Response:
-        """Note what follows from the call; it is answered when nothing is to be written."""
+        """Note the decision's records and bytes; without writes, commit them and respond."""
         done = bool(decision.reply.get("ok")) and not decision.reply.get("dry_run")
         if call.key and done and not self._failures.read_only:
             events: Sequence[Event] = (*decision.events, to_keep(call, decision.reply))
@@ -285,7 +284,7 @@ class Decider:
         return {"coverage": coverage}
 
     def _under_leases(self, call: Call, world: World) -> Decision | Wait:
-        """What follows from the call as leases stand. A claim that may wait for others is looked at again."""
+        """The decision under the leases in force. A refused claim that may wait for a lease returns a `Wait`."""
         try:
             decision = decided(call.tool, call.params, world)
         except Refusal as refused:
@@ -297,9 +296,9 @@ class Decider:
         return decision
 
     def _worth_noting(self, call: Call, events: Sequence[Event]) -> Sequence[Event]:
-        """Without a read that the log tells of, and of one refusal too many without all but what it showed.
+        """The events to note: without a read that the log already has, and without refusals beyond the rate limit.
 
-        Nothing where the log takes no more: it would wait there for ever.
+        None while the journal is read-only.
         """
         writer = call.who.writer
         if self._failures.read_only:
@@ -311,7 +310,7 @@ class Decider:
         return events
 
     def _note(self, call: Call, events: Sequence[Event], lasting: bool) -> tuple[Seq, ...]:
-        """Note the events of one request as one batch; the operation id goes with the first."""
+        """Note the events of one call as one batch. The first record carries the operation id."""
         batch = self._recorder.next_seq
         op = call.op if lasting else b""
         return tuple(
@@ -319,16 +318,16 @@ class Decider:
         )
 
     def _take_turn(self, call: Call) -> Wait | None:
-        """One operation id and one idempotency key are decided once a turn; the second sees what came of the first."""
+        """Let each operation id and idempotency key be decided once a turn; a repeat sees the outcome of the first."""
         if call.marks & self._taken:
             return Wait(self._clock.mono_s() + RETRY_S)  # it may be in hand for long (`inflight`)
         self._taken |= call.marks
         return None
 
     def _wait_for_news(self, call: Call, decision: Decision) -> Wait | None:
-        """`since` with `wait_ms` and nothing to tell: the call stays until something happens or its time is over.
+        """Keep a `since` call with `wait_ms` waiting until there is news for it or its time is over.
 
-        What its filters passed over is not looked at again: it goes on from there.
+        Its cursor moves on, so that records which its filters dropped are not read again.
         """
         wait_ms = getattr(call.params, "wait_ms", 0) or 0
         reply = decision.reply
@@ -343,7 +342,7 @@ class Decider:
         return None
 
     def _look_at_connections(self) -> None:
-        """What is bound to one that has ended is over. Where the log takes no more, it is told as it is."""
+        """End leases and bursts whose connection has closed. A failing store only marks the journal read-only."""
         try:
             self._lease_queue.look()
             self._burst_expiry.look()
@@ -351,7 +350,7 @@ class Decider:
             self._failures.store_failed(error)
 
     def _commit_noted(self) -> None:
-        """Put into the log what nobody waited for: a refusal, a read. Where it takes no more, it is told as it is."""
+        """Commit noted reads and refusals for a query. A failing store only marks the journal read-only."""
         if self._recorder.waiting and not self._failures.read_only:
             try:
                 self._recorder.commit()
@@ -359,20 +358,20 @@ class Decider:
                 self._failures.store_failed(error)
 
     def give_up(self, call: Call) -> None:
-        """The call needs no answer any more."""
+        """Cancel the search and the long decision of a call that expects no answer any more."""
         self._searches.give_up(call)
         self._long_decisions.give_up(call)
 
     def stop_work(self) -> None:
-        """End what calls wait for; they are answered all the same."""
+        """Stop searches, questions to git and long decisions. Their calls stay in the queue."""
         for work in (self._searches, self._commits, self._long_decisions):
             work.close()
 
     def close(self) -> None:
-        """Nothing more is decided."""
+        """Stop the syntax checker."""
         self._grammars.close()
 
 
 def _in_chain(put: Put | None, data: bytes) -> tuple[bytes | Text, str | None]:
-    """The bytes, as a text where there is one, and the path whose delta chain they belong to."""
+    """(the bytes, as a text if the decision made one; the path whose delta chain they extend)."""
     return (data, None) if put is None else (put.text or data, put.path)

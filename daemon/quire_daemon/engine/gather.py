@@ -44,15 +44,15 @@ _IMPLIES: Final = "implies"
 
 
 class WatcherBarrier:
-    """Has calls wait for the watcher's cookie, and for the looks at what it told of before that."""
+    """Keeps a call waiting until the watcher has reported the call's cookie and all earlier events are journaled."""
 
     def __init__(self, outside: Outside, watcher: Watcher, clock: Clock) -> None:
         self._outside, self._watcher, self._clock = outside, watcher, clock
 
     def wait(self, call: Call) -> Wait | None:
-        """None once the watcher has caught up, or that takes too long (`call.behind`). That is so once for all.
+        """None if the watcher has caught up, or after `CATCH_UP_S` without that (`call.behind`).
 
-        So a call that stays for news is answered with the first, whatever else is to be looked at by then.
+        Once caught up, a call stays so: one that waits for news is answered with the first news.
         """
         now = self._clock.mono_s()
         if not call.cookie:
@@ -70,7 +70,7 @@ class WatcherBarrier:
 
 
 class Gatherer:
-    """Looks at what calls name and imply."""
+    """Collects the files that a call names or implies, reconciled with the journal."""
 
     def __init__(self, files: RequestFiles, long_decisions: LongDecisions) -> None:
         self._long_decisions = long_decisions
@@ -78,7 +78,7 @@ class Gatherer:
         self._clock = self._recorder.clock
 
     def name_inside(self, call: Call) -> None:
-        """Absolute paths that the journal is asked about become those that it knows. Raises `Refusal`."""
+        """Make absolute paths in the call's query arguments relative to the workspace. Raises `Refusal`."""
         for name in call.tool.asks:
             given = getattr(call.params, name)
             try:
@@ -89,10 +89,10 @@ class Gatherer:
                 call.params = msgspec.structs.replace(call.params, **{name: asked})
 
     def looks(self, call: Call) -> LookProgress | Wait:
-        """The files of `call`, by the names that the caller used; while it waits, `call.looks` has those known so far.
+        """All files of `call`, by the names that the caller used. During a `Wait` the progress stays in `call.looks`.
 
-        One that is only implied, and cannot be looked at or must not be written, is left out, and the code of the
-        refusal is kept instead: the others do not wait for it, and the decision tells of it. Raises `Refusal`.
+        An implied file that cannot be read or must not be written is left out; `kept_off` has the refusal's code, and
+        the decision reports it. Raises `Refusal`.
         """
         looks, began_s, in_flight = call.looks, self._clock.mono_s(), self._in_flight
         if looks is None:
@@ -114,9 +114,9 @@ class Gatherer:
         return looks
 
     def _look_at_all(self, call: Call, named: Sequence[str], looks: LookProgress, began_s: float) -> Wait | None:
-        """None when all are known at one moment of the journal. Raises `Refusal`, and `FileInFlight`.
+        """Look at all files, until all are known as of the same record. Raises `Refusal` and `FileInFlight`.
 
-        A turn that has looked for long at what was implied does no more: the decision about so many files is one piece.
+        A turn that spent most of its slice here leaves the decision, which is not sliced, to the next turn.
         """
         until, looked = began_s + SLICE_S, 0
         while True:
@@ -143,7 +143,7 @@ class Gatherer:
                 return wait
 
     def _imply(self, call: Call, looks: LookProgress) -> Wait | None:
-        """Ask the journal what the call implies, and forget of which files it tells something else by now."""
+        """Ask the journal which files the call implies, and forget the files that have a newer version now."""
         if call.tool.long and call.tool.implies is not None:
             return self._imply_much(call, looks)
         looks.head, looks.known = self._recorder.journal.head, 0
@@ -154,9 +154,9 @@ class Gatherer:
         return None
 
     def _imply_much(self, call: Call, looks: LookProgress) -> Wait | None:
-        """The same where it may take long: what is known stands for as long as nothing that it is about has changed.
+        """`_imply` for tools whose implied files take long to find. The answer is kept while no record changes it.
 
-        Of what has been written meanwhile a part is gone through.
+        Each turn checks at most `MOST_RECORDS` of the records appended meanwhile.
         """
         implies, head = call.tool.implies, self._recorder.journal.head
         assert implies is not None
@@ -175,7 +175,7 @@ class Gatherer:
         return Wait(self._clock.mono_s()) if looks.head < head else None
 
     def _catch_up(self, call: Call, looks: LookProgress, upto: int) -> None:
-        """What is known is to be as of record `upto`: files that were written since are forgotten, or all is."""
+        """Bring the known files up to record `upto`: forget files written since, or all if the answer changed."""
         self._forget_changed(looks, upto)
         with self._recorder.history() as history:
             implied = looks.implied
@@ -188,7 +188,7 @@ class Gatherer:
             looks.implied, looks.head = still, upto
 
     def _forget_changed(self, looks: LookProgress, upto: int) -> None:
-        """Forget the known files that records up to this one have changed; all files, where the records are many."""
+        """Forget the known files that records up to `upto` have changed; all of them if there are too many records."""
         after, looks.upto = looks.upto, max(looks.upto, upto)
         if not looks.files or after >= upto:
             return
@@ -203,7 +203,7 @@ class Gatherer:
                     looks.known = 0
 
     def _named(self, call: Call, name: str) -> FileNow | Wait:
-        """A file that the caller names. While another program writes it the call waits for a time, then is refused."""
+        """A file that the caller names. If another program writes it, the call waits for a time and is then refused."""
         patient = self._is_patient(call)
         try:
             unfinished_ok = not patient and not call.tool.writes
@@ -222,7 +222,7 @@ class Gatherer:
             raise NoPath(no.problem, _argument(call.params, name)) from None
 
     def _look_at_implied(self, call: Call, name: str, looks: LookProgress) -> Wait | None:
-        """Look at a file that nobody named. While another program writes it the call waits, for a time."""
+        """Look at an implied file. If another program writes it, the call waits for a time and then leaves it out."""
         patient = self._is_patient(call)
         try:
             if name in call.lost.left_out:
@@ -241,7 +241,7 @@ class Gatherer:
         return None
 
     def _keep_off(self, name: str, looks: LookProgress) -> None:
-        """It cannot be had, as somebody writes it; the journal knows at least that it changed. Raises `Refusal`."""
+        """Leave a file out that another program is writing; its change so far is journaled. Raises `Refusal`."""
         self._files.file(name, False, unfinished_ok=True)
         looks.kept_off[name] = "busy"
 
@@ -250,7 +250,7 @@ class Gatherer:
 
 
 def _touched(history: History, after: int, upto: int) -> set[str] | None:
-    """The files that these records are about; None where that may be any."""
+    """Paths that these records changed; None if one of them may have changed any path."""
     found: set[str] = set()
     for record in history.records(after, upto):
         event = record.event()
@@ -261,7 +261,7 @@ def _touched(history: History, after: int, upto: int) -> set[str] | None:
 
 
 def _argument(params: object, name: str) -> str:
-    """In which argument the caller gave this name; a patch holds its names itself."""
+    """The argument in which the caller gave `name`; a patch contains its names."""
     said = msgspec.structs.asdict(params) if isinstance(params, msgspec.Struct) else {}
     texts = {argument: text for argument, text in said.items() if isinstance(text, str)}
     whole = next((argument for argument, text in texts.items() if text == name), "")

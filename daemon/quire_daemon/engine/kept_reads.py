@@ -26,7 +26,7 @@ MOST_KEPT: Final = 256
 
 
 class KeptRead(msgspec.Struct, frozen=True):
-    """A reply, and what it was made of."""
+    """A reply, and all that it depends on."""
 
     reply: dict[str, Any]
     path: str
@@ -37,14 +37,14 @@ class KeptRead(msgspec.Struct, frozen=True):
 
 
 class KeptReads:
-    """The replies."""
+    """The kept replies, the least recently used one is dropped first."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer, self._recorder = observer, observer.recorder
         self._kept: OrderedDict[tuple[WriterId, bytes], KeptRead] = OrderedDict()
 
     def find(self, call: Call) -> KeptRead | None:
-        """The reply to a call, where it holds still."""
+        """The kept reply to this call; None if there is none, or something that it depends on has changed."""
         if call.tool is not READ_TOOL:
             return None
         key = _key(call)
@@ -67,9 +67,9 @@ class KeptReads:
         return not in_flight and self._observer.workspace.verify_unchanged(disk_path(kept.path), kept.signature)
 
     def keep(self, call: Call, now: FileNow | None, decision: Decision) -> None:
-        """Keep the reply to a read of a file by its own name, of which the log has all that it is told.
+        """Keep the reply to a read whose records the log has already.
 
-        By another name, a link on the way could lead elsewhere the next time.
+        Only for a file by its own name: a link on the way could lead elsewhere the next time.
         """
         if call.tool is not READ_TOOL or now is None or not now.proof or now.path != call.params.path:
             return

@@ -1,4 +1,4 @@
-"""The files that callers name, as they are now. What a look at them finds changed is journaled first."""
+"""Files as callers name them, read from the disk. A change that another program made is journaled first."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ MOST_FIRST: Final = 4
 
 
 class RequestFiles:
-    """Looks at files for requests."""
+    """Resolves callers' names to files and reads them through the observer."""
 
     def __init__(self, observer: Observer, look_first: Callable[[], bool] = lambda: False) -> None:
-        """`look_first`: at what the watcher has told of; was there anything?"""
+        """`look_first` observes what the watcher has reported, and returns whether there was anything."""
         self.observer = self._observer = observer
         self._workspace, self._recorder, self._ignore = observer.workspace, observer.recorder, observer.ignore
         self._look_first = look_first
 
     def asked(self, given: str) -> str:
-        """What a caller asks the journal about (a file, a folder or a glob), relative to the workspace.
+        """A file, folder or glob of a query, relative to the workspace.
 
         A glob that begins with "/" and not with the workspace's path begins at its top, as in `.gitignore`.
         Raises `Refusal` for another absolute path that leads elsewhere.
@@ -62,9 +62,9 @@ class RequestFiles:
     def file(
         self, given: str, writing: bool, unfinished_ok: bool = False, inside: bool = False, followed: bool = True
     ) -> FileNow:
-        """The file that a caller names, as it is now. Outside changes are journaled.
+        """The file that a caller names, as it is now. Changes by other programs are journaled first.
 
-        `inside`: of a folder it is told what is in it, too. `followed`: of a link, what it leads to.
+        `inside`: list what a folder contains. `followed`: take a link's target in place of the link.
 
         Raises `Refusal` for paths that tools may not touch, `FileBusy` while another program writes the file,
         `FileInFlight`.
@@ -115,7 +115,7 @@ class RequestFiles:
         )
 
     def _inside(self, path: str) -> tuple[tuple[str, ...], bool]:
-        """What is in a folder, as far as a caller is shown it, and whether that is not all."""
+        """(the first `MOST_INSIDE` names in a folder, are there more)."""
         try:
             found, cut = names_in(self._workspace.root, self._ignore, "" if path == "." else path, MOST_INSIDE)
         except OSError as error:
@@ -123,8 +123,9 @@ class RequestFiles:
         return tuple(journal_path(name) for name in found), cut
 
     def implied(self, name: str, writing: bool, unfinished_ok: bool = False) -> FileNow:
-        """A path that only the journal named. A link that it knows is looked at itself, and not where it leads; a
-        folder with all that is in it, ignored or not, as far as that can be told. Raises as `file`.
+        """A path that only the journal names. A link is not followed; a folder comes with all that it contains.
+
+        Raises as `file`.
         """
         head = standing(self._observer.head(name))
         now = self.file(name, writing, unfinished_ok, followed=head is None or head.entry != LINK)
@@ -137,9 +138,9 @@ class RequestFiles:
         return msgspec.structs.replace(now, inside=tuple(journal_path(name) for name in found), inside_cut=cut)
 
     def _text(self, path: str, sighting: Sighting) -> Text | None:
-        """What was read; or the head, where a signature proved that it is what is on disk.
+        """The file's text: as read, or the head's if the signature proves that the disk holds it.
 
-        A text with these bytes that is at hand has been taken apart already, and its lines hashed.
+        A cached text with the same bytes is preferred: its lines are split and hashed already.
         """
         if sighting.image is not None:
             blob = sighting.disk.blob
@@ -151,9 +152,7 @@ class RequestFiles:
         return self._read_known(path, sighting.disk.blob) if text is None else text
 
     def _read_known(self, path: str, blob: bytes) -> Text:
-        """The text of `blob`, which stood at `path` just now: to read it there is quicker than to unpack it, as that
-        goes over many versions before it.
-        """
+        """The text of `blob`, which is at `path`: reading it there is quicker than unpacking a chain of deltas."""
         try:
             data = self._workspace.read(path, self._observer.settings.capture.max_bytes).data
         except (FileBusy, FileVanished, NotRegular, TooLarge, PermissionError, Refusal):
@@ -165,7 +164,7 @@ class RequestFiles:
             return history.text_of(blob)
 
     def _place(self, given: str, writing: bool, followed: bool) -> Place:
-        """The place that the caller means; a percent-escaped name only where no file is, or was, really called so."""
+        """Resolve a caller's name. A percent-escaped name is decoded unless a file has, or had, that very name."""
         settings = self._observer.settings
         given = mapped(given, settings.paths.folders)
         place = self._workspace.place(disk_path(given), writing=writing, policy=settings.policy, followed=followed)
@@ -178,5 +177,5 @@ class RequestFiles:
 
 
 def _came_or_went(event: Event | None) -> bool:
-    """Could it be one end of a rename?"""
+    """Is the event a file that came or went, which may be one end of a rename?"""
     return isinstance(event, OutsideDeleted) or (isinstance(event, OutsideWritten) and not event.base)

@@ -1,4 +1,4 @@
-"""What goes out: the reply of each call, with what every reply tells. Refusals are values with a stable code."""
+"""Replies: sent to the caller, with the warnings that every reply carries."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TELLING_OF_SALVAGE: Final = ("status", "doctor")
 
 
 class Responder:
-    """Answers calls."""
+    """Sends replies and refusals."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Responder:
         failures: FailurePolicy,
         blind: Callable[[], Sequence[Blind]],
     ) -> None:
-        """`blind`: what nobody sees at this moment."""
+        """`blind` returns the parts of the tree that are not watched at this moment."""
         self._server, self._recorder, self._lease_queue = server, recorder, lease_queue
         self._collector, self._failures, self._blind = collector, failures, blind
         self.salvaged = ""  # what was lost lately: each caller is told once
@@ -55,11 +55,11 @@ class Responder:
 
     @property
     def unread(self) -> Set[bytes]:
-        """Connections whose callers have to read their replies before anything else is decided for them."""
+        """Connections with replies that ZeroMQ could not take yet; their next calls wait."""
         return self._server.unread
 
     def answer(self, call: Call, body: dict[str, Any]) -> None:
-        """Send the reply of `call`, with what every reply tells."""
+        """Send the reply to `call`, with the warnings that every reply carries."""
         request = call.incoming.request
         assert request is not None
         self._lease_queue.answered(call)
@@ -80,7 +80,7 @@ class Responder:
             self._server.reply(call.incoming.identity, request.id, told)
 
     def _warnings(self, call: Call, ok: bool) -> Iterator[dict[str, Any]]:
-        """What every reply warns of, whatever was asked."""
+        """Warnings of any reply: collection, full disk, missing coverage, a salvaged journal."""
         yield from self._collector.warnings
         if full := self._recorder.takes_nothing():
             yield {"type": "disk_full", "message": f"{capitalised(full)}."}
@@ -95,12 +95,12 @@ class Responder:
             yield {"type": "journal_salvaged", "message": self.salvaged}
 
     def _all_blind(self) -> Sequence[Blind]:
-        """What nobody sees, or nobody can note."""
+        """The parts of the tree that are not watched, or whose changes cannot be journaled."""
         read_only = self._failures.read_only
         return [*self._blind(), *([Blind("", f"the journal is read-only ({read_only})")] if read_only else ())]
 
     def refuse(self, call: Call, refused: Refusal) -> None:
-        """Refused before or after the decision; of writing tools journaled, as tools do theirs, unless dry."""
+        """Refuse a call outside of its tool's decision. A writing tool's is journaled, unless it is a dry run."""
         only_asked = any(getattr(call.params, name, False) for name in ("dry_run", "plan"))
         writer, journaled = call.who.writer, not only_asked and refused.code not in ("expired", "schema_invalid")
         if call.tool.writes and journaled and not self._failures.read_only and self._recorder.takes_refusal(writer):
@@ -111,7 +111,7 @@ class Responder:
 
 
 def _asked(call: Call) -> list[str]:
-    """The files, folders and globs that a call is about."""
+    """The files, folders and globs that a call names."""
     found = [*call.tool.paths(call.params)]
     for name in call.tool.asks:
         said = getattr(call.params, name, "")
@@ -120,7 +120,7 @@ def _asked(call: Call) -> list[str]:
 
 
 def _tell_encoding(body: dict[str, Any]) -> None:
-    """Paths that are not UTF-8 go out percent-escaped, and say so; in the message, too."""
+    """Percent-escape paths that are not UTF-8, also in the message, and mark them with `path_encoding`."""
     parts = [body]
     for part in parts:
         if not WITH_PATHS.isdisjoint(part):
