@@ -1,12 +1,13 @@
 """How long blame takes: a 2,000-line file with 1,000 versions by 8 writers, each line held against a model.
 
-    scripts/bench blame [--rounds N] [--lines N] [--versions N] [--writers N] [--movers N] [--in FOLDER] [--json]
+    scripts/bench blame [--rounds N] [--lines N] [--versions N] [--writers N] [--movers N] [--blocks N] [--in FOLDER]
+                        [--json]
 
 The versions are made through the daemon, as agents make them: whole-file writes, each with a line or a few replaced,
 inserted or removed somewhere. Of them `--movers` are checkouts (another program writes what stood before), undos and
-restores, in turn. No line is typed twice, so the model is a table: line → the record that wrote it first. The time is a
-call's, from the client and back, with the daemon's replay and the reply of all lines in it; and that of the replay
-alone.
+restores, in turn, and in `--blocks` another program moves ten blocks within the file. No line is typed twice, so the
+model is a table: line → the record that wrote it first. The time is a call's, from the client and back, with the
+daemon's replay and the reply of all lines in it; and that of the replay alone.
 """
 
 from __future__ import annotations
@@ -59,6 +60,15 @@ class Model:
         added = removed + self._chance.choice((-1, 0, 0, 1) if len(self.lines) <= size else (-1, -1, 0, 0))
         self.change(self._chance.randrange(len(self.lines) - removed), removed, added)
 
+    def move_blocks(self) -> None:
+        """Ten blocks of 5 to 60 lines go elsewhere."""
+        for _ in range(10):
+            at, size = self._chance.randrange(len(self.lines)), self._chance.randint(5, 60)
+            block = self.lines[at : at + size]
+            del self.lines[at : at + size]
+            to = self._chance.randrange(len(self.lines) + 1)
+            self.lines[to:to] = block
+
     def written(self, seq: int) -> None:
         """What is new was written by record `seq`."""
         for line in self.lines:
@@ -71,12 +81,17 @@ class Model:
         return "".join(self.lines)
 
 
-def make(at: Live, model: Model, size: int, versions: int, writers: int, movers: int) -> None:
-    """Write `versions` versions, the writers in turn; `movers` of them bring back what stood before."""
+def make(at: Live, model: Model, size: int, versions: int, writers: int, movers: int, moved: int = 0) -> None:
+    """Write `versions` versions, the writers in turn; `movers` bring back what stood before, `moved` move blocks."""
     clients = [at.connect(f"agent {n}", "bench") for n in range(writers)]
     every = versions // movers if movers else versions + 1
+    every_block = versions // moved if moved else versions + 1
     for n in range(versions):
         client = clients[n % writers]
+        if n % every_block == every_block // 2:
+            model.move_blocks()
+            save(at, model, client)
+            continue
         if n and n % every == 0:
             move(at, model, client, n // every, f"v{model.wrote[model.past[-9][0]]}" if len(model.past) > 9 else "")
             continue
@@ -91,14 +106,20 @@ def move(at: Live, model: Model, client: Client, number: int, point: str) -> Non
     """A checkout, an undo or a restore, by number; the model takes what comes of it."""
     kind = ("checkout", "undo", "restore")[number % 3]
     if kind == "checkout":
-        at.write(PATH, "".join(model.past[-min(20, len(model.past))]))
-        eventually("the checkout is noted", lambda: ok(client.read_file(PATH))["sha256"] == sha256(at.read(PATH)))
+        model.lines = [*model.past[-min(20, len(model.past))]]
+        save(at, model, client)
     elif kind == "undo":
         client.call("undo", {})  # where others built on it, it may be declined
     elif point:
         client.call("restore", {"path": PATH, "at": point})
     model.lines = at.read(PATH).decode().splitlines(keepends=True)
     model.past.append([*model.lines])
+
+
+def save(at: Live, model: Model, client: Client) -> None:
+    """Another program writes the file as the model has it."""
+    at.write(PATH, model.text)
+    eventually("the write is noted", lambda: ok(client.read_file(PATH))["sha256"] == sha256(at.read(PATH)))
 
 
 def check(reply: dict[str, Any], model: Model) -> None:
@@ -145,6 +166,9 @@ def main() -> None:
     parser.add_argument("--versions", type=int, default=1000)
     parser.add_argument("--writers", type=int, default=8)
     parser.add_argument("--movers", type=int, default=0, help="of the versions so many are checkouts, undos, restores")
+    parser.add_argument(
+        "--blocks", type=int, default=0, help="in so many versions blocks of lines move within the file"
+    )
     parser.add_argument("--in", dest="folder", help="measure on the file system of this folder")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -153,7 +177,7 @@ def main() -> None:
     at = Live(on_disk=True)
     try:
         model = Model(options.lines, random.Random(SEED))
-        make(at, model, options.lines, options.versions, options.writers, options.movers)
+        make(at, model, options.lines, options.versions, options.writers, options.movers, options.blocks)
         client = at.connect("reader", "bench")
         check(ok(client.blame(PATH)), model)
         called = measure(lambda: ok(client.blame(PATH)), options.rounds)
@@ -164,7 +188,8 @@ def main() -> None:
     finally:
         at.close()
     rows = {"blame, call to reply": called, "the replay alone": alone, "of the processor": busy}
-    moved = f" of which {options.movers} are checkouts, undos and restores" if options.movers else ""
+    told = {"are checkouts, undos and restores": options.movers, "move blocks": options.blocks}
+    moved = "".join(f", of which {count} {what}" for what, count in told.items() if count)
     what = f"{len(model.lines)} lines, {options.versions} versions{moved}, {options.writers} writers"
     figures = {
         name: {"median_ms": round(statistics.median(took), 1), "worst_ms": round(took[-1], 1)}

@@ -15,8 +15,10 @@ lines that stood on neither side are those of whoever resolved it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Final
+from functools import cached_property
+from typing import Final, cast
 
 import msgspec
 
@@ -33,6 +35,10 @@ MOST_REMEMBERED: Final = 4
 
 MOST_RUNS: Final = 256
 """Stretches of lines that went which are held against one stretch of lines that come."""
+
+MOST_COMPARED: Final = 400_000
+"""Lines that are held against each other in one replay, a tenth of a second or two. Beyond that only such lines are
+known again of which no other one is equal; they are told at once."""
 
 _NOT_WORDS: Final = bytes(b for b in range(256) if not (b >= 0x80 or chr(b).isalnum()))
 
@@ -55,16 +61,17 @@ Elsewhere = Callable[[str, Version], Sequence[LineOrigin] | None]
 class _Run:
     """Lines that one version removed from one place."""
 
-    __slots__ = ("above", "age", "below", "keys", "origins")
+    __slots__ = ("above", "age", "below", "keys", "origins", "whole")
 
     def __init__(
         self, age: int, keys: Sequence[bytes], origins: Sequence[LineOrigin], above: bytes, below: bytes
     ) -> None:
         self.age, self.keys, self.above, self.below = age, keys, above, below
         self.origins: list[LineOrigin | None] = list(origins)  # None: the line has come back
+        self.whole = True  # no line has
 
 
-class _Change(msgspec.Struct, frozen=True):
+class _Change(msgspec.Struct, frozen=True, dict=True):
     """What differs between two versions, from the first line that does to the last."""
 
     line: int  # the number of the first one, on both sides
@@ -73,6 +80,12 @@ class _Change(msgspec.Struct, frozen=True):
     blocks: Sequence[Block]  # lines of `gone` that have become lines of `come`
     above: bytes  # the line in front of it, on both sides; b"" for none
     below: bytes
+    conflicts: bool  # there may be conflict markers among the lines that go
+
+    @cached_property
+    def counts(self) -> Counter[bytes]:
+        """How often each line comes."""
+        return Counter(self.come)
 
 
 class _Kept(msgspec.Struct, frozen=True):
@@ -82,6 +95,18 @@ class _Kept(msgspec.Struct, frozen=True):
     batch: int
     body: bytes
     origins: Sequence[LineOrigin]
+
+
+class _Source:
+    """The lines of a version that another one was made from."""
+
+    def __init__(self, kept: _Kept, coming: Collection[bytes]) -> None:
+        """`coming`: the lines that are looked for."""
+        self.keys, self.origins = ended(kept.body, b"").splitlines(keepends=True), kept.origins
+        self.places: dict[bytes, list[int]] = {}
+        for at, key in enumerate(self.keys):
+            if key in coming:
+                self.places.setdefault(key, []).append(at)
 
 
 class LineReplay:
@@ -99,6 +124,7 @@ class LineReplay:
         self._by_seq: dict[int, _Kept] = {}
         self._gone: dict[bytes, list[tuple[_Run, int]]] = {}  # where a line stood, the newest place last
         self._age = 0
+        self._compared = 0  # lines, of what came with what went
         self._brought: dict[tuple[str, int, int, int], LineOrigin] = {}
 
     def take(self, path: str, version: Version, data: bytes, clues: Clues, elsewhere: Elsewhere) -> None:
@@ -115,7 +141,8 @@ class LineReplay:
         gone = old[head : len(old) - tail].splitlines(keepends=True)
         come = new[head : len(new) - tail].splitlines(keepends=True)
         if gone or come:
-            change = _Change(line, gone, come, blocks(gone, come), _last_line(old, head), _first_line(old, tail))
+            around = _last_line(old, head), _first_line(old, tail)
+            change = _Change(line, gone, come, blocks(gone, come), *around, old.find(OURS, head, len(old) - tail) >= 0)
             if clues.author:
                 self._remember(change)
                 self._put(change, [LineOrigin(path, version)] * len(come))
@@ -190,24 +217,22 @@ class LineReplay:
     def _come(self, path: str, version: Version, change: _Change, clues: Clues, age: int) -> list[LineOrigin]:
         """The origins of the lines that come with bytes that are new; what went after `age` goes in this version."""
         found: list[LineOrigin | None] = [None] * len(change.come)
-        marked = () if clues.puts_back else _marked(change.gone)
+        marked = _marked(change.gone) if change.conflicts and not clues.puts_back else ()
         spans = [(k, m, any(i < stop and start < j for start, stop in marked)) for i, j, k, m in change.blocks if k < m]
         for k, m, _ in spans:
             self._find(change, (k, m), found, (age, self._age), clues.puts_back)
-        stay = [origin is not None for origin in found]
+        others = [n for n, origin in enumerate(found) if origin is None]
+        coming = {change.come[n] for n in others}
+        sources = [_Source(self._by_seq[seq], coming) for seq in clues.made_from if seq in self._by_seq]
         for k, m, resolves in spans:
             if not resolves:
-                for seq in clues.made_from:
-                    if (source := self._by_seq.get(seq)) is not None:
-                        self._find_in(source, change.come, (k, m), found)
+                for source in sources:
+                    self._find_in(source, change.come, (k, m), found)
                 self._find(change, (k, m), found, (0, age), clues.puts_back)
-        out: list[LineOrigin] = []
-        for n, origin in enumerate(found):
-            if origin is None:
-                out.append(LineOrigin(path, version, number=change.line + n))
-            else:
-                out.append(origin if stay[n] else self._back(origin, version))
-        return out
+        for n in others:
+            came = found[n]
+            found[n] = LineOrigin(path, version, number=change.line + n) if came is None else self._back(came, version)
+        return cast("list[LineOrigin]", found)
 
     def _find(
         self,
@@ -219,35 +244,49 @@ class LineReplay:
     ) -> None:
         """Find the lines of one block among those that went with first < age <= last."""
         wanted: dict[bytes, list[int]] = {}
-        for n in range(*span):
-            if found[n] is None and change.come[n] in self._gone:
-                wanted.setdefault(change.come[n], []).append(n)
         runs: dict[int, _Run] = {}
-        for key in wanted:
-            places = self._gone[key] = [(run, at) for run, at in self._gone[key] if run.origins[at] is not None]
-            between = [run for run, _ in places if ages[0] < run.age <= ages[1]]
-            runs.update((run.age, run) for run in between[-MOST_REMEMBERED:])
+        for n in range(*span):
+            key = change.come[n]
+            places = self._gone.get(key) if found[n] is None else None
+            if not places:
+                continue
+            if key not in wanted:
+                places[:] = [place for place in places if place[0].origins[place[1]] is not None]
+                between = [place for place in places if ages[0] < place[0].age <= ages[1]]
+                if len(between) == 1 and change.counts[key] == 1 and _words(key) >= SUBSTANCE:
+                    _find_around(n, *between[0], change.come, span, found)
+                    places.remove(between[0])
+                    continue
+                runs.update((run.age, run) for run, _ in between[-MOST_REMEMBERED:])
+            wanted.setdefault(key, []).append(n)
+        if not runs:
+            return
         newest_first = [runs[age] for age in sorted(runs, reverse=True)[:MOST_RUNS]]
         for any_line in (False, True) if puts_back else (False,):
             for run in newest_first:
                 pause()
+                self._compared += len(run.keys) + span[1] - span[0]
+                if self._compared > MOST_COMPARED:
+                    return
                 for group in _groups(run, wanted, change.come, found):
                     if any_line or _is_known(group, run, change):
                         for n, at in group:
                             found[n], run.origins[at] = run.origins[at], None
+                            run.whole = False
 
     def _find_in(
-        self, source: _Kept, come: Sequence[bytes], span: tuple[int, int], found: list[LineOrigin | None]
+        self, source: _Source, come: Sequence[bytes], span: tuple[int, int], found: list[LineOrigin | None]
     ) -> None:
         """Find lines of a block in a version that this one was made from."""
         k, m = span
-        coming = set(come[k:m])
-        all_lines = zip(ended(source.body, b"").splitlines(keepends=True), source.origins, strict=True)
-        lines = [(key, origin) for key, origin in all_lines if key in coming]
         free = [n for n in range(k, m) if found[n] is None]
-        for i, n in _equal([key for key, _ in lines], [come[n] for n in free]):
-            found[free[n]] = lines[i][1]
-            self._claim_newest(lines[i][0])
+        places = sorted({at for n in free for at in source.places.get(come[n], ())})
+        self._compared += len(places) if len(places) > len(free) else 0
+        if self._compared > MOST_COMPARED:
+            return
+        for i, n in _equal([source.keys[at] for at in places], [come[n] for n in free]):
+            found[free[n]] = source.origins[places[i]]
+            self._claim_newest(source.keys[places[i]])
 
     def _claim_newest(self, key: bytes) -> None:
         """The line stands again: nothing else is it that comes later."""
@@ -255,7 +294,7 @@ class LineReplay:
         while places:
             run, at = places.pop()
             if run.origins[at] is not None:
-                run.origins[at] = None
+                run.origins[at], run.whole = None, False
                 return
 
     def _back(self, origin: LineOrigin, version: Version) -> LineOrigin:
@@ -322,6 +361,38 @@ def _groups(
     for n in sorted({*free} - {*in_order}):
         if places := left.get(come[n]):
             yield [(n, places.pop())]
+
+
+def _find_around(
+    n: int,
+    run: _Run,
+    at: int,
+    come: Sequence[bytes],
+    span: tuple[int, int],
+    found: list[LineOrigin | None],
+) -> None:
+    """Find line `n` in a run, and the lines that went and come together with it."""
+    first, last = n, n + 1
+    most = min(span[1] - n, len(run.keys) - at)
+    if run.whole and run.keys[at : at + most] == come[n : n + most] and not any(found[n : n + most]):
+        last = n + most
+    else:
+        while last < span[1] and _goes_with(last, run, at - n, come, found):
+            last += 1
+    while first > span[0] and _goes_with(first - 1, run, at - n, come, found):
+        first -= 1
+    there = slice(first + at - n, last + at - n)
+    found[first:last] = run.origins[there]
+    run.origins[there] = [None] * (last - first)
+    run.whole = False
+
+
+def _goes_with(n: int, run: _Run, behind: int, come: Sequence[bytes], found: Sequence[LineOrigin | None]) -> bool:
+    """Is line `n` that of the run which is so far behind?"""
+    at = n + behind
+    if not 0 <= at < len(run.keys) or found[n] is not None:
+        return False
+    return run.keys[at] == come[n] and run.origins[at] is not None
 
 
 def _is_known(group: Sequence[tuple[int, int]], run: _Run, change: _Change) -> bool:

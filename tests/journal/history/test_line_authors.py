@@ -407,6 +407,17 @@ def test_a_line_that_another_program_moves_within_the_file_stays_its_authors() -
     assert told(scribe) == [(ada, 0)] * 3
 
 
+def test_a_block_that_moves_keeps_the_author_of_each_line_also_of_those_that_stand_in_many() -> None:
+    scribe, blocks = (
+        Scribe().introduce(),
+        [f"def function{n}(x):\n    try:\n        x\n    else:\n        {n}\n" for n in range(9)],
+    )
+    by = [scribe.write("f", "".join(blocks[: n + 1]).encode(), writer=1 + n % 2) for n in range(9)]
+    for order in ([8, 0, 1, 2, 3, 4, 5, 6, 7], [1, 2, 3, 0, 4, 5, 6, 7, 8]):
+        scribe.outside("f", "".join(blocks[n] for n in order).encode())
+        assert told(scribe) == [(by[n], 0) for n in order for _ in range(5)]
+
+
 def test_a_brace_that_another_program_types_is_not_one_that_went_elsewhere() -> None:
     scribe = Scribe().introduce()
     ada = scribe.write("f", b"def one() {\n    return 1\n}\nlast\n", writer=1)
