@@ -1,0 +1,594 @@
+"""Stories: the log as people look at it; a fold over records, the newest first, to one value for each thing that
+somebody did.
+
+A story is a turn of an agent session, a git operation, what another program or a person's editor saved within a short
+time, a burst of many files, an undo, a checkpoint, or the first capture. It stands where its newest record stands. Its
+files are told by runs of its own versions that follow each other, so that what others did in between is not counted.
+
+A page is bounded by the records that it looks at. Where one ends within a story, the next page tells the rest of it as
+a story of its own.
+
+Blocks of the log with nothing but other programs' writes are not read record by record: of a build that wrote 5,000
+files the fold reads some 60 records, and knows how many there were.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from quire_journal.history.authorship import UNDOING, is_by_git
+from quire_journal.history.history import History
+from quire_journal.model import (
+    CAPTURED,
+    DURING,
+    FOLDER,
+    OUTSIDE,
+    REGULAR,
+    SCANNED,
+    BatchUndone,
+    BurstBegun,
+    CheckpointNamed,
+    EditRefused,
+    Event,
+    FileMoved,
+    GitRan,
+    OutsideMoved,
+    Record,
+    TurnBegan,
+    WorkspaceScanned,
+    WriteAttributed,
+    WritesAbandoned,
+    paths_of,
+)
+from quire_journal.views import OUTSIDE_WRITES, TOOL_WRITES, Version, standing
+from quire_journal.views.indexes import of_kind
+
+TURN: Final = "turn"
+GIT: Final = "git"
+SAVES: Final = "saves"
+CROWD: Final = "crowd"
+PERSON: Final = "person"
+UNDO: Final = "undo"
+CHECKPOINT: Final = "checkpoint"
+CAPTURE: Final = "capture"
+FORMS: Final = (TURN, GIT, SAVES, CROWD, PERSON, UNDO, CHECKPOINT, CAPTURE)
+"""What a story can be: the turn of an agent session (or what it did without one), a git operation, what was saved
+within a short time, a burst of many files, what a person did with Quire's tools, an undo or its kin, a checkpoint, the
+first capture."""
+
+SECOND: Final = 1_000_000_000
+
+PAUSE_NS: Final[Mapping[str, int]] = {TURN: 1800 * SECOND, GIT: 2 * SECOND, SAVES: 120 * SECOND, PERSON: 120 * SECOND}
+"""A pause that ends a story. A turn that has an id ends with its beginning instead."""
+
+VOLLEY_NS: Final = 2 * SECOND
+"""Writes of other programs with no longer pause between them are one volley."""
+
+CROWD_PATHS: Final = 12
+"""A volley with more files is a burst, not somebody who saves."""
+
+CROWD_PAUSE_NS: Final = 30 * SECOND
+
+DENSE: Final = 100
+"""Writes in a block of the log from which on it is looked at as a whole."""
+
+WORK: Final = 1500
+"""Records that one page reads."""
+
+MOST_CALLS: Final = 40
+"""Calls of a turn that are told; the rest is counted."""
+
+_WRITES: Final = frozenset(event.kind for event in (*TOOL_WRITES, *OUTSIDE_WRITES))
+_BY_OTHERS: Final = frozenset(event.kind for event in OUTSIDE_WRITES)
+_BESIDE: Final = (
+    *(TurnBegan, GitRan, BurstBegun, EditRefused, BatchUndone, CheckpointNamed, WriteAttributed, WritesAbandoned),
+)
+STORY_KINDS: Final = _WRITES | {event.kind for event in _BESIDE}
+"""Kinds of records that a story is made of, or that say whose a write is."""
+
+_ALL_TERMS: Final = [of_kind(kind) for kind in sorted(STORY_KINDS)]
+_OTHER_TERMS: Final = [of_kind(kind) for kind in sorted(STORY_KINDS - _BY_OTHERS)]
+
+Key = tuple[str, ...]
+"""Which records belong together: the form of the story, and what tells it from others of that form."""
+
+
+class FileRun(msgspec.Struct):
+    """Versions of a file by one story, each made from the one before it."""
+
+    path: str  # after the newest of them
+    last: int  # seq of the newest
+    first: int  # seq of the oldest
+    base: int  # seq of the version that the oldest was made from; 0: there was none
+    base_path: str
+    last_kind: str = ""
+
+
+class StoryCall(msgspec.Struct):
+    """A call of an agent's tool."""
+
+    number: int  # seq of its burst, or its batch
+    at_ns: int
+    label: str = ""
+    command: str = ""
+    native: bool = False  # a tool of the agent's own: `number` is its burst
+    writes: int = 0
+    paths: dict[str, None] = {}
+
+
+class Story(msgspec.Struct):
+    """What somebody did. While the fold runs it grows towards the past."""
+
+    key: Key
+    newest: int
+    oldest: int
+    began_ns: int
+    ended_ns: int
+    writer: int = OUTSIDE  # the newest that is named
+    writes: int = 0
+    runs: list[FileRun] = []
+    sample: dict[str, None] = {}  # some paths of writes that were counted and not read
+    unread: int = 0  # writes that were counted and not read
+    probable: int = 0  # writes whose writer is not proved
+    calls: dict[int, StoryCall] = {}
+    refused: list[tuple[str, str]] = []  # (path, code)
+    commands: list[str] = []  # of git, the newest first
+    heads: tuple[str, str] = ("", "")  # of git: where HEAD was before and after
+    failed: bool = False  # of git: the newest command did not end well
+    hint: str = ""
+    candidates: tuple[int, ...] = ()  # bursts of the calls that may have written
+    prompt: str = ""
+    transcript: str = ""
+    undoing: BatchUndone | None = None
+    name: str = ""  # of a checkpoint
+    note: str = ""
+    files: int = 0  # of the first capture
+    closed: bool = False  # its beginning has been met
+
+    @property
+    def form(self) -> str:
+        """One of `FORMS`."""
+        return self.key[0]
+
+
+class Straddler(msgspec.Struct, frozen=True):
+    """A story that an earlier page told, down to record `reached`: what a later page meets of it from there on."""
+
+    key: int  # `_hash` of its key
+    reached: int
+
+
+class StoryQuery(msgspec.Struct, frozen=True):
+    """What is to be told."""
+
+    after: int
+    upto: int
+    limit: int
+    wanted: Sequence[Sequence[bytes]] = ()  # what the records have in the terms view, as `History.with_terms` takes it
+    admits: Callable[[Record], bool | None] | None = None  # records that are meant; None: all
+    fits: Callable[[str], object] | None = None  # paths that are meant; None: all
+    numbers: Sequence[int] | None = None  # of these paths, where they are few
+    forms: frozenset[str] = frozenset(FORMS)
+    straddlers: Sequence[Straddler] = ()
+    work: int = WORK
+
+
+class StoryPage(msgspec.Struct, frozen=True):
+    """Stories, the newest first; and where to go on: the record to begin at, or None at the end."""
+
+    stories: list[Story]
+    following: int | None
+    straddlers: tuple[Straddler, ...] = ()
+
+
+def story_page(query: StoryQuery, history: History) -> StoryPage:
+    """The next stories."""
+    fold = _Fold(query, history)
+    reached = fold.run()
+    stories = sorted(fold.stories, key=lambda story: -story.newest)
+    told, behind = stories[: query.limit], stories[query.limit :]
+    if behind:
+        following: int | None = behind[0].newest
+    else:
+        following = None if reached is None else reached - 1
+    if following is not None and following <= query.after:
+        following = None
+    straddlers = dict[int, int]()
+    here = [(_hash(story.key), story.oldest) for story in told]
+    for key, oldest in (*here, *((one.key, one.reached) for one in query.straddlers)):
+        if following is not None and oldest <= following:
+            straddlers[key] = min(oldest, straddlers.get(key, oldest))
+    for story in told:
+        story.closed = story.closed or reached is None or fold.is_over(story)
+        _complete(story, history)
+    return StoryPage(told, following, tuple(Straddler(*one) for one in straddlers.items()))
+
+
+def _hash(key: Key) -> int:
+    return zlib.crc32("\0".join(key).encode("utf-8", "surrogatepass"))
+
+
+def _complete(story: Story, history: History) -> None:
+    """Look up what stands before the records that were looked at: the prompt of a turn, the account of an undo."""
+    if story.form == UNDO and story.undoing is None:
+        story.undoing = history.undoing(int(story.key[1]))
+    if story.form != TURN or story.prompt or not story.key[3]:
+        return
+    from quire_journal.views.indexes import term_index
+
+    wanted = [[term_index.of_turn(story.key[3])], [of_kind(TurnBegan.kind)]]
+    for _, seqs in history.with_terms(wanted, 0, story.oldest, True):
+        for seq in seqs:
+            begun = history.event(seq)
+            if isinstance(begun, TurnBegan):
+                story.prompt, story.transcript = begun.prompt, begun.transcript
+                return
+
+
+class _Fold:
+    """The fold of one page."""
+
+    def __init__(self, query: StoryQuery, history: History) -> None:
+        self.query, self.history = query, history
+        self.stories: list[Story] = []
+        self._open: dict[Key, Story] = {}
+        self._expected: dict[tuple[int, int], FileRun] = {}  # (story, version that a run was made from) → the run
+        self._attributed: dict[int, WriteAttributed] = {}
+        self._abandoned: set[int] = set()
+        self._keys: dict[int, Key | None] = {}  # writer → the key of what it does
+        self._volley: list[tuple[Record, Event]] = []
+        self._left = query.work
+        self._narrow = bool(query.wanted) or query.numbers is not None or query.admits is not None
+        self._captured = history.first_scan() or 0
+        self._told_before = {one.key: one.reached for one in query.straddlers}
+        if query.upto < history.head() and not self._narrow:
+            self._look_ahead()
+
+    def run(self) -> int | None:
+        """Fold until the page is full; the record that the fold has come to, None at the end of the log."""
+        query, reached = self.query, None
+        floor = max(query.after, self._captured)
+        for step, seqs in self._steps(floor):
+            if len(seqs) >= DENSE and not self._narrow and self._as_a_whole(seqs):
+                continue
+            for seq in seqs:
+                if self._left <= 0:
+                    self._flush()
+                    return reached if reached is not None else seq + 1
+                self._left -= 1
+                self._look_at(seq)
+                reached = seq
+                if self._is_full():
+                    self._flush()
+                    return reached
+            reached = step
+        self._flush()
+        if not self._captured or query.after >= self._captured:
+            return None
+        return self._first_capture()
+
+    def _steps(self, floor: int) -> Iterator[tuple[int, Sequence[int]]]:
+        query = self.query
+        if query.upto <= floor:
+            return
+        if query.numbers is not None:
+            for seq in self.history.touching(query.numbers, floor, query.upto, True):
+                yield seq, (seq,)
+            return
+        wanted = [*query.wanted, _ALL_TERMS]
+        yield from self.history.with_terms(wanted, floor, query.upto, True)
+
+    def _is_full(self) -> bool:
+        """Are there more stories than are wanted, and is each of those whole?"""
+        limit = self.query.limit
+        if len(self.stories) <= limit or self._volley:
+            return False
+        return all(story.closed or self.is_over(story) for story in self.stories[:limit])
+
+    def is_over(self, story: Story) -> bool:
+        """Has the fold come to a time that is before the story's beginning?"""
+        pause = PAUSE_NS.get(story.form, CROWD_PAUSE_NS)
+        return self._now_ns < story.began_ns - pause
+
+    _now_ns: int = 1 << 63
+
+    # ── blocks that are not read ──
+
+    def _look_ahead(self) -> None:
+        """Read what later records say of the writes of this page."""
+        upto = min(self.query.upto + 4096, self.history.head())
+        for _, seqs in self.history.with_terms([[of_kind(WriteAttributed.kind)]], self.query.upto, upto, True):
+            for seq in seqs:
+                event = self.history.event(seq)
+                if isinstance(event, WriteAttributed):
+                    self._attribute(event)
+
+    def _as_a_whole(self, seqs: Sequence[int]) -> bool:
+        """Count these records, the newest first, without reading each, if other programs' writes are all they are."""
+        newest, oldest = seqs[0], seqs[-1]
+        others = self.history.with_terms([_OTHER_TERMS], oldest - 1, newest, True)
+        if any(found for _, found in others) or any(seq in self._attributed for seq in seqs):
+            return False
+        ends = [self.history.record(seqs[at]) for at in (0, len(seqs) // 2, -1)]
+        found = [(record, record.event()) for record in ends if record is not None]
+        hints = {getattr(event, "hint", "") for _, event in found}
+        self._left -= 3
+        if len(found) < 3 or len(hints) != 1 or found[0][0].at_ns - found[2][0].at_ns > CROWD_PAUSE_NS:
+            return False
+        hint = hints.pop()
+        by_git = is_by_git(hint)
+        self._flush_before(found[0][0].at_ns)
+        self._flush(crowd=not by_git)
+        self._now_ns = found[2][0].at_ns
+        key: Key = (GIT,) if by_git else (CROWD, hint)
+        story = self._story(key, found[0][0])
+        if story is None:
+            return True
+        self._grow(story, found[2][0])
+        story.writes += len(seqs)
+        story.unread += len(seqs)
+        story.hint = story.hint or hint
+        for _, event in found:
+            story.sample |= dict.fromkeys(paths_of(event))
+        return True
+
+    def _first_capture(self) -> int | None:
+        """The story of the first capture, and of what agents did meanwhile; the record that the fold has come to."""
+        query = self.query
+        record = self.history.record(self._captured) if query.upto >= self._captured else None
+        if record is not None and not self._narrow:
+            story = self._story((CAPTURE,), record)
+            event = record.event()
+            if story is not None and isinstance(event, WorkspaceScanned):
+                story.files, story.closed = event.files, True
+        wanted = [*query.wanted, _OTHER_TERMS]
+        upto = min(query.upto, self._captured)
+        for _, seqs in self.history.with_terms(wanted, query.after, upto, True):
+            for seq in seqs:
+                if self._left <= 0:
+                    return seq + 1
+                self._left -= 1
+                self._look_at(seq)
+        self._flush()
+        return None
+
+    # ── one record ──
+
+    def _look_at(self, seq: int) -> None:
+        record = self.history.record(seq)
+        if record is None or seq in self._abandoned:
+            return
+        event = record.event()
+        if isinstance(event, WriteAttributed):
+            self._attribute(event)
+        elif isinstance(event, WritesAbandoned):
+            self._abandoned.update(event.seqs)
+        elif event is not None and record.kind in STORY_KINDS:
+            if self.query.admits is not None and not self.query.admits(record):
+                return
+            if getattr(event, "entry", REGULAR) == FOLDER:
+                return  # the files in it say as much; one that is left empty is no deed
+            if self._is_plain(record, event):
+                if self._volley and self._volley[-1][0].at_ns - record.at_ns > VOLLEY_NS:
+                    self._flush()
+                self._volley.append((record, event))
+            else:
+                self._flush_before(record.at_ns)
+                self._tell(record, event)
+            self._now_ns = min(self._now_ns, record.at_ns)
+
+    def _attribute(self, event: WriteAttributed) -> None:
+        for seq in event.seqs:
+            if seq not in self._attributed:
+                self._attributed[seq] = event
+                if seq <= self._captured and event.writer:  # which is not looked at otherwise
+                    self._look_at(seq)
+
+    def _attribution(self, record: Record) -> WriteAttributed | None:
+        return self.history.attribution(record) if self._narrow else self._attributed.get(record.seq)
+
+    def _is_plain(self, record: Record, event: Event) -> bool:
+        """Is it a write of another program that nobody knows more of than what went on then?"""
+        if record.writer != OUTSIDE or record.kind not in _BY_OTHERS or is_by_git(getattr(event, "hint", "")):
+            return False
+        found = self._attribution(record)
+        return found is None or found.writer == OUTSIDE
+
+    def _flush_before(self, at_ns: int) -> None:
+        if self._volley and self._volley[-1][0].at_ns - at_ns > VOLLEY_NS:
+            self._flush()
+
+    def _flush(self, crowd: bool = False) -> None:
+        """Tell the writes of the volley: a burst, or what somebody saved. `crowd`: it goes on as a burst."""
+        volley, self._volley = self._volley, []
+        if not volley:
+            return
+        crowd = crowd or len({path for _, event in volley for path in paths_of(event)}) > CROWD_PATHS
+        begun = self._open.get((CROWD, getattr(volley[0][1], "hint", "")))
+        crowd = crowd or (begun is not None and begun.began_ns - volley[0][0].at_ns <= VOLLEY_NS)
+        for record, event in volley:
+            found = self._attribution(record)
+            hint = getattr(event, "hint", "")
+            how = "scanned" if getattr(event, "evidence", "") in (SCANNED, CAPTURED) else ""
+            key = (CROWD, hint) if crowd else (SAVES, hint, how)
+            story = self._write(key, record, event)
+            if story is not None:
+                story.hint = story.hint or hint
+                if found is not None and found.candidates:
+                    story.candidates = story.candidates or found.candidates
+
+    def _tell(self, record: Record, event: Event) -> None:
+        """Put a record that is no plain write to its story."""
+        if record.kind in _WRITES:
+            self._tell_write(record, event)
+        elif isinstance(event, GitRan):
+            self._tell_git(record, event)
+        elif isinstance(event, BatchUndone):
+            story = self._story((UNDO, str(record.batch)), record)
+            if story is not None:
+                story.undoing, story.writer = event, record.writer
+        elif isinstance(event, CheckpointNamed):
+            story = self._story((CHECKPOINT, str(record.seq)), record)
+            if story is not None:
+                story.name, story.note, story.writer, story.closed = event.name, event.note, record.writer, True
+        else:
+            self._tell_of_agent(record, event)
+
+    def _tell_write(self, record: Record, event: Event) -> None:
+        found = self._attribution(record)
+        if record.writer == OUTSIDE and is_by_git(getattr(event, "hint", "")):
+            story = self._write((GIT,), record, event)
+            if story is not None:
+                story.hint = story.hint or getattr(event, "hint", "")
+                if found is not None and found.writer:
+                    story.writer = story.writer or found.writer
+            return
+        writer = record.writer if found is None else found.writer
+        undoing = getattr(event, "by", "") == UNDOING
+        own = (UNDO, str(record.batch)) if undoing else self._key_of(writer)
+        story = None if own is None else self._write(own, record, event)
+        if story is None:
+            return
+        story.writer = story.writer or writer
+        story.closed = story.closed or (undoing and record.seq == record.batch)
+        story.probable += found is not None and found.evidence == DURING
+        if story.form == TURN:
+            number = found.burst if found is not None and found.burst else record.batch
+            call = story.calls.setdefault(number, StoryCall(number, record.at_ns))
+            call.native = call.native or found is not None
+            if not call.label and found is None:
+                call.label = getattr(event, "dialect", "") or getattr(event, "by", "")
+            call.writes += 1
+            call.paths |= dict.fromkeys(paths_of(event)[-1:])
+
+    def _tell_git(self, record: Record, event: GitRan) -> None:
+        at_ns = event.ended_ns or record.at_ns
+        story = self._story((GIT,), record, at_ns)
+        if story is None:
+            return
+        if event.command not in story.commands:
+            story.commands.append(event.command)
+        story.failed = story.failed or (len(story.commands) == 1 and bool(event.exit_code))
+        story.heads = (event.head_before or story.heads[0], story.heads[1] or event.head_after)
+        story.writer = story.writer or record.writer
+        self._grow(story, record, event.started_ns or at_ns)
+
+    def _tell_of_agent(self, record: Record, event: Event) -> None:
+        """A turn that began, a call, a refusal."""
+        key = self._key_of(record.writer)
+        if key is None or (key[0] != TURN and not isinstance(event, EditRefused)):
+            return
+        if isinstance(event, BurstBegun) and not key[3] and key not in self._open:
+            return  # a call outside of any turn that wrote nothing
+        story = self._story(key, record)
+        if story is None:
+            return
+        story.writer = story.writer or record.writer
+        if isinstance(event, TurnBegan):
+            story.prompt, story.transcript, story.closed = event.prompt, event.transcript, True
+        elif isinstance(event, BurstBegun):
+            call = story.calls.setdefault(record.seq, StoryCall(record.seq, record.at_ns, native=True))
+            call.label, call.command, call.at_ns = event.label, event.command, record.at_ns
+        elif isinstance(event, EditRefused):
+            story.refused.append((event.path, event.code))
+
+    def _key_of(self, writer: int) -> Key | None:
+        """The key of what a writer does; None where it is told of nowhere."""
+        if writer not in self._keys:
+            who = self.history.writer(writer)
+            if who is None:
+                self._keys[writer] = (SAVES, "", "")
+            elif who.agent:
+                self._keys[writer] = (TURN, who.agent, who.parent or who.agent_session, who.turn)
+            else:
+                self._keys[writer] = (PERSON, str(who.uid))
+        return self._keys[writer]
+
+    # ── stories ──
+
+    def _story(self, key: Key, record: Record, at_ns: int = 0) -> Story | None:
+        """The story that a record belongs to, grown to it; None where it is not meant, or was told before."""
+        if key[0] not in self.query.forms or record.seq >= self._told_before.get(_hash(key), 1 << 63):
+            return None
+        at_ns = at_ns or record.at_ns
+        story = self._open.get(key)
+        if story is not None and self._ends(story, at_ns):
+            story.closed = True
+            story = None
+        if story is None and self.query.fits is not None and not self._names_a_path(record):
+            return None  # nothing of it is about the paths that are meant
+        if story is None:
+            story = Story(key, record.seq, record.seq, at_ns, at_ns)
+            self._open[key] = story
+            self.stories.append(story)
+        self._grow(story, record, at_ns)
+        return story
+
+    def _names_a_path(self, record: Record) -> bool:
+        return any(map(self.query.fits, paths_of(record.event()))) if self.query.fits is not None else False
+
+    def _ends(self, story: Story, at_ns: int) -> bool:
+        """Does a record of that time belong to another story of the same key?"""
+        if story.form == TURN and story.key[3]:
+            return False
+        return story.began_ns - at_ns > PAUSE_NS.get(story.form, CROWD_PAUSE_NS)
+
+    def _grow(self, story: Story, record: Record, at_ns: int = 0) -> None:
+        at_ns = at_ns or record.at_ns
+        story.oldest = min(story.oldest, record.seq)
+        story.began_ns, story.ended_ns = min(story.began_ns, at_ns), max(story.ended_ns, at_ns)
+
+    def _write(self, key: Key, record: Record, event: Event) -> Story | None:
+        """Add a write to the story of that key."""
+        fits = self.query.fits
+        named = paths_of(event)
+        if not named or (fits is not None and not any(map(fits, named))):
+            return None
+        story = self._story(key, record)
+        if story is None:
+            return None
+        story.writes += 1
+        base = int(getattr(event, "base", 0))
+        moved = isinstance(event, FileMoved | OutsideMoved)
+        run = self._expected.pop((story.newest, record.seq), None)
+        if run is None:
+            run = FileRun(named[-1], record.seq, record.seq, base, named[0], record.kind)
+            story.runs.append(run)
+        else:
+            run.first, run.base = record.seq, base
+            run.base_path = named[0] if moved else named[-1]
+        if base:
+            self._expected[story.newest, base] = run
+        return story
+
+
+def first_of(runs: Sequence[FileRun], most: int) -> list[FileRun]:
+    """The runs of the first so many files, each file's runs together; the file that was written last comes first."""
+    by_path: dict[str, deque[FileRun]] = {}
+    for run in runs:
+        by_path.setdefault(run.path, deque()).append(run)
+    return [run for path in list(by_path)[:most] for run in by_path[path]]
+
+
+def folders_of(paths: Sequence[str], most: int = 3) -> list[str]:
+    """The top folders of these paths, those with the most files first."""
+    count: dict[str, int] = {}
+    for path in paths:
+        top = f"{path.partition('/')[0]}/" if "/" in path else path
+        count[top] = count.get(top, 0) + 1
+    return sorted(count, key=lambda top: -count[top])[:most]
+
+
+def net_of(run: FileRun, history: History) -> tuple[Version | None, Version] | None:
+    """The versions before and after a run; None where it leaves everything as it was, or never came to be."""
+    new = history.version(run.path, run.last)
+    old = standing(history.version(run.base_path, run.base)) if run.base else None
+    if new is None or (old is None and new.gone):
+        return None
+    same = old is not None and not new.gone and (old.blob, old.mode, old.entry) == (new.blob, new.mode, new.entry)
+    return None if same and run.path == run.base_path else (old, new)

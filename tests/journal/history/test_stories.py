@@ -1,0 +1,339 @@
+"""Stories: which records make one, where it begins and ends, and that pages tell each record once."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from quire_journal.history.history import History
+from quire_journal.history.stories import (
+    CROWD_PATHS,
+    Key,
+    Story,
+    StoryPage,
+    StoryQuery,
+    folders_of,
+    net_of,
+    story_page,
+)
+from quire_journal.journal import Journal, NewRecord
+from quire_journal.model.events import (
+    BurstBegun,
+    CheckpointNamed,
+    EditRefused,
+    Event,
+    FileMoved,
+    FileWritten,
+    GitRan,
+    OutsideDeleted,
+    OutsideWritten,
+    TurnBegan,
+    WorkspaceScanned,
+    WriteAttributed,
+    WriterIntroduced,
+    WritesAbandoned,
+)
+from quire_journal.model.ids import BatchId, WriterId
+from quire_journal.storage.memory import MemoryStore
+from quire_journal.text.text import Text
+
+SECOND = 1_000_000_000
+BEGAN_NS = 1_700_000_000 * SECOND
+
+
+class Diary:
+    """A journal whose records get the time that a test says."""
+
+    def __init__(self) -> None:
+        self.store = MemoryStore()
+        self.journal = Journal.open(self.store, BEGAN_NS, "0" * 32)
+        self.at_s = 0.0
+        self.heads: dict[str, int] = {}
+        self._writers: dict[tuple[str, ...], int] = {}
+
+    def note(self, event: Event, writer: int = 0, after_s: float = 0.01, blob: bytes | None = None) -> int:
+        """One record, `after_s` behind the one before; its seq."""
+        self.at_s += after_s
+        seq = self.journal.head + 1
+        record = NewRecord(event, WriterId(writer), BEGAN_NS + int(self.at_s * SECOND), BatchId(seq))
+        self.journal.append([record], [] if blob is None else [(Text.of(blob), None)])
+        return seq
+
+    def writer(self, agent: str, session: str, turn: str = "", call: str = "", parent: str = "") -> int:
+        """The number of a writer, introduced when it is named first."""
+        who = (agent, session, turn, call, parent)
+        if who not in self._writers:
+            number = self._writers[who] = len(self._writers) + 1
+            self.note(WriterIntroduced(number, 1000, 9, 9, *who[:4], parent=parent))
+        return self._writers[who]
+
+    def turn(self, agent: str, turn: str, prompt: str) -> int:
+        """A turn begins; its writer."""
+        writer = self.writer(agent, f"{agent}-s", turn)
+        self.note(TurnBegan(prompt), writer)
+        return writer
+
+    def outside(self, path: str, text: str = "", after_s: float = 0.01, hint: str = "", found: str = "watched") -> int:
+        """Another program saves."""
+        blob = Text.of((text or f"{path} {self.journal.head}\n").encode())
+        event = OutsideWritten(path, blob.blob, len(blob.data), 0o644, found, self.heads.get(path, 0), hint=hint)
+        self.heads[path] = self.note(event, after_s=after_s, blob=blob.data)
+        return self.heads[path]
+
+    def removed(self, path: str) -> int:
+        """Another program removes."""
+        return self.note(OutsideDeleted(path, "watched", self.heads.pop(path)))
+
+    def wrote(self, path: str, writer: int, text: str = "", after_s: float = 0.01) -> int:
+        """A tool of Quire's writes."""
+        blob = Text.of((text or f"{path} {self.journal.head}\n").encode())
+        event = FileWritten(path, blob.blob, len(blob.data), 0o644, self.heads.get(path, 0))
+        self.heads[path] = self.note(event, writer, after_s, blob.data)
+        return self.heads[path]
+
+    def page(self, limit: int = 50, **asked: object) -> StoryPage:
+        """A page."""
+        with self.store.reading() as reading:
+            query = StoryQuery(0, self.journal.head, limit)
+            for name, value in asked.items():
+                query = StoryQuery(**{**{f: getattr(query, f) for f in query.__struct_fields__}, name: value})
+            return story_page(query, History(reading))
+
+    def stories(self) -> list[Story]:
+        """All, on one page."""
+        return self.page().stories
+
+
+def keys(stories: list[Story]) -> list[Key]:
+    return [story.key for story in stories]
+
+
+def test_a_turn_is_one_story_with_its_prompt_whatever_others_do_in_between() -> None:
+    diary = Diary()
+    ann = diary.turn("ann", "t1", "make it fast\nplease")
+    diary.wrote("a.py", ann)
+    ben = diary.turn("ben", "t9", "document it")
+    diary.wrote("b.md", ben)
+    diary.wrote("a.py", ann, after_s=900)
+    first, second = diary.stories()
+    assert (first.key, first.prompt) == (("turn", "ann", "ann-s", "t1"), "make it fast\nplease")
+    assert (second.key, [run.path for run in second.runs]) == (("turn", "ben", "ben-s", "t9"), ["b.md"])
+    assert (first.writes, first.closed) == (2, True)
+
+
+def test_a_subagent_works_in_a_turn_of_its_parent() -> None:
+    diary = Diary()
+    diary.turn("ann", "t1", "go")
+    diary.wrote("a.py", diary.writer("ann", "ann-s.sub", "t1", parent="ann-s"))
+    (story,) = diary.stories()
+    assert story.key == ("turn", "ann", "ann-s", "t1")
+
+
+def test_an_agent_without_turns_has_a_story_for_each_time_that_it_is_at_work() -> None:
+    diary = Diary()
+    ann = diary.writer("ann", "s")
+    diary.wrote("a.py", ann)
+    diary.wrote("b.py", ann, after_s=60)
+    diary.wrote("c.py", ann, after_s=7200)
+    assert [story.writes for story in diary.stories()] == [1, 2]
+
+
+def test_versions_of_one_story_that_follow_each_other_are_one_run_and_others_in_between_part_it() -> None:
+    diary = Diary()
+    ann, ben = diary.turn("ann", "t1", "x"), diary.turn("ben", "t2", "y")
+    versions = [diary.wrote("a.py", writer) for writer in (ann, ann, ben, ann)]
+    mine, theirs = diary.stories()
+    assert [(run.first, run.last, run.base) for run in mine.runs] == [
+        (versions[3], versions[3], versions[2]),
+        (versions[0], versions[1], 0),
+    ]
+    assert [(run.first, run.last, run.base) for run in theirs.runs] == [(versions[2], versions[2], versions[1])]
+
+
+def test_a_renamed_file_keeps_its_run() -> None:
+    diary = Diary()
+    diary.outside("old.py", "x\n")
+    ann = diary.turn("ann", "t1", "rename")
+    diary.wrote("old.py", ann, "y\n")
+    blob = Text.of(b"y\n")
+    diary.note(FileMoved("old.py", "new.py", blob.blob, 2, 0o644, diary.heads["old.py"]), ann)
+    (run,) = diary.stories()[0].runs
+    assert (run.path, run.base_path, run.base) == ("new.py", "old.py", 1)
+
+
+def test_what_came_and_went_within_a_story_leaves_nothing() -> None:
+    diary = Diary()
+    diary.outside("kept.py", "one\n")
+    diary.outside("scratch.py", "x\n", after_s=500)
+    diary.outside("kept.py", "two\n")
+    diary.removed("scratch.py")
+    diary.outside("kept.py", "one\n")
+    runs = diary.stories()[0].runs
+    with diary.store.reading() as reading:
+        assert [net_of(run, History(reading)) for run in runs] == [None, None]
+
+
+def test_saves_of_an_editor_within_a_short_time_are_one_story() -> None:
+    diary = Diary()
+    for after_s in (0, 20, 90, 300):
+        diary.outside("a.py", after_s=after_s)
+    assert [story.writes for story in diary.stories()] == [1, 3]
+
+
+def test_what_agents_were_proved_to_have_written_is_in_their_turn_with_the_call() -> None:
+    diary = Diary()
+    diary.turn("ann", "t1", "go")
+    call = diary.writer("ann", "ann-s", "t1", "call-1")
+    burst = diary.note(BurstBegun("Bash", "native", 1 << 62, True, command="make fmt"), call)
+    made = [diary.outside("a.py", hint="Bash"), diary.outside("b.py", hint="Bash")]
+    diary.note(WriteAttributed((made[0],), call, "exact", burst))
+    diary.note(WriteAttributed((made[1],), call, "during", burst))
+    diary.outside("mine.py")
+    diary.outside("mine.py", after_s=1)
+    turn = diary.stories()[1]
+    (told,) = turn.calls.values()
+    assert (turn.key[0], turn.writes, turn.probable) == ("turn", 2, 1)
+    assert (told.label, told.command, told.writes, [*told.paths]) == ("Bash", "make fmt", 2, ["b.py", "a.py"])
+
+
+def test_what_several_may_have_written_is_nobodys_and_names_them() -> None:
+    diary = Diary()
+    burst = diary.note(BurstBegun("Bash", "native", 1 << 62, True), diary.turn("ann", "t1", "go"))
+    made = diary.outside("a.py", hint="Bash (ann)")
+    diary.note(WriteAttributed((made,), 0, "overlap", burst, (burst,)))
+    saves, _ = diary.stories()
+    assert (saves.key[0], saves.candidates, saves.hint) == ("saves", (burst,), "Bash (ann)")
+
+
+def test_a_git_operation_is_one_story_with_its_command_and_where_head_went() -> None:
+    diary = Diary()
+    for number in range(30):
+        diary.outside(f"src/{number}.py", hint="git checkout -q main (pid 7)")
+    at = BEGAN_NS + int(diary.at_s * SECOND)
+    diary.note(GitRan("checkout -q main", ended_ns=at, head_before="dev 1111111", head_after="main 2222222"))
+    diary.outside("src/1.py", hint="git: index.lock was held", after_s=30)
+    later, checkout = diary.stories()
+    assert (later.key, later.writes, later.commands) == (("git",), 1, [])
+    assert (checkout.commands, checkout.writes) == (["checkout -q main"], 30)
+    assert checkout.heads == ("dev 1111111", "main 2222222")
+
+
+def test_a_commit_that_wrote_no_file_is_a_story() -> None:
+    diary = Diary()
+    diary.note(GitRan("commit -m x", exit_code=1))
+    (story,) = diary.stories()
+    assert (story.key, story.commands, story.failed) == (("git",), ["commit -m x"], True)
+
+
+def test_many_files_at_once_are_a_burst_and_a_save_before_it_is_not_part_of_it() -> None:
+    diary = Diary()
+    diary.outside("README.md")
+    for number in range(CROWD_PATHS + 1):
+        diary.outside(f"out/{number}.o", after_s=5 if number == 0 else 0.01)
+    assert keys(diary.stories()) == [("crowd", ""), ("saves", "", "")]
+
+
+def test_a_large_build_is_counted_without_reading_every_record() -> None:
+    diary = Diary()
+    diary.outside("a.py", "x\n")
+    ann = diary.turn("ann", "t1", "go")
+    for number in range(1500):
+        diary.outside(f"out/{number}.o", after_s=5 if number == 0 else 0.001)
+    diary.wrote("b.py", ann, after_s=9)
+    page = diary.page(work=800)
+    assert page.following is None
+    assert [(story.form, story.writes) for story in page.stories] == [("turn", 1), ("crowd", 1500), ("saves", 1)]
+
+
+def test_an_agents_write_amid_a_build_stays_the_agents() -> None:
+    diary = Diary()
+    ann = diary.turn("ann", "t1", "go")
+    burst = diary.note(BurstBegun("Edit a.py", "native", 1 << 62, True, paths=("a.py",)), ann)
+    made = 0
+    for number in range(1000):
+        diary.outside(f"out/{number}.o", after_s=0.001)
+        if number == 500:
+            made = diary.outside("a.py", after_s=0.001)
+    diary.note(WriteAttributed((made,), ann, "exact", burst))
+    told = {story.form: story for story in diary.stories()}
+    assert (told["crowd"].writes, told["turn"].writes, told["turn"].runs[0].path) == (1000, 1, "a.py")
+
+
+def test_the_first_capture_is_one_story_and_what_an_agent_did_meanwhile_is_another() -> None:
+    diary = Diary()
+    for number in range(40):
+        diary.outside(f"{number}.py", found="captured")
+    ann = diary.turn("ann", "t1", "go")
+    diary.wrote("0.py", ann)
+    diary.note(WorkspaceScanned("start", 41, 40))
+    diary.outside("1.py")
+    stories = diary.stories()
+    assert keys(stories) == [("saves", "", ""), ("capture",), ("turn", "ann", "ann-s", "t1")]
+    assert (stories[1].files, stories[2].writes) == (41, 1)
+
+
+def test_refusals_and_checkpoints_are_told_and_writes_that_did_not_happen_are_not() -> None:
+    diary = Diary()
+    ann = diary.turn("ann", "t1", "go")
+    diary.note(EditRefused("edit", "a.py", "anchor_stale"), ann)
+    lost = diary.wrote("a.py", ann)
+    diary.note(WritesAbandoned((lost,), "race"))
+    diary.note(CheckpointNamed("lunch", lost), ann)
+    checkpoint, turn = diary.stories()
+    assert (checkpoint.name, turn.refused, turn.writes) == ("lunch", [("a.py", "anchor_stale")], 0)
+
+
+@st.composite
+def days(draw: st.DrawFn) -> Diary:
+    """Two agents, an editor, git and a build, in any order."""
+    diary = Diary()
+    doings = st.lists(st.tuples(st.integers(0, 5), st.sampled_from((0.01, 1.0, 40.0, 400.0))), max_size=40)
+    turns = {"ann": 0, "ben": 0}
+    for doing, after_s in draw(doings):
+        agent = "ann" if doing % 2 else "ben"
+        if doing < 2:
+            turns[agent] += 1
+            diary.turn(agent, f"{agent}-{turns[agent]}", "go")
+        elif doing < 4:
+            turn = f"{agent}-{turns[agent]}" if turns[agent] else ""
+            diary.wrote(f"{agent}.py", diary.writer(agent, f"{agent}-s", turn), after_s=after_s)
+        elif doing == 4:
+            diary.outside("mine.py", after_s=after_s)
+        else:
+            for number in range(3):
+                diary.outside(f"{number}.py", after_s=after_s if number == 0 else 0.01, hint="git pull")
+            diary.note(GitRan("pull", ended_ns=BEGAN_NS + int(diary.at_s * SECOND)))
+    return diary
+
+
+def shape(stories: list[Story]) -> list[tuple[Key, int, int, int]]:
+    return [(story.key, story.newest, story.oldest, story.writes) for story in stories]
+
+
+@given(days(), st.integers(1, 4))
+def test_pages_tell_the_same_stories_as_one_page_does(diary: Diary, limit: int) -> None:
+    upto: int | None = diary.journal.head
+    told: list[Story] = []
+    page = StoryPage([], upto)
+    while page.following:
+        page = diary.page(limit, upto=page.following, straddlers=page.straddlers)
+        assert len(page.stories) <= limit
+        told += page.stories
+    assert shape(told) == shape(diary.stories())
+
+
+@given(days(), st.integers(5, 40))
+def test_pages_with_little_work_tell_every_write_once(diary: Diary, work: int) -> None:
+    told: list[Story] = []
+    page = StoryPage([], diary.journal.head)
+    while page.following:
+        page = diary.page(3, upto=page.following, straddlers=page.straddlers, work=work)
+        told += page.stories
+    assert sum(story.writes for story in told) == sum(story.writes for story in diary.stories())
+
+
+@pytest.mark.parametrize(
+    ("paths", "told"), [(["a/b", "a/c", "d", "e/f/g"], ["a/", "d", "e/"]), ([], []), (["x"], ["x"])]
+)
+def test_folders_are_named_by_how_many_files_are_in_them(paths: list[str], told: list[str]) -> None:
+    assert folders_of(paths) == told
