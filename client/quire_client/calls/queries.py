@@ -85,6 +85,36 @@ class Queries(Calls):
         bounds = stated(since=since, until=until, limit=limit, order=order, cursor=cursor)
         return self.call("log", {**what, **whose, **bounds})
 
+    def stories(
+        self,
+        path: str | None = None,
+        *,
+        writer: str | None = None,
+        agent_session: str | None = None,
+        turn: str | None = None,
+        agents: bool | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        all: bool | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Answer:
+        """What happened, newest first, as people look at it: one story for a turn, a git operation, saves, a burst.
+
+        `path`, `writer`, `since` and `until` are as in `log`; `agents` leaves out what no agent did, `all` lists every
+        call and more files.
+
+        Reply: `stories` of `{form, seq, first, at, ended_at, writer, whole, files, files_count, writes}` and what the
+        form has besides (`prompt` and `calls` of a turn, `commands` of git); `files` of `{path, status, version,
+        before, added, removed, symbols}`; `next`, the `cursor` of the next page, None at the end. A page may hold fewer
+        stories than `limit` (15) and still have a `next`: the work of one call is bounded.
+        Refused: `not_found` (a point, a writer that nobody is called), `schema_invalid` (a cursor of another journal).
+        Source: quire_daemon.tools.history.stories, shape in quire_daemon.core.replies.table
+        """
+        whose = stated(writer=writer, agent_session=agent_session, turn=turn, agents=agents)
+        given = stated(path=path, since=since, until=until, all=all, limit=limit, cursor=cursor)
+        return self.call("stories", {**given, **whose})
+
     def since(
         self,
         cursor: str | None = None,

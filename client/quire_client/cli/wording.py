@@ -97,6 +97,7 @@ STEPS: Final = {
     "stop_daemon": "say --stop, which ends it first",
     "verify": "`quire verify` checks the journal",
     "wait": "`quire claims` says who holds it, and until when; `quire claim PATH --wait SECONDS` waits for it",
+    "who": "`quire who` lists who has called",
     "wait_or_use_free_lines": "claim lines that are free with --lines, or wait for the others with --wait",
 }
 """The next step, as refusals name it → what to type or do. `%s` is the operation's number."""

@@ -14,7 +14,7 @@ _HANDLE_SCHEMA: Final = {
     "description": "The my_agent_session of your first reply. Pass it along, so that Quire knows what you were shown.",
 }
 
-LARGE: Final = ("read_file", "show", "diff", "blame", "log", "since")
+LARGE: Final = ("read_file", "show", "diff", "blame", "log", "since", "stories")
 """Tools whose replies may be long; a client that cuts results off is told how much to let through."""
 
 MOST_CHARACTERS: Final = 400_000

@@ -32,6 +32,7 @@ from quire_daemon.tools.history import (
     LOG_TOOL,
     SHOW_TOOL,
     SINCE_TOOL,
+    STORIES_TOOL,
     TREE_TOOL,
     WHY_TOOL,
 )
@@ -50,6 +51,7 @@ _OWN: Final[dict[str, Tool[Any]]] = {
     "delete_file": DELETE_TOOL,
     "move_file": MOVE_TOOL,
     "log": LOG_TOOL,
+    "stories": STORIES_TOOL,
     "since": SINCE_TOOL,
     "show": SHOW_TOOL,
     "diff": DIFF_TOOL,

@@ -56,6 +56,26 @@ if TYPE_CHECKING:
         to_the_second as to_the_second,
     )
     from quire_journal.history.rebase_steps import Conflict as Conflict
+    from quire_journal.history.stories import (
+        CAPTURE as CAPTURE,
+        CHECKPOINT as CHECKPOINT,
+        CROWD as CROWD,
+        FORMS as FORMS,
+        GIT as GIT,
+        PERSON as PERSON,
+        SAVES as SAVES,
+        STORY_KINDS as STORY_KINDS,
+        TURN as TURN,
+        UNDO as UNDO,
+        FileRun as FileRun,
+        Story as Story,
+        StoryQuery as StoryQuery,
+        Straddler as Straddler,
+        first_of as first_of,
+        folders_of as folders_of,
+        net_of as net_of,
+        story_page as story_page,
+    )
     from quire_journal.history.timeline import (
         FileTimeline as FileTimeline,
         State as State,
@@ -89,6 +109,10 @@ else:
         path_cache="PathNames",
         points="MAX_NAME is_name no_checkpoint parse_point parse_rfc3339 rfc3339 time_of to_the_second",
         rebase_steps="Conflict",
+        stories=(
+            "CAPTURE CHECKPOINT CROWD FORMS FileRun GIT PERSON SAVES STORY_KINDS Story StoryQuery Straddler "
+            "TURN UNDO first_of folders_of net_of story_page"
+        ),
         timeline="FileTimeline State TimelineStep lives",
         typed_times="AGO CLOCK DATE DAYS NOW PART is_typed_time",
         undo_guard="GuardedUndo guard",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         mark as mark,
         place_after as place_after,
     )
+    from quire_journal.text.definitions import definitions_at as definitions_at
     from quire_journal.text.line_diff import (
         Block as Block,
         blocks as blocks,
@@ -72,6 +73,7 @@ else:
     __getattr__ = face(
         __name__,
         conflict_markers="BETWEEN Dispute MarkedDispute OURS THEIRS disputed mark place_after",
+        definitions="definitions_at",
         line_diff=(
             "Block blocks breaks_between changed_ranges common_bytes common_lines diff "
             "first_difference same_end same_start"

@@ -38,6 +38,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "delete_file": {"path": "f.txt"},
     "move_file": {"path": "f.txt", "to": "g.txt"},
     "log": {"path": "f.txt"},
+    "stories": {"path": "f.txt"},
     "since": {"path": "f.txt"},
     "show": {"version": "now", "path": "f.txt"},
     "diff": {"from": "seq:0", "path": "f.txt"},

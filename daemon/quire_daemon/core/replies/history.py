@@ -137,6 +137,83 @@ class SinceReply(Reply, frozen=True, kw_only=True):
     fresh: bool  # the cursor was of no use: this is the listing from the beginning
 
 
+class StoryFile(Shape, frozen=True, kw_only=True):
+    """What a story did to a file. `added` and `removed` are missing where nobody counted them."""
+
+    path: str
+    path_encoding: Maybe[str] = UNSET
+    status: str  # added, removed, changed, mode, moved
+    moved_from: Maybe[str] = UNSET
+    version: str  # the newest of the story
+    before: Maybe[str] = UNSET  # the version from which the story began
+    added: Maybe[int] = UNSET  # lines
+    removed: Maybe[int] = UNSET
+    binary: Maybe[bool] = UNSET
+    symbols: Maybe[list[str]] = UNSET  # functions, classes and headings with lines that changed
+
+
+class StoryCall(Shape, frozen=True, kw_only=True):
+    """A call within a turn."""
+
+    at: str
+    label: str
+    command: Maybe[str] = UNSET  # of a shell call
+    burst: Maybe[int] = UNSET  # of an agent's own tool
+    batch: Maybe[int] = UNSET  # of a tool of Quire's
+    writes: int
+    paths: list[str]  # at most three
+
+
+class StoryRefusal(Shape, frozen=True, kw_only=True):
+    """A write that was refused."""
+
+    path: str
+    path_encoding: Maybe[str] = UNSET
+    code: str
+
+
+class Story(Shape, frozen=True, kw_only=True):
+    """Something that somebody did: a turn of an agent, a git operation, saves, a burst of files, an undo."""
+
+    form: str  # turn, git, saves, crowd, person, undo, checkpoint, capture
+    seq: int  # of its newest record
+    first: int  # of its oldest
+    at: str  # when it began: RFC 3339, UTC
+    ended_at: str
+    writer: Writer
+    probable: Maybe[bool] = UNSET  # all that it wrote is its writer's probably, not provably
+    unclaimed: Maybe[bool] = UNSET  # nobody's call was open then, and git was not at work: a person may have saved it
+    whole: bool  # its beginning is known; else a later page may tell more of it
+    prompt: Maybe[str] = UNSET
+    calls: Maybe[list[StoryCall]] = UNSET  # that wrote; with `all`, every one
+    calls_count: Maybe[int] = UNSET
+    files: list[StoryFile]
+    files_more: Maybe[int] = UNSET  # that are not listed
+    files_count: int  # of which the story left something changed, as far as each was looked at
+    writes: int
+    folders: Maybe[list[str]] = UNSET  # of many files: where most of them are
+    refused: Maybe[list[StoryRefusal]] = UNSET
+    refused_count: Maybe[int] = UNSET
+    commands: Maybe[list[str]] = UNSET  # of git, the newest first
+    failed: Maybe[bool] = UNSET  # the newest of them said so
+    head_before: Maybe[str] = UNSET  # branch and commit
+    head_after: Maybe[str] = UNSET
+    hint: Maybe[str] = UNSET  # what went on then
+    candidates: Maybe[list[CallOfWrite]] = UNSET  # calls that may have written it
+    how: Maybe[str] = UNSET  # undo, redo, rollback or restore
+    undone: Maybe[list[int]] = UNSET  # batches, at most twenty
+    name: Maybe[str] = UNSET  # of a checkpoint
+    note: Maybe[str] = UNSET
+
+
+class StoriesReply(Reply, frozen=True, kw_only=True):
+    """`stories`: a page of what happened."""
+
+    stories: list[Story]
+    next: str | None  # the `cursor` of the next page; None at the end
+    capturing: Maybe[bool] = UNSET  # the first capture of the tree is not over: there may be more
+
+
 class ShowReply(Reply, frozen=True, kw_only=True):
     """`show`: a record; of one that made a version also what it made, and how that differs from its base."""
 

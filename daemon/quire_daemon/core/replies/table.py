@@ -31,6 +31,7 @@ REPLIES: Final[dict[str, type[msgspec.Struct]]] = {
     "delete_file": edits.WriteReply,
     "move_file": edits.WriteReply,
     "log": history.LogReply,
+    "stories": history.StoriesReply,
     "since": history.SinceReply,
     "show": history.ShowReply,
     "diff": history.DiffReply,

@@ -68,6 +68,12 @@ NATURES: Final[dict[str, Nature]] = {
         "of the next page; a page may be short, or empty, before the end. Filters: path (file, folder or glob), "
         "writer, agent_session, turn, kind, since, until, contains, text_changed (it came or went).",
     ),
+    "stories": Nature(
+        "What happened",
+        "Tell what happened, newest first, as people look at it: turns of agents with their prompts, calls and files, "
+        "git operations, saves and bursts of files, one story each. Filters: path, writer, agent_session, turn, since, "
+        "until, agents (only theirs). all: true lists every call and more files. next is the cursor of the next page.",
+    ),
     "since": Nature(
         "What happened since",
         "List what was recorded after a cursor, by anybody: your own tools, other agents, people, programs. Without "

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         DiffParams as DiffParams,
         decide_diff as decide_diff,
     )
+    from quire_daemon.tools.history.stories import STORIES_TOOL as STORIES_TOOL
     from quire_daemon.tools.history.tree import BLOBS_TOOL as BLOBS_TOOL, TREE_TOOL as TREE_TOOL
     from quire_daemon.tools.history.why import WHY_TOOL as WHY_TOOL
 else:
@@ -50,6 +51,7 @@ else:
         ),
         log="LOG_TOOL SINCE_TOOL writer_type",
         show="DIFF_TOOL DiffParams SHOW_TOOL decide_diff",
+        stories="STORIES_TOOL",
         tree="BLOBS_TOOL TREE_TOOL",
         why="WHY_TOOL",
     )

@@ -1,0 +1,338 @@
+"""`stories`: what happened, as people look at it: turns, git operations, saves and bursts in place of records.
+
+The fold is in the journal (`stories` there). Here each story gets its files, with the lines that came and went and the
+definitions that they stand in, as far as the work of one page allows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from quire_daemon.core import Decision, Tool, World, no_paths, require_in_bounds
+from quire_daemon.tools.history.diff import text_of
+from quire_daemon.tools.history.filters import (
+    Filter,
+    common_part,
+    is_unclaimed,
+    nobody,
+    path_filter,
+    single_path,
+)
+from quire_daemon.tools.history.log import MOST_UNDONE
+from quire_daemon.tools.history.pages import MOST_PATHS
+from quire_journal.history import (
+    CAPTURE,
+    CHECKPOINT,
+    CROWD,
+    FORMS,
+    GIT,
+    PERSON,
+    SAVES,
+    STORY_KINDS,
+    TURN,
+    UNDO,
+    FileRun,
+    History,
+    Story,
+    StoryQuery,
+    Straddler,
+    first_of,
+    folders_of,
+    net_of,
+    parse_point,
+    rfc3339,
+    story_page,
+)
+from quire_journal.model import REGULAR, Refusal, counted, version_token
+from quire_journal.text import definitions_at, diff
+from quire_journal.views import Version, standing
+
+MOST_STORIES: Final = 200
+"""Stories in one reply."""
+
+MOST_FILES: Final = 12
+"""Files of a story that are listed; with `all` as many as `MOST_FILES_OF_ALL`."""
+
+MOST_FILES_OF_ALL: Final = 60
+
+MOST_CALLS: Final = 40
+MOST_REFUSED: Final = 5
+MOST_SYMBOLS: Final = 4
+
+MOST_DIFFERENCES: Final = 40
+"""Files of one page whose lines are counted."""
+
+MOST_BYTES: Final = 256 * 1024
+"""Of a text whose lines are counted."""
+
+_CURSOR: Final = re.compile(r"s(\d{1,19})\.([0-9a-f]{1,16})((?:\.[0-9a-f]{1,8}-\d{1,19}){0,40})", re.ASCII)
+
+
+class StoriesParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `stories`."""
+
+    path: str = ""  # a file, a folder, or a glob
+    writer: str = ""  # an agent's name, `name/session`, `user`, `me`, `w3`, or `outside`
+    agent_session: str = ""
+    turn: str = ""
+    agents: bool = False  # only what agents did
+    since: str = ""  # a point: what was done after it
+    until: str = ""  # a point: what was done up to it
+    all: bool = False  # every call, and more files
+    limit: int = 15
+    cursor: str | None = None
+
+
+def decide(params: StoriesParams, world: World) -> Decision:
+    """The reply: `stories`, and `next`, the cursor of the next page or None."""
+    require_in_bounds("limit", params.limit, MOST_STORIES)
+    history = world.history
+    if params.writer and (said := nobody(params.writer, history)):
+        raise Refusal("not_found", said, "who", argument="writer")
+    after = int(parse_point(params.since, history, "since")) if params.since else 0
+    upto = int(parse_point(params.until, history, "until")) if params.until else history.head()
+    straddlers: Sequence[Straddler] = ()
+    if params.cursor is not None:
+        at, straddlers = _parse_cursor(params.cursor, world)
+        upto = min(upto, at)
+    found = story_page(_query(params, after, upto, straddlers, history), history)
+    teller = _Teller(params.all, history)
+    stories = [teller.story(story) for story in found.stories]
+    following = None
+    if found.following is not None:
+        following = _cursor_at(found.following, found.straddlers, world)
+    many = counted(len(stories), "story", "stories")
+    return Decision(
+        {
+            "ok": True,
+            "message": f"{many}; `next` leads on." if following else f"{many}.",
+            "stories": stories,
+            "next": following,
+            **({"capturing": True} if history.first_scan() is None else {}),
+        }
+    )
+
+
+def _query(
+    params: StoriesParams, after: int, upto: int, straddlers: Sequence[Straddler], history: History
+) -> StoryQuery:
+    forms = frozenset({TURN}) if params.agents else frozenset(FORMS)
+    query = StoryQuery(after, upto, params.limit, forms=forms, straddlers=straddlers)
+    if params.path:
+        fits = path_filter(params.path, history)
+        query = msgspec.structs.replace(query, fits=fits, numbers=_few_paths(params.path, fits, history))
+    if params.writer or params.agent_session or params.turn:
+        keep = Filter(history, STORY_KINDS, params.writer, "", params.agent_session, params.turn)
+        query = msgspec.structs.replace(query, wanted=keep.sought()[:-1], admits=keep.admitting())
+    return query
+
+
+def _few_paths(path: str, fits: Any, history: History) -> Sequence[int] | None:
+    """The numbers of the paths that are asked for, where they are few."""
+    single = single_path(path, history)
+    if single is not None:
+        number = history.path_id(single)
+        return [] if number is None else [number]
+    numbers = history.path_numbers(path, fits, common_part(path, history), MOST_PATHS)
+    return numbers if len(numbers) <= MOST_PATHS else None
+
+
+# ── cursors ──────────────────────────────────────────────────────────────────
+
+
+def _cursor_at(seq: int, straddlers: Sequence[Straddler], world: World) -> str:
+    """The cursor of the page that begins at record `seq`."""
+    told = "".join(f".{one.key:x}-{one.reached}" for one in straddlers[:40])
+    return f"s{seq}.{world.first_event_ns:x}{told}"
+
+
+def _parse_cursor(cursor: str, world: World) -> tuple[int, list[Straddler]]:
+    """The record and the stories in a cursor of this journal. Raises `Refusal`."""
+    found = _CURSOR.fullmatch(cursor)
+    if found is None:
+        raise Refusal("schema_invalid", f"cursor: {cursor!r} is not a cursor of an earlier reply.", argument="cursor")
+    if int(found[2], 16) != world.first_event_ns or int(found[1]) > world.history.head():
+        raise Refusal("schema_invalid", "cursor: it belongs to another journal; begin anew.", argument="cursor")
+    pairs = (one.split("-") for one in found[3].split(".")[1:])
+    return int(found[1]), [Straddler(int(key, 16), int(reached)) for key, reached in pairs]
+
+
+# ── a story as replies show it ───────────────────────────────────────────────
+
+
+class _Teller:
+    """Tells the stories of one page, within its work."""
+
+    def __init__(self, everything: bool, history: History) -> None:
+        self._all, self._history = everything, history
+        self._left = MOST_DIFFERENCES
+
+    def story(self, story: Story) -> dict[str, Any]:
+        """`{form, seq, first, at, ended_at, writer, files, writes, …}`."""
+        history = self._history
+        told: dict[str, Any] = {
+            "form": story.form,
+            "seq": story.newest,
+            "first": story.oldest,
+            "at": rfc3339(story.began_ns),
+            "ended_at": rfc3339(story.ended_ns),
+            "writer": history.writer_json(story.writer),
+            "whole": story.closed,
+            "writes": story.writes,
+            **self._files(story),
+        }
+        if story.probable and story.probable == story.writes:
+            told["probable"] = True
+        told |= _TELL[story.form](self, story)
+        if story.refused:
+            told["refused"] = [{"path": path, "code": code} for path, code in story.refused[:MOST_REFUSED]]
+            told["refused_count"] = len(story.refused)
+        return told
+
+    def turn(self, story: Story) -> dict[str, Any]:
+        """The prompt and the calls."""
+        every = sorted(story.calls.values(), key=lambda call: call.at_ns)
+        calls = every if self._all else [call for call in every if call.writes]
+        shown = [
+            {
+                "at": rfc3339(call.at_ns),
+                "label": call.label,
+                **({"command": call.command} if call.command else {}),
+                **({"burst": call.number} if call.native else {"batch": call.number}),
+                "writes": call.writes,
+                "paths": [*call.paths][:3],
+            }
+            for call in calls[:MOST_CALLS]
+        ]
+        prompt = {"prompt": story.prompt} if story.prompt else {}
+        return {**prompt, "calls": shown, "calls_count": len(every)}
+
+    def git(self, story: Story) -> dict[str, Any]:
+        """The commands, and where HEAD went."""
+        before, after = story.heads
+        heads = {"head_before": before, "head_after": after} if before != after else {}
+        failed = {"failed": True} if story.failed else {}
+        return {"commands": story.commands, **heads, **failed, **_hint(story)}
+
+    def saves(self, story: Story) -> dict[str, Any]:
+        """What is known of who it was."""
+        history, told = self._history, dict[str, Any]()
+        record = history.record(story.newest)
+        if story.form == SAVES and record is not None and is_unclaimed(record, history):
+            told["unclaimed"] = True
+        bursts = (history.burst(number) for number in story.candidates)
+        found = [
+            {"burst": burst.number, "label": burst.label, "writer": history.named(burst.writer)}
+            for burst in bursts
+            if burst is not None
+        ]
+        return {**told, **({"candidates": found} if found else {}), **_hint(story)}
+
+    def undo(self, story: Story) -> dict[str, Any]:
+        """What was undone, and how."""
+        undoing = story.undoing
+        return {} if undoing is None else {"how": undoing.how, "undone": [*undoing.undone[:MOST_UNDONE]]}
+
+    def checkpoint(self, story: Story) -> dict[str, Any]:
+        """Its name."""
+        return {"name": story.name, **({"note": story.note} if story.note else {})}
+
+    def nothing(self, story: Story) -> dict[str, Any]:
+        """Nothing besides."""
+        return {}
+
+    # ── files ──
+
+    def _files(self, story: Story) -> dict[str, Any]:
+        """`files`, `files_count`, `files_more` and `folders`. A file that is as it was before is none of them."""
+        if story.form == CAPTURE:
+            return {"files": [], "files_count": story.files}
+        listed = story.form not in (GIT, CROWD) or self._all
+        most = MOST_FILES_OF_ALL if self._all else MOST_FILES
+        paths = [*dict.fromkeys(run.path for run in story.runs)]
+        looked_at = paths[: 2 * most] if listed else []
+        by_path: dict[str, list[tuple[Version | None, Version, FileRun]]] = {path: [] for path in looked_at}
+        for run in first_of(story.runs, len(looked_at)) if looked_at else ():
+            found = net_of(run, self._history)
+            if found is not None:
+                by_path[run.path].append((*found, run))
+        stay = [path for path in looked_at if by_path[path]]
+        known = len(stay) + len(paths) - len(looked_at)
+        count = known if not story.unread else story.writes
+        files = [self._file(path, by_path[path]) for path in stay[:most]]
+        told: dict[str, Any] = {"files": files, "files_count": count}
+        if count > len(files):
+            told["files_more"] = count - len(files)
+            told["folders"] = folders_of([*paths, *story.sample])
+        return told
+
+    def _file(self, path: str, runs: Sequence[tuple[Version | None, Version, FileRun]]) -> dict[str, Any]:
+        """What became of a file in the story; `runs` are the newest first."""
+        new, (old, _, first) = runs[0][1], runs[-1]
+        status = "removed" if new.gone else "added" if old is None else "changed"
+        told: dict[str, Any] = {"path": path, "status": status, "version": version_token(new.seq)}
+        if old is not None:
+            told["before"] = version_token(old.seq)
+            if not new.gone and first.base_path != path:
+                told |= {"status": "moved", "moved_from": first.base_path}
+            elif old.blob == new.blob and old.mode != new.mode:
+                told["status"] = "mode"
+        counts = [self._lines(before, after, path) for before, after, _ in runs]
+        if any(count is not None and count.get("binary") for count in counts):
+            told["binary"] = True
+        elif all(count is not None and "added" in count for count in counts):
+            told["added"] = sum(count["added"] for count in counts if count is not None)
+            told["removed"] = sum(count["removed"] for count in counts if count is not None)
+            symbols = dict.fromkeys(name for count in counts if count is not None for name in count["symbols"])
+            if symbols and status == "changed":
+                told["symbols"] = [*symbols][:MOST_SYMBOLS]
+        return told
+
+    def _lines(self, old: Version | None, new: Version, path: str) -> dict[str, Any] | None:
+        """`{added, removed, symbols}` or `{binary}`; None where the texts are not compared."""
+        both = [version for version in (old, standing(new)) if version is not None]
+        if self._left <= 0 or any(one.size > MOST_BYTES or one.entry != REGULAR for one in both):
+            return None
+        self._left -= 1
+        a, b = text_of(old, self._history), text_of(new, self._history)
+        if a is None or b is None:
+            return None
+        if a.binary or b.binary:
+            return {"binary": True}
+        splices = diff(a, b)
+        places, moved = list[int](), 0
+        for splice in splices:
+            start = splice.start + moved
+            places += [*range(start, start + len(splice.lines))[:50]] or [max(start - 1, 0)]
+            moved += splice.shift
+        return {
+            "added": sum(len(s.lines) for s in splices),
+            "removed": sum(s.stop - s.start for s in splices),
+            "symbols": definitions_at(path, b.lines, places[:200]) if old is not None else [],
+        }
+
+
+def _hint(story: Story) -> dict[str, Any]:
+    return {"hint": story.hint} if story.hint else {}
+
+
+_TELL: Final = {
+    TURN: _Teller.turn,
+    GIT: _Teller.git,
+    SAVES: _Teller.saves,
+    CROWD: _Teller.saves,
+    PERSON: _Teller.nothing,
+    UNDO: _Teller.undo,
+    CHECKPOINT: _Teller.checkpoint,
+    CAPTURE: _Teller.nothing,
+}
+"""What is told of a story of each form besides."""
+
+
+STORIES_TOOL: Final[Tool[StoriesParams]] = Tool(
+    "stories", StoriesParams, no_paths, decide, catch_up=True, of_tree=True, long=True, all_noted=True, asks=("path",)
+)

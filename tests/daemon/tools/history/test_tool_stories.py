@@ -1,0 +1,196 @@
+"""`stories`: what is told of each story, its files with their lines and definitions, and the filters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memory_daemon import MemoryDaemon, lines
+from quire_daemon.tools.history.log import MOST_UNDONE
+from quire_daemon.tools.history.stories import MOST_FILES, STORIES_TOOL
+from quire_daemon.tools.undo.tool import UNDO_TOOL
+from quire_journal.model.events import (
+    BurstBegun,
+    CheckpointNamed,
+    EditRefused,
+    GitRan,
+    OutsideWritten,
+    TurnBegan,
+    WorkspaceScanned,
+    WriteAttributed,
+)
+from quire_journal.model.ids import blob_id
+
+CLOCK = "class Clock:\n    def now(self):\n        return 1\n\n    def later(self):\n        return 2\n"
+
+
+def told(daemon: MemoryDaemon, **asked: Any) -> list[dict[str, Any]]:
+    """The stories."""
+    found: list[dict[str, Any]] = daemon.call(STORIES_TOOL, daemon.ann, **asked)["stories"]
+    return found
+
+
+def saved(daemon: MemoryDaemon, path: str, hint: str = "", evidence: str = "watched") -> int:
+    """Another program saved a file of one line; the record."""
+    return daemon.note(OutsideWritten(path, blob_id(b"x\n"), 2, 0o644, evidence, hint=hint), blobs=(b"x\n",))
+
+
+def day() -> MemoryDaemon:
+    """Ann's turn, Ben's work without one, a person who saves, git."""
+    daemon = MemoryDaemon()
+    daemon.outside("clock.py", CLOCK.encode())
+    ann = daemon.introduce("ann", "s1", "t1")
+    daemon.note(TurnBegan("make it three\nplease"), who=ann)
+    daemon.write("clock.py", CLOCK.replace("2", "3").encode(), ann)
+    daemon.write("docs/new.md", lines("one", "two"), ann)
+    daemon.write("clock.py", CLOCK.replace("2", "4").encode(), daemon.ben)
+    daemon.note(GitRan("commit -m x", head_before="main 1111111", head_after="main 2222222"))
+    return daemon
+
+
+def test_a_turn_tells_its_prompt_and_of_each_file_the_lines_and_the_definitions() -> None:
+    turn = told(day())[2]
+    assert (turn["form"], turn["prompt"], turn["writer"]["agent"]) == ("turn", "make it three\nplease", "ann")
+    new, clock = turn["files"]
+    assert (new["path"], new["status"], new["added"], new["removed"]) == ("docs/new.md", "added", 2, 0)
+    assert (clock["status"], clock["added"], clock["removed"], clock["symbols"]) == ("changed", 1, 1, ["Clock.later"])
+    assert [(call["label"], call["paths"]) for call in turn["calls"]] == [
+        ("edit", ["clock.py"]),
+        ("edit", ["docs/new.md"]),
+    ]
+
+
+def test_the_lines_that_another_wrote_in_between_are_not_counted() -> None:
+    daemon = day()
+    ann = daemon.introduce("ann", "s1", "t1", "later")
+    daemon.write("clock.py", CLOCK.replace("2", "4").replace("1", "5").encode(), ann)
+    (clock,) = [file for file in told(daemon)[0]["files"] if file["path"] == "clock.py"]
+    assert (clock["added"], clock["removed"], clock["symbols"]) == (2, 2, ["Clock.now", "Clock.later"])
+
+
+def test_git_tells_its_commands_and_where_head_went() -> None:
+    git = told(day())[0]
+    assert (git["form"], git["commands"], git["head_before"], git["head_after"]) == (
+        "git",
+        ["commit -m x"],
+        "main 1111111",
+        "main 2222222",
+    )
+
+
+def test_what_a_person_saved_is_told_as_unclaimed() -> None:
+    saves = told(day())[-1]
+    assert (saves["form"], saves["unclaimed"], saves["files"][0]["status"]) == ("saves", True, "added")
+
+
+def test_a_file_that_is_as_it_was_is_not_listed() -> None:
+    daemon = MemoryDaemon()
+    daemon.outside("a.py", b"1\n")
+    ann = daemon.introduce("ann", "s1", "t1")
+    daemon.write("a.py", b"2\n", ann)
+    daemon.write("a.py", b"1\n", ann)
+    (story, *_) = told(daemon)
+    assert (story["files"], story["files_count"], story["writes"]) == ([], 0, 2)
+
+
+def test_many_files_are_counted_and_more_are_listed_with_all() -> None:
+    daemon = MemoryDaemon()
+    ann = daemon.introduce("ann", "s1", "t1")
+    for number in range(MOST_FILES + 8):
+        daemon.write(f"src/{number}.py", lines("x"), ann)
+    (story,) = told(daemon)
+    assert (len(story["files"]), story["files_more"], story["folders"]) == (MOST_FILES, 8, ["src/"])
+    (opened,) = told(daemon, all=True)
+    assert len(opened["files"]) == MOST_FILES + 8
+
+
+def test_the_files_of_a_git_operation_are_listed_with_all() -> None:
+    daemon = MemoryDaemon()
+    for number in range(3):
+        saved(daemon, f"{number}.py", "git checkout x")
+    (story,) = told(daemon)
+    assert (story["files"], story["files_count"]) == ([], 3)
+    assert [file["path"] for file in told(daemon, all=True)[0]["files"]] == ["2.py", "1.py", "0.py"]
+
+
+def test_writes_that_are_probably_an_agents_are_marked() -> None:
+    daemon = MemoryDaemon()
+    ann = daemon.introduce("ann", "s1", "t1", "c1")
+    burst = daemon.note(BurstBegun("Bash", "native", 1 << 62, True, command="make"), who=ann)
+    made = saved(daemon, "a.o", "Bash")
+    daemon.note(WriteAttributed((made,), ann.writer, "during", burst))
+    (story,) = told(daemon)
+    assert (story["probable"], story["calls"][0]["command"], story["calls"][0]["burst"]) == (True, "make", burst)
+
+
+def test_an_undo_tells_what_it_undid() -> None:
+    daemon = MemoryDaemon({"a.py": "1\n"})
+    batch = daemon.write("a.py", b"2\n", daemon.ann)
+    daemon.call(UNDO_TOOL, daemon.ann)
+    (undo, *_) = told(daemon)
+    assert (undo["form"], undo["how"], undo["undone"], undo["files"][0]["removed"]) == ("undo", "undo", [batch], 1)
+    assert len(undo["undone"]) <= MOST_UNDONE
+
+
+def test_a_refusal_a_checkpoint_and_the_first_capture_are_told() -> None:
+    daemon = MemoryDaemon()
+    saved(daemon, "a.py", evidence="captured")
+    daemon.note(WorkspaceScanned("start", 1, 1))
+    daemon.note(EditRefused("edit", "a.py", "anchor_stale"), who=daemon.ann)
+    daemon.note(CheckpointNamed("lunch", 1, "before it"), who=daemon.ann)
+    checkpoint, turn, capture = told(daemon)
+    assert (checkpoint["name"], checkpoint["note"]) == ("lunch", "before it")
+    assert turn["refused"] == [{"path": "a.py", "code": "anchor_stale"}]
+    assert (capture["form"], capture["files_count"]) == ("capture", 1)
+
+
+@pytest.mark.parametrize(
+    ("asked", "forms"),
+    [
+        ({"agents": True}, ["turn", "turn"]),
+        ({"writer": "ann"}, ["turn"]),
+        ({"writer": "ann/s1"}, ["turn"]),
+        ({"writer": "outside"}, ["git", "saves"]),
+        ({"writer": "me"}, ["saves"]),
+        ({"agent_session": "s2"}, ["turn"]),
+        ({"turn": "t1"}, ["turn"]),
+        ({"path": "docs"}, ["turn"]),
+        ({"path": "clock.py"}, ["turn", "turn", "saves"]),
+        ({"path": "*.rs"}, []),
+        ({"path": "docs", "writer": "ben"}, []),
+        ({"until": "seq:1"}, ["saves"]),
+        ({"since": "seq:6"}, ["git", "turn"]),
+    ],
+)
+def test_filters_choose_stories(asked: dict[str, Any], forms: list[str]) -> None:
+    assert [story["form"] for story in told(day(), **asked)] == forms
+
+
+def test_a_story_of_a_path_has_that_path_alone_and_its_prompt_all_the_same() -> None:
+    (story,) = told(day(), path="docs")
+    assert ([file["path"] for file in story["files"]], story["prompt"]) == (["docs/new.md"], "make it three\nplease")
+
+
+def test_pages_go_on_by_cursor() -> None:
+    daemon = day()
+    first = daemon.call(STORIES_TOOL, daemon.ann, limit=2)
+    second = daemon.call(STORIES_TOOL, daemon.ann, limit=2, cursor=first["next"])
+    assert [story["seq"] for story in first["stories"] + second["stories"]] == [s["seq"] for s in told(daemon)]
+    assert second["next"] is None
+
+
+@pytest.mark.parametrize("cursor", ["c12.ab", "s1.0", "s99999.ab"])
+def test_a_cursor_of_elsewhere_is_refused(cursor: str) -> None:
+    daemon = day()
+    assert daemon.call(STORIES_TOOL, daemon.ann, cursor=cursor)["error"] == "schema_invalid"
+
+
+def test_a_writer_that_nobody_is_called_is_refused_with_the_nearest_name() -> None:
+    daemon = day()
+    refused = daemon.call(STORIES_TOOL, daemon.ann, writer="anm")
+    assert (refused["error"], "Did you mean" in refused["message"], "ann" in refused["message"]) == (
+        "not_found",
+        True,
+        True,
+    )
