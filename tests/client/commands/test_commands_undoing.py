@@ -158,6 +158,23 @@ def test_undo_tells_that_a_file_goes_back_to_how_it_was_first_seen_and_why(quire
     assert ran.out == "Undid 1 file.\n  write   z\n          back to v3 only: it was there.\n"
 
 
+@pytest.mark.parametrize(
+    ("writers", "said"),
+    [
+        (["git"], "what git brought"),
+        (["outside", "git"], "what outside wrote, and what git brought"),
+        (["outside"], "what outside wrote"),
+    ],
+)
+def test_undo_says_of_what_git_only_brought_that_it_did(writers: list[str], said: str, quire: Quire) -> None:
+    kept = [
+        {"version": "v3", "writer": {"id": "outside"}, **({"by_git": True} if one == "git" else {})} for one in writers
+    ]
+    files = [{"path": "z", "action": "write", "kept": kept, "conflicts": [], "skipped": None}]
+    ran = quire("undo", "z", undo={"ok": True, "message": "Undid 1 file.", "files": files})
+    assert ran.out == f"Undid 1 file.\n  write   z\n          keeps {said}\n"
+
+
 def test_undo_tells_with_whose_lines_a_file_stays_that_it_would_remove(quire: Quire) -> None:
     kept = [{"version": "v3", "writer": {"id": "outside"}}]
     files = [{"path": "z", "action": "write", "kept": kept, "conflicts": [], "left_with": 1, "skipped": None}]
@@ -276,7 +293,7 @@ def test_who_lists_who_is_present_and_on_what(quire: Quire) -> None:
     cleo = {"id": "w2", "agent": "cleo", "present": True, "connections": 0, "alive": None, "hooks": True}
     reply = {"ok": True, "writers": [{**ann, "last_seen": "2026-01-31T12:00:00Z"}, user, cleo], "total": 6}
     ran = quire("who", "--limit", "2", who=reply)
-    assert ran.asked == [("who", {"present": True, "limit": 2})]
+    assert ran.asked == [("who", {"hours": 12, "limit": 2})]
     assert ran.out == (
         "alice/s1 (you)  turn t9  connected               2026-01-31 12:00:00Z  "
         "exclusive lease on src; burst 12 fmt; a.py, b.py\n"
@@ -285,7 +302,7 @@ def test_who_lists_who_is_present_and_on_what(quire: Quire) -> None:
         "and 3 more; --all lists them\n"
     )
     assert quire("who", "--all", "--limit", "2", who=reply).out.endswith("and 3 more; a larger --limit lists them\n")
-    assert quire("who", "--all", "--minutes", "0.5").asked == [("who", {"present": False, "minutes": 0.5})]
+    assert quire("who", "--all", "--minutes", "0.5").asked == [("who", {"hours": 0, "minutes": 0.5})]
     assert quire("who", who={"ok": True, "writers": [], "total": 0}).out == "Nobody is there.\n"
     assert quire("who", "--minutes", "many").status == 2
 

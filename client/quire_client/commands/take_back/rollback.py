@@ -70,7 +70,12 @@ COMMAND = Command(
     example="quire rollback before-refactoring src --only alice --plan",
     run=run,
     options=(
-        Option("only", "WHO", "whose work: an agent's name, user, w3, outside, or '*' for everyone", also=("writer",)),
+        Option(
+            "only",
+            "WHO",
+            "whose work: an agent's name, user, w3, outside, or '*' for everyone; also called --writer",
+            also=("writer",),
+        ),
         Option("all-writers", "", "everyone's work, without a question"),
         PROBABLE,
         *EXECUTING,

@@ -1,18 +1,21 @@
-"""`quire who`: who is present, and on what."""
+"""`quire who`: who is present or was lately, and on what."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from quire_client.cli import render
 from quire_client.commands import Command, Invocation, Option, Usage
 
+LATELY_H: Final = 12
+"""Hours for which somebody is listed who has gone."""
+
 
 def run(call: Invocation) -> int:
-    """List the callers that are present, or all that there ever were."""
+    """List the callers that are present, or were lately, or all that there ever were."""
     call.at_most(0)
-    arguments: dict[str, Any] = {"present": "all" not in call.options, **call.stated(numbers=("limit",))}
+    arguments: dict[str, Any] = {"hours": 0 if "all" in call.options else LATELY_H, **call.stated(numbers=("limit",))}
     if "minutes" in call.options:
         try:
             arguments["minutes"] = float(call.options["minutes"])
@@ -77,8 +80,9 @@ def _on(on: object) -> Iterator[str]:
 
 COMMAND = Command(
     arguments="",
-    about="Lists who is present: callers with an open connection, and those that did something in the last minutes.\n"
-    "On what: their leases, open bursts, and the files that they named or wrote last. An agent session is shown once,\n"
+    about="Lists who is present (callers with an open connection, and those that did something in the last minutes),\n"
+    "then who was in the last 12 hours and is away, each with when it was last seen. On what: their leases, open\n"
+    "bursts, and the files that they named or wrote last. An agent session is shown once,\n"
     "though each process, turn and tool call of it is another writer; --all says how many, with the number of the\n"
     "newest. `quire log --agent-session` has what all of them did.",
     example="quire who --minutes 60",

@@ -20,6 +20,12 @@ class Made(Shape, frozen=True, kw_only=True):
     evidence: Maybe[str] = UNSET  # of another program's write: by which the writer is known
 
 
+class Kept(Made, frozen=True, kw_only=True):
+    """A version of others, whose changes stay or are given up."""
+
+    by_git: Maybe[bool] = UNSET  # git brought it, and wrote nothing of its own
+
+
 class LeftOut(Made, frozen=True, kw_only=True):
     """A write that an undo leaves out."""
 
@@ -47,9 +53,9 @@ class UnwoundFile(WrittenFile, frozen=True, kw_only=True):
     action: str  # write, create, make, delete, move, mode, none
     entry: Maybe[str] = UNSET  # of make: link or folder
     to: Maybe[str] = UNSET
-    kept: Maybe[list[Made]] = UNSET  # what others did, which stays
+    kept: Maybe[list[Kept]] = UNSET  # what others did, which stays
     kept_more: Maybe[int] = UNSET
-    takes_back: Maybe[list[Made]] = UNSET  # of `restore`: versions that are given up
+    takes_back: Maybe[list[Kept]] = UNSET  # of `restore`: versions that are given up
     takes_back_more: Maybe[int] = UNSET
     conflicts: list[Conflict]
     left_with: Maybe[int] = UNSET  # lines of others, for which a file stays that is taken back

@@ -103,6 +103,7 @@ NOTES: Final[dict[str, str]] = {
     "outside": "What other programs write meanwhile belongs to it, too.",
     "minutes": "Callers of the last so many minutes count as present.",
     "present": "Only those who are present.",
+    "hours": "Of the others only who was seen in the last so many hours; 0: all of them.",
     "only": "The same as writer.",
     "tool": "Only this tool.",
     "offered": "Only the tools that agents are offered.",

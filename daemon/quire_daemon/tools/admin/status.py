@@ -29,6 +29,7 @@ class WhoParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     limit: int = 100
     minutes: float = 15.0  # a caller is present that has a connection, or did something in this time
     present: bool = False  # only those
+    hours: float = 0  # of the others only who was seen in this time; 0: all of them
 
 
 MOST_FILES: Final = 5
@@ -91,7 +92,8 @@ def decide_status(params: StatusParams, world: World) -> Decision:
 
 
 def decide_who(params: WhoParams, world: World) -> Decision:
-    """The reply: `writers`, one entry for each caller (uid, agent, agent session); who is present first, newest first.
+    """The reply: `writers`, one entry for each caller (uid, agent, agent session); who is present first, then who was
+    seen last.
 
     `{id, type, agent, …, pid}` of its newest writer, `you`, `turns` (how many writers it was: one for each process,
     turn and tool call), `ids` (of the newest of them, newest first), `last_change`:
@@ -102,6 +104,9 @@ def decide_who(params: WhoParams, world: World) -> Decision:
     """
     if params.limit < 1:
         raise Refusal("schema_invalid", "limit: must be at least 1.", argument="limit")
+    if not 0 <= params.hours <= MOST_MINUTES / 60:
+        message = f"hours: must be at least 0, and at most {MOST_MINUTES // 60}."
+        raise Refusal("schema_invalid", message, argument="hours")
     if not 0 < params.minutes <= MOST_MINUTES:
         message = f"minutes: must be more than 0, and at most {MOST_MINUTES}."
         raise Refusal("schema_invalid", message, argument="minutes")
@@ -111,7 +116,9 @@ def decide_who(params: WhoParams, world: World) -> Decision:
     for key in world.history.callers():
         present, seen_ns = _present_at(key, world, within_ns)
         (here if present else others).append((key, seen_ns))
-    listed = [*here, *(() if params.present else others)][: params.limit]
+    since_ns = 0 if not params.hours else world.now_ns - int(params.hours * 3600 * _SECOND)
+    lately = sorted((one for one in others if one[1] >= since_ns), key=lambda one: -one[1])
+    listed = [*here, *(() if params.present else lately)][: params.limit]
     held, bursts = _by_caller(world)
     writers = [
         {**_who_json(key, seen_ns, n < len(here), world), "on": _on(key, held, bursts, world)}

@@ -9,7 +9,7 @@ from quire_daemon.tools.history import writer_type
 from quire_daemon.tools.undo.batches import Batches
 from quire_daemon.tools.undo.plan import AS_THEN, UNSEEN, Action
 from quire_daemon.tools.undo.select import Choice
-from quire_journal.history import RECORD_LOST, Conflict, History, MissingBytes, missing_blob, rfc3339
+from quire_journal.history import RECORD_LOST, Conflict, History, MissingBytes, is_by_git, missing_blob, rfc3339
 from quire_journal.model import counted, pause, version_token
 from quire_journal.text import changed_ranges, diff
 
@@ -49,7 +49,7 @@ def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any
     entry: dict[str, Any] = {
         "path": action.path,
         "action": action.do,
-        name: [_brief(seq, history) for seq in later[-MOST_KEPT:]],
+        name: [_kept(seq, history) for seq in later[-MOST_KEPT:]],
         "conflicts": [_conflict_json(conflict, history) for conflict in action.built_on],
         "skipped": action.skipped or None,
     }
@@ -148,6 +148,12 @@ def places_marked(action: Action) -> int:
     if action.do == "none" or not action.unwound.present:
         return 0
     return sum(conflict.place is not None for conflict in action.conflicts)
+
+
+def _kept(seq: int, history: History) -> dict[str, Any]:
+    """The same, and whether git only brought what it holds."""
+    by_git = is_by_git(getattr(history.event(seq), "hint", ""))
+    return {**_brief(seq, history), **({"by_git": True} if by_git else {})}
 
 
 def _brief(seq: int, history: History) -> dict[str, Any]:

@@ -25,6 +25,17 @@ def test_a_plan_tells_whose_later_lines_are_kept_also_those_of_other_programs() 
     assert [kept["writer"]["id"] for kept in only_file(plan)["kept"]] == ["outside"]
 
 
+def test_a_plan_tells_what_git_only_brought_from_what_others_wrote() -> None:
+    daemon = daemon_with()
+    daemon.write("f.txt", text := START.replace(b"one", b"ONE"), daemon.ann)
+    for data, hint in ((START, "git stash (pid 7)"), (text, "git stash pop (pid 8)"), (text + b"more\n", "")):
+        written = OutsideWritten("f.txt", blob_id(data), len(data), 0o644, "watched", hint=hint)
+        daemon.note(written, blobs=(data,))
+        daemon.files["f.txt"] = data
+    plan = daemon.call(UNDO_TOOL, daemon.ann, plan=True)
+    assert [kept.get("by_git", False) for kept in only_file(plan)["kept"]] == [True, True, False]
+
+
 @pytest.mark.parametrize("evidence", ["captured", "scanned", "read"])
 def test_a_file_that_was_only_found_is_not_deleted_as_if_it_had_been_made(evidence: str) -> None:
     daemon = MemoryDaemon()
