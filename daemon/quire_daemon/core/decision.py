@@ -216,6 +216,7 @@ class Tool(msgspec.Struct, Generic[P], frozen=True):
     paths: Callable[[P], Sequence[str]]  # as the caller wrote them; the app puts each in `World.files`
     decide: Callable[[P, World], Decision]
     writes: bool = False  # a writing tool: refusals are journaled, protected paths refused, ops remembered
+    of_past: bool = False  # it asks what the journal knows: an ignored file that is not in there does not come in
     shows_folders: bool = False  # of a folder it needs to see what is in it
     catch_up: bool = False  # the watcher must have caught up with the disk first
     all_noted: bool = False  # what calls before this one noted is committed first, so that it is told of, too

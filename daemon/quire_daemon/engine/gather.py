@@ -207,6 +207,8 @@ class Gatherer:
         patient = self._is_patient(call)
         try:
             unfinished_ok = not patient and not call.tool.writes
+            if call.tool.of_past:
+                self._files.require_journaled(name)
             return self._files.file(name, call.tool.writes, unfinished_ok, inside=call.tool.shows_folders)
         except FileBusy:
             if patient:

@@ -114,6 +114,20 @@ class RequestFiles:
             proof=msgspec.structs.astuple(signature) if text is not None and sighting.settled else (),
         )
 
+    def require_journaled(self, given: str) -> None:
+        """Refuse a file that is ignored and that the journal does not know: a look at it would bring it in.
+
+        Raises `Refusal`, also for paths that tools may not touch.
+        """
+        place = self._place(given, writing=False, followed=True)
+        name = journal_path(place.path)
+        if self._observer.head(name) or not self._ignore.ignored(place.path, folder=False):
+            return
+        if (place.look or self._workspace.look(place.path)).kind != "file":
+            return
+        message = f"{name} is ignored, so it is not recorded; what is read or edited through Quire's tools is."
+        raise Refusal("not_found", message, path=name)
+
     def _inside(self, path: str) -> tuple[tuple[str, ...], bool]:
         """(the first `MOST_INSIDE` names in a folder, are there more)."""
         try:

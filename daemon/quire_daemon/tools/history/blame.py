@@ -157,5 +157,5 @@ def _sentence(found: Blame, path: str, start: int, stop: int, cut: bool, whose: 
 
 
 BLAME_TOOL: Final[Tool[BlameParams]] = Tool(
-    "blame", BlameParams, lambda params: (params.path,), decide, catch_up=True, of_tree=True, long=True
+    "blame", BlameParams, lambda params: (params.path,), decide, catch_up=True, of_past=True, of_tree=True, long=True
 )

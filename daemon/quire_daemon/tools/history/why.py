@@ -289,5 +289,5 @@ def _did(version: Version) -> str:
 
 
 WHY_TOOL: Final[Tool[WhyParams]] = Tool(
-    "why", WhyParams, lambda params: (params.path,), decide, catch_up=True, of_tree=True, long=True
+    "why", WhyParams, lambda params: (params.path,), decide, catch_up=True, of_past=True, of_tree=True, long=True
 )

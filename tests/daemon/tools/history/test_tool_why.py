@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from memory_daemon import MemoryDaemon, lines
+from quire_daemon.core.decision import Tool
+from quire_daemon.tools.history.blame import BLAME_TOOL
 from quire_daemon.tools.history.why import WHY_TOOL
 from quire_daemon.tools.undo.tool import UNDO_TOOL
 from quire_journal.history.authorship import CommitFileLines, CommitLine
@@ -181,3 +185,15 @@ def test_at_a_point_a_name_stands_for_what_it_was_then_and_not_for_where_it_lead
     assert daemon.ask("why", {"path": "name", "line": 1})["path"] == "target"
     then = daemon.ask("why", {"path": "name", "line": 1, "at": made})
     assert (then["path"], then["text"], then["version"]) == ("name", "mine", made)
+
+
+@pytest.mark.parametrize("tool", [WHY_TOOL, BLAME_TOOL])
+def test_a_question_about_an_ignored_file_does_not_bring_it_into_the_journal(tool: Tool[Any]) -> None:
+    daemon = MemoryDaemon({".gitignore": "*.log\n", "a.log": "one\n"})
+    ann, head = daemon.ann, daemon.journal.head
+    refused = daemon.call(tool, ann, path="a.log")
+    assert (refused["error"], refused["path"]) == ("not_found", "a.log")
+    assert "is ignored, so it is not recorded" in refused["message"]
+    assert daemon.journal.head == head
+    daemon.write("a.log", lines("two"), ann)
+    assert daemon.call(tool, ann, path="a.log")["ok"]
