@@ -37,13 +37,15 @@ from quire_daemon.ops.daemon_log import Log
 from quire_daemon.ops.process_tree import ProcessTree
 from quire_daemon.tools.notices import decided
 from quire_daemon.watch.fanotify.tracer import Tracer
-from quire_daemon.watch.git.commit_blame import Told
+from quire_daemon.watch.git.commit_blame import Question, Told
 from quire_daemon.watch.hints import WatchCoverage
 from quire_daemon.watch.ignore import Ignore
 from quire_daemon.workers.regex.job import Answer, Search, run
 from quire_daemon.workspace.types import Protection, Signature
 from quire_daemon.workspace.workspace import HOME, Workspace
+from quire_journal.export.git_patch import git_blob_name
 from quire_journal.history.authorship import CommitFile, CommitFileLines
+from quire_journal.history.commit_tree import CommitBlobs, CommitBytes, CommitEntries, CommitEntry, CommitTree
 from quire_journal.history.history import History
 from quire_journal.journal import Journal
 from quire_journal.model.events import (
@@ -248,21 +250,34 @@ class GitAnswers:
 
     def __init__(self) -> None:
         self.of: dict[str, CommitFileLines] = {}  # path → what it answers; of others it has no commit
+        self.trees: dict[str, dict[str, tuple[str, bytes]]] = {}  # commit → path → (mode, bytes)
         self.slow = False
-        self.asked: list[CommitFile] = []
-        self._waiting: list[tuple[CommitFile, Told]] = []
+        self.asked: list[Question] = []
+        self._waiting: list[tuple[Question, Told]] = []
 
-    def ask(self, file: CommitFile, told: Told) -> None:
-        self.asked.append(file)
-        self._waiting.append((file, told))
+    def ask(self, question: Question, told: Told) -> None:
+        self.asked.append(question)
+        self._waiting.append((question, told))
         if not self.slow:
             self.answer()
 
     def answer(self) -> None:
         """Answer what was asked."""
         waiting, self._waiting = self._waiting, []
-        for file, told in waiting:
-            told(self.of.get(file.path, CommitFileLines(why="no_commit")))
+        for question, told in waiting:
+            if isinstance(question, CommitFile):
+                told(self.of.get(question.path, CommitFileLines(why="no_commit")))
+            else:
+                told(self._of_commits(question))
+
+    def _of_commits(self, question: CommitTree | CommitBlobs) -> CommitEntries | CommitBytes:
+        if isinstance(question, CommitBlobs):
+            known = {git_blob_name(data): data for tree in self.trees.values() for _, data in tree.values()}
+            return CommitBytes({name: known[name] for name in question.names})
+        tree = self.trees.get(question.commit)
+        if tree is None:
+            return CommitEntries(why="no_commit")
+        return CommitEntries({p: CommitEntry(mode, git_blob_name(data), len(data)) for p, (mode, data) in tree.items()})
 
     def close(self) -> None:
         """There is nothing to give back."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final, Protocol, Self
 
@@ -71,6 +71,10 @@ class Opens(Protocol):
     def open(self, until: float, starting: bool = True) -> Line: ...
 
 
+Again = Callable[[Any, str, Mapping[str, Any], Answer], Answer]
+"""Client, tool, arguments and refusal → reply."""
+
+
 class Calls:
     """One caller's connection to the daemon of one workspace.
 
@@ -83,6 +87,7 @@ class Calls:
         self.timeout_s = timeout_s
         self.epoch = ""  # of the daemon that answered last
         self.daemon_version = ""  # its version; "" when none has answered, or the one that did has ended
+        self.again: Again | None = None  # asks once more where a point was refused
         self._door = door
         self._connection: Line | None = None
         self._last_id = 0
@@ -119,8 +124,10 @@ class Calls:
             reply = self._perform(tool, body, caller, until)
             if self._connection is None and tool in READING:  # the daemon ended during the call
                 with suppress(NoDaemon, WorkspaceRefused):
-                    return self._perform(tool, body, caller, until)
-            return reply
+                    reply = self._perform(tool, body, caller, until)
+        if self.again is not None and reply.get("suggested_action") == "name_a_point":
+            return self.again(self, tool, args or {}, reply)
+        return reply
 
     def close(self) -> None:
         """Give the connection back. A later call would open a new one."""

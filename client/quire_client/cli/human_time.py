@@ -13,13 +13,14 @@ from typing import Final
 from quire_journal.history import AGO, CLOCK, DATE, DAYS, NOW, PART
 
 POINTS: Final = """\
-A POINT is a version (v12), seq:N, a checkpoint, or a time: 2026-01-31T12:00:00Z, 2026-01-31, 2026-01-31T14:30 or 14:30
-(local), 90m, 1h30m or 2d (ago), today or yesterday (its beginning)."""
+A POINT is a version (v12 or 12), seq:N, a checkpoint, what git knows (HEAD~1, a branch, a commit), or a time:
+2026-01-31T12:00:00Z, 2026-01-31, 2026-01-31 14:30 or 14:30 (local), 90m, 1h30m or 2d (ago), today or yesterday (its
+beginning)."""
 """The sentence for the help of every command that takes one."""
 
 HERE: Final = (
-    "On the command line a time can also be 2026-01-31, 2026-01-31T14:30 or 14:30 (local), 2d (ago), today or "
-    "yesterday."
+    "On the command line a point can also be HEAD~1, a branch or a commit of git, and a time 2026-01-31, "
+    "2026-01-31 14:30 or 14:30 (local), 2d (ago), today or yesterday."
 )
 """What the daemon does not know when it says what a point is."""
 

@@ -147,6 +147,12 @@ def open_client(wanted: ClientOptions) -> Client:
     return Client(door, caller, wanted.timeout_s).open()
 
 
+def _by_git(client: Client, tool: str, arguments: Mapping[str, Any], refused: dict[str, Any]) -> dict[str, Any]:
+    from quire_client.commands.git_points import asked_again  # seldom
+
+    return asked_again(client, tool, arguments, refused)
+
+
 class Invocation:
     """One call of a command: its arguments and options, and the ways to answer."""
 
@@ -220,6 +226,7 @@ class Invocation:
         opens = ClientOptions(self.place, agent, session, self.timeout_s(30.0), start, told, parent=parent)
         with Progress("Waiting for the daemon", self.person_watches):
             self._client = self.opener(opens)
+        self._client.again = _by_git
         return self._client
 
     def ask(self, tool: str, arguments: Mapping[str, Any], *, start: bool = True) -> Mapping[str, Any]:
@@ -230,7 +237,7 @@ class Invocation:
         why.
         """
         reply = self._quickly(tool, arguments) if self.opener is open_client else None
-        if reply is not None:
+        if reply is not None and reply.get("suggested_action") != "name_a_point":
             return reply
         with self.connect(start=start) as client:
             return client.call(tool, arguments)

@@ -17,7 +17,7 @@ from quire_daemon.checks import Grammars, no_grammars
 from quire_daemon.config import Settings
 from quire_daemon.core.announcement import AnnouncedCall
 from quire_daemon.workers.regex import Answer, Search
-from quire_journal.history import CommitAnswers, CommitFile, History
+from quire_journal.history import CommitAnswers, CommitBlobs, CommitFile, CommitTree, History
 from quire_journal.model import Event, Refusal, WriterId, WriterIntroduced
 from quire_journal.text import Text
 from quire_journal.views import Lease, Version
@@ -94,7 +94,7 @@ class ImpliedFiles(msgspec.Struct, frozen=True):
 class NeedsCommits(Exception):
     """A decision could say more if git had answered these questions. It is decided again then, or after a while."""
 
-    def __init__(self, files: Sequence[CommitFile]) -> None:
+    def __init__(self, files: Sequence[CommitFile | CommitTree | CommitBlobs]) -> None:
         super().__init__()
         self.files = files
 
@@ -115,6 +115,7 @@ class World(msgspec.Struct, frozen=True):
         default_factory=dict
     )  # what came of searches that this decision asked for
     commits: CommitAnswers | None = None  # what git has told of the commits of lines; None: it is not asked
+    git: Callable[[CommitTree | CommitBlobs], Any] | None = None  # the same of the files of commits
     commits_awaited: bool = False  # and the call does not wait for more of that
     present: Mapping[bytes, Present] = msgspec.field(default_factory=dict)  # callers, by their keys; for `who`
     queue: Sequence[Lease] = ()  # claims that came before this one and wait for their leases

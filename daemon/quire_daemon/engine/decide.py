@@ -225,6 +225,7 @@ class Decider:
             grammars=self._grammars,
             found=call.found,
             commits=self._commits.answer,
+            git=self._commits.answer,
             commits_awaited=self._commits.awaited(call),
             present=self._presence.now() if call.tool.needs_presence else {},
             queue=self._lease_queue.before(call),

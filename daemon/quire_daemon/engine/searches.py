@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from functools import partial
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from quire_daemon.clock import Clock
 from quire_daemon.commit import Recorder
 from quire_daemon.config import LiveSettings
 from quire_daemon.core import Call, Wait
 from quire_daemon.watch import RETRY_S
-from quire_daemon.watch.git import Told
+from quire_daemon.watch.git import Question, Told
 from quire_daemon.workers.regex import Search, SearchClient
-from quire_journal.history import CommitFile, CommitFileLines
+from quire_journal.history import CommitBytes, CommitEntries, CommitFileLines
 from quire_journal.model import Refusal
 
 MOST_ASKED: Final = 5  # times that one call asks, because the file changed meanwhile, before it is told `busy`
@@ -37,10 +37,13 @@ COMMIT_BYTES: Final = 64 << 20
 """Of git's answers that are kept; the newest one always is."""
 
 
+Answer = CommitFileLines | CommitEntries | CommitBytes
+
+
 class CommitAsker(Protocol):
     """Asks git (`CommitBlame`)."""
 
-    def ask(self, file: CommitFile, told: Told) -> None: ...
+    def ask(self, question: Question, told: Told) -> None: ...
     def close(self) -> None: ...
 
 
@@ -92,12 +95,12 @@ class DeferredCommits:
 
     def __init__(self, clock: Clock, asker: CommitAsker) -> None:
         self._clock, self._asker = clock, asker
-        self._told: OrderedDict[CommitFile, tuple[CommitFileLines, float]] = OrderedDict()  # and until when it holds
+        self._told: OrderedDict[Question, tuple[Answer, float]] = OrderedDict()  # and until when it holds
         self._bytes = 0
-        self._asked: set[CommitFile] = set()
+        self._asked: set[Question] = set()
         self._waiting: list[Call] = []
 
-    def answer(self, file: CommitFile) -> CommitFileLines | None:
+    def answer(self, file: Question) -> Any:
         """What git has told; None: nothing yet."""
         found = self._told.get(file)
         if found is None or found[1] < self._clock.mono_s():
@@ -109,7 +112,7 @@ class DeferredCommits:
         """Has the call waited long enough?"""
         return bool(call.commits_s) and self._clock.mono_s() >= call.commits_s
 
-    def wait(self, call: Call, files: Sequence[CommitFile]) -> Wait:
+    def wait(self, call: Call, files: Sequence[Question]) -> Wait:
         """Have git asked; the call waits for its answers, for a while."""
         now = self._clock.mono_s()
         left_s = (call.deadline_ns - self._clock.now_ns()) / 1e9 if call.deadline_ns else float("inf")
@@ -121,7 +124,7 @@ class DeferredCommits:
                 self._asker.ask(file, partial(self._tell, file))
         return Wait(call.commits_s if self._waiting else now)
 
-    def _tell(self, file: CommitFile, lines: CommitFileLines) -> None:
+    def _tell(self, file: Question, lines: Answer) -> None:
         """Keep an answer; calls that wait are decided in this turn."""
         self._asked.discard(file)
         self._forget(file)
@@ -133,7 +136,7 @@ class DeferredCommits:
             call.retry_s = 0.0
         self._waiting.clear()
 
-    def _forget(self, file: CommitFile) -> None:
+    def _forget(self, file: Question) -> None:
         old = self._told.pop(file, None)
         self._bytes -= 0 if old is None else _size(old[0])
 
@@ -142,5 +145,9 @@ class DeferredCommits:
         self._asker.close()
 
 
-def _size(lines: CommitFileLines) -> int:
+def _size(lines: Answer) -> int:
+    if isinstance(lines, CommitEntries):
+        return 300 * len(lines.entries) + 200
+    if isinstance(lines, CommitBytes):
+        return sum(map(len, lines.held.values())) + 200
     return len(lines.body) + 8 * len(lines.numbers) + 200 * len(lines.commits) + 200

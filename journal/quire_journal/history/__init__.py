@@ -16,6 +16,18 @@ if TYPE_CHECKING:
         LineOrigin as LineOrigin,
         is_by_git as is_by_git,
     )
+    from quire_journal.history.commit_tree import (
+        CommitBlobs as CommitBlobs,
+        CommitBytes as CommitBytes,
+        CommitEntries as CommitEntries,
+        CommitEntry as CommitEntry,
+        CommitTree as CommitTree,
+        commit_of as commit_of,
+        in_git as in_git,
+        is_named as is_named,
+        unanswered as unanswered,
+        version_of as version_of,
+    )
     from quire_journal.history.delta_base import DeltaBases as DeltaBases
     from quire_journal.history.gaps import (
         RECORD_LOST as RECORD_LOST,
@@ -98,6 +110,10 @@ else:
     __getattr__ = face(
         __name__,
         authorship="CommitFile CommitFileLines CommitLine LineOrigin UNDOING is_by_git",
+        commit_tree=(
+            "CommitBlobs CommitBytes CommitEntries CommitEntry CommitTree commit_of in_git is_named "
+            "unanswered version_of"
+        ),
         delta_base="DeltaBases",
         gaps=(
             "RECORD_LOST gaps_after gaps_at gaps_before gaps_json gaps_of is_lost lost_version named "

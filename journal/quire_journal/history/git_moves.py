@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from quire_journal.history.authorship import is_by_git
 from quire_journal.history.history import History
-from quire_journal.model import Event, GitRan, WorkspaceScanned
+from quire_journal.model import Event, GitRan, Seq, WorkspaceScanned
 from quire_journal.views import OUTSIDE_TYPE, Version
 from quire_journal.views.indexes import of_kind
 
@@ -105,6 +105,18 @@ class GitMoves:
         at = bisect_left(self._commands, version.seq, key=_seq)
         return "", next((one.after.commit for one in reversed(self._commands[:at]) if one.after.commit), "")
 
+    def arrival(self, commit: str) -> Seq | None:
+        """The record by which HEAD last came to a commit, or by which it was first found there."""
+        by_name = self._by_name.get(commit[:_SHORT], ())
+        came = max((one.seq for one in by_name if _same_commit(one.after.commit, commit)), default=0)
+        if came:
+            return Seq(came)
+        scans = self._of_kind(WorkspaceScanned, 0, self._history.head())
+        for seq, scan in scans:
+            if isinstance(scan, WorkspaceScanned) and _same_commit(_Head.of(scan.head).commit, commit):
+                return Seq(seq)
+        return None
+
     # ── commands ──
 
     @cached_property
@@ -164,6 +176,11 @@ class GitMoves:
         scans = self._of_kind(WorkspaceScanned, version.seq, self._history.head())
         ended = next((scan for _, scan in scans if isinstance(scan, WorkspaceScanned)), None)
         return _Head.of(ended.head).commit if ended is not None else ""
+
+
+def _same_commit(one: str, other: str) -> bool:
+    """Do both name one commit, of which each may be the beginning?"""
+    return len(one) >= _SHORT and (one.startswith(other) or other.startswith(one))
 
 
 def _is_named(one: _Command, hint: str) -> bool:

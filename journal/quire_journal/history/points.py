@@ -1,7 +1,8 @@
 """Points: the ways in which a caller names a place in the log, and times as people write them.
 
-A point is a version (`v12` or `12`), `seq:N`, a time in RFC 3339, or a checkpoint's name; it means the state right
-after the record it leads to. Times are nanoseconds since 1970 in here and RFC 3339 in UTC at the edges.
+A point is a version (`v12` or `12`), `seq:N`, a time in RFC 3339, a checkpoint's name, or a commit of git
+(`commit:1a2b3c4`): when HEAD came to it. It means the state right after the record it leads to. Times are nanoseconds
+since 1970 in here and RFC 3339 in UTC at the edges.
 
 A time leads to the last record of the log that is not dated later. The order of the log is by seq, and the clock may
 have been set back: then records in front of that one may be dated later than the time, and belong to the state.
@@ -13,6 +14,7 @@ import re
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 
+from quire_journal.history.commit_tree import at_commit, commit_of
 from quire_journal.history.history import History
 from quire_journal.history.typed_times import is_typed_time
 from quire_journal.model import Refusal, Seq, did_you_mean, parse_version_token
@@ -56,6 +58,8 @@ def parse_point(point: str, history: History, argument: str) -> Seq:
         seq_said = point[1:].partition(".")[0]
         message = f"{point!r} is a cursor, for `since` and pages of `log`; as a point it is seq:{seq_said}."
         raise Refusal("schema_invalid", message, "name_a_point", argument=argument, point=point)
+    if commit := commit_of(point):
+        return _at_commit(commit, point, history)
     named = history.checkpoint(point)  # first: an earlier version may have given names that are none any more
     if named is not None:
         return named
@@ -65,6 +69,15 @@ def parse_point(point: str, history: History, argument: str) -> Seq:
         message = f"{point!r} is not a point: it must be {FORMS}."
         raise Refusal("schema_invalid", message, "name_a_point", argument=argument, point=point)
     raise _unknown(no_checkpoint(point, history), point)
+
+
+def _at_commit(commit: str, point: str, history: History) -> Seq:
+    """The record by which HEAD came to a commit. Raises `Refusal` where the journal knows of none."""
+    seq = at_commit(commit, history)
+    if seq is None:
+        message = f"When HEAD came to commit {commit[:12]} is not known here; `diff` and `tree` can tell of its files."
+        raise Refusal("not_found", message, "choose_another_point", point=point)
+    return seq
 
 
 def no_checkpoint(name: str, history: History) -> str:
@@ -84,6 +97,7 @@ def is_name(name: str) -> bool:
         and name.isprintable()
         and name.strip() == name
         and _parse_seq(name) is None
+        and not commit_of(name)
         and not name.startswith("seq:")
         and not is_typed_time(name)
         and not _CURSOR_LIKE.fullmatch(name)

@@ -15,6 +15,7 @@ import pytest
 import live
 from quire_daemon.watch.git.commit_blame import CommitBlame, find_repository, head_at, head_now, parse
 from quire_journal.history.authorship import CommitFile, CommitFileLines
+from quire_journal.history.commit_tree import CommitBlobs, CommitBytes, CommitEntries, CommitTree
 
 SECOND = 1_000_000_000
 BEGAN_S = 1_700_000_000
@@ -335,3 +336,38 @@ def test_what_makes_no_sense_is_passed_over() -> None:
     odd = b"a" * 40 + b" 1 1 1\nauthor \x1b[31mEve\nauthor-time 99999999999999999999\nauthor-tz +9999\n\tx\n"
     (line,) = parse(odd).commits
     assert (line.author, line.at) == ("[31mEve", "")
+
+
+# -- the files of a commit ---------------------------------------------------------------------------------------
+
+
+def test_the_files_of_a_commit_and_their_bytes_are_told(tmp_path: Path) -> None:
+    repo = Repo(tmp_path)
+    (tmp_path / "link").symlink_to("a.py")
+    commit = repo.commit("Ada", {"a.py": "one\n", "sub/é b\n.txt": "two", "sub/run": "#!\n"})
+    (tmp_path / "sub/run").chmod(0o755)
+    later = repo.commit("Ben", {"a.py": "changed\n"})
+    git = CommitBlame(tmp_path, not_beside)
+    found = git.told(CommitTree(commit))
+    assert isinstance(found, CommitEntries)
+    told = {path: (entry.mode, entry.size) for path, entry in found.entries.items()}
+    assert told == {
+        "a.py": ("100644", 4),
+        "link": ("120000", 4),
+        "sub/é b\n.txt": ("100644", 3),
+        "sub/run": ("100644", 3),
+    }
+    names = tuple(entry.name for entry in found.entries.values())
+    held = git.told(CommitBlobs((*names, "0" * 40)))
+    assert isinstance(held, CommitBytes)
+    assert [held.held[name] for name in names] == [b"one\n", b"a.py", b"#!\n", b"two"]
+    below = CommitBlame(tmp_path / "sub", not_beside).told(CommitTree(later))
+    assert isinstance(below, CommitEntries)
+    assert {path: entry.mode for path, entry in below.entries.items()} == {"é b\n.txt": "100644", "run": "100755"}
+
+
+def test_a_commit_that_there_is_not_and_a_folder_in_no_repository_have_no_files(tmp_path: Path) -> None:
+    repo = Repo(tmp_path / "repo")
+    repo.commit("Ada", {"a": "x"})
+    assert CommitBlame(repo.root, not_beside).told(CommitTree("1" * 40)).why == "no_commit"
+    assert CommitBlame(tmp_path, not_beside).told(CommitTree("1" * 40)).why == "no_repository"

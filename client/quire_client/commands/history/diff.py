@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
-from quire_client.commands import Command, Invocation, Option, Usage, is_point, point_of
+from quire_client.commands import COMMIT, Command, Invocation, Option, Usage, commit_named, is_point, point_of
 from quire_client.commands.history import counts, names, names_with_status, patches, whole, words
 
 if TYPE_CHECKING:
     from quire_client.api import Client
 
 Show = Callable[[Mapping[str, Any], render.Palette], Iterator[str]]
+
+_REVISION: Final = re.compile(r"HEAD|[0-9a-f]{7,64}|[\w./-]+[~^][~^0-9]*")
+"""How git's users write a second point."""
 
 FORMS: Final[Mapping[str, Show]] = {
     "stat": counts,
@@ -57,7 +61,7 @@ def _parted(call: Invocation) -> tuple[dict[str, str], list[str]]:
         raise Usage(
             f"A..B has two dots and a point in front of them: `quire diff v10..v12`, not {call.arguments[0]!r}."
         )
-    if not dots and words and is_point(words[0]) and not _is_path(call, words[0]):
+    if not dots and words and not _is_path(call, words[0]) and (is_point(words[0]) or _REVISION.fullmatch(words[0])):
         end = words.pop(0)
     return {"from": point_of(start), **({"to": point_of(end)} if end else {})}, words
 
@@ -66,15 +70,20 @@ def _is_path(call: Invocation, word: str) -> bool:
     """Does it name a file, and no point?"""
     if is_point(word.partition("..")[0]):
         return False
-    return os.path.lexists(call.folder / word) or "/" in word or any(sign in word for sign in "*?[")
+    if os.path.lexists(call.folder / word) or any(sign in word for sign in "*?["):
+        return True
+    return "/" in word and ".." not in word.split("/")[-1] and not commit_named(word, call.folder, call.environ)
 
 
 def _base(call: Invocation, client: Client) -> str:
-    """What a bare `quire diff` compares with: the last checkpoint. Raises Usage where there is none."""
+    """What a bare `quire diff` compares with: git's HEAD, else the last checkpoint. Raises Usage for neither."""
+    head = commit_named("HEAD", call.place.root, call.environ)
+    if head:
+        return COMMIT + head
     named = client.call("checkpoint", {"action": "list"}).get("checkpoints") or ()
     newest = max(named, key=lambda one: one.get("seq", 0), default=None)
     if newest is None:
-        raise Usage("There is no checkpoint to compare with; name a point: `quire diff yesterday..`, `quire diff 1h`.")
+        raise Usage("There is no commit and no checkpoint to compare with; name a point: `quire diff 1h`.")
     call.say(f"Since the checkpoint {render.one_line(newest['name'])}:")
     return str(newest["name"])
 
@@ -82,9 +91,9 @@ def _base(call: Invocation, client: Client) -> str:
 COMMAND = Command(
     arguments="[A..B | A B | A] [PATH ...]",
     about="Shows what changed from point A to point B, or to now with A alone, in everything or in the paths named;\n"
-    "without a point, since the last checkpoint. What goes into a file or pipe is a patch that `git apply` takes;\n"
-    "lines behind # name what no patch holds. --writer shows the files that WHO changed in between, with\n"
-    "what others did to them, and says who.",
+    "without a point, from git's HEAD, or the last checkpoint where there is none. Points may be git's, too: HEAD~1,\n"
+    "a branch, a commit. What goes into a file or pipe is a patch that `git apply` takes; lines behind # name what no\n"
+    "patch holds. --writer shows the files that WHO changed in between, with what others did to them, and says who.",
     example="quire diff before-refactoring.. src/app.py",
     run=run,
     options=(

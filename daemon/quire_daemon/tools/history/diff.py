@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -122,7 +122,11 @@ def same(old: Version | None, new: Version | None) -> bool:
     old, new = standing(old), standing(new)
     if old is None or new is None:
         return old is new
-    return old.seq == new.seq or (old.blob, old.mode, old.entry) == (new.blob, new.mode, new.entry)
+    return (old.seq, old.mode) == (new.seq, new.mode) or (old.blob, old.mode, old.entry) == (
+        new.blob,
+        new.mode,
+        new.entry,
+    )
 
 
 def difference(
@@ -134,13 +138,14 @@ def difference(
     room: Room,
     near: int | None = None,
     style: PatchStyle = USUAL,
+    texts: Mapping[bytes, Text] = {},
 ) -> dict[str, Any]:
     """One entry of `files`: `{path, status, from, to, moved_from?, mode?, entry?, hunks?, patch?, binary?}`.
 
     `status`: "added", "removed", "changed", "mode", "replaced" (binary or not held: no hunks), "same", "record_lost"
     (the record that tells of one of the two). `entry` where one of the two is a link, whose text is its target, or an
     empty folder. `patch` is what `git apply` takes, `patch_base64` where that is not UTF-8;
-    `truncated` where it does not fit. `near`: only what is around
+    `truncated` where it does not fit. `texts`: what the journal does not have, by address. `near`: only what is around
     this line of the new version, from 1; `partial` where that is not all.
     """
     found = _about(path_b, old, new)
@@ -152,7 +157,7 @@ def difference(
     if found["status"] in ("mode", "same"):
         sides = _content(path_a, old, b""), _content(path_b, new, b"")  # the bytes make no difference
         return {**found, "hunks": [], **_patch_json(text_patch(path_b, *sides, (), moved_from, style))}
-    a, b = text_of(old, history), text_of(new, history)
+    a, b = _text(old, history, texts), _text(new, history, texts)
     if a is None or b is None or a.binary or b.binary:
         found["status"] = "replaced" if found["status"] == "changed" else found["status"]
         found["binary"] = a is not None and b is not None
@@ -174,6 +179,12 @@ def difference(
         told = [_side_json(path, side) if side is not None else None for path, side in both]
         return {**found, "truncated": True, "sides": told}
     return {**found, **_patch_json(patch)}
+
+
+def _text(version: Version | None, history: History, texts: Mapping[bytes, Text]) -> Text | None:
+    """The text of a version, of which `texts` may have what the journal has not."""
+    known = texts.get(version.blob) if version is not None else None
+    return known if known is not None else text_of(version, history)
 
 
 _Sides = tuple[Content | None, Content | None]

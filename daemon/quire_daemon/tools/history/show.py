@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -15,6 +15,7 @@ from quire_daemon.tools.history.before_journal import before_it
 from quire_daemon.tools.history.diff import ENTRIES, Room, before, difference, same
 from quire_daemon.tools.history.filters import VERSION_KINDS, Filter, known_path, named_paths, path_filter, single_path
 from quire_daemon.tools.history.log import record_json
+from quire_daemon.tools.history.sides import ComparedTrees, TreeSide, side_of
 from quire_journal.export import CONTEXT, PatchStyle
 from quire_journal.history import (
     History,
@@ -198,32 +199,40 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
     if not 0 <= params.context <= MOST_CONTEXT:
         message = f"context: it must be a number of lines from 0 to {MOST_CONTEXT:,}, not {params.context}."
         raise Refusal("schema_invalid", message, argument="context")
-    start = int(parse_point(params.from_, history, "from"))
-    end = int(parse_point(params.to, history, "to")) if params.to else int(history.head())
+    before, after = side_of(params.from_, "from", world), side_of(params.to, "to", world)
+    start, end = before.seq, after.seq
     room, style = Room(world.settings.limits.reply_bytes), PatchStyle(params.context, params.ignore_space)
     files: list[dict[str, Any]] = []
     following = ""
-    found, others = _changes(params, start, end, history)
+    trees = ComparedTrees(before, after, world)
+    found, others = _changes(params, (before, after), trees, history)
     for change in found[bisect_right(found, params.cursor, key=lambda one: one.path) :]:
         if len(files) == MAX_FILES:
             following = files[-1]["path"]
             break
-        entry = difference(change.old_path, change.old, change.path, change.new, history, room, style=style)
+        entry = difference(
+            change.old_path, change.old, change.path, change.new, history, room, style=style, texts=trees.texts
+        )
         files.append(entry | ({"others": others[change.path]} if others.get(change.path) else {}))
     unseen = any(change.old is None or change.new is None for change in found)  # of a file there was no version yet
     many = counted(len(files), "file differs", "files differ")
     reply: dict[str, Any] = {
         "ok": True,
         "message": f"{many}; `next` leads on." if following else f"{many}.",
-        "from": f"seq:{start}",
-        "to": f"seq:{end}",
+        "from": before.point,
+        "to": after.point,
         "files": files,
         **joined_patches(files),
     }
-    unknown = before_it(min(start, end), history)
+    if trees.unknown:
+        message = (
+            f"Of the commit the journal knows {counted(trees.unknown, 'file')} not: ignored, a secret, or gone before."
+        )
+        reply["warnings"] = [{"type": "not_captured", "message": message}]
+    unknown = "" if before.entries is not None or after.entries is not None else before_it(min(start, end), history)
     if unknown and unseen:
         message = f"{unknown} Files that were there all the time are shown as if they were new."
-        reply["warnings"] = [{"type": "before_the_journal", "message": message}]
+        reply["warnings"] = [*reply.get("warnings", ()), {"type": "before_the_journal", "message": message}]
     gaps = {*gaps_at(history, start), *gaps_at(history, end), *gaps_after(history, min(start, end), max(start, end))}
     if gaps:
         reply["gaps"] = gaps_json(sorted(gaps))
@@ -246,14 +255,16 @@ class _Change(msgspec.Struct, frozen=True):
 
 
 def _changes(
-    params: DiffParams, start: int, end: int, history: History
+    params: DiffParams, sides: tuple[TreeSide, TreeSide], trees: ComparedTrees, history: History
 ) -> tuple[list[_Change], Mapping[str, list[str]]]:
     """What differs, by path, and of each path who else changed it than the writer who is asked for."""
-    changes: list[_Change] = []
-    for path in paced(_changed_paths(params, start, end, history)):
-        then, now = version_then(history, path, start), version_then(history, path, end)
-        if not same(then, now):
-            changes.append(_Change(path, path, then, now))
+    start, end = (side.seq for side in sides)
+    if all(side.entries is None for side in sides):
+        paths = _changed_paths(params, start, end, history)
+        pairs = {path: (version_then(history, path, start), version_then(history, path, end)) for path in paced(paths)}
+    else:
+        pairs = trees.pairs(paced(sorted(_chosen(params, trees.paths(), history))))
+    changes = [_Change(path, path, then, now) for path, (then, now) in pairs.items() if not same(then, now)]
     moved = _moves(changes, start, history)
     gone = {*moved.values()}
     by_path = {change.path: change for change in changes}
@@ -274,7 +285,7 @@ def _moves(changes: Sequence[_Change], start: int, history: History) -> dict[str
     came = [one for one in changes if standing(one.old) is None and _is_file(one.new)]
     found: dict[str, str] = {}
     for one in came:
-        origin = _origin(one.path, one.new, start, history)
+        origin = _origin(one.path, one.new, start, left, history)
         if origin in left:
             found[one.path] = left.pop(origin).path
     by_bytes = {(one.old.blob, one.old.entry): path for path, one in left.items() if one.old is not None}
@@ -291,12 +302,15 @@ def _is_file(version: Version | None) -> bool:
     return there is not None and there.entry != FOLDER and not is_lost(there)
 
 
-def _origin(path: str, version: Version | None, start: int, history: History) -> str:
-    """What the file was called at `start` that is `version` now; "" where the journal knows no such name."""
+def _origin(path: str, version: Version | None, start: int, left: Container[str], history: History) -> str:
+    """What the file was called at `start` that is `version` now; "" where the journal knows no such name.
+
+    `left` are the names of which one is sought; of a commit, whose `start` is 0, the newest of them.
+    """
     for _ in range(MOST_STEPS):
         if version is None or version.gone:
             return ""
-        if version.seq <= start:
+        if version.seq <= start or (path in left and not start):
             return path
         path = version.moved_from or path
         version = history.version_at(path, version.seq - 1)
@@ -356,6 +370,20 @@ def _changed_paths(params: DiffParams, start: int, end: int, history: History) -
             raise Refusal("not_found", f"The journal knows no file {given}.", "check_path", path=given)
         found |= there
     return sorted(found)
+
+
+def _chosen(params: DiffParams, paths: set[str], history: History) -> set[str]:
+    """Of these paths those that are asked for. Raises `Refusal` for one that neither the journal nor they have."""
+    asked = named_paths(params.path, params.paths)
+    found: set[str] = set()
+    for given in asked:
+        single = single_path(given, history)
+        fits = path_filter(given, history)
+        chosen = {path for path in paths if path == (single or given) or fits(path)}
+        if not chosen:
+            raise Refusal("not_found", f"The journal knows no file {given}.", "check_path", path=given)
+        found |= chosen
+    return found if asked else paths
 
 
 def _common_path(params: DiffParams, history: History) -> str | None:

@@ -14,8 +14,22 @@ from quire_daemon.core import Decision, Tool, World, no_paths
 from quire_daemon.tools import blind_then
 from quire_daemon.tools.history.diff import ENTRIES
 from quire_daemon.tools.history.filters import common_part, path_filter
-from quire_journal.history import RECORD_LOST, History, gaps_at, gaps_json, gaps_of, parse_point, time_of, warning
-from quire_journal.model import FOLDER, LINK, Refusal, counted, version_token
+from quire_daemon.tools.history.sides import commit_entries
+from quire_journal.history import (
+    RECORD_LOST,
+    CommitEntry,
+    History,
+    commit_of,
+    gaps_at,
+    gaps_json,
+    gaps_of,
+    in_git,
+    parse_point,
+    time_of,
+    version_of,
+    warning,
+)
+from quire_journal.model import FOLDER, LINK, Refusal, counted, paced, version_token
 from quire_journal.storage.blobs import NotHeld
 from quire_journal.views import Version, standing
 
@@ -64,6 +78,8 @@ def decide_tree(params: TreeParams, world: World) -> Decision:
     if not 0 <= params.cursor < MOST_NUMBERS:
         raise Refusal("schema_invalid", "cursor: it must be `next` of an earlier reply.", argument="cursor")
     history = world.history
+    if commit := commit_of(params.at):
+        return _tree_of_commit(commit, params, world)
     at = int(parse_point(params.at, history, "at")) if params.at else int(history.head())
     gaps = gaps_at(history, at)
     entries: list[dict[str, Any]] = []
@@ -112,6 +128,29 @@ def _paths(params: TreeParams, history: History) -> Iterator[tuple[int, str]]:
         path = history.path(number)
         if path is not None:
             yield number, path
+
+
+def _tree_of_commit(commit: str, params: TreeParams, world: World) -> Decision:
+    """The files of a commit of git, with the versions that have their bytes. Raises as `side_of`."""
+    entries = commit_entries(commit, world)
+    fits = path_filter(params.path, world.history) if params.path else None
+    paths = [path for path in sorted(entries) if fits is None or path == params.path or fits(path)]
+    some = paths[params.cursor : params.cursor + PATHS]
+    told = [_of_commit(path, entries[path], world.history) for path in paced(some)]
+    left = len(paths) - params.cursor - len(some)
+    many = counted(len(told), "entry", "entries")
+    reply: dict[str, Any] = {"ok": True, "message": f"{many}; `next` leads on." if left else f"{many}."}
+    following = params.cursor + len(some) if left else None
+    return Decision({**reply, "at": params.at, "time": None, "entries": told, "next": following, "complete": True})
+
+
+def _of_commit(path: str, entry: CommitEntry, history: History) -> dict[str, Any]:
+    """What a commit has at a path."""
+    version = version_of(path, entry, history)
+    if version is None:
+        there = in_git(entry, b"", "in_git")
+        return {**entry_json(path, there, history), "version": None}
+    return entry_json(path, version, history) | ({"mode": f"0{entry.mode[3:]}"} if version.entry != LINK else {})
 
 
 def entry_json(path: str, version: Version, history: History) -> dict[str, Any]:

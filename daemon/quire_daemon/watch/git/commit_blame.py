@@ -1,4 +1,4 @@
-"""Asking git which commits the lines of a file come from, beside the loop and without touching the repository.
+"""Asking git about commits (their files, and those that lines come from), without touching the repository.
 
 Git reads the repository's objects from a folder of ours: an empty repository without a configuration, a branch, a hook
 or an index, whose objects are those of the repository (`GIT_OBJECT_DIRECTORY`). So whatever the repository configures
@@ -17,15 +17,24 @@ import tempfile
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from quire_daemon.watch.git.commit_tree import BLOB_WORDS, contents, entries, tree_words
 from quire_daemon.watch.git.head import git_folder, regular_bytes
 from quire_daemon.workers import StartJob
-from quire_journal.history import CommitFile, CommitFileLines, CommitLine
+from quire_journal.history import (
+    CommitBlobs,
+    CommitBytes,
+    CommitEntries,
+    CommitFile,
+    CommitFileLines,
+    CommitLine,
+    CommitTree,
+)
 from quire_journal.model import disk_path, plain
 
 PATIENCE_S: Final = 60.0
@@ -43,6 +52,7 @@ _MOST_LOG: Final = 16 << 20
 """Bytes of the log of HEAD that are read, from its end."""
 
 _MOST_FILE: Final = 16 << 20
+_ANY_FILE: Final = "x"
 _NICENESS: Final = 10
 _READ_BYTES: Final = 1 << 20
 _LOOK_MS: Final = 200
@@ -53,7 +63,8 @@ _LOG_LINE: Final = re.compile(rb"^([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\n\t]*?>
 _HEADER: Final = re.compile(rb"([0-9a-f]{40,64}) \d+ \d+(?: \d+)?")
 _SHA256: Final = re.compile(rb"^\s*objectformat\s*=\s*\"?sha256", re.IGNORECASE | re.MULTILINE)
 
-Told = Callable[[CommitFileLines], None]
+Question = CommitFile | CommitTree | CommitBlobs
+Told = Callable[[CommitFileLines | CommitEntries | CommitBytes], None]
 """Is called in the loop, with git's answer."""
 
 
@@ -80,13 +91,33 @@ class CommitBlame:
         self._process: subprocess.Popen[bytes] | None = None
         self._closed = False
 
-    def ask(self, file: CommitFile, told: Told) -> None:
+    def ask(self, question: Question, told: Told) -> None:
         """Have git asked on a worker thread. `told` hears the answer, also that there is none."""
 
         def failed(error: Exception) -> None:
-            told(CommitFileLines(why=plain(str(error), 200) or type(error).__name__))
+            why = plain(str(error), 200) or type(error).__name__
+            told(CommitFileLines(why=why) if isinstance(question, CommitFile) else _none(question, why))
 
-        self._start_job(lambda: partial(told, self.answer(file)), "git blame", failed)
+        answer = partial(self.answer, question) if isinstance(question, CommitFile) else partial(self.told, question)
+        self._start_job(lambda: partial(told, answer()), "git", failed)
+
+    def told(self, question: CommitTree | CommitBlobs) -> CommitEntries | CommitBytes:
+        """Git's answer about the files of a commit, on the thread that calls."""
+        repository = find_repository(self._root, _ANY_FILE)
+        if repository is None:
+            return _none(question, "no_repository")
+        prefix = repository.path.removesuffix(os.fsencode(_ANY_FILE))
+        words = tree_words(question.commit, prefix) if isinstance(question, CommitTree) else BLOB_WORDS
+        names = "\n".join(question.names).encode() + b"\n" if isinstance(question, CommitBlobs) else b""
+        try:
+            said = self._run(repository, words, names)
+        except OSError as error:
+            return _none(question, "no_git" if isinstance(error, FileNotFoundError) else "no_process")
+        except TimeoutError:
+            return _none(question, "timed_out")
+        if said is None:
+            return _none(question, "no_commit")
+        return entries(said, prefix) if isinstance(question, CommitTree) else contents(said)
 
     def answer(self, file: CommitFile) -> CommitFileLines:
         """Git's answer, on the thread that calls."""
@@ -102,7 +133,7 @@ class CommitBlame:
         if known is not None:
             return known
         try:
-            said = self._run(repository, commit)
+            said = self._run(repository, _blame_words(repository, commit))
         except OSError as error:
             return CommitFileLines(why="no_git" if isinstance(error, FileNotFoundError) else "no_process")
         except TimeoutError:
@@ -123,26 +154,24 @@ class CommitBlame:
 
     # ── the process ──
 
-    def _run(self, repository: Repository, commit: str) -> bytes | None:
-        """What git says; None where it has no such commit, or no such file in it. Raises `OSError`, `TimeoutError`."""
-        words: list[str | bytes] = [
-            *("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never"),
-            *("-c", f"mailmap.blob={commit}:.mailmap"),
-            *("blame", "--no-textconv", "--no-progress", "--porcelain", commit, "--", repository.path),
-        ]
+    def _run(self, repository: Repository, words: Sequence[str | bytes], heard: bytes = b"") -> bytes | None:
+        """What git says that reads `heard`; None for no such commit or file. Raises `OSError`, `TimeoutError`."""
         with tempfile.TemporaryDirectory(prefix="quire-git-") as scratch:
             make_scratch(scratch, repository.sha256)
+            read = Path(scratch, "heard")
+            read.write_bytes(heard)
             with self._lock:
                 if self._closed:
                     return None
-                self._process = subprocess.Popen(
-                    words,
-                    cwd="/",
-                    env=environment(scratch, repository, os.environ),
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                )
+                with read.open("rb") as stdin:
+                    self._process = subprocess.Popen(
+                        [*_SAFE, *words],
+                        cwd="/",
+                        env=environment(scratch, repository, os.environ),
+                        stdin=stdin,
+                        stdout=subprocess.PIPE,
+                        stderr=subprocess.DEVNULL,
+                    )
             process = self._process
             try:
                 os.setpriority(os.PRIO_PROCESS, process.pid, _NICENESS)
@@ -153,6 +182,19 @@ class CommitBlame:
                     self._process = None
                 process.kill()
                 process.wait()
+
+
+_SAFE: Final = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never")
+
+
+def _blame_words(repository: Repository, commit: str) -> list[str | bytes]:
+    said = ["blame", "--no-textconv", "--no-progress", "--porcelain", commit, "--"]
+    return ["-c", f"mailmap.blob={commit}:.mailmap", *said, repository.path]
+
+
+def _none(question: CommitTree | CommitBlobs, why: str) -> CommitEntries | CommitBytes:
+    """The answer that git has none."""
+    return CommitEntries(why=why) if isinstance(question, CommitTree) else CommitBytes(why=why)
 
 
 def _all_that_comes(process: subprocess.Popen[bytes], until_s: float) -> bytes:

@@ -1,0 +1,94 @@
+"""Points as git writes them: `HEAD~1`, a branch, a tag, the beginning of a commit's id.
+
+They exist on the command line alone, as `2d` does: git is asked here which commit is meant, and the daemon is told that
+(`commit:1a2b3c4`). A checkpoint of the same name comes first.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from quire_client.api import Client
+
+COMMIT: Final = "commit:"
+
+PATIENCE_S: Final = 5.0
+
+OF_A_PATH: Final = {"read_file": "at", "blame": "at", "why": "at", "restore": "at", "show": "version"}
+"""Tools that are asked about one file, and their argument for the point: there a commit is the file as it has it."""
+
+_LOGGED: Final = re.compile(r"[0-9a-f]{40,64} ([0-9a-f]{40,64}) [^\t]*> (\d{1,12}) [-+]\d{4}", re.ASCII)
+_SAFE: Final = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never")
+
+
+def commit_named(name: str, folder: Path, environ: Mapping[str, str]) -> str:
+    """The id of the commit that `name` means in the repository around `folder`; "" where git knows none."""
+    return _git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"], folder, environ)
+
+
+def _git(words: list[str], folder: Path, environ: Mapping[str, str]) -> str:
+    """What a git command says that runs nothing which the repository configures; "" where it fails."""
+    import subprocess
+
+    quiet = {**environ, "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
+    try:
+        said = subprocess.run([*_SAFE, *words], cwd=folder, env=quiet, capture_output=True, timeout=PATIENCE_S)
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return ""
+    return os.fsdecode(said.stdout).strip() if said.returncode == 0 else ""
+
+
+Answer = dict[str, Any]
+
+
+def asked_again(client: Client, tool: str, arguments: Mapping[str, Any], refused: Answer) -> Answer:
+    """The reply to a call of which a point was refused, asked again where git knows it; else `refused`."""
+    point = refused.get("point")
+    names = [name for name, value in arguments.items() if value == point]
+    if refused.get("suggested_action") != "name_a_point" or not isinstance(point, str) or not names:
+        return refused
+    commit = commit_named(point, client.place.root, os.environ)
+    if not commit:
+        return refused
+    meant: Answer | str = COMMIT + commit
+    if names == [OF_A_PATH.get(tool)] and arguments.get("path"):
+        meant = _version(client, str(arguments["path"]), commit, point)
+        if not isinstance(meant, str):
+            return meant
+    reply = client.call(tool, {**arguments, **dict.fromkeys(names, meant)})
+    if reply.get("point") == meant and (when := _came(commit, client.place.root)):
+        return client.call(tool, {**arguments, **dict.fromkeys(names, when)})
+    return reply
+
+
+def _came(commit: str, folder: Path) -> str:
+    """When HEAD came to a commit last, by git's own log of it, in RFC 3339; "" where that does not tell."""
+    said = _git(["rev-parse", "--git-path", "logs/HEAD"], folder, os.environ)
+    try:
+        rows = (folder / said).read_text("utf-8", "replace").splitlines() if said else []
+    except OSError:
+        return ""
+    found = (_LOGGED.match(row) for row in reversed(rows))
+    seconds = next((int(row[2]) for row in found if row is not None and row[1] == commit), None)
+    # The log tells seconds; what was written in that one was, most likely, before the commit.
+    return "" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.999999Z")
+
+
+def _version(client: Client, path: str, commit: str, named: str) -> Answer | str:
+    """The version of a file with the bytes that a commit has; a refusal where there is none."""
+    tree = client.call("tree", {"at": COMMIT + commit, "path": path})
+    if not tree.get("ok"):
+        return tree
+    entry = next((one for one in tree.get("entries") or () if one.get("path") == path), None)
+    if entry is not None and entry.get("version"):
+        return str(entry["version"])
+    message = f"{named} has no file {path}."
+    if entry is not None:
+        message = f"The journal never had {path} as it is in {named}; `git show {named}:{path}` prints it."
+    return {"ok": False, "error": "not_found", "message": message, "suggested_action": "choose_another_point"}

@@ -1,0 +1,171 @@
+"""Two states of the tree that are compared: of the journal after a record, or of a commit of git."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from quire_daemon.core import NeedsCommits, World
+from quire_journal.history import (
+    CommitBlobs,
+    CommitBytes,
+    CommitEntries,
+    CommitEntry,
+    CommitTree,
+    History,
+    commit_of,
+    in_git,
+    is_named,
+    parse_point,
+    unanswered,
+    version_of,
+    version_then,
+)
+from quire_journal.model import LINK, REGULAR, Refusal, blob_id, pause
+from quire_journal.text import Text
+from quire_journal.views import Version, standing
+
+MOST_BYTES: Final = 32 << 20
+"""Bytes that git is asked for in one call; of other files it is only told that they differ."""
+
+
+class TreeSide(msgspec.Struct, frozen=True):
+    """The state that a point names."""
+
+    point: str  # as a reply names it
+    seq: int  # the newest record that belongs to it; 0 of a commit
+    entries: Mapping[str, CommitEntry] | None = None  # of a commit: its files
+
+
+def side_of(point: str, argument: str, world: World) -> TreeSide:
+    """The state at a point; now where there is none. Raises `Refusal`, and `NeedsCommits` where git is to be asked."""
+    commit = commit_of(point)
+    if commit:
+        return TreeSide(point, 0, commit_entries(commit, world))
+    seq = int(parse_point(point, world.history, argument)) if point else int(world.history.head())
+    return TreeSide(f"seq:{seq}", seq)
+
+
+def commit_entries(commit: str, world: World) -> Mapping[str, CommitEntry]:
+    """The files of a commit. Raises as `side_of`."""
+    answer = _asked(CommitTree(commit), world)
+    assert isinstance(answer, CommitEntries)
+    if answer.why:
+        raise unanswered(answer.why, commit)
+    return answer.entries
+
+
+def _asked(question: CommitTree | CommitBlobs, world: World) -> object:
+    """Git's answer. Raises `NeedsCommits` where it is to be asked first, `Refusal` where that took too long."""
+    answer = world.git(question) if world.git is not None else None
+    if answer is not None:
+        return answer
+    if world.commits_awaited:
+        raise Refusal("busy", "Git has not answered yet; ask again.", "retry", retry_after_ms=1000)
+    raise NeedsCommits([question])
+
+
+class ComparedTrees:
+    """The files of two states, side by side, with the bytes that only git has."""
+
+    def __init__(self, start: TreeSide, end: TreeSide, world: World) -> None:
+        self._sides, self._world = (start, end), world
+        self.texts: dict[bytes, Text] = {}  # what only git has, by address
+        self.unknown = 0  # files of a commit that the journal never knew
+
+    def paths(self) -> set[str]:
+        """The paths that may differ: of a commit and a state all that either has."""
+        found: set[str] = set()
+        for side in self._sides:
+            found |= {*side.entries} if side.entries is not None else set()
+        if any(side.entries is None for side in self._sides):
+            found |= {path for path, _ in self._world.history.paths()}
+        return found
+
+    def pairs(self, paths: Iterable[str]) -> dict[str, tuple[Version | None, Version | None]]:
+        """Path → what stood there in the one and in the other. Raises as `side_of`."""
+        found = {path: self._pair(path) for path in paths}
+        wanted: dict[str, int] = {}
+        for path, pair in found.items():
+            wanted |= {entry.name: entry.size for entry in self._lacking(path, pair) if entry.size <= MOST_BYTES}
+        held = self._bytes(wanted) if wanted else {}
+        return {path: self._filled(path, pair, held) for path, pair in found.items()}
+
+    def _pair(self, path: str) -> tuple[Version | None, Version | None]:
+        start, end = self._sides
+        if start.entries is not None and end.entries is not None and start.entries.get(path) == end.entries.get(path):
+            return None, None
+        history = self._world.history
+        if None in (start.entries, end.entries) and history.path_id(path) is None:
+            self.unknown += 1  # ignored, or a secret: that it is not there means nothing
+            return None, None
+        if start.entries is None:
+            then = version_then(history, path, start.seq)
+            return then, self._of_commit(path, end, then)
+        now = None if end.entries is not None else version_then(history, path, end.seq)
+        return self._of_commit(path, start, now), now if end.entries is None else self._of_commit(path, end, None)
+
+    def _of_commit(self, path: str, side: TreeSide, other: Version | None) -> Version | None:
+        """What a commit has at a path: a version of the journal where one has these bytes. `other`: the likeliest."""
+        pause()
+        entry = (side.entries or {}).get(path)
+        if entry is None:
+            return None
+        history, there = self._world.history, standing(other)
+        if there is not None and there.uncaptured and there.size == entry.size:
+            return there  # nobody can tell
+        if there is not None and _is_same(there, entry, history):
+            return there if _mode(there) == entry.mode else _with_mode(there, entry)
+        known = version_of(path, entry, history)
+        return _with_mode(known, entry) if known is not None else in_git(entry, b"", "in_git")
+
+    def _lacking(self, path: str, pair: tuple[Version | None, Version | None]) -> Iterable[CommitEntry]:
+        for side, version in zip(self._sides, pair, strict=True):
+            if version is not None and version.uncaptured == "in_git" and side.entries is not None:
+                yield side.entries[path]
+
+    def _bytes(self, wanted: Mapping[str, int]) -> Mapping[str, bytes]:
+        """The bytes that git has under these names, as many as one call may ask for."""
+        names, left = [], MOST_BYTES
+        for name, size in sorted(wanted.items()):
+            if size <= left:
+                names.append(name)
+                left -= size
+        answer = _asked(CommitBlobs(tuple(names)), self._world)
+        assert isinstance(answer, CommitBytes)
+        return answer.held
+
+    def _filled(
+        self, path: str, pair: tuple[Version | None, Version | None], held: Mapping[str, bytes]
+    ) -> tuple[Version | None, Version | None]:
+        old, new = (self._one(path, side, version, held) for side, version in zip(self._sides, pair, strict=True))
+        return old, new
+
+    def _one(self, path: str, side: TreeSide, version: Version | None, held: Mapping[str, bytes]) -> Version | None:
+        if version is None or version.uncaptured != "in_git" or side.entries is None:
+            return version
+        entry = side.entries[path]
+        if entry.name not in held:
+            return version
+        blob = blob_id(held[entry.name])
+        self.texts[blob] = Text.of(held[entry.name], blob)
+        return in_git(entry, blob)
+
+
+def _is_same(version: Version, entry: CommitEntry, history: History) -> bool:
+    """Has a version the bytes of a commit's file?"""
+    kind = LINK if entry.mode == "120000" else REGULAR
+    return (version.entry, version.size) == (kind, entry.size) and is_named(version, entry.name, history)
+
+
+def _mode(version: Version) -> str:
+    return "120000" if version.entry == LINK else "100755" if version.mode & 0o100 else "100644"
+
+
+def _with_mode(version: Version, entry: CommitEntry) -> Version:
+    """A version with the mode that a commit has."""
+    if _mode(version) == entry.mode:
+        return version
+    return msgspec.structs.replace(version, mode=int(entry.mode[3:], 8))

@@ -1,0 +1,113 @@
+"""Trees of git's commits, and the versions of the journal that have their bytes.
+
+Git names a file by a hash of its content. So the version of a path that a commit has is the one whose bytes have that
+name; where the journal has none, the bytes are git's alone. What stands for such a file has the seq 0.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from quire_journal.history.git_moves import GitMoves
+from quire_journal.history.history import History
+from quire_journal.model import LINK, REGULAR, Refusal, Seq, pause
+from quire_journal.storage.blobs import NotHeld
+from quire_journal.views import OUTSIDE_TYPE, Version, standing
+
+MOST_VERSIONS: Final = 200
+"""The newest versions of a path that are looked at for the bytes of a commit."""
+
+_POINT: Final = re.compile(r"commit:([0-9a-f]{7,64})", re.ASCII)
+_LINK_MODE: Final = "120000"
+
+
+class CommitTree(msgspec.Struct, frozen=True):
+    """A question to git: which files a commit has."""
+
+    commit: str
+
+
+class CommitEntry(msgspec.Struct, frozen=True):
+    """A file of a commit."""
+
+    mode: str  # 100644, 100755, 120000
+    name: str  # of its bytes, as git names them
+    size: int
+
+
+class CommitEntries(msgspec.Struct, frozen=True):
+    """An answer: path → file, below the workspace's top."""
+
+    entries: Mapping[str, CommitEntry] = {}
+    why: str = ""
+    """Why git has no answer: "no_repository", "no_commit", "no_git", "timed_out"."""
+
+
+class CommitBlobs(msgspec.Struct, frozen=True):
+    """A question to git: the bytes with these names."""
+
+    names: tuple[str, ...]
+
+
+class CommitBytes(msgspec.Struct, frozen=True):
+    """An answer: name → bytes."""
+
+    held: Mapping[str, bytes] = {}
+    why: str = ""
+
+
+def commit_of(point: str) -> str:
+    """The commit that a point names (`commit:1a2b3c4`); "" where it names none."""
+    found = _POINT.fullmatch(point)
+    return found[1] if found else ""
+
+
+def at_commit(commit: str, history: History) -> Seq | None:
+    """The record by which HEAD last came to a commit, or was found there; None where the journal knows no such one."""
+    return GitMoves(history).arrival(commit)
+
+
+def version_of(path: str, entry: CommitEntry, history: History) -> Version | None:
+    """The newest version of `path` with the bytes that a commit has there; None where the journal has none."""
+    wanted = LINK if entry.mode == _LINK_MODE else REGULAR
+    seen: set[bytes] = set()
+    for looked, version in enumerate(history.versions(path, reverse=True)):
+        if looked == MOST_VERSIONS:
+            break
+        if standing(version) is None or (version.entry, version.size) != (wanted, entry.size) or version.blob in seen:
+            continue
+        pause()
+        seen.add(version.blob)
+        if is_named(version, entry.name, history):
+            return version
+    return None
+
+
+def is_named(version: Version, name: str, history: History) -> bool:
+    """Has a version the bytes that git calls so? Those that the journal does not hold have not."""
+    try:
+        data = history.bytes_of(version.blob)
+    except NotHeld:
+        return False
+    algorithm = hashlib.sha256 if len(name) == 64 else hashlib.sha1
+    return algorithm(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest() == name
+
+
+def in_git(entry: CommitEntry, blob: bytes, uncaptured: str = "") -> Version:
+    """What stands for a file of a commit whose bytes no version has. `blob`: their address here, where they are had."""
+    kind, mode = (LINK, 0o777) if entry.mode == _LINK_MODE else (REGULAR, int(entry.mode[3:], 8))
+    return Version(0, 0, 0, 0, OUTSIDE_TYPE, blob, entry.size, mode, entry=kind, uncaptured=uncaptured)
+
+
+def unanswered(why: str, commit: str) -> Refusal:
+    """The refusal of a question to which git has no answer."""
+    if why == "no_commit":
+        return Refusal("not_found", f"Git has no commit {commit[:12]} in this repository.", "check_commit", why=why)
+    told = {"no_repository": "the workspace is in no repository of git", "no_git": "there is no git on this machine"}
+    message = f"Git was asked for commit {commit[:12]} and has no answer: {told.get(why, 'it took too long')}."
+    return Refusal("not_found", message, "check_commit", why=why)

@@ -1,0 +1,85 @@
+"""Points as git writes them, on the command line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Quire
+
+from quire_client.commands.git_points import commit_named
+
+POINT = {"ok": False, "error": "not_found", "message": "There is none.", "suggested_action": "name_a_point"}
+
+
+@pytest.fixture
+def commits(site: Path) -> list[str]:
+    """A repository in the workspace with two commits; their ids."""
+    environ = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+
+    def git(*words: str) -> str:
+        who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+        ran = subprocess.run(["git", *who, *words], cwd=site, env=environ, capture_output=True, check=True, text=True)
+        return ran.stdout.strip()
+
+    git("init", "-q", "-b", "main")
+    found = []
+    for name in ("one", "two"):
+        git("commit", "-q", "--allow-empty", "-m", name)
+        found.append(git("rev-parse", "HEAD"))
+    return found
+
+
+def knows_commits(args: dict[str, Any]) -> dict[str, Any]:
+    """A daemon that knows no point but a commit."""
+    named = [value for value in args.values() if isinstance(value, str) and not value.startswith("commit:")]
+    return {**POINT, "point": named[0]} if named else {"ok": True, "files": []}
+
+
+def test_what_git_knows_is_a_point(quire: Quire, commits: list[str]) -> None:
+    asked = quire("diff", "HEAD~1..main", diff=knows_commits).asked
+    assert asked[-1] == ("diff", {"from": f"commit:{commits[0]}", "to": f"commit:{commits[1]}"})
+    assert quire("diff", commits[0][:8], diff=knows_commits).asked[-1] == ("diff", {"from": f"commit:{commits[0]}"})
+    ran = quire("diff", "nothing..", diff=knows_commits)
+    assert (ran.status, len(ran.asked)) == (3, 1)
+
+
+def test_a_bare_diff_is_against_head(quire: Quire, commits: list[str]) -> None:
+    assert quire("diff", diff={"ok": True, "files": []}).asked == [("diff", {"from": f"commit:{commits[1]}"})]
+
+
+def test_a_file_at_a_commit_is_the_version_with_its_bytes(quire: Quire, commits: list[str]) -> None:
+    def read(args: dict[str, Any]) -> dict[str, Any]:
+        return {**POINT, "point": args["at"]} if args["at"] != "v7" else {"ok": True, "content_base64": ""}
+
+    tree = {"ok": True, "entries": [{"path": "a.py", "version": "v7"}]}
+    asked = quire("cat", "a.py@HEAD", read_file=read, tree=tree).asked
+    assert asked[1] == ("tree", {"at": f"commit:{commits[1]}", "path": "a.py"})
+    assert asked[2][1]["at"] == "v7"
+    gone = {"ok": True, "entries": [{"path": "a.py", "version": None}]}
+    ran = quire("cat", "a.py@HEAD", read_file=read, tree=gone)
+    assert ran.status == 3
+    assert "`git show HEAD:a.py` prints it" in ran.err
+    assert "HEAD has no file a.py." in quire("cat", "a.py@HEAD", read_file=read, tree={"ok": True, "entries": []}).err
+
+
+def test_where_the_journal_does_not_know_when_head_came_there_gits_own_log_tells(
+    quire: Quire, commits: list[str]
+) -> None:
+    def log(args: dict[str, Any]) -> dict[str, Any]:
+        since = args["since"]
+        if since.endswith("Z"):
+            return {"ok": True, "records": []}
+        return {**POINT, "point": since, "suggested_action": "choose_another_point" if ":" in since else "name_a_point"}
+
+    asked = quire("log", "--since", "HEAD~1", log=log).asked
+    assert [args["since"][:9] for _, args in asked][:2] == ["HEAD~1", f"commit:{commits[0][:2]}"]
+    assert asked[2][1]["since"].endswith(".999999Z")
+
+
+def test_git_is_asked_for_commits_only_and_in_its_repository(tmp_path: Path, site: Path, commits: list[str]) -> None:
+    assert commit_named("HEAD", site, os.environ) == commits[1]
+    assert commit_named("--help", site, os.environ) == commit_named("HEAD", tmp_path / "none", os.environ) == ""
