@@ -153,7 +153,7 @@ FLOORS = {
         ("text",),
         ("storage",),
         ("workspaces", "views"),
-        ("history", "maintenance", "migrate"),
+        ("history", "maintenance"),
         ("journal",),
         ("integrity",),
         ("export",),

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from quire_journal import VERSION
-from quire_journal.journal import NewerFormat
+from quire_journal.journal import OtherFormat
 from quire_journal.model import JournalDamaged, Refusal, limits
 from quire_journal.storage import StoreFailure, UnfitFolder
 from quire_journal.workspaces import (
@@ -78,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.flush()
         _begin_again()
         return 2
-    except (WorkspaceRefused, Refusal, UnfitFolder, NewerFormat, JournalDamaged, StoreFailure, OSError) as error:
+    except (WorkspaceRefused, Refusal, UnfitFolder, OtherFormat, JournalDamaged, StoreFailure, OSError) as error:
         limit = limits.reached(error)
         said = error.strerror if isinstance(error, OSError) and limit else error
         print(f"quired: {said}{f': {limits.sentence(limit)}' if limit else ''}", file=sys.stderr)
@@ -235,7 +235,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
             sys.setswitchinterval(SWITCH_S)
             lock.announce(LockHolder(os.getpid(), epoch, os.fspath(socket_path)))
             app.run()
-    except NewerFormat:
+    except OtherFormat:
         verdict.leave_as_found(place.journal, found)
         raise
     except JournalDamaged as error:  # at the opening: a loop that runs deals with it

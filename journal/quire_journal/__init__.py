@@ -1,7 +1,7 @@
 """The journal: what happened to a workspace, in order, and every view that can be folded from it."""
 
-FORMAT = 6
-"""Version of the journal on disk. A newer one is refused, nothing touched; an older one is migrated (`migrate`)."""
+FORMAT = 7
+"""Version of the journal on disk. Any other one is refused, and nothing is changed (`journal.OtherFormat`)."""
 
 WIRE = 1
 """Version of the messages between client and daemon."""

@@ -13,9 +13,9 @@ import msgspec
 
 from quire_journal import FORMAT, VERSION
 from quire_journal.history import DeltaBases
-from quire_journal.migrate import HEAD_KEY, head_row, migrate
 from quire_journal.model import (
     GENESIS,
+    HEAD_KEY,
     BatchId,
     Event,
     FileMoved,
@@ -25,6 +25,7 @@ from quire_journal.model import (
     Seq,
     WriterId,
     encode_record,
+    head_row,
     read_record,
     record_hash,
     seal,
@@ -48,8 +49,8 @@ ready."""
 _MOVES: Final = (FileMoved, OutsideMoved)
 
 
-class NewerFormat(Exception):
-    """The journal was made by a later version of Quire. Nothing was changed."""
+class OtherFormat(Exception):
+    """The journal was made by a version of Quire with another format. Nothing was changed."""
 
 
 class NewRecord(msgspec.Struct, frozen=True):
@@ -77,7 +78,7 @@ class Journal:
     def open(cls, store: Store, now_ns: int, workspace_id: str | None = None) -> Journal:
         """The journal in `store`; an empty store becomes one, under `workspace_id` or a random one.
 
-        Views that are behind the log are caught up. Raises `NewerFormat` (nothing changed), `JournalDamaged` or
+        Views that are behind the log are caught up. Raises `OtherFormat` (nothing changed), `JournalDamaged` or
         `StoreFailure`.
         """
         with store.reading() as r:
@@ -89,7 +90,7 @@ class Journal:
         if found is None:
             _create(store, now_ns, workspace_id or random_id())
         else:
-            migrate(store, require_format(found), FORMAT)
+            require_format(found)
         with store.reading() as r:
             name = r.get("meta", b"workspace") or b""
             last, last_hash = _last(r)
@@ -203,17 +204,24 @@ def _create(store: Store, now_ns: int, workspace_id: str) -> None:
         w.put("meta", b"format", str(FORMAT).encode())
 
 
-def require_format(found: bytes) -> int:
-    """The format that `meta` says. Raises `NewerFormat` for a later version's, `JournalDamaged` for what no version
-    says."""
+def require_format(found: bytes) -> None:
+    """`found` is the format that `meta` says. Raises `OtherFormat` for that of another version, `JournalDamaged` for
+    what no version says."""
     if not found.isdigit():
         raise JournalDamaged(f"the journal's format is {found!r}, not a number; keep a copy of its folder first")
-    if int(found) > FORMAT:
-        raise NewerFormat(
-            f"this journal has format {int(found)}, and Quire {VERSION} reads up to {FORMAT}; "
-            "nothing was changed; start a newer Quire"
-        )
-    return int(found)
+    if int(found) != FORMAT:
+        raise OtherFormat(other_format(int(found)))
+
+
+def other_format(found: int) -> str:
+    """What is said of a journal of format `found`, and what brings it over."""
+    said = f"the journal has format {found}, and Quire {VERSION} reads format {FORMAT}; nothing was changed; "
+    if found > FORMAT:
+        return said + "start a newer Quire"
+    return said + (
+        "run `quire export jsonl --out FILE` with the Quire that wrote it, move its folder away, and run "
+        "`quire import FILE` with this one"
+    )
 
 
 def _last(r: ReadTransaction) -> tuple[Record | None, bytes]:
@@ -236,9 +244,7 @@ def require_head(r: ReadTransaction, seq: int, last_hash: bytes) -> None:
     """Raise `JournalDamaged` when the journal says that its log ends otherwise."""
     said = r.get("meta", HEAD_KEY)
     if said is None:
-        if (r.get("meta", b"format") or b"1") != b"1":  # the first one had no such row
-            raise JournalDamaged("nothing says where the log ends; run `quire verify`")
-        return
+        raise JournalDamaged("nothing says where the log ends; run `quire verify`")
     if said != head_row(seq, last_hash):
         ends = int.from_bytes(said[:8], "big")
         what = f"with record {ends}, not with {seq}" if ends != seq else f"with another record {seq} than the one there"

@@ -92,7 +92,8 @@ NEWER = pytest.mark.wide
 @pytest.mark.parametrize(
     "ended", ["killed", pytest.param("stopped", marks=NEWER), pytest.param("unknown", marks=NEWER)]
 )
-def test_of_a_journal_of_a_newer_format_nothing_is_touched(at: Live, ended: str) -> None:
+@pytest.mark.parametrize("format", [6, 99])
+def test_of_a_journal_of_another_format_nothing_is_touched(at: Live, ended: str, format: int) -> None:
     edited(at, 2)
     at.kill()
     journal = at.state_dir / "journal"
@@ -100,13 +101,13 @@ def test_of_a_journal_of_a_newer_format_nothing_is_touched(at: Live, ended: str)
     if ended == "killed":
         store.leave_image(unproven=False)
     with store.writing() as w:
-        w.put("meta", b"format", b"99")
+        w.put("meta", b"format", b"%d" % format)
     store.close()
     if ended == "stopped":
         verdict.leave_mark(journal)
         (journal / "crashed").unlink()  # the killed daemon's, and empty
     before = files_of(at)
-    with pytest.raises(NoDaemon, match=r"format 99.*nothing was changed"), at.connect() as client:
+    with pytest.raises(NoDaemon, match=rf"format {format}.*nothing was changed"), at.connect() as client:
         client.call("status", {})
     after = files_of(at)
     if ended == "stopped":  # the mark was taken away and left again: it says the same

@@ -11,7 +11,7 @@ from quire_journal.history.history import History
 from quire_journal.maintenance.purge import PurgeSurvey, PurgeTarget, PurgeTransaction
 from quire_journal.model.events import Event, FileWritten, OutsideWritten, WriterIntroduced
 from quire_journal.model.ids import BatchId, Seq, WriterId
-from quire_journal.model.records import GENESIS, Record, encode_record, record_hash, seal
+from quire_journal.model.records import GENESIS, HEAD_KEY, Record, encode_record, head_row, record_hash, seal
 from quire_journal.storage.blobs import blobs
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import ReadTransaction, Store, WriteTransaction, u64
@@ -84,6 +84,7 @@ class Scribe:
     def _put(self, w: WriteTransaction, record: Record, event: Event | None) -> None:
         stored = encode_record(record)
         w.append("records", u64(record.seq), stored)
+        w.put("meta", HEAD_KEY, head_row(record.seq, record_hash(stored)))
         self.seq, self._prev = record.seq, record_hash(stored)
         if self.folding:
             fold_all(w, ((record, event),), self.bytes_of)

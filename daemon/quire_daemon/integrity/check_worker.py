@@ -29,7 +29,7 @@ import msgspec
 from quire_daemon.clock import Clock, SystemClock
 from quire_daemon.workers import Breather, die_with
 from quire_journal.integrity import Finding, Pages, check, check_end, salvage, sentence
-from quire_journal.journal import NewerFormat, require_format
+from quire_journal.journal import OtherFormat, require_format
 from quire_journal.model import JournalDamaged
 from quire_journal.storage import Store, StoreFailure, copy_pairs
 from quire_journal.storage.lmdb import Copy, LmdbStore, walk
@@ -160,7 +160,7 @@ def _check_end(folder: Path) -> Iterator[Finding]:
 
 
 def _records(store: Store) -> int:
-    """How many there are. Raises `NewerFormat` for a journal that another version has to look at."""
+    """How many there are. Raises `OtherFormat` for a journal that another version has to look at."""
     with store.reading() as r:
         require_format(r.get("meta", b"format") or b"")
         return r.count("records")
@@ -231,7 +231,7 @@ def do(task: Task, out: TextIO) -> None:
     teller = Teller(out, SystemClock())
     try:
         end = run(task, teller)
-    except NewerFormat as error:
+    except OtherFormat as error:
         end = {"newer": str(error)}
     except JournalDamaged as error:
         teller.say("finding", f"The journal cannot be opened: {error}.", PAGES)

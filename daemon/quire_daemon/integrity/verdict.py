@@ -38,7 +38,7 @@ from typing import Final, NamedTuple
 from quire_daemon.integrity.check_client import Begin, CheckAnswer, Told, examine, executed
 from quire_daemon.integrity.check_worker import CheckTask, SalvageTask
 from quire_journal import views
-from quire_journal.journal import NewerFormat
+from quire_journal.journal import OtherFormat
 from quire_journal.model import JournalDamaged
 from quire_journal.storage import Looks, StoreFailure, afterimage, sync_path
 
@@ -149,7 +149,7 @@ def prepare(
 ) -> JournalVerdict:
     """Make sure that the journal in `journal` can be opened; nothing is there yet, or it is sound, or it becomes so.
 
-    `say` gets what is being done, in words; `begin` starts the process that looks. Raises `NewerFormat` or
+    `say` gets what is being done, in words; `begin` starts the process that looks. Raises `OtherFormat` or
     `StoreFailure` (no memory, no space), OSError where the disk does not let it be seen, and `JournalDamaged` where
     there is nothing to open, or nothing could be salvaged; nothing was changed then.
     """
@@ -265,7 +265,7 @@ def _require_known(examined: CheckAnswer) -> None:
     if failed := examined.end.get("failed"):
         raise StoreFailure(failed)
     if newer := examined.end.get("newer"):
-        raise NewerFormat(newer)
+        raise OtherFormat(newer)
 
 
 def _in_words(say: Callable[[str], None], doing: str) -> Told:

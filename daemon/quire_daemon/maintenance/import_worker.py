@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, Final
 from quire_daemon.clock import SystemClock
 from quire_daemon.integrity import set_aside
 from quire_journal.export import ImportResult, NotAnExport, import_lines
-from quire_journal.journal import Journal, NewerFormat
+from quire_journal.journal import Journal, OtherFormat
 from quire_journal.model import JournalDamaged, Refusal
 from quire_journal.storage import STORES, StoreFailure, UnfitFolder, sync_path
 from quire_journal.workspaces import Place, WorkspaceRefused, checked, hold_lock, make_private_folder, place_of, settle
@@ -115,7 +115,7 @@ def _require_no_records(place: Place) -> None:
                 count = r.count("records")
         finally:
             store.close()
-    except (JournalDamaged, NewerFormat) as error:
+    except (JournalDamaged, OtherFormat) as error:
         raise Refusal("already_exists", f"{place.root} has a journal: {error}", path=os.fspath(place.root)) from error
     if count:
         message = f"The journal of {place.root} has {count} records; an export goes into a workspace without a journal."

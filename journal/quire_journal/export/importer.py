@@ -31,10 +31,10 @@ from quire_journal.export.jsonl_schema import (
 )
 from quire_journal.history import DeltaBases
 from quire_journal.integrity import not_held
-from quire_journal.migrate import HEAD_KEY, head_row
 from quire_journal.model import (
     FOLDER,
     GENESIS,
+    HEAD_KEY,
     LINK,
     OUTSIDE,
     REGULAR,
@@ -54,6 +54,7 @@ from quire_journal.model import (
     blob_id,
     decode_record,
     encode_record,
+    head_row,
     is_reserved,
     leads_inside,
     link,

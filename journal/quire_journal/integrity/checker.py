@@ -29,11 +29,10 @@ from typing import Final
 
 import msgspec
 
-from quire_journal import FORMAT
 from quire_journal.journal import require_head
-from quire_journal.migrate import HEAD_KEY
 from quire_journal.model import (
     GENESIS,
+    HEAD_KEY,
     CaptureFailed,
     Event,
     FileWritten,
@@ -109,15 +108,11 @@ def check(
             if log.overtaken:
                 log = log.anew(r)
             tell("views", 0, len(VIEWS))
-            older = _older(r)
-            if "files" not in older:
-                yield from _versions_held(r, again, log.uncaptured)
+            yield from _versions_held(r, again, log.uncaptured)
             if log.stopped:
                 yield Finding(f"The views were not compared with the log: {log.stopped}.", "meta")
                 return
             for at, view in enumerate(VIEWS, 1):
-                if view.name in older:
-                    continue
                 for table in view.tables:
                     yield from _differences(table, r, again)
                 if watermarks.read(r).get(view.name) != watermarks.read(again).get(view.name):
@@ -377,17 +372,6 @@ def _blob(
 def _never_kept(event: CaptureFailed | FileWritten) -> bool:
     """Does the event say that the journal does not have its bytes?"""
     return bool(event.blob and (event.why if isinstance(event, CaptureFailed) else event.uncaptured))
-
-
-def _older(r: ReadTransaction) -> set[str]:
-    """The views of a journal of an older format that another version of their fold made: they are folded again anyway.
-
-    In a journal of this format there are none, since it has been opened.
-    """
-    if r.get("meta", b"format") == str(FORMAT).encode():
-        return set()
-    marks = watermarks.read(r)
-    return {view.name for view in VIEWS if marks.get(view.name, (0, 0))[0] < view.version}
 
 
 def _versions_held(r: ReadTransaction, again: ReadTransaction, uncaptured: set[bytes]) -> Iterator[Finding]:

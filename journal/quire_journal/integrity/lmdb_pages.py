@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Final
 
 from quire_journal.integrity.salvager import FoundRow
-from quire_journal.migrate import HEAD_KEY
+from quire_journal.model import HEAD_KEY
 from quire_journal.storage.lmdb import redo_log
 
 _HEADER: Final = 16

@@ -23,10 +23,10 @@ from typing import Final, NamedTuple, Protocol
 import msgspec
 
 from quire_journal import FORMAT
-from quire_journal.journal import Journal, NewerFormat, NewRecord
-from quire_journal.migrate import HEAD_KEY, head_row
+from quire_journal.journal import Journal, NewRecord, OtherFormat, other_format
 from quire_journal.model import (
     GENESIS,
+    HEAD_KEY,
     LINKS,
     OUTSIDE,
     BatchId,
@@ -43,6 +43,7 @@ from quire_journal.model import (
     counted,
     decode_record,
     encode_record,
+    head_row,
     link,
     ranges_of,
     record_hash,
@@ -130,11 +131,11 @@ def salvage(
     by: str = "",
     progress: Progress | None = None,
 ) -> JournalSalvaged:
-    """Make a journal in the empty `store` of what `remains` still proves. Raises `NewerFormat`, or `StoreFailure`."""
+    """Make a journal in the empty `store` of what `remains` still proves. Raises `OtherFormat`, or `StoreFailure`."""
     tell = progress or (lambda what, done, total: None)
     found = _Found.read(remains, tell)
-    if found.format > FORMAT:
-        raise NewerFormat(f"the damaged journal has format {found.format}; a newer Quire can salvage it")
+    if found.format not in (0, FORMAT):
+        raise OtherFormat(other_format(found.format))
     kept = _Chain(remains, found).kept()
     Journal.open(store, now_ns, workspace_id)
     _store_blobs(remains, found, _Wanted.told(remains, kept, found.purged), store, tell)

@@ -131,12 +131,14 @@ if TYPE_CHECKING:
     from quire_journal.model.phrasing import capitalised as capitalised, counted as counted, size as size
     from quire_journal.model.records import (
         GENESIS as GENESIS,
+        HEAD_KEY as HEAD_KEY,
         LINKS as LINKS,
         JournalDamaged as JournalDamaged,
         Record as Record,
         decode_record as decode_record,
         encode_event as encode_event,
         encode_record as encode_record,
+        head_row as head_row,
         link as link,
         read_record as read_record,
         record_hash as record_hash,
@@ -195,8 +197,8 @@ else:
         pause_points="paced pause pausing",
         phrasing="capitalised counted size",
         records=(
-            "GENESIS JournalDamaged LINKS Record decode_record encode_event encode_record link read_record "
-            "record_hash seal"
+            "GENESIS HEAD_KEY JournalDamaged LINKS Record decode_record encode_event encode_record head_row link "
+            "read_record record_hash seal"
         ),
         refusals="CODES LONGEST_GUESS Refusal did_you_mean",
         reserved_names="RESERVED disguised fold is_reserved is_within repositories",

@@ -97,6 +97,9 @@ _DECODERS: Final[dict[type[Event], msgspec.msgpack.Decoder[Any]]] = {e: msgspec.
 GENESIS: Final = bytes(32)
 """What stands for the hash of a record before the first."""
 
+HEAD_KEY: Final = b"head"
+"""In the table `meta`: where the log ends, and the hash of the record there (`head_row`)."""
+
 _LINK: Final = 16
 
 LINKS: Final = (_LINK, 32)
@@ -148,6 +151,11 @@ def _undecodable(seq: int, wrong: msgspec.MsgspecError) -> JournalDamaged:
 def record_hash(stored: bytes) -> bytes:
     """The sha256 of a record as stored. Whoever remembers the newest one's can tell when the past was changed."""
     return hashlib.sha256(stored).digest()
+
+
+def head_row(seq: int, last_hash: bytes) -> bytes:
+    """The row at `HEAD_KEY`. No other row holds the hash of the last record."""
+    return seq.to_bytes(8, "big") + last_hash
 
 
 def link(hash: bytes) -> bytes:

@@ -24,8 +24,7 @@ TABLES: Final[tuple[str, ...]] = (
     "records",  # seq → record
     "blobs",  # blob number → frame (see `row`)
     "pieces",  # blob number | part → what of a long frame does not stand in the row of its blob
-    "addresses",  # digits of a hash of the sha256 → blobs whose hashes begin with them, and their numbers
-    "chains",  # always empty: of format 4; which blob a version is made from is told by that of the version before
+    "addresses",  # sha256[:16] → number of the blob
     "kin",  # sha256(a name, or a suffix)[:8] → sha256(path)[:8] of the last new path that has it
     "seen",  # path id → stat signature and blob: a cache of the disk, not a view
     # views, one fold each; disposable
@@ -37,7 +36,6 @@ TABLES: Final[tuple[str, ...]] = (
     "writer_ids",  # hash of the identity → writer id
     "callers",  # caller → how many writers it was, and the newest of them
     "newest_callers",  # writer id, the newest of a caller → caller
-    "continuity",  # always empty: of format 2; `files` has its content now, and older journals that have it still open
     "reads",  # caller | path id → version and lines shown
     "reads_before",  # seq | caller | path id → what stood there before this write moved the base; until it is settled
     "anchors",  # path id | seq → line hashes that this version added and removed; path id | 0 → the newest such seq

@@ -37,7 +37,7 @@ from quire_journal.model import (
 from quire_journal.storage import ReadTransaction, WriteTransaction, u32, u64
 from quire_journal.views.paths import path_id
 
-TABLES = ("files", "versions", "continuity")
+TABLES = ("files", "versions")
 
 OUTSIDE_TYPE: Final = "outside"
 """The writer type of every version that no tool call made."""

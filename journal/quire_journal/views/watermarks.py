@@ -7,7 +7,7 @@ each of thirteen views was a tenth of what the commit of an edit cost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -16,9 +16,6 @@ from quire_journal.storage import ReadTransaction, WriteTransaction
 
 KEY: Final = b"views"
 """In `meta`: the row."""
-
-OLD_PREFIX: Final = b"view:"
-"""In `meta`, up to format 2: each view had a row of its own, behind this."""
 
 Marks = Mapping[str, tuple[int, int]]
 """View → (version of its fold, seq of the last record folded). A view that is not there was never built."""
@@ -30,10 +27,8 @@ _MARKS: Final = msgspec.msgpack.Decoder(dict[str, tuple[int, int]])
 def read(r: ReadTransaction) -> Marks:
     """Where the views are. A row that makes no sense says nothing, and everything is folded again."""
     found = r.get("meta", KEY)
-    if found is None:
-        return {name: (int.from_bytes(mark[:4], "big"), int.from_bytes(mark[4:], "big")) for name, mark in _old_rows(r)}
     try:
-        return _MARKS.decode(found)
+        return _MARKS.decode(found) if found is not None else {}
     except msgspec.MsgspecError:
         return {}
 
@@ -56,16 +51,3 @@ def say(w: WriteTransaction, row: bytes) -> None:
 def write(w: WriteTransaction, marks: Marks) -> None:
     """Say where the views are."""
     say(w, row(marks))
-
-
-def gather(w: WriteTransaction) -> None:
-    """Make the one row of those that format 2 had for each view."""
-    write(w, read(w))
-    for name, _ in list(_old_rows(w)):
-        w.delete("meta", OLD_PREFIX + name.encode())
-
-
-def _old_rows(r: ReadTransaction) -> Iterator[tuple[str, bytes]]:
-    """The rows of format 2."""
-    for key, mark in r.scan("meta", OLD_PREFIX, OLD_PREFIX + b"\xff"):
-        yield key.removeprefix(OLD_PREFIX).decode(), mark

@@ -5,8 +5,6 @@ are small, the base is told by how far it lies back, and the frame is the rest o
 
     kind of the frame, and whether it stands in `overflow` | how far back the base lies, 0: none
     | links: the long ones in front of `RUN` short ones | size | if in pieces: bytes there | the frame
-
-Up to format 4 a row was an array of msgpack. Such rows stay as they are and are read; what they begin with tells them.
 """
 
 from __future__ import annotations
@@ -25,12 +23,10 @@ array: that matters to a salvage, which has to find rows of blobs in a damaged f
 
 _KINDS: Final = 16
 _STARTS: Final = frozenset((*range(_HERE, _HERE + _KINDS), *range(_IN_PIECES, _IN_PIECES + _KINDS)))
-_OLD: Final = (0x95, 0x96)  # arrays of five, and of six where the frame stands in pieces
-_MOST_LINKS: Final = 1 << 20
 _LONGEST: Final = 9  # bytes of a number; nothing that is counted here needs as many
 
 
-class BlobRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class BlobRow(msgspec.Struct, frozen=True, gc=False):
     """A blob as it stands in the table."""
 
     base: int  # number of the blob that the frame needs; 0: none
@@ -40,9 +36,6 @@ class BlobRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     frame: bytes
     rest: int = 0  # bytes of the frame that stand in `overflow`; here it has none then
     run: int = 0  # of the links how many lead from a version of the path to the one before it, until a longer one comes
-
-
-_decode_old: Final = msgspec.msgpack.Decoder(BlobRow).decode
 
 
 def row(number: int, stored: BlobRow) -> bytes:
@@ -61,8 +54,6 @@ def row(number: int, stored: BlobRow) -> bytes:
 def read(number: int, row: bytes) -> BlobRow:
     """What the row of blob `number` says. Raises `ValueError` where it makes no sense."""
     begins = row[0] if row else 0
-    if begins in _OLD:
-        return _read_old(row)
     if begins not in _STARTS:
         raise ValueError("it does not begin as a blob does")
     if len(row) > 3 and (row[1] | row[2]) < 0x80:  # nearly always
@@ -78,18 +69,7 @@ def read(number: int, row: bytes) -> BlobRow:
 
 def may_be(row: bytes) -> bool:
     """Does this begin as the row of a blob does?"""
-    return bool(row) and (row[0] in _OLD or row[0] in _STARTS)
-
-
-def _read_old(row: bytes) -> BlobRow:
-    try:
-        stored = _decode_old(row)
-    except msgspec.MsgspecError as error:
-        raise ValueError(str(error)) from error
-    # How many links there are matters to space alone, and whether it is true nobody looks: whatever stands there, the
-    # row can be written anew. Which of them are long ones was not said, and matters to where the next long one comes.
-    links = min(max(stored.links, 0), _MOST_LINKS)
-    return msgspec.structs.replace(stored, links=links, run=links % RUN)
+    return bool(row) and row[0] in _STARTS
 
 
 def write_number(out: bytearray, value: int) -> None:
