@@ -143,6 +143,8 @@ def stored_record(line: EventLine) -> bytes:
     Of one from which something is withheld nobody can tell: it is told without that.
     """
     stored = line.stored or encode_record(_record(line))
+    if not line.withheld and record_hash(stored).hex() != line.hash and not line.stored:
+        stored = encode_record(_record(line, as_named=True))
     if not line.withheld and record_hash(stored).hex() != line.hash:
         raise ValueError(f"record {line.seq} does not have the hash {line.hash}")
     return stored
@@ -172,7 +174,8 @@ def schema() -> dict[str, Any]:
 _OTHER: Final = "a kind that the exporting version did not know; `stored` has the record"
 
 
-def _record(line: EventLine) -> Record:
+def _record(line: EventLine, as_named: bool = False) -> Record:
+    """`as_named`: its body ends with the last field that the line names, as that of a version with fewer fields."""
     known = BY_KIND.get(str(line.event.get("kind")))
     at_ns = parse_rfc3339(line.at)
     if known is None or at_ns is None:
@@ -181,6 +184,9 @@ def _record(line: EventLine) -> Record:
     types_of = {field.name: field.type for field in msgspec.structs.fields(known)}
     event = known(**{name: _revived(given[name], kind) for name, kind in types_of.items() if name in given})
     body, prev, op = encode_event(event), bytes.fromhex(line.prev), bytes.fromhex(line.op)
+    if as_named:
+        count = 1 + max((at for at, name in enumerate(types_of) if name in given), default=-1)
+        body = msgspec.Raw(msgspec.msgpack.encode(msgspec.msgpack.decode(body)[:count]))
     return Record(line.seq, at_ns, line.writer, line.batch, known.kind, body, prev, op)
 
 
