@@ -41,7 +41,7 @@ from quire_journal.workspaces.layout import make_private_folder, place_of
 from quire_journal.workspaces.lock import hold_lock
 
 CLIENTS = 4
-STAGES = {"gc": "mark", "gc_marked": "drop", "gc_repacks": "repack", "gc_compacts": "compact", "gc_finished": "after"}
+STAGES = {"gc": "mark", "gc_marked": "drop", "gc_compacts": "compact", "gc_finished": "after"}
 PROMISED_MS = 50.0
 SETTINGS = '[retention]\nkeep_last = 3\nkeep_within = ""\ndaily = 0\nthin_outside = ""\ngrace = "1s"\n'
 

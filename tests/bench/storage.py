@@ -30,7 +30,6 @@ from git_history import Teller, commits, git
 from quire_journal.journal import Journal
 from quire_journal.storage.blobs.blobs import stored_at
 from quire_journal.storage.blobs.codec import MADE_OF_BASE
-from quire_journal.storage.blobs.repack import RepackRun
 from quire_journal.storage.lmdb import LmdbStore
 
 CONTENT = ("blobs", "pieces", "addresses", "kin")
@@ -81,12 +80,8 @@ def content_by_kind(folder: Path) -> dict[str, dict[str, int]]:
 
 
 def compacted(folder: Path) -> None:
-    """Repack and compact a closed journal, as `quire gc --compact` does."""
+    """Compact a closed journal, as `quire gc --compact` does."""
     store = LmdbStore.open(folder, durability="fast")
-    repacking = RepackRun(store)
-    while (tried := repacking.next()) is not None:
-        with store.writing() as w:
-            repacking.write(w, tried)
     compaction = store.compacting()
     compaction.copy()
     compaction.finish()

@@ -66,8 +66,6 @@ def test_what_no_rule_keeps_goes_and_every_question_still_has_an_answer(daemon: 
         done = ok(client.call("gc", {"compact": True}))
         assert done["dropped"]["blobs"] == len(goes)
         assert done["compacted"]["after_bytes"] > 0
-        assert min(done["repacked"].values()) > 0
-        assert "were packed tighter" in done["message"]
         assert re.search(r"the journal took \d+\.\d [KM]iB and takes \d+\.\d [KM]iB", done["message"])
         told = refused(past(client, "a.py", goes[0]), "uncaptured")
         assert told["why"] == "dropped"

@@ -97,7 +97,7 @@ class Maintenance(Calls):
         """Drop bytes that no rule of the settings keeps: `dry_run`, `compact`, `limit`, `skip`, `only`.
 
         Reply: `policy`, `kept` and `droppable` of `{blobs, bytes}`, `reasons`; with `dry_run` also `blobs`, a page, and
-        `next`; else `dropped`, and where it compacts `repacked` (blobs, bytes saved), `compacted` (before and after).
+        `next`; else `dropped`, and where it compacts `compacted` (bytes before and after).
         Refused: `busy` (one runs already), `schema_invalid`.
         Source: quire_daemon.maintenance.collect
         """

@@ -27,8 +27,7 @@ class GcParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 def run(call: Call, host: ServiceHost) -> None:
     """Answer `policy`, `kept`, `droppable`, `reasons`; a dry run lists `blobs` with the reason for each, and `next`.
 
-    Otherwise `dropped`, and where it compacts `repacked` (blobs whose frames became shorter, and bytes saved) and
-    `compacted` with the bytes before and after.
+    Otherwise `dropped`, and where it compacts `compacted` with the bytes before and after.
     """
     params = call.params
     if not 0 <= params.limit <= MOST_LISTED:

@@ -49,7 +49,7 @@ def test_of_any_bytes_a_row_is_read_or_refused(row: bytes) -> None:
 
 
 def test_a_row_of_a_short_delta_takes_five_bytes_beside_the_frame() -> None:
-    assert len(blob_row.row(1000, BlobRow(990, 3, 12_000, codec.TABLED_BLOCK, b"frame", run=3))) == 5 + 5
+    assert len(blob_row.row(1000, BlobRow(990, 3, 12_000, codec.DELTA, b"frame", run=3))) == 5 + 5
 
 
 @pytest.mark.parametrize(
@@ -58,20 +58,6 @@ def test_a_row_of_a_short_delta_takes_five_bytes_beside_the_frame() -> None:
 def test_what_is_no_row_is_told_so(row: bytes) -> None:
     with pytest.raises(ValueError):
         blob_row.read(7, row)
-
-
-def test_rows_of_format_4_are_read() -> None:
-    row = msgspec.msgpack.encode([3, 40, 5000, codec.SPLICED, b"frame"])
-    assert blob_row.read(9, row) == BlobRow(3, 40, 5000, codec.SPLICED, b"frame", 0, 40 % RUN)
-    row = msgspec.msgpack.encode([0, 0, 5000, codec.PACKED, b"", 1234])
-    assert blob_row.read(9, row) == BlobRow(0, 0, 5000, codec.PACKED, b"", 1234)
-
-
-@pytest.mark.parametrize("links", [-1, -(1 << 63), 1 << 63, (1 << 64) - 1])
-def test_a_row_of_format_4_that_says_nonsense_of_its_links_can_be_written_anew(links: int) -> None:
-    """A compaction that came to it failed, or made a row of it that nobody can read."""
-    stored = blob_row.read(9, msgspec.msgpack.encode([0, links, 5000, codec.PACKED, b"frame"]))
-    assert blob_row.read(9, blob_row.row(9, stored)) == stored
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@
     3. drop      a few at a time, with the commits of edits or, when there are none, by themselves (`drop`): first
                  the record `retention_applied`, then with each `bytes_gone` the bytes that it names. What was named
                  since the marks were made stays
-    4. repack    before a compaction: frames that were made while an edit waited are made anew (`repack`)
-    5. compact   only when it is asked for, or by itself (`compaction`)
+    4. compact   only when it is asked for, or by itself (`compaction`)
 
 A crash between any two of these leaves a sound journal: what is dropped is said in the log, the rest is as it was, and
 the next collection goes on with that.
@@ -37,10 +36,9 @@ from quire_journal.history import rfc3339
 from quire_journal.maintenance import Policy, duration_ns
 from quire_journal.model import BytesGone, JournalDamaged, Refusal, RetentionApplied, size
 from quire_journal.storage import Compaction, Outrun, StoreFailure
-from quire_journal.storage.blobs import RepackRun, RepackTrial
 from quire_journal.workspaces import state_home
 
-STEPS: Final = ("gc_marked", "gc_begun", "gc_dropped", "gc_repacked", "gc_finished")
+STEPS: Final = ("gc_marked", "gc_begun", "gc_dropped", "gc_finished")
 """Fault points, beside those of `compaction`: a crash test stops at each."""
 
 BEGUN: Final = "gc.begun"
@@ -55,9 +53,6 @@ DAY_S: Final = 24 * HOUR_S
 WARN_AT: Final = 0.8
 MOST_ATTEMPTS: Final = 3
 """Marks that are made anew because a checkpoint of the past was named meanwhile."""
-
-REPACK_S: Final = 60.0
-"""How long one collection repacks. What is left is for the next: ten thousand versions take about that long."""
 
 COMPACT_ABOVE: Final = 0.5
 """By itself a collection compacts when more than this part of the file is free."""
@@ -266,8 +261,6 @@ class _Collection:
         self.settling = False  # the commit that is made is for the collection
         self._body: dict[str, Any] = {}
         self._chunks: Iterator[Chunk] = iter(())
-        self._repacking: RepackRun | None = None
-        self._repack_until = 0.0
         self._compaction: Compaction | None = None
         self._marks: Marks
         self._needed: NewerNeeds
@@ -401,37 +394,14 @@ class _Collection:
         self._begun.unlink(missing_ok=True)  # also that of one that ended before
         used, takes = self._store.used_bytes(), self._store.size_bytes()
         if self._asked.compact and (self._asked.by == "asked" or used < COMPACT_ABOVE * takes):
-            self._host.log.info("gc_repacks", used_bytes=used, size_bytes=takes)
-            self._repacking = RepackRun(self._store)
-            self._repack_until = self._host.clock.mono_s() + REPACK_S
-            self._work(self._repack)
+            self._host.log.info("gc_compacts", used_bytes=used, size_bytes=takes)
+            self._begin_compaction()
         else:
             self._finish()
-
-    # ── repack ──
-
-    def _repack(self) -> Callable[[], None]:
-        assert self._repacking is not None
-        tried = self._repacking.next(self._breathe)
-        return self._begin_compaction if tried is None else lambda: self._repacked(tried)
-
-    def _repacked(self, tried: RepackTrial) -> None:
-        assert self._repacking is not None
-        with self._store.writing() as w:
-            self._repacking.write(w, tried)
-        self._host.step("gc_repacked")
-        if self._host.clock.mono_s() < self._repack_until:
-            self._work(self._repack)
-        else:
-            self._begin_compaction()
 
     # ── compact ──
 
     def _begin_compaction(self) -> None:
-        repacking = self._repacking
-        assert repacking is not None
-        self._body["repacked"] = {"blobs": repacking.blobs, "saved_bytes": repacking.saved_bytes}
-        self._host.log.info("gc_compacts", **self._body["repacked"])
         try:
             self._compaction = self._store.compacting(self._host.step)
         except RuntimeError as error:  # a purge compacts, too, and does what this one would
@@ -463,7 +433,6 @@ class _Collection:
         told = f"{self._dropped} blobs were dropped" if self._dropped else "Nothing was dropped"
         done = self._body.get("compacted")
         if done:
-            told += f"; {self._body['repacked']['blobs']} were packed tighter; "
-            told += f"the journal took {size(done['before_bytes'])} and takes {size(done['after_bytes'])}"
+            told += f"; the journal took {size(done['before_bytes'])} and takes {size(done['after_bytes'])}"
         body = {"dry_run": False, "dropped": {"blobs": self._dropped}, **self._body}
         self._then({"ok": True, "message": f"{told} ({self._policy}).", **body})

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
         codec as codec,
         index as index,
         overflow as overflow,
-        repack as repack,
         row as row,
     )
     from quire_journal.storage.blobs.blobs import (
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
         unpack as unpack,
     )
     from quire_journal.storage.blobs.codec import Frame as Frame
-    from quire_journal.storage.blobs.repack import RepackRun as RepackRun, RepackTrial as RepackTrial
     from quire_journal.storage.blobs.row import BlobRow as BlobRow
 else:
     __getattr__ = face(
@@ -39,6 +37,5 @@ else:
             "BlobCache HashedBytes NotHeld base_of drop get holds number_of put put_prepared read_row rows_of unpack"
         ),
         codec="Frame",
-        repack="RepackRun RepackTrial",
         row="BlobRow",
     )

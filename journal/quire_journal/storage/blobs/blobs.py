@@ -125,7 +125,7 @@ def get(r: ReadTransaction, blob: bytes, cache: BlobCache | None = None) -> byte
     if cache is not None and (cached := cache.find(blob)) is not None:
         return cached
     at = number_of(r, blob)
-    data = unpack(r, at, proven=True)
+    data = unpack(r, at)
     if hashlib.sha256(data).digest() != blob:
         raise JournalDamaged(f"blob {at} does not have the bytes with sha256 {blob.hex()} any more; run `quire verify`")
     if cache is not None:
@@ -146,11 +146,11 @@ def holds(r: ReadTransaction, blob: bytes) -> bool:
     return blob_index.find(r, blob) is not None
 
 
-def unpack(r: ReadTransaction, number: int, cache: BlobCache | None = None, proven: bool = False) -> bytes:
+def unpack(r: ReadTransaction, number: int, cache: BlobCache | None = None) -> bytes:
     """What the frames of blob `number` and of its bases give; whether it is what it must be is for `get` to say.
 
-    `cache` saves unpacking a base again. It holds what this function gave, by number: not the cache of `get`.
-    `proven`: the caller holds what comes of it against a sha256 (see `codec.unframe`). Raises `JournalDamaged`.
+    `cache` saves unpacking a base again. It holds what this function gave, by number: not the cache of `get`. Raises
+    `JournalDamaged`.
     """
     links: list[tuple[int, BlobRow]] = []
     at, data = number, None
@@ -165,7 +165,7 @@ def unpack(r: ReadTransaction, number: int, cache: BlobCache | None = None, prov
         data = cache.find(u64(at)) if cache is not None else None
     data = data or b""
     for at, stored in reversed(links):
-        data = codec.unframe(at, stored, data, proven)
+        data = codec.unframe(at, stored, data)
         if cache is not None:
             cache.keep(u64(at), data)
     return data
@@ -319,7 +319,7 @@ def _back(r: ReadTransaction, number: int, row: BlobRow, enough: Callable[[BlobR
 
 def _checked(r: ReadTransaction, number: int) -> bytes:
     """The bytes of a blob of which the address is not known. Raises `JournalDamaged` when they lead to another one."""
-    data = unpack(r, number, proven=True)
+    data = unpack(r, number)
     if blob_index.find(r, blob_id(data)) != number:
         raise JournalDamaged(f"blob {number} does not have the bytes that it had; run `quire verify`")
     return data
