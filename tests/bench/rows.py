@@ -38,7 +38,7 @@ _UNDO = (
     "each file is planned, decided, journaled, folded, staged, synced and swapped in Python; git writes the bytes, "
     "syncs nothing, and knows nothing of what others did. The system calls alone of what an undo promises take as long "
     "as git when Python makes them (tests/bench/undo.py). An ext4 without a journal passes over inodes that were "
-    "removed in the last minutes; git asks for a new one for each file where an undo goes to other parts of it."
+    "removed in the last minutes, one by one: an undo and git both pay for that."
 )
 _COMMANDS = "the start of Python and the imports of pyzmq and msgspec are most of it."
 _RESTART = (

@@ -185,14 +185,3 @@ def _file_system(fd: int) -> str:
     except OSError:
         return ""
     return next((words[words.index("-") + 1] for words in lines if words[2] == wanted and "-" in words), "")
-
-
-def passes_over_removed(fd: int) -> bool:
-    """Whether it is ext4 without a journal, which passes over inodes that were just removed. In doubt it is not."""
-    device = os.fstat(fd).st_dev
-    name = os.path.basename(os.path.realpath(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}"))
-    try:
-        with open(f"/sys/fs/ext4/{name}/journal_task", encoding="utf-8", errors="replace") as task:
-            return task.read().strip() == "<none>"
-    except OSError:
-        return False

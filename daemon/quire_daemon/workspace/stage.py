@@ -12,15 +12,16 @@ who looks after a power cut, and for good where the journal is lost; today they 
 save a tenth of an edit, whose sync runs beside the commit's, and nothing of an undo of a thousand files: each portion
 of these is synced while others are written and swapped.
 
-Runs on a worker thread while the journal commits; it shares nothing but the counter of names and `Blanks`. Of a small
+Runs on a worker thread while the journal commits; it shares nothing but the counter of names. Of a small
 write only the sync does: two threads that take turns at the interpreter, call by call, cost it more than they save (an
 edit of 2,000 lines: 1.6 ms on the worker and 2.0 ms for the commit beside it, 0.3 and 1.2 one after the other).
 
-Tried and taken back: to make the inodes of a long request ahead on a thread, where that is the longest step of all
-(`inode_spread`). But the loop had to get the interpreter back after each of a thousand: an undo of as
-many took a fifth more of the processor, and its longest turn half as long again. By a process of its own, which has an
-interpreter of its own, the daemon took a fifth to two fifths less of the processor, but on busy cores the undo took as
-long as before, and its longest turn, the decision and its commit, nearly twice as long.
+Tried and taken back: to make the inodes of a long request ahead on a thread, which is the longest step of all on ext4
+without a journal: it passes over inodes that were removed in the last minutes. But the loop had to get the interpreter
+back after each of a thousand: an undo of as many took a fifth more of the processor, and its longest turn half as long
+again. By a process of its own, which has an interpreter of its own, the daemon took a fifth to two fifths less of the
+processor, but on busy cores the undo took as long as before, and its longest turn, the decision and its commit, nearly
+twice as long.
 """
 
 from __future__ import annotations
@@ -39,7 +40,6 @@ from quire_daemon.core import Clear, Make, Move, Put, Remove, Write
 from quire_daemon.workspace import syscalls
 from quire_daemon.workspace.confine import Beneath, refusal
 from quire_daemon.workspace.displaced import unlink
-from quire_daemon.workspace.inode_spread import Blanks
 from quire_daemon.workspace.read import FileReader, Held, read_all
 from quire_daemon.workspace.types import FileBusy, FileVanished, NotRegular, Protection, Signature
 from quire_journal.model import Refusal
@@ -133,7 +133,6 @@ class FileStager:
         beneath: Beneath,
         reading: FileReader,
         tmp: int,
-        blanks: Blanks,
         protection: Protection,
         token: str,
         step: Callable[[str], None],
@@ -143,7 +142,6 @@ class FileStager:
         self._beneath = beneath
         self._reading = reading
         self._tmp = tmp
-        self._blanks = blanks
         self._protection = protection
         self._token = token
         self._step = step
@@ -292,7 +290,7 @@ class FileStager:
 
     def _blank(self, part: str) -> int:
         if self._protection.tmpfile:
-            return self._blanks.open()
+            return os.open(".", syscalls.O_TMPFILE | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=self._tmp)
         return os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600, dir_fd=self._tmp)
 
     def _dress(self, fd: int, write: Put, base: Held | None) -> None:

@@ -1,4 +1,4 @@
-"""The calls of the kernel that Python does not wrap: openat2, renameat2, syncfs, leases, naming an unnamed file, flags.
+"""The calls of the kernel that Python does not wrap: openat2, renameat2, syncfs, leases, naming an unnamed file.
 
 Sources: openat2(2), rename(2), open(2) (O_TMPFILE), fcntl(2) (leases). The numbers are those of x86_64 and of the
 generic table (aarch64, riscv64). A call that this system does not have raises OSError(ENOSYS); `capabilities.py`
@@ -38,10 +38,6 @@ _RENAMEAT2: Final = {"x86_64": 316, "aarch64": 276, "riscv64": 276}
 _ENCODING: Final = sys.getfilesystemencoding()  # as `os.fsencode`, in one call where that takes four
 _HAS_LEASES: Final = hasattr(fcntl, "F_SETLEASE")
 _RING: Final = int(signal.SIGURG)
-
-_GET_FLAGS: Final = 0x80086601  # FS_IOC_GETFLAGS and FS_IOC_SETFLAGS of the same machines
-_SET_FLAGS: Final = 0x40086602
-_TOP_FOLDER: Final = 0x00020000
 
 _OPENAT2: Final = 437  # the same everywhere: younger than the common table
 
@@ -144,17 +140,6 @@ def name_unnamed(fd: int, folder: int, name: str) -> None:
 def sync_file_system(fd: int) -> None:
     """Everything that is dirty on the file system of `fd`, to the disk: files without a name, too. Raises OSError."""
     _check(_syncfs()(fd))
-
-
-def spread_folders(folder: int) -> None:
-    """Have the folders that are made in `folder` lie in as many parts of the disk (FS_TOPDIR_FL). Raises OSError.
-
-    Sources: ioctl_iflags(2), chattr(1) (attribute T). ext2 to ext4 know it; others refuse it, or do nothing.
-    """
-    if platform.machine() not in _RENAMEAT2:
-        raise OSError(errno.ENOSYS, "FS_IOC_SETFLAGS")
-    flags = int.from_bytes(fcntl.ioctl(folder, _GET_FLAGS, bytes(8)), sys.byteorder)
-    fcntl.ioctl(folder, _SET_FLAGS, (flags | _TOP_FOLDER).to_bytes(8, sys.byteorder))
 
 
 def magic_link(fd: int) -> str:

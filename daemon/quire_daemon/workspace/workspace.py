@@ -26,7 +26,6 @@ from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.context import WriteContext
 from quire_daemon.workspace.displaced import DisplacedFile, DisplacedFiles, unlink
 from quire_daemon.workspace.entries import finish
-from quire_daemon.workspace.inode_spread import Blanks
 from quire_daemon.workspace.mkdirs import finish_made
 from quire_daemon.workspace.read import FileReader, read_all
 from quire_daemon.workspace.resolve import Places
@@ -103,10 +102,9 @@ class Workspace:
         confined = capabilities.can_openat2(fd) if protection is None else protection.openat2
         self._beneath = Beneath(fd, confined)
         self._displaced_files = DisplacedFiles(-1, most_bytes=most_bytes)
-        self._blanks = Blanks(-1, self._made_folder, capabilities.passes_over_removed)
         try:
             self._make_home()
-            self._displaced_files.tmp = self._blanks.tmp = self._tmp = self._open_home(TMP)
+            self._displaced_files.tmp = self._tmp = self._open_home(TMP)
             self._tmp_stat, self._tmp_path = os.fstat(self._tmp), os.fspath(self.root / TMP)
             prefix = f"{_PROBE}{self._token}"
             self.protection = protection or capabilities.find_protection(self._tmp, prefix, confined)
@@ -123,9 +121,7 @@ class Workspace:
         given = self.protection
         self._places = Places(self.root, self._beneath, given.folds_case)
         self._reading = FileReader(self._beneath, given, wall_ns)
-        self._staging = FileStager(
-            self.root, self._beneath, self._reading, self._tmp, self._blanks, given, self._token, steps
-        )
+        self._staging = FileStager(self.root, self._beneath, self._reading, self._tmp, given, self._token, steps)
         means = WriteContext(self._beneath, self._reading, self._tmp, given, self._displaced_files, steps)
         self._swapping = Swapper(means)
 
@@ -466,6 +462,5 @@ class Workspace:
     def _give_tmp_back(self) -> None:
         if self._tmp >= 0:
             self._displaced_files.close()
-            self._blanks.close()
             os.close(self._tmp)
-            self._tmp = self._displaced_files.tmp = self._blanks.tmp = -1
+            self._tmp = self._displaced_files.tmp = -1
