@@ -41,7 +41,6 @@ class StatEntry(msgspec.Struct, frozen=True, gc=False):
     mtime_ns: int = 0
     ctime_ns: int = 0
     mode: int = 0  # the whole st_mode
-    nlink: int = 1
 
 
 MOST_RENAMES: Final = 100_000

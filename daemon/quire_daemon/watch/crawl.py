@@ -293,7 +293,6 @@ def _entry(path: str, found: os.stat_result) -> StatEntry:
         found.st_mtime_ns,
         found.st_ctime_ns,
         found.st_mode,
-        found.st_nlink,
     )
 
 

@@ -19,7 +19,6 @@ from quire_daemon.config import LiveSettings, Settings
 from quire_daemon.core import OnDisk, SeenStat, WritePart, difference
 from quire_daemon.watch.capture_policy import CapturePolicy
 from quire_daemon.watch.crawl import is_bare
-from quire_daemon.watch.hard_links import LinkNames
 from quire_daemon.watch.ignore import Ignore
 from quire_daemon.watch.ignored_files import IgnoredFiles
 from quire_daemon.watch.prefetch import ReadAhead
@@ -152,7 +151,6 @@ class Observer:
         self.hint = hint
         self.attribute = attribute
         self.looked, self.expect = looked, expect
-        self.names = LinkNames()  # of files that have several
         self.unwatched = IgnoredFiles(ignore.ignored)
 
     @property

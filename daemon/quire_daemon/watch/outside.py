@@ -15,7 +15,6 @@ from quire_daemon.config import WORKSPACE_FILE
 from quire_daemon.core import Renames, SeenStat, with_moves
 from quire_daemon.watch.crawl import crawl
 from quire_daemon.watch.due import DueQueue
-from quire_daemon.watch.hard_links import HardLinks, several_names
 from quire_daemon.watch.hints import Batch, Blind, below
 from quire_daemon.watch.mounts import Mounts
 from quire_daemon.watch.observe import RETRY_S, FileInFlight, Observation, Observer
@@ -74,14 +73,6 @@ class Outside:
         self._standing: set[str] = set()  # files that are looked at when they have stood for a while
         self._crawling: set[object] = set()  # crawls of folders that have not come back
         self._ahead = Prefetcher(ReadingAhead(observer), start_job, self._not_read_ahead)
-        self._hard_links = HardLinks(
-            observer.names,
-            lambda: several_names(crawl(self._root, self._ignore, "", lambda: self._stopped)),
-            start_job,
-            lambda path: self.name(path, WATCHED, self._now()),
-            lambda: self.scanner.scan(OVERFLOW),
-            self._now,
-        )
 
     # ── naming paths ──
 
@@ -110,7 +101,7 @@ class Outside:
         A first capture does not count: it may take minutes, and replies say that it goes on. Nor does what was looked
         at and is looked at again until a program closes it, which may be never.
         """
-        if self.scanner.awaited or self._crawling or self._hard_links.busy or self._watcher.has_news():
+        if self.scanner.awaited or self._crawling or self._watcher.has_news():
             return False
         waiting = self._named.waiting
         return not waiting or waiting == self.scanner.left
@@ -119,7 +110,7 @@ class Outside:
         """When the loop should come here again, at the latest."""
         if self._ahead.ready:
             return now
-        return min(now + 60, self.scanner.next_s, self._named.next_s, self._hard_links.next_s)
+        return min(now + 60, self.scanner.next_s, self._named.next_s)
 
     # ── looking ──
 
@@ -128,7 +119,6 @@ class Outside:
         self._look_at_told(now, SLICE_S if hurried else IDLE_SLICE_S)
         self._record_ahead(now, HURRIED_AHEAD if hurried else AHEAD_EVERY)
         self.scanner.look(now)
-        self._hard_links.look(now)
 
     def look_first(self) -> bool:
         """A request met a file that came or went. The watcher may have told of that since the turn began, and of the
@@ -240,7 +230,6 @@ class Outside:
         self._looked(path, observation.event is not None)
         if observation.sighting.disk.kind == "missing":
             self._observer.unwatched.forget(path)
-        self._hard_links.looked(path, observation.sighting.signature)
         parent = path.rpartition("/")[0]
         if observation.sighting.disk.kind == "missing" and parent:
             self.name(parent, evidence, now)  # it may be empty now, or gone as well
@@ -351,8 +340,6 @@ class Outside:
             settings |= path == WORKSPACE_FILE
             if path in batch.touched or not self._observer.stands(path):
                 self.name(path, WATCHED, now)
-            for other in self._observer.names.others(path) if path in batch.touched else ():
-                self.name(other, WATCHED, now)
         self._moves.add((journal_path(a), journal_path(b)) for a, b in batch.moved)
         for pair in batch.moved:
             for path in pair:
@@ -411,7 +398,6 @@ class Outside:
     def _take_compared(self, compared: TreeComparison) -> None:
         """A scan came back: look at what it names. Of the first one most files may be new, and are read ahead."""
         evidence = self.scanner.evidence
-        self._observer.names.know(compared.hard_links)
         look_at, new, now = compared.look_at, compared.new, self._now()
         ahead: dict[str, int] = {}
         if not self.scanner.captured:

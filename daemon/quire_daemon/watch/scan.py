@@ -20,9 +20,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from quire_daemon.core import SeenStat, StatEntry, compare
+from quire_daemon.core import SeenStat, compare
 from quire_daemon.watch.crawl import crawl
-from quire_daemon.watch.hard_links import several_names
 from quire_daemon.watch.ignore import Ignore
 from quire_daemon.watch.observe import Observer
 from quire_daemon.watch.watcher import Watcher
@@ -52,7 +51,6 @@ class TreeComparison(NamedTuple):
     files: int  # that were met
     folders: list[str]  # that were met
     names: PathNames  # all that the log names, for who asks next
-    hard_links: list[StatEntry]  # files that were met and have several names
     ignored: list[str]  # known files that are there, and that nobody watches from now on
     unwatched: list[str]  # known files that are ignored and looked at all the same
 
@@ -106,8 +104,7 @@ def compare_all(
     bare = [folder for folder in result.bare if folder not in standing]
     look_at = dict.fromkeys([*result.changed, *gone, *unread, *bare])
     new = {e.path: e.size for e in entries if e.kind == "file" and e.path not in standing}
-    hard_links = several_names(entries)
-    return TreeComparison(list(look_at), new, result.files, result.folders, names, hard_links, ignored, [*unwatched])
+    return TreeComparison(list(look_at), new, result.files, result.folders, names, ignored, [*unwatched])
 
 
 def _is_bare_of_another_disk(root: Path, seen: Mapping[str, SeenStat]) -> bool:

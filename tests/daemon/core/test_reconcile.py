@@ -246,10 +246,6 @@ def test_each_part_of_the_signature_counts(field: str, by: int) -> None:
     assert compare({"f": CACHED}, [other]).changed == ["f"]
 
 
-def test_another_count_of_names_is_no_change() -> None:
-    assert compare({"f": CACHED}, [entry(nlink=2)]).changed == []
-
-
 @pytest.mark.parametrize(
     ("mtime_ns", "ctime_ns", "racy"),
     [

@@ -73,7 +73,6 @@ def test_tells_what_lstat_says(tmp_path: Path) -> None:
         found.st_mtime_ns,
         found.st_ctime_ns,
         stat.S_IFREG | 0o640,
-        2,
     )
 
 
