@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from quire_journal.export import acp, agent_trace, fast_import, jsonl, mail_patches
+from quire_journal.export import agent_trace, fast_import, jsonl, mail_patches
 from quire_journal.export.source import Source
 
 
@@ -28,6 +28,5 @@ FORMATS: Final[dict[str, Format]] = {
     "patches": Format(mail_patches.export, "a mail for each step, for `git am`"),
     "git": Format(fast_import.export, "a stream for `git fast-import`"),
     "agent-trace": Format(agent_trace.export, "Agent Trace records, one a line"),
-    "acp": Format(acp.export, "diffs as the Agent Client Protocol has them, one a line"),
 }
 """Every format, by the name that callers use."""

@@ -26,7 +26,6 @@ from quire_journal.model.events import (
     CaptureFailed,
     CheckpointNamed,
     Event,
-    FileDeleted,
     FileMoved,
     FileWritten,
     OutsideWritten,
@@ -473,8 +472,6 @@ def test_a_step_tells_whose_lines_it_only_brings() -> None:
     assert "\nQuire-Lines-By: w1 agent=ann session=s1 turn=t1\n" in redone
     assert "Quire-Lines-By" not in "".join(mails)
     assert "\nQuire-Lines-By: w1 agent=ann" in exported(scribe.store, "git").decode()
-    diffs = [diff["_meta"]["quire"]["lines_by"] for diff in objects(exported(scribe.store, "acp"))]
-    assert diffs == [[], [], [{"id": "w1", "name": "ann"}]]
 
 
 def test_a_step_of_several_writers_is_traced_line_by_line() -> None:
@@ -483,16 +480,6 @@ def test_a_step_of_several_writers_is_traced_line_by_line() -> None:
     ben = scribe.write("a", b"one\ntwo\n", writer=BEN)
     scribe.note(CheckpointNamed("here", scribe.seq))
     assert traced(scribe, "checkpoint") == [(f"v{ann}", 1, 1), (f"v{ben}", 2, 2)]
-
-
-def test_a_diff_of_the_agent_client_protocol_has_its_operations_and_a_patch(scribe: Scribe) -> None:
-    scribe.note(FileDeleted("src/a.py", 6), writer=1)
-    diffs = objects(exported(scribe.store, "acp"))
-    assert [diff["changes"][0]["operation"] for diff in diffs] == ["add", "add", "modify", "move", "delete"]
-    assert all(diff["type"] == "diff" and diff["patch"]["format"] == "git_patch" for diff in diffs)
-    move = diffs[3]["changes"][0]
-    assert (move["oldPath"], move["path"], move["fileType"]) == ("/site/b.bin", "/site/c.bin", "binary")
-    assert "-second\n+SECOND" in diffs[2]["patch"]["text"]
 
 
 def test_names_of_agents_cannot_begin_lines_or_end_addresses() -> None:

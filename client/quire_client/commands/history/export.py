@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from quire_client.api import Client
     from quire_client.export import Table
 
-FORMATS: Final = ("jsonl", "events", "patches", "git", "agent-trace", "acp", "parquet")
+FORMATS: Final = ("jsonl", "events", "patches", "git", "agent-trace", "parquet")
 """The daemon has all but the last, which is made here of `events`."""
 
 TIMEOUT_S: Final = 120.0
@@ -149,10 +149,9 @@ COMMAND = Command(
     "  patches      a mail for each step, for `git am`\n"
     "  git          a stream for `git fast-import`, on the branch quire\n"
     "  agent-trace  Agent Trace records, one a line: which lines who wrote\n"
-    "  acp          diffs as the Agent Client Protocol (version 2) has them, one a line\n"
     "  parquet      a table of the events; needs pyarrow (the extra parquet)\n"
     "  schema       the JSON Schema of the lines of jsonl and events\n"
-    "A commit, mail, trace or diff is made of a batch, a burst, or all between two checkpoints. What was not captured\n"
+    "A commit, mail or trace is made of a batch, a burst, or all between two checkpoints. What was not captured\n"
     "is named in it, and never an empty file.",
     example="quire export git --by burst | git -C ../history fast-import",
     run=run,
