@@ -15,10 +15,7 @@ import msgspec
 
 from quire_daemon.core.decision import Tool
 from quire_daemon.core.json_schema import Schema, flat
-from quire_journal.model import LONGEST_GUESS, MAX_DEPTH, Refusal, did_you_mean
-
-MOST_HEADERS: Final = 50_000
-"""Values of one request that are walked before it is decoded: the walk is in the loop, where others wait for it."""
+from quire_journal.model import LONGEST_GUESS, Refusal, did_you_mean
 
 _PLACE: Final = re.compile(r" - at `\$(?P<place>[^`]*)`$")
 _STEP: Final = re.compile(r"\.([^.\[]+)|\[[^\]]*\]")
@@ -30,12 +27,6 @@ _MISSING: Final = re.compile(r"Object missing required field `")
 def decode_arguments(tool: Tool[Any], raw: bytes) -> Any:
     """The arguments of `tool`, strictly. Raises `Refusal("schema_invalid")`, naming the argument."""
     try:
-        # Each level takes a byte that begins an array or a map: most calls have too few for a walk to be needed.
-        depth = nesting(raw) if len(raw) - len(raw.translate(None, _OPENING)) > MAX_DEPTH else 0
-        if depth > MAX_DEPTH:
-            raise Refusal(
-                "schema_invalid", f"{tool.name}: the arguments are nested {depth} deep; {MAX_DEPTH} is the limit."
-            )
         try:
             return msgspec.msgpack.decode(raw, type=tool.params)
         except msgspec.ValidationError:
@@ -43,74 +34,10 @@ def decode_arguments(tool: Tool[Any], raw: bytes) -> Any:
             if plain is None:
                 raise
             return msgspec.msgpack.decode(msgspec.msgpack.encode(plain), type=tool.params)
-    except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
+    except RecursionError:
+        raise Refusal("schema_invalid", f"{tool.name}: the arguments are nested too deep.") from None
+    except (msgspec.MsgspecError, UnicodeError) as error:
         raise refusal(tool.name, tool.params, error) from None
-
-
-def nesting(raw: bytes) -> int:
-    """How deep msgpack arrays and maps are nested in `raw`, without building anything.
-
-    Walks headers only, at most `MOST_HEADERS` of them. msgspec's own limit is Python's recursion limit, which a hostile
-    message should not get near, and which catches what lies behind those. Truncated input ends the walk: the decoder
-    names that error.
-    """
-    at, deepest, left = 0, 0, MOST_HEADERS
-    open_items: list[int] = []
-    while at < len(raw) and left:
-        left -= 1
-        items, at = _header(raw, at)
-        while open_items and open_items[-1] == 0:
-            open_items.pop()
-        if open_items:
-            open_items[-1] -= 1
-        if items:
-            open_items.append(items)
-            deepest = max(deepest, len(open_items))
-            if deepest > MAX_DEPTH:
-                return deepest
-    return deepest
-
-
-# Bytes behind the head byte of fixed-size values; width of the length and extra bytes of sized ones; width of the
-# count and values per item of arrays and maps.
-_FIXED = {0xC0: 0, 0xC2: 0, 0xC3: 0, 0xCA: 4, 0xCB: 8, 0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
-_FIXED |= {0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8, 0xD4: 2, 0xD5: 3, 0xD6: 5, 0xD7: 9, 0xD8: 17}
-_SIZED = {
-    0xC4: (1, 0),
-    0xC5: (2, 0),
-    0xC6: (4, 0),
-    0xC7: (1, 1),
-    0xC8: (2, 1),
-    0xC9: (4, 1),
-    0xD9: (1, 0),
-    0xDA: (2, 0),
-    0xDB: (4, 0),
-}
-_OPENING = bytes(range(0x80, 0xA0)) + bytes(range(0xDC, 0xE0))
-_NESTED = {0xDC: (2, 1), 0xDD: (4, 1), 0xDE: (2, 2), 0xDF: (4, 2)}
-
-
-def _header(raw: bytes, at: int) -> tuple[int, int]:
-    """(items inside, where the next header stands) for the msgpack value at `at` (msgpack specification, formats)."""
-    byte = raw[at]
-    at += 1
-    if byte < 0x80 or byte >= 0xE0:
-        return 0, at
-    if byte < 0x90:
-        return (byte & 15) * 2, at
-    if byte < 0xA0:
-        return byte & 15, at
-    if byte < 0xC0:
-        return 0, at + (byte & 31)
-    if byte in _FIXED:
-        return 0, at + _FIXED[byte]
-    if byte in _SIZED:
-        width, extra = _SIZED[byte]
-        return 0, at + width + extra + int.from_bytes(raw[at : at + width], "big")
-    if byte in _NESTED:
-        width, times = _NESTED[byte]
-        return int.from_bytes(raw[at : at + width], "big") * times, at + width
-    return 0, at
 
 
 def refusal(tool: str, params: type[msgspec.Struct], error: Exception) -> Refusal:

@@ -116,7 +116,6 @@ if TYPE_CHECKING:
         without as without,
     )
     from quire_journal.model.messages import (
-        MAX_DEPTH as MAX_DEPTH,
         MAX_MESSAGE as MAX_MESSAGE,
         MOST_OP_BYTES as MOST_OP_BYTES,
         Caller as Caller,
@@ -192,7 +191,7 @@ else:
         ),
         limits="NO_THREAD NoProcess",
         line_ranges="LineRange Ranges merge_ranges ranges_of without",
-        messages="Caller MAX_DEPTH MAX_MESSAGE MOST_OP_BYTES Reply Request decode_reply decode_request encode",
+        messages="Caller MAX_MESSAGE MOST_OP_BYTES Reply Request decode_reply decode_request encode",
         path_map="BadMap mapped parsed",
         pause_points="paced pause pausing",
         phrasing="capitalised counted size",

@@ -13,9 +13,6 @@ import msgspec
 MAX_MESSAGE: Final = 80 * 1024 * 1024
 """Bytes of one frame; the client refuses to send more, the daemon's socket cuts the connection."""
 
-MAX_DEPTH: Final = 64
-"""Nesting of one message; deeper ones are `schema_invalid`."""
-
 MOST_OP_BYTES: Final = 16
 """Of an operation id; a longer one is `schema_invalid`."""
 
