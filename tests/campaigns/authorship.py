@@ -122,7 +122,7 @@ class Kernel:
     def wrote(self, path: str, line: tuple[Ancestor, ...] | None) -> None:
         """A process wrote; None: one that could not be read any more."""
         now = self.now()
-        self._writers[path].append(None if line is None else TracedWriter(line, now, now, now))
+        self._writers[path].append(None if line is None else TracedWriter(line, line[0].start / 100, now, now))
 
     def restarted(self) -> None:
         """Another daemon asks, who knows nothing of before."""
@@ -205,6 +205,7 @@ class Figures:
     proved_wrong: list[str] = field(default_factory=list)
     probable: int = 0  # lines marked `~`
     probable_wrong: list[str] = field(default_factory=list)
+    mistaken: Counter[str] = field(default_factory=Counter)  # these, by the acts that typed them and the calls
     undos: int = 0
     taken: list[str] = field(default_factory=list)  # lines of others that an undo took
     lost: Counter[str] = field(default_factory=Counter)  # lines of agents without their author, by how they were typed
@@ -222,6 +223,7 @@ class Figures:
                 f"{self.undos} undos by writer, {len(self.taken)} lines of others taken",
                 f"by evidence: {dict(self.words)}",
                 f"without their author: {dict(self.lost.most_common())}",
+                *(f"{count} wrong: {why}" for why, count in self.mistaken.most_common()),
             ]
         )
 
@@ -242,6 +244,14 @@ def between(old: Sequence[str], new: Sequence[str]) -> list[str]:
 def layout(text: str) -> str:
     """What a formatter makes of a text."""
     return re.sub(r"[ ]*=[ ]*", " = ", text)
+
+
+def substituted(text: str, swaps: Iterable[tuple[str, str]]) -> str:
+    """What `sed` makes of a text: the first place in each line, of each swap."""
+    lines = text.split("\n")
+    for old, new in swaps:
+        lines = [line.replace(old, new, 1) for line in lines]
+    return "\n".join(lines)
 
 
 def hunks(before: str, after: str) -> list[dict[str, Any]]:
@@ -769,8 +779,8 @@ class Game:
             return None
         command = "pytest -q"
         if kind == "named":
-            command = self.random.choice((f"sed -i s/a/b/ {path}", f"./fill.sh > {path}", f"cat notes >> {path}"))
-            writing(path, lambda now: self.edited(now or ""))
+            command, make = self._naming(path)
+            writing(path, make)
         elif kind == "formatter":
             command = self.random.choice(("black src", "ruff format src/", "black --quiet src"))
             for one in self.paths():
@@ -789,13 +799,28 @@ class Game:
         call.ends = not (agent.kind == "codex" and self.chance(self.mix.outlives))
         return call
 
+    def _naming(self, path: str) -> tuple[str, Callable[[str | None], str]]:
+        """A command line that names the file, and what such a program makes of it: nothing else than it can."""
+        match self.random.choice(("sed", ">", ">>")):
+            case "sed":
+                known = rows(self.disk(path)) or [self.line()]
+                news = [self.line().strip() for _ in range(self.random.randint(1, 3))]
+                swaps = [(self.random.choice(known).strip(), new) for new in news]
+                script = " ".join(f"-e 's/{old}/{new}/'" for old, new in swaps)
+                return f"sed -i {script} {path}", lambda now: substituted(now or "", swaps)
+            case ">":
+                return f"./fill.sh > {path}", lambda now: self.edited(now or "")
+            case _:
+                more = "".join(f"{self.line()}\n" for _ in range(self.random.randint(1, 3)))
+                return f"cat notes >> {path}", lambda now: (now or "") + more
+
     # ── what came of it ──
 
     def count_lines(self, figures: Figures) -> None:
         """Hold what the journal says of each version against the ledger."""
         figures.games += 1
         seen: set[str] = set()
-        for _, path, brought, actor, word in sorted(self._versions(), key=lambda one: one[0]):
+        for seq, path, brought, actor, word in sorted(self._versions(), key=lambda one: one[0]):
             for line in brought:
                 typed_by = self.ledger.typed_by[line]
                 told = f"{path}: {line.strip()} is of {sorted(typed_by)}, not {actor} ({self.ledger.how[line]})"
@@ -808,6 +833,7 @@ class Game:
                     figures.probable += 1
                     if actor not in typed_by:
                         figures.probable_wrong.append(told)
+                        figures.mistaken[f"{self.ledger.how[line]}, given to {self._call_of(seq)}"] += 1
                 if line in seen or len(typed_by) > 1:
                     continue
                 seen.add(line)
@@ -818,6 +844,17 @@ class Game:
                     figures.words[word if right else "none"] += 1
                     if not right:
                         figures.lost[self.ledger.how[line]] += 1
+
+    def _call_of(self, seq: int) -> str:
+        """The call to which the journal gives a write: its command line without names of files, or its tool."""
+        with self.daemon.history() as history:
+            record = history.record(seq)
+            found = None if record is None else history.attribution(record)
+            burst = None if found is None else history.burst(found.burst)
+        if burst is None:
+            return "nobody"
+        traced = ", traced" if self.kernel is not None else ""
+        return re.sub(r"'.*'|\S+\.(?:py|md|txt)", "…", burst.command or burst.label.split()[0]) + traced
 
     def _versions(self) -> Iterator[tuple[int, str, list[str], Actor, str]]:
         """(seq, path, lines that it brought, who is said to have, by which evidence) of each outside version."""
