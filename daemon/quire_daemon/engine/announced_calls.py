@@ -6,6 +6,7 @@ are still under way is what the journal says of their bursts.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -36,6 +37,9 @@ MOST_CALLS: Final = 256
 MOST_CHARACTERS: Final = 64 * 1024 * 1024
 """Characters of all payloads that are kept; those of the oldest calls go."""
 
+MOST_OVER: Final = 64
+"""Calls that have ended which are remembered: a process that one of them left in the background may still write."""
+
 
 class AnnouncedCalls:
     """The calls that were announced, by the number of their burst."""
@@ -45,6 +49,7 @@ class AnnouncedCalls:
         self._recorder, self._writers_of = recorder, writers_of
         self._calls: dict[int, CallAccounts] = {}
         self.told: dict[int, AnnouncedCall] = {}  # the same, as they were announced
+        self._over: deque[AnnouncedCall] = deque(maxlen=MOST_OVER)  # that have ended: what they started may go on
         self._done: set[tuple[int, str]] = set()  # (burst, path) that a write was explained by
 
     def begin(self, call: AnnouncedCall) -> None:
@@ -77,10 +82,12 @@ class AnnouncedCalls:
             return ()
         if isinstance(event, OutsideMoved):
             return self._moved(event, data, calls) or self._traced(event.to, calls)
+        traced = self._traced(event.path, calls)
+        if traced and (traced[0].evidence, traced[0].writer) == (TRACED, OUTSIDE):
+            return traced  # whatever a call says that it will write: it was somebody else who did
         explained = self._explained(event, head, data, calls)
         if explained.proved:
             return self._proved(event.path, explained)
-        traced = self._traced(event.path, calls)
         if traced and traced[0].evidence == TRACED:
             return traced
         if explained.rivals:
@@ -122,7 +129,7 @@ class AnnouncedCalls:
         able = [one.call for one in calls if one.call.process is not None]
         asking = [call for call in able if not call.paths or path in call.paths]
         writers = self._writers_of(disk_path(path)) if asking else None
-        part = by_processes(asking, path, writers)
+        part = by_processes(asking, path, writers, self._over)
         if part is None or self._may_be_anothers(part, path):
             return ()
         agents = {call.process for call in able}
@@ -155,6 +162,8 @@ class AnnouncedCalls:
             open_now = {burst.number for burst in history.open_bursts() if burst.open_at(now_ns)}
         noted = self._recorder.journal.head
         for number in [number for number in self._calls if number not in open_now and number <= noted]:
+            if self.told[number].process is not None:
+                self._over.append(self.told[number])
             self._forget(number)
         return [self._calls[number] for number in sorted(self._calls)]
 

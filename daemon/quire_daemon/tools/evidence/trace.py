@@ -60,8 +60,15 @@ def trace(
     return next((why for writer in writers if (why := _of(writer, agent, announced_s, ended_s)) != "traced"), "traced")
 
 
-def by_processes(calls: Sequence[AnnouncedCall], path: str, writers: Sequence[TracedWriter] | None) -> WritePart | None:
+def by_processes(
+    calls: Sequence[AnnouncedCall],
+    path: str,
+    writers: Sequence[TracedWriter] | None,
+    over: Sequence[AnnouncedCall] = (),
+) -> WritePart | None:
     """What the processes that wrote a file say of the calls under way that could have; None where they prove nothing.
+
+    `over`: calls that have ended of late. What one of them left in the background is not of another that is under way.
 
     A file that none of their agents' processes wrote is somebody else's, whatever the command lines say. One that both
     wrote may be of either. The agent's own process counts for a file that the call names: its own tools write there.
@@ -72,7 +79,9 @@ def by_processes(calls: Sequence[AnnouncedCall], path: str, writers: Sequence[Tr
     said = {call.burst: [_own_or(writer, call, process, path) for writer in writers] for call, process in asked}
     proved = [call for call, _ in asked if {*said[call.burst]} == {"traced"}]
     if proved:
-        of_one = len({call.owner or call.writer for call in proved}) == 1
+        left = [one for one in over if one.process and any(_is_left(writer, one, one.process) for writer in writers)]
+        own = [*(call for call, _ in asked if "traced" in said[call.burst]), *left]  # each may have started a writer
+        of_one = len({call.owner or call.writer for call in own}) == 1
         return WritePart(None, proved[-1].writer, TRACED, proved[-1].burst) if of_one else None
     foreign = [all(words[at] in _FOREIGN for words in said.values()) for at in range(len(writers))]
     if all(foreign):
@@ -82,6 +91,11 @@ def by_processes(calls: Sequence[AnnouncedCall], path: str, writers: Sequence[Tr
 
 _FOREIGN: Final = ("not_of_the_agent", "typed_into")
 """What is said of a process that does not work for the agent."""
+
+
+def _is_left(writer: TracedWriter, call: AnnouncedCall, process: tuple[int, int]) -> bool:
+    """May the process have been started by a call that has ended? It has begun since the call was announced."""
+    return _of(writer, process, call.began_s, math.inf) == "traced"
 
 
 def _own_or(writer: TracedWriter, call: AnnouncedCall, process: tuple[int, int], path: str) -> Trace:

@@ -130,6 +130,20 @@ def test_calls_of_one_session_are_of_one_writer_whatever_their_numbers() -> None
     assert by_processes([*calls, replace(CALL, owner=b"ann's child")], "f", [SED]) is None
 
 
+def test_what_a_call_left_in_the_background_is_not_of_another_one_that_is_under_way() -> None:
+    over = replace(CALL, burst=5, writer=5, owner=b"ann's child")
+    later = replace(over, began_s=101.5)
+    assert by_processes([CALL], "f", [SED], [over]) is None
+    assert by_processes([CALL], "f", [SED], [later]) == WritePart(None, 3, "traced", 7)
+    assert by_processes([CALL], "f", [SED], [replace(over, owner=b"", writer=3)]) == WritePart(None, 3, "traced", 7)
+    assert by_processes([later], "f", [SED]) is None  # it was there before
+
+
+def test_of_two_children_of_one_agent_each_call_may_have_started_either() -> None:
+    naming = AnnouncedCall(9, 4, ("f",), process=IDENTITY, began_s=ANNOUNCED_S)
+    assert by_processes([CALL, naming], "f", [writer(AGENT, began_s=1.0), SED]) is None
+
+
 def test_what_none_of_the_agents_processes_wrote_is_somebody_elses() -> None:
     assert by_processes([CALL], "f", [VIM]) == WritePart(None, 0, "traced")
     assert by_processes([CALL], "f", [VIM, SED]) == WritePart(None, 0, "overlap", candidates=(7,))
