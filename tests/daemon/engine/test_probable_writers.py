@@ -76,7 +76,7 @@ def test_text_that_is_only_set_anew_is_of_no_program_that_does_not_do_that(daemo
 
 def test_what_edits_a_file_in_place_may_set_text_anew(daemon: MemoryDaemon) -> None:
     assert ran(daemon, "make format", "notes.md", FORMATTED) == (ANN, "during")
-    assert ran(daemon, "sed -i s/x/y/ src/a.py", "src/a.py", FORMATTED) == (ANN, "during")
+    assert ran(daemon, "sed -i -f fix.sed src/a.py", "src/a.py", FORMATTED) == (ANN, "during")
     assert ran(daemon, "eslint --fix src/b.ts", "src/b.ts", b"x\n") == (ANN, "during")
 
 
@@ -120,6 +120,80 @@ def test_a_folder_that_a_command_made_or_removed_is_undone_as_probable(daemon: M
     assert folder.is_dir() is not gone
 
 
+# ── what the program can make of the file ──
+
+CHANGED = OLD.replace(b"a=1", b"a=3")
+MORE = OLD.replace(b"a=1\n", b"a=1\nown=1\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "made"),
+    [
+        ("sed -i s/a=1/a=3/ src/a.py", CHANGED),
+        ("sed -i 's/a=[0-9]/a=3/' src/a.py", CHANGED),
+        ("sed -i 1d src/a.py", OLD.split(b"\n", 1)[1]),
+        ("sed -i -e '/zz/d; s/a=1/a=3/' src/a.py", CHANGED),
+        ("sed -i 's/a=1/a=1\\nown=1/' src/a.py", MORE),
+        ("sed -i '1a own=1' src/a.py", MORE),
+        ("cat more >> src/a.py", SAVED),
+        ("ls | tee -a src/a.py", SAVED),
+        ("./fill.sh > src/a.py", MORE),
+        ("sed -i s/b=2/b=5/ src/a.py && cat more >> src/a.py", OLD.replace(b"b=2", b"b=5") + b"c=3\n"),
+    ],
+)
+def test_a_command_wrote_what_its_program_makes_of_the_file(daemon: MemoryDaemon, command: str, made: bytes) -> None:
+    assert ran(daemon, command, "src/a.py", made) == (ANN, "during")
+
+
+@pytest.mark.parametrize(
+    ("command", "made"),
+    [
+        ("sed -i s/a=1/a=3/ src/a.py", MORE),
+        ("sed -i s/a=1/a=3/ src/a.py", OLD.replace(b"a=1", b"a=4")),
+        ("sed -i s/a=1/a=3/ src/a.py", OLD.replace(b"b=2", b"b=3")),
+        ("sed -i s/a=1/a=3/ src/a.py", FORMATTED),
+        ("sed -i 's/a=[0-9]/a=3/' src/a.py", MORE),
+        ("sed -i 1d src/a.py", MORE),
+        ("cat more >> src/a.py", MORE),
+        ("ls | tee -a src/a.py", CHANGED),
+    ],
+)
+def test_what_its_program_cannot_make_of_the_file_is_no_commands(
+    daemon: MemoryDaemon, command: str, made: bytes
+) -> None:
+    assert ran(daemon, command, "src/a.py", made) == ("outside", "watched")
+
+
+def test_a_command_that_fills_a_file_once_did_not_do_so_twice(daemon: MemoryDaemon) -> None:
+    begins(daemon, daemon.ann, "./fill.sh > src/a.py")
+    for data in (MORE, CHANGED):
+        daemon.outside("src/a.py", data)
+    ends(daemon, daemon.ann, "./fill.sh > src/a.py")
+    assert last(daemon) == ("outside", "overlap")
+
+
+def test_a_file_that_a_command_fills_may_grow(daemon: MemoryDaemon) -> None:
+    begins(daemon, daemon.ann, "./fill.sh > src/a.py")
+    for data in (b"one\n", b"one\ntwo\n"):
+        daemon.outside("src/a.py", data)
+    ends(daemon, daemon.ann, "./fill.sh > src/a.py")
+    assert last(daemon) == (ANN, "during")
+
+
+def test_a_file_that_a_command_changed_once_is_no_generated_one(daemon: MemoryDaemon) -> None:
+    assert ran(daemon, "cat more >> src/a.py", "src/a.py", SAVED) == (ANN, "during")
+    assert ran(daemon, "make gen", "src/a.py", MORE) == ("outside", "watched")
+
+
+def test_what_git_set_back_is_of_no_formatter_of_an_edit(daemon: MemoryDaemon) -> None:
+    editing(daemon, daemon.ann, "before", "a=1", "a=10")
+    daemon.outside("src/a.py", OLD.replace(b"a=1", b"a=10"))
+    daemon.app.observer.hint = lambda *_: "git checkout main"
+    daemon.outside("src/a.py", FORMATTED.replace(b"a = 1", b"a = 10"))
+    editing(daemon, daemon.ann, "after", "a=1", "a=10")
+    assert last(daemon) == ("outside", "watched")
+
+
 # ── several commands ─────────────────────────────────────────────────────────
 
 
@@ -137,6 +211,24 @@ def test_the_formatter_set_text_anew_rather_than_a_command_that_names_the_file(d
     daemon.outside("src/a.py", FORMATTED)
     ends(daemon, daemon.ann, "sed -i s/x/y/ src/a.py")
     assert last(daemon) == (BEN, "during")
+
+
+@pytest.mark.parametrize(("path", "wrote"), [("web/api.ts", BEN), ("api/out.py", ANN)])
+def test_a_command_for_one_language_made_files_of_that_one(daemon: MemoryDaemon, path: str, wrote: str) -> None:
+    begins(daemon, daemon.ann, "make gen")
+    begins(daemon, daemon.ben, "npm run codegen")
+    daemon.outside(path, b"new\n")
+    ends(daemon, daemon.ann, "make gen")
+    assert last(daemon, path) == (wrote, "during")
+
+
+def test_the_command_that_made_a_file_before_made_it_again(daemon: MemoryDaemon) -> None:
+    assert ran(daemon, "make gen", "api/out.txt", b"one\n") == (ANN, "during")
+    begins(daemon, daemon.ann, "just gen")
+    begins(daemon, daemon.ben, "make gen")
+    daemon.outside("api/out.txt", b"two\n")
+    ends(daemon, daemon.ann, "just gen")
+    assert last(daemon, "api/out.txt") == (BEN, "during")
 
 
 def test_commands_of_several_agents_that_name_a_file_are_candidates(daemon: MemoryDaemon) -> None:
@@ -221,14 +313,14 @@ def test_the_own_formatter_of_an_edit_comes_before_a_command_that_names_the_file
     assert last(daemon) == (ANN, "during")
 
 
-def test_another_agents_formatter_comes_before_that_of_an_edit(daemon: MemoryDaemon) -> None:
+def test_another_agents_formatter_and_that_of_an_edit_are_both_candidates(daemon: MemoryDaemon) -> None:
     begins(daemon, daemon.ben, "black src")
     editing(daemon, daemon.ann, "before", "a=1", "a=10")
     for data in (OLD.replace(b"a=1", b"a=10"), FORMATTED.replace(b"a = 1", b"a = 10")):
         daemon.outside("src/a.py", data)
     editing(daemon, daemon.ann, "after", "a=1", "a=10")
     ends(daemon, daemon.ben, "black src")
-    assert last(daemon) == (BEN, "during")
+    assert last(daemon) == ("outside", "overlap")
 
 
 def test_a_formatter_that_runs_over_the_tree_is_not_that_of_an_edit(daemon: MemoryDaemon) -> None:

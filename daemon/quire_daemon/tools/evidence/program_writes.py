@@ -10,11 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile, zip_longest
 from typing import Final
 
+from quire_daemon.tools.evidence.effects import Appended, Edited, Replaced, of_sed
 from quire_daemon.tools.evidence.programs import (
     CHANGES,
     DOES,
     FORMATS,
     INTERPRETERS,
+    LANGUAGES,
     LAST,
     OPERANDS,
     OUTPUT,
@@ -68,6 +70,9 @@ _SCRIPT_EDITORS: Final[dict[str, tuple[re.Pattern[str], frozenset[str]]]] = {
     "yq": (re.compile(r"-[a-zA-Z]*i|--inplace"), frozenset({"-o", "-p", "-I"})),
 }
 """They write the files that they name behind a script, where an option says so: that option, and those with a value."""
+
+_SED_OPEN: Final = frozenset({"--quiet", "--silent", "--null-data"})
+"""Options with which `sed` does not go from line to line, or does not write each."""
 
 _OUTPUT: Final = re.compile(r"(-o|--?(?:out|output|out-?file|output-?file|dest|destination))(?:$|=(.+))|-o(.+)")
 
@@ -134,7 +139,9 @@ def _options(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
 def writes(run: Invocation, depth: int = 0) -> Iterator[Write]:
     """What a program writes."""
     for word in run.writes:
-        yield _named(run, word)._replace(layout="never")
+        yield _named(run, word)._replace(layout="never", effect=Replaced())
+    for word in run.appends:
+        yield _named(run, word)._replace(layout="never", effect=Appended())
     argv = _unwrapped(run.argv)
     name = _name(argv)
     if not argv or depth > 4 or name in QUIET:
@@ -147,7 +154,8 @@ def writes(run: Invocation, depth: int = 0) -> Iterator[Write]:
     elif name in ("find", "fd", "fdfind"):
         yield from _find(run, name, argv, depth)
     elif name in _SCRIPT_EDITORS and any(_SCRIPT_EDITORS[name][0].match(word) for word in argv[1:]):
-        yield from (_named(run, word) for word in _behind_script(name, argv))
+        effect = _sed(argv) if name in ("sed", "gsed") else None
+        yield from (_named(run, word)._replace(effect=effect) for word in _behind_script(name, argv))
     elif name in INTERPRETERS:
         yield from _interpreted(run, name, argv, depth)
     elif name in CHANGES or name in RUNNERS or f"{name} {_first(argv)}" in RUNNERS:
@@ -155,7 +163,8 @@ def writes(run: Invocation, depth: int = 0) -> Iterator[Write]:
     elif name in UNPACKERS or name in ("curl", "wget", "apply_patch", "applypatch"):
         yield from _unpacked(run, name, argv)
     elif name in OPERANDS:
-        yield from (_named(run, word, below=True) for word in _operands(argv))
+        goes_behind = Appended() if name == "tee" and not {"-a", "--append"}.isdisjoint(argv) else None
+        yield from (_named(run, word, below=True)._replace(effect=goes_behind) for word in _operands(argv))
     elif name in OUTPUT:
         yield from _outputs(run, argv)
     elif name in LAST:
@@ -309,6 +318,24 @@ def _behind_script(name: str, argv: Sequence[str]) -> list[str]:
     return found[2 if name == "sd" else 0 if scripted else 1 :]
 
 
+def _sed(argv: Sequence[str]) -> Edited | None:
+    """What `sed` makes of the files that it edits in place; None where that is not known."""
+    options = [word for word in argv[1:] if re.match(r"-[a-zA-Z]|--[a-z]", word)]
+    clusters = "".join(word[1:].partition("i")[0] for word in options if not word.startswith("--"))
+    if "n" in clusters or "f" in clusters or "z" in clusters or any(word in _SED_OPEN for word in options):
+        return None
+    scripts = [
+        argv[at + 1]
+        for at, word in enumerate(argv[:-1])
+        if word == "--expression" or re.fullmatch(r"-[a-zA-Z]*e", word)
+    ]
+    scripts += [word.partition("=")[2] for word in options if word.startswith("--expression=")]
+    if any(OPEN in word for word in argv):
+        return None
+    extended = "E" in clusters or "r" in clusters or "--regexp-extended" in options
+    return of_sed(scripts or [word for word in _operands(argv) if word][:1], extended)
+
+
 def _interpreted(run: Invocation, name: str, argv: Sequence[str], depth: int) -> Iterator[Write]:
     """A script, of which the words behind it count; or a program text, of which its string literals count."""
     del depth
@@ -344,7 +371,8 @@ def _known(run: Invocation, name: str, argv: Sequence[str]) -> Iterator[Write]:
     for called in (f"{name} {words[0]}" if words else "", name):
         if called in RUNNERS:
             targets = [word for word in _operands(argv, RUNNERS[called])[called.count(" ") :] if DOES.search(word)]
-            yield from (Write(run.folder, True, layout=_layout(word)) for word in targets)
+            language = LANGUAGES.get(name, ())
+            yield from (Write(run.folder, True, layout=_layout(word), language=language) for word in targets)
             return
     rows = [row for row in CHANGES.get(name, ()) if _is_called(row, argv, words)]
     for row in rows:
@@ -353,7 +381,7 @@ def _known(run: Invocation, name: str, argv: Sequence[str]) -> Iterator[Write]:
         if not named:
             yield Write(run.folder, True, row.files, row.layout)
     if not rows and name in ("yarn", "pnpm", "bun") and words and DOES.search(words[0]):
-        yield Write(run.folder, True, layout=_layout(words[0]))
+        yield Write(run.folder, True, layout=_layout(words[0]), language=LANGUAGES[name])
     if rows or not any(row.named or row.needs for row in CHANGES.get(name, ())):
         yield from _outputs(run, argv)
 

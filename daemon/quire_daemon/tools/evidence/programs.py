@@ -187,6 +187,15 @@ _PIP: Final = (
     *("pyproject.toml", "uv.lock", "poetry.lock", "pdm.lock", "pixi.lock", "pixi.toml", "Pipfile", "Pipfile.lock"),
     *("requirements*.txt", ".python-version", "*.egg-info/**", ".venv/**", "venv/**"),
 )
+LANGUAGES: Final[dict[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("bun", "ember", "grunt", "gulp", "lerna", "npm", "nx", "pnpm", "turbo", "yarn"), _WEB),
+    **dict.fromkeys(("doit", "invoke", "nox", "tox"), _PY),
+    **dict.fromkeys(("gradle", "gradlew", "mvn"), _JVM),
+    "composer": ("*.php",),
+    "rake": ("*.rb", "*.erb"),
+}
+"""What runs the scripts of projects in one language: it makes files of that language rather than others."""
+
 _CARGO: Final = ("Cargo.toml", "Cargo.lock", "vendor/**", "target/**")
 _GO: Final = ("go.mod", "go.sum", "go.work", "go.work.sum", "vendor/**")
 _BUILT: Final = (

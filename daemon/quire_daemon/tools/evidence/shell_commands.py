@@ -50,7 +50,8 @@ class Invocation(NamedTuple):
 
     argv: tuple[str, ...]  # a word with several values stands there as often; what is not known is `OPEN`
     folder: str  # where it runs: relative to where the command line does, absolute, or `OPEN`
-    writes: tuple[str, ...] = ()  # files that its output goes into
+    writes: tuple[str, ...] = ()  # files that its output goes into, in place of what stood there
+    appends: tuple[str, ...] = ()  # files that its output goes behind
     inputs: tuple[str, ...] = ()  # here-documents
     upstream: tuple[Invocation, ...] = ()  # what stands before it in its pipeline
 
@@ -76,6 +77,7 @@ class _Reading:
         self._values: dict[str, list[str]] = {"PWD": ["."], "HOME": ["~"]}
         self._words: list[Word] = []
         self._writes: list[str] = []
+        self._appends: list[str] = []
         self._inputs: list[str] = []
         self._pipe: list[Invocation] = []
         self._above: list[str] = []  # the folders of the subshells around
@@ -112,7 +114,7 @@ class _Reading:
                 self._folder = self._above.pop()
         elif text in ("|", "|&"):
             self._finish(piped=True)
-        elif text != "\n" or self._words or self._writes:  # a pipe may go on in the next line
+        elif text != "\n" or self._words or self._writes or self._appends:  # a pipe may go on in the next line
             self._finish()
             self._in_pattern = self._cases > 0 and text in (";;", ";&", ";;&")
 
@@ -125,7 +127,8 @@ class _Reading:
         elif operator == "<<<":
             self._inputs += self._expanded(word)
         elif operator in _WRITING and not (operator == ">&" and (word.text.isdigit() or word.text == "-")):
-            self._writes += self._expanded(word)
+            into = self._appends if operator in (">>", "&>>") else self._writes
+            into += self._expanded(word)
 
     def _open(self) -> None:
         """A subshell, a function that is defined, or the values of an array."""
@@ -195,13 +198,14 @@ class _Reading:
 
     def _finish(self, piped: bool = False) -> None:
         """The command that has been read up to here."""
-        words, writes, inputs = self._words, tuple(self._writes), tuple(self._inputs)
-        self._words, self._writes, self._inputs = [], [], []
+        words, writes, appends = self._words, tuple(self._writes), tuple(self._appends)
+        inputs = tuple(self._inputs)
+        self._words, self._writes, self._appends, self._inputs = [], [], [], []
         upstream = tuple(self._pipe)
         given = list(itertools.takewhile(lambda word: _ASSIGNED.match(word.text), words))
         argv = tuple(value for word in words[len(given) :] for value in self._expanded(word))
-        if argv or writes:
-            one = Invocation(argv, self._folder, writes, inputs, upstream)
+        if argv or writes or appends:
+            one = Invocation(argv, self._folder, writes, appends, inputs, upstream)
             self._found.append(one)
             self._pipe.append(one)
             self._act(one)
@@ -262,7 +266,7 @@ class _Reading:
         if found[-1].argv == ("git", "rev-parse", "--show-toplevel"):
             return [TOP]
         first = found[-1].upstream[0] if found[-1].upstream else found[-1]
-        self._found += (one for one in found if one.writes)
+        self._found += (one for one in found if one.writes or one.appends)
         return list(self._listing(first))[:MOST_VALUES] or [OPEN]
 
 

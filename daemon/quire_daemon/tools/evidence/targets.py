@@ -12,6 +12,7 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
+from quire_daemon.tools.evidence.effects import Effect
 from quire_daemon.tools.evidence.shell_commands import LISTED, OF_NAMES, TOP, joined
 from quire_daemon.tools.evidence.shell_lexer import OPEN
 
@@ -44,6 +45,8 @@ class Claim(NamedTuple):
 
     firmness: int
     layout: Layout = "maybe"
+    effect: Effect | None = None
+    home: int = 0  # 1: the program is for files of this language; -1: for those of another
 
 
 class Write(NamedTuple):
@@ -53,6 +56,8 @@ class Write(NamedTuple):
     below: bool = False
     files: tuple[str, ...] = ()
     layout: Layout = "maybe"
+    effect: Effect | None = None  # what the program makes of the file; None: that is not known
+    language: tuple[str, ...] = ()  # globs of the files that the program is for; none: any
 
 
 class Target(NamedTuple):
@@ -64,6 +69,8 @@ class Target(NamedTuple):
     files: tuple[str, ...] = ()  # of what is below only what fits one of these globs
     outer: bool = False  # the path may begin above the top of the checkout
     layout: Layout = "maybe"
+    effect: Effect | None = None
+    language: tuple[str, ...] = ()
 
     @property
     def name(self) -> str | None:
@@ -77,10 +84,14 @@ class Target(NamedTuple):
         if self.files and not _fits_any(self.files, path):
             return None
         if self.parts and self._ends(names):
-            return Claim(NAMED, self.layout)
+            return Claim(NAMED, self.layout, self.effect, self._home(path))
         if not self.below or not any(self._ends(names[:end]) for end in range(len(names))):
             return None
-        return Claim(BELOW if self.parts else OF_KIND if self.files else ANY, self.layout)
+        firmness = BELOW if self.parts else OF_KIND if self.files else ANY
+        return Claim(firmness, self.layout, self.effect, self._home(path))
+
+    def _home(self, path: str) -> int:
+        return 0 if not self.language else 1 if _fits_any(self.language, path) else -1
 
     def _ends(self, names: Sequence[str]) -> bool:
         if self.anchored or not self.parts or not names:
@@ -92,7 +103,7 @@ class Target(NamedTuple):
 
 def target(write: Write, root: str) -> Target | None:
     path, files = write.path, write.files
-    below = write.below
+    below, said = write.below, (write.layout, write.effect, write.language)
     if LISTED in path:
         folder, _, path = path.rpartition(LISTED)
         path, _, glob = path.partition(OF_NAMES)
@@ -107,15 +118,16 @@ def target(write: Write, root: str) -> Target | None:
                 return None
             path, anchored = path[len(root.rstrip("/")) :].lstrip("/"), True
         else:
-            return Target(_parts(path), False, below, files, True, write.layout) if _is_name(path) else None
+            parts = _parts(path)
+            return Target(parts, False, below, files, True, *said) if _is_name(path) else None
     while path.startswith(("../", "~/", "./")):
         path = path.partition("/")[2]
     if path in ("", ".", "..", "~"):
-        return Target((), anchored, below, files, layout=write.layout) if below else None
+        return Target((), anchored, below, files, False, *said) if below else None
     if not _is_name(path):
         return None
     bare = OPEN not in path and not _GLOB.isdisjoint(path.rpartition("/")[2])  # the shell looks for it in one folder
-    return Target(_parts(path), anchored or bare, below, files, layout=write.layout)
+    return Target(_parts(path), anchored or bare, below, files, False, *said)
 
 
 def _is_name(path: str) -> bool:

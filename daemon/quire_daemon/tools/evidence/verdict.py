@@ -18,6 +18,7 @@ from quire_daemon.core import AnnouncedCall
 from quire_daemon.tools.evidence.changes import looks_generated, sets_layout
 from quire_daemon.tools.evidence.command_line import claims
 from quire_daemon.tools.evidence.copies import copied_from
+from quire_daemon.tools.evidence.effects import Effect, Replaced
 from quire_daemon.tools.evidence.effort import END, Effort, EffortSpentError
 from quire_daemon.tools.evidence.proof import Proof
 from quire_daemon.tools.evidence.targets import ANY, BELOW, NAMED as NAMED_FILE, Claim
@@ -27,9 +28,11 @@ from quire_journal.model import (
     EXACT,
     OUTSIDE,
     OVERLAP,
+    PROVED,
     READ,
     TRACED,
     WATCHED,
+    OutsideDeleted,
     OutsideMoved,
     OutsideWritten,
     Record,
@@ -181,9 +184,14 @@ class _Verdict:
         if any(one.open_at(self._now_ns) for one, _ in could if one.number != self._burst.number):
             return None  # it is decided when that call ends
         if setting := [one for one, how in could if how == BY_FORMATTER]:
+            if self._are_formatters(shells, record):
+                return _overlap([*setting, *shells])
             return self._by_commands(setting)
         if could:
             return _overlap([*(one for one, _ in could), *shells])
+        if replacing := [one for one in shells if self._is_one_of_several(record, one)]:
+            ended = not any(one.open_at(self._now_ns) for one in replacing if one.number != self._burst.number)
+            return _overlap(shells) if ended else None
         if shells:
             return self._by_commands(shells)
         is_named = record.seq in self._rows and bool(self._burst.paths)
@@ -199,6 +207,23 @@ class _Verdict:
         one = next((one for one in shells if one.number == self._burst.number), shells[0])
         return _Finding(one.writer, DURING, one.number)
 
+    def _is_one_of_several(self, record: Record, burst: Burst) -> bool:
+        """Was the file set to several contents during a command that does so once? Then others wrote there as well."""
+        claim = next((one for one in self._fitting(burst, record) if isinstance(one.effect, Replaced)), None)
+        path = path_after(record.event())
+        if claim is None or path is None:
+            return False
+        own = self._bytes_around(record)[1] or b""
+        for version in islice(self._history.versions(path, after=burst.number), MOST_LOOKED_AT):
+            other = self._history.record(version.seq) if version.seq != record.seq else None
+            if other is None or version.type != OUTSIDE_TYPE or version.evidence in PROVED:
+                continue
+            if claim in self._fitting(burst, other):
+                first, later = sorted((own, self._bytes_around(other)[1] or b""), key=len)
+                if not later.startswith(first):
+                    return True
+        return False
+
     @cached_property
     def _around(self) -> list[Burst]:
         """The calls that were under way at some time of this one, and itself."""
@@ -209,12 +234,12 @@ class _Verdict:
     def _may_have(self, burst: Burst, record: Record, shells: Sequence[Burst]) -> str:
         """How a call that names files may have made this write, as far as is known; "" where it has not."""
         word = self._history.burst_word(burst.number, record.batch)
-        if word not in (NAMED, SEVERAL_OPEN) or burst.why == FAILED:
+        if word not in (NAMED, SEVERAL_OPEN) or burst.why == FAILED or is_by_git(getattr(record.event(), "hint", "")):
             return ""
         wrote = self._written_by(burst).get(path_after(record.event()) or "")
         if wrote:
             sets = wrote < record.seq and self._sets_layout(record) and self._is_alone(record, burst)
-            return BY_FORMATTER if sets and not self._are_formatters(shells, record) else ""
+            return BY_FORMATTER if sets else ""
         proof = self._proof_of(burst)
         return BY_ITSELF if not proof.is_about(record) or proof.holds(record) else ""
 
@@ -253,13 +278,41 @@ class _Verdict:
 
     def _shells(self, record: Record) -> list[Burst]:
         """The commands under way that account for a write, those that do so most firmly."""
-        found: dict[int, list[Burst]] = defaultdict(list)
+        found: dict[int, list[tuple[int, Burst]]] = defaultdict(list)
         for burst in self._around:
-            fitting = [one for one in self._claimed(burst, record) if self._fits(one, record)]
-            # A formatter is more likely to set text anew than whatever names the file.
-            found[max((one.firmness + 8 * (one.layout == "only") for one in fitting), default=0)].append(burst)
-        firmest = max(found, default=0)
-        return found[firmest] if firmest else []
+            fitting = self._fitting(burst, record)
+            if fitting:
+                # A formatter is more likely to set text anew than whatever names the file.
+                firmness = max(one.firmness + 8 * (one.layout == "only") for one in fitting)
+                found[firmness].append((max(one.home for one in fitting), burst))
+        return self._likeliest(found[max(found)], record) if found else []
+
+    def _likeliest(self, rivals: Sequence[tuple[int, Burst]], record: Record) -> list[Burst]:
+        """Of commands that account for a write equally: those that made the file before, or are for its language."""
+        if len(rivals) > 1:
+            made_by = self._made_by(record)
+            rivals = [one for one in rivals if one[1].command == made_by] or rivals
+        most = max(home for home, _ in rivals)
+        return [burst for home, burst in rivals if home == most]
+
+    def _made_by(self, record: Record) -> str:
+        """The command line that wrote the file last, as far as one did of late; else ""."""
+        path = path_after(record.event())
+        versions = () if path is None else self._history.versions(path, upto=record.seq - 1, reverse=True)
+        for version in islice(versions, MOST_LOOKED_AT):
+            written = self._history.record(version.seq) if version.evidence in (DURING, TRACED) else None
+            told = None if written is None else self._history.attribution(written)
+            burst = None if told is None else self._history.burst(told.burst)
+            if burst is not None and burst.command:
+                return burst.command
+        return ""
+
+    def _fitting(self, burst: Burst, record: Record) -> list[Claim]:
+        """The ways in which the command line accounts for the write, if the change looks like one of such a program."""
+        claims = self._claimed(burst, record)
+        if len({one.effect for one in claims}) > 1:  # together they make more of the file than each can
+            claims = [one._replace(effect=None) for one in claims]
+        return [one for one in claims if self._fits(one, record)]
 
     def _claimed(self, burst: Burst, record: Record) -> Sequence[Claim]:
         """How the command line of a call that was under way accounts for the write."""
@@ -289,7 +342,18 @@ class _Verdict:
         """Does the change look like one of such a command?"""
         if claim.layout != "maybe" and self._sets_layout(record) != (claim.layout == "only"):
             return False
+        if claim.effect is not None and not self._can_make(claim.effect, record):
+            return False
         return claim.firmness != ANY or self._is_generated(record) or self._sets_layout(record)
+
+    def _can_make(self, effect: Effect, record: Record) -> bool:
+        """May a program with this effect have made the change, as far as the bytes are known?"""
+        before, after = self._bytes_around(record)
+        if before is None or after is None:
+            return not isinstance(record.event(), OutsideDeleted)
+        with suppress(EffortSpentError):
+            return effect.can_make(before, after, self._effort)
+        return True
 
     def _sets_layout(self, record: Record) -> bool:
         if record.seq not in self._layouts:
@@ -308,12 +372,13 @@ class _Verdict:
         return held, self._history.bytes_held(after) if after else None
 
     def _is_generated(self, record: Record) -> bool:
-        """Is the file new, made by a command before, or does it look as if programs made it?"""
+        """Is the file new, first made by a command, or does it look as if programs made it?"""
         path = path_after(record.event())
         before = None if path is None else standing(self._history.version_at(path, record.seq - 1))
         if path is None or before is None:
             return path is not None and isinstance(record.event(), OutsideWritten)
-        if before.evidence in (DURING, TRACED):
+        first = next(self._history.versions(path), None)
+        if first is not None and first.evidence in (DURING, TRACED):
             return True
         return any(looks_generated(path, data) for data in self._bytes_around(record) if data is not None)
 

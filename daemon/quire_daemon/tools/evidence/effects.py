@@ -1,0 +1,166 @@
+"""Effects: what a program makes of the bytes of a file, as far as its command line tells. Pure.
+
+A change that a program cannot make is not the program's, whatever file its command line names. In doubt it can.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from quire_daemon.tools.evidence.effort import Effort
+
+MOST_COMMANDS: Final = 8
+"""Commands of a script that are read; one with more may make anything."""
+
+_ADDRESS: Final = re.compile(r"((?:\d+|\$|/[^/\\\n]*/)(?:,\+?(?:\d+|\$|/[^/\\\n]*/))?!?)?\s*")
+_FLAGS: Final = re.compile(r"([gmMiI\d]*)\s*(?:[;\n]\s*|$)")
+_BEHIND: Final = re.compile(r"\s*(?:[;\n]\s*|$)")
+_SPECIAL: Final = frozenset(".*[]^$")
+_SPECIAL_EXTENDED: Final = frozenset("+?(){}|")
+
+
+class Appended(NamedTuple):
+    """Output goes behind what stood there."""
+
+    def can_make(self, before: bytes, after: bytes, effort: Effort) -> bool:
+        """May the program have made the one of the other?"""
+        effort.spend(len(before))
+        return after.startswith(before)
+
+
+class Replaced(NamedTuple):
+    """Output takes the place of what stood there, once: what comes later goes behind it."""
+
+    def can_make(self, before: bytes, after: bytes, effort: Effort) -> bool:
+        """May the program have made the one of the other? Whatever it is."""
+        del before, after, effort
+        return True
+
+
+class Substitution(NamedTuple):
+    """`s/OLD/NEW/` of a stream editor, with texts that stand for themselves."""
+
+    old: bytes
+    new: bytes
+    all: bool = False  # each place in a line; else the first
+    somewhere: bool = False  # an address says in which lines
+
+
+class Edited(NamedTuple):
+    """Each line is edited for itself, or goes."""
+
+    substitutions: tuple[Substitution, ...] | None  # one after the other; None: a line may become any other
+    deletes: bool = False
+
+    def can_make(self, before: bytes, after: bytes, effort: Effort) -> bool:
+        """May the program have made the one of the other? Raises `EffortSpentError`."""
+        old, new = before.split(b"\n"), after.split(b"\n")
+        effort.spend(2 * (len(before) + len(after)), len(old) + len(new))
+        if self.deletes:
+            left = iter(old)
+            return all(any(self._makes(line, made) for line in left) for made in new)
+        return len(old) == len(new) and all(map(self._makes, old, new))
+
+    def _makes(self, line: bytes, made: bytes) -> bool:
+        if self.substitutions is None:
+            return True
+        found = {line}
+        for one in self.substitutions:
+            edited = {text.replace(one.old, one.new, -1 if one.all else 1) for text in found}
+            found = found | edited if one.somewhere else edited
+        return made in found
+
+
+Effect = Appended | Replaced | Edited
+
+
+def of_sed(scripts: Sequence[str], extended: bool) -> Edited | None:
+    """What `sed` makes of a file by these scripts; None where that is not known.
+
+    `extended`: of the two dialects of regular expressions it reads the one with fewer backslashes.
+    """
+    found: list[Substitution] = []
+    open_, deletes = False, False
+    for command in (one for script in scripts for one in _commands(script, extended)):
+        match command:
+            case Substitution():
+                found.append(command)
+            case "s":
+                open_ = True
+            case "d":
+                deletes = True
+            case _:
+                return None
+    if len(found) > MOST_COMMANDS or not (found or open_ or deletes):
+        return None
+    return Edited(None if open_ else tuple(found), deletes)
+
+
+def _commands(script: str, extended: bool) -> Iterator[Substitution | str]:
+    """The commands of a script: `s` for one whose texts are expressions, `d`, and "" for any other."""
+    at = len(script) - len(script.lstrip(" ;\n\t"))
+    while at < len(script):
+        address = _ADDRESS.match(script, at)
+        assert address is not None, "it may be empty"
+        at = address.end()
+        if script[at : at + 1] == "s":
+            parts, at = _parts(script, at + 1)
+            flags = _FLAGS.match(script, at)
+            if parts is None or flags is None:
+                yield ""
+                return
+            at = flags.end()
+            yield _substitution(parts, flags[1], bool(address[1]), extended)
+        else:
+            behind = _BEHIND.match(script, at + 1)
+            if script[at : at + 1] != "d" or behind is None:
+                yield ""
+                return
+            at = behind.end()
+            yield "d"
+
+
+def _parts(script: str, at: int) -> tuple[tuple[str, str] | None, int]:
+    """(the two texts between three delimiters, the place behind)."""
+    mark, found = script[at : at + 1], [""]
+    if mark in ("", "\\", "\n"):
+        return None, at
+    at += 1
+    while at < len(script) and len(found) < 3:
+        if script[at] == "\\":
+            found[-1] += script[at + 1 : at + 2] if script[at + 1 : at + 2] == mark else script[at : at + 2]
+            at += 1
+        elif script[at] == mark:
+            found.append("")
+        else:
+            found[-1] += script[at]
+        at += 1
+    return ((found[0], found[1]), at) if len(found) == 3 else (None, at)
+
+
+def _substitution(parts: tuple[str, str], flags: str, somewhere: bool, extended: bool) -> Substitution | str:
+    """The substitution; `s` where a text is an expression, "" where the number of lines may change."""
+    if "\n" in parts[0] + parts[1] or "\\n" in parts[0] + parts[1]:
+        return ""
+    old = _plain(parts[0], _SPECIAL | _SPECIAL_EXTENDED if extended else _SPECIAL)
+    new = _plain(parts[1], frozenset("&"))
+    if not old or new is None or flags.strip("gmM"):
+        return "s"
+    return Substitution(old.encode(), new.encode(), "g" in flags, somewhere)
+
+
+def _plain(text: str, special: frozenset[str]) -> str | None:
+    """The text that stands for itself; None: it is an expression."""
+    found = ""
+    letters = iter(text)
+    for letter in letters:
+        if letter == "\\":
+            letter = next(letters, "")
+            if (letter not in _SPECIAL and letter not in "&\\/") or not letter:
+                return None
+        elif letter in special:
+            return None
+        found += letter
+    return found
