@@ -15,7 +15,7 @@ from quire_daemon.clock import Clock
 from quire_daemon.core import Present, Who
 from quire_daemon.ops import ProcessId, ProcessTree, pid_start
 from quire_daemon.server import Connections
-from quire_journal.model import WriterIntroduced
+from quire_journal.model import SETUP, WriterIntroduced
 
 MOST_CALLERS: Final = 1000
 MOST_FILES: Final = 8
@@ -51,7 +51,12 @@ class Presence:
         by_hook: bool = False,
         agent: ProcessId | None = None,
     ) -> None:
-        """A call came; `by_hook`: an agent's hook made it. `agent` is the process in which its session is at work."""
+        """A call came; `by_hook`: an agent's hook made it. `agent` is the process in which its session is at work.
+
+        `quire setup` is nobody who works here.
+        """
+        if who.agent == SETUP:
+            return
         caller = self._callers.pop(who.key, None) or _Caller()
         self._callers[who.key] = caller
         caller.called_ns, caller.process = self._clock.now_ns(), process

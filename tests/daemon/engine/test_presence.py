@@ -11,7 +11,7 @@ from quire_daemon.core.decision import Who
 from quire_daemon.engine.presence import MOST_CALLERS, MOST_FILES, MOST_LINES, Presence
 from quire_daemon.ops import ProcessTree, pid_start
 from quire_journal.model.events import WriterIntroduced
-from quire_journal.model.ids import WriterId
+from quire_journal.model.ids import SETUP, WriterId
 
 ANN = Who(WriterId(1), b"ann     ", "ann", "s1")
 ME = WriterIntroduced(0, 1000, os.getpid(), pid_start(os.getpid()))
@@ -30,6 +30,14 @@ def test_a_connection_counts_as_long_as_somebody_is_there() -> None:
     asked = len(lines.asked)
     presence.now()
     assert len(lines.asked) == asked + 1, "who is gone is not asked again"
+
+
+def test_setup_is_nobody_who_is_there() -> None:
+    presence = Presence(Lines(), SetClock(), ProcessTree())
+    setup = Who(WriterId(2), b"setup   ", SETUP, "")
+    presence.called(setup, b"one", ME)
+    presence.named(setup, [".mcp.json"])
+    assert presence.now() == {}
 
 
 def test_a_connection_is_that_of_the_caller_who_used_it_last() -> None:
