@@ -141,6 +141,20 @@ def test_who_is_present_ends_with_the_session_and_with_its_process(daemon: Memor
     assert present() == []
 
 
+def test_a_caller_without_a_session_that_is_done_is_not_present(daemon: MemoryDaemon) -> None:
+    def setup(moment: str, **more: object) -> None:
+        assert daemon.said("native", {"moment": moment, **more}, Caller("quire"), HOOK)["ok"]
+
+    def present() -> list[str]:
+        return [one["agent"] for one in daemon.ask("who", {"present": True})["writers"]]
+
+    setup("before", tool="quire setup gemini", call="c1", paths=["a.py"])
+    assert "quire" in present()
+    setup("after", tool="quire setup gemini", call="c1", paths=["a.py"])
+    setup("session_end")
+    assert "quire" not in present()
+
+
 # ── own work is no news ──────────────────────────────────────────────────────
 
 LINES = "".join(f"value_{number} = {number}\n" for number in range(12))
