@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from quire_journal.history.authorship import is_by_git
 from quire_journal.history.history import History
 from quire_journal.history.line_past import backwards
 from quire_journal.history.rebase_steps import Conflict
@@ -113,7 +114,8 @@ class _Guard:
         weave = Weave(next(bodies), states[0].seq, self._then)
         seen = {states[0].blob}
         for state, body in zip(states[1:], bodies, strict=True):
-            weave.take(body, _made(state, state.blob in seen))
+            by_git = is_by_git(getattr(self._history.event(state.seq), "hint", ""))
+            weave.take(body, _made(state, state.blob in seen, by_git))
             seen.add(state.blob)
         return weave
 
@@ -363,13 +365,13 @@ class _Guard:
 _PRESENT: Final = b"there\n"
 
 
-def _made(state: State, again: bool) -> Made:
+def _made(state: State, again: bool, by_git: bool = False) -> Made:
     """How a state came about."""
     version = state.version
     if version is None:
         return Made(0, 0)
     undoing = version.type == UNDOING
-    return Made(version.seq, version.batch, undoing, undoing or version.unproved, again)
+    return Made(version.seq, version.batch, undoing, undoing or version.unproved, again, by_git)
 
 
 def _presence(state: State) -> bytes:

@@ -104,6 +104,7 @@ class Made(NamedTuple):
     undoing: bool = False  # by an undo, a redo, a rollback or a restore
     moving: bool = False  # by whoever is not the author of lines that stood there before
     again: bool = False  # the whole is what it was once
+    by_git: bool = False
 
 
 class Weave:
@@ -138,7 +139,11 @@ class Weave:
                 fallen.add(self._fell(line + n, gone[n], made, in_force))
         for i, j, k, m in reversed(differing):
             pause()
+            fell = self._now[line + i : line + j]
             self._replace(line + i, line + j, come[k:m], made, _Found(self, fallen, in_force, made))
+            came = self._now[line + i : line + i + m - k]
+            if made.by_git and came and all(one is not None and one.born != made.batch for one in came):
+                self._take_back(fell, made, in_force)
         if made.undoing:
             self._give_back(made, in_force)
 
@@ -182,6 +187,19 @@ class Weave:
         line.removed_by = made.seq
         self._gone.setdefault(key, []).append(line)
         return line
+
+    def _take_back(self, fell: Sequence[WovenLine | None], made: Made, in_force: InForce) -> None:
+        """Let git only end what it did, where it puts lines that stood there before in the place of what it brought.
+
+        So whoever put these lines there first is who removed the others: git merges what it had taken away.
+        """
+        for line in fell:
+            acts = [] if line is None else line.acts
+            if line is None or len(acts) < 2 or not acts[-2].brought or acts[-1].batch != made.batch:
+                continue
+            plain, acts[-1] = acts[-1], Act(made.batch, brought=False, takes_back=True)
+            if line.stands(in_force):
+                acts[-1] = plain
 
     def _replace(self, start: int, stop: int, come: Sequence[bytes], made: Made, found: _Found) -> None:
         before: list[WovenLine] = []

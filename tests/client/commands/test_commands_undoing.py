@@ -186,6 +186,7 @@ def test_undo_tells_who_is_in_the_way_with_what_and_where_markers_stand(quire: Q
     conflicts = [
         {"writer": WRITER, "version": "v812", "why": "lines", "lines": [{"start": 3, "end": 3}]},
         {"writer": {"id": "outside"}, "version": "v9", "why": "deleted", "lines": []},
+        {"writer": {"id": "outside"}, "version": "v10", "why": "moved", "lines": [], "by_git": True},
     ]
     files = [{"path": "a.py", "action": "write", "conflicts": conflicts, "marked": 1}]
     ran = quire("undo", "a", "b", "--burst", "7", "--conflicts", "markers", undo={"ok": True, "files": files})
@@ -195,6 +196,7 @@ def test_undo_tells_who_is_in_the_way_with_what_and_where_markers_stand(quire: Q
         "  write   a.py\n"
         "          conflict: alice/s1 built on it with v812 (line 3)\n"
         "          conflict: outside deleted it with v9\n"
+        "          conflict: git moved it with v10\n"
         "          1 place with both sides, between conflict markers\n"
     )
     assert quire("undo", "--conflicts", "fight").status == 2

@@ -137,7 +137,7 @@ def _file(file: Mapping[str, Any]) -> Iterator[str]:
         yield f"          back to {version} only: {why}"
     for conflict in file.get("conflicts") or ():
         if isinstance(conflict, Mapping):
-            who = render.writer(conflict.get("writer"))
+            who = "git" if conflict.get("by_git") else render.writer(conflict.get("writer"))
             spans = render.lines(conflict["lines"]) if conflict.get("lines") else ""
             where = f" ({'line' if spans.isdigit() else 'lines'} {spans})" if spans else ""
             version = render.one_line(conflict.get("version", ""))

@@ -33,7 +33,7 @@ class LeftOut(Made, frozen=True, kw_only=True):
     why: str  # "probable": it may be of whom the undo names, and nothing proves that; "setup": it is Quire's own
 
 
-class Conflict(Made, frozen=True, kw_only=True):
+class Conflict(Kept, frozen=True, kw_only=True):
     """What somebody built on what was to be taken back; `lines` of the file as it is."""
 
     seq: int

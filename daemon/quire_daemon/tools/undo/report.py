@@ -151,7 +151,7 @@ def places_marked(action: Action) -> int:
 
 
 def _kept(seq: int, history: History) -> dict[str, Any]:
-    """The same, and whether git only brought what it holds."""
+    """Who made a record, and when, and whether git only brought what it holds."""
     by_git = is_by_git(getattr(history.event(seq), "hint", ""))
     return {**_brief(seq, history), **({"by_git": True} if by_git else {})}
 
@@ -173,7 +173,7 @@ def _brief(seq: int, history: History) -> dict[str, Any]:
 def _conflict_json(conflict: Conflict, history: History) -> dict[str, Any]:
     """`lines` are of the file as it is now, 1-based and inclusive."""
     lines = [{"start": start + 1, "end": stop} for start, stop in conflict.lines]
-    return {**_brief(conflict.seq, history), "seq": conflict.seq, "why": conflict.why, "lines": lines}
+    return {**_kept(conflict.seq, history), "seq": conflict.seq, "why": conflict.why, "lines": lines}
 
 
 def _lines_json(action: Action) -> dict[str, Any]:

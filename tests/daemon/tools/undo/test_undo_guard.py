@@ -9,6 +9,8 @@ from undoings import START, daemon_with, only_file
 from memory_daemon import MemoryDaemon, lines
 from quire_daemon.core.decision import Who
 from quire_daemon.tools.undo.tool import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
+from quire_journal.model.events import OutsideWritten
+from quire_journal.model.ids import blob_id
 
 
 def named(reply: dict[str, Any]) -> list[tuple[int, str]]:
@@ -206,3 +208,37 @@ def test_of_equal_lines_it_makes_no_difference_which_one_goes() -> None:
     put(daemon, "begin\n", "start\n", daemon.ben)
     assert daemon.call(UNDO_TOOL, daemon.ann)["ok"]
     assert daemon.text("f.txt") == lines("start", "a", "}", "end")
+
+
+def by_git(daemon: MemoryDaemon, command: str, data: bytes) -> int:
+    """Git writes the file."""
+    written = OutsideWritten("f.txt", blob_id(data), len(data), 0o644, "watched", hint=f"git {command} (pid 7)")
+    daemon.files["f.txt"] = data
+    return daemon.note(written, blobs=(data,))
+
+
+def test_lines_that_a_merge_brings_back_beside_others_are_undone_with_whoever_typed_them() -> None:
+    """On another branch somebody wrote elsewhere in the file, so that the merge has bytes which never were."""
+    daemon = daemon_with()
+    put(daemon, "two", "TWO by ann", daemon.ann)
+    put(daemon, "five\n", "", daemon.ann)
+    side = daemon.text("f.txt")
+    assert side is not None
+    by_git(daemon, "checkout main", START)
+    main = daemon.outside("f.txt", lines("zero") + START)
+    merged = by_git(daemon, "merge side", lines("zero") + side)
+    reply = daemon.call(UNDO_TOOL, daemon.ben, writer="ann", last=2)
+    assert daemon.text("f.txt") == lines("zero", "one", "two", "three", "four", "six")
+    assert named(reply) == [(merged, "lines")]  # who says that it did not remove the fifth line itself?
+    assert main
+
+
+def test_what_git_brings_anew_in_the_place_of_a_line_is_not_undone_with_whoever_removed_that_before() -> None:
+    daemon = daemon_with()
+    put(daemon, "two", "TWO by ann", daemon.ann)
+    by_git(daemon, "checkout main", START)
+    pulled = START.replace(b"two", b"of somebody far away")
+    merged = by_git(daemon, "pull", pulled)
+    reply = daemon.call(UNDO_TOOL, daemon.ben, writer="ann")
+    assert daemon.text("f.txt") == pulled
+    assert (reply["error"], named(reply)) == ("conflict", [(merged, "lines")])
