@@ -149,7 +149,13 @@ def _read(words: list[str], known: Sequence[Option], command: str = "") -> tuple
         raise Usage(_what_is_wrong(error, words, known, command)) from error
     names = {f"-{option.short}": option.name for option in known if option.short}
     names |= {f"--{name}": option.name for option in known for name in option.also}
-    options = {names.get(key, key.lstrip("-")): value for key, value in found}
+    options: dict[str, str] = {}
+    several = {option.name for option in known if option.several}
+    for key, value in found:
+        name = names.get(key, key.lstrip("-"))
+        if options.get(name, value) != value and name not in several:
+            raise Usage(f"--{name} is given twice, once as {options[name][:80]!r} and once as {value[:80]!r}.")
+        options[name] = f"{options[name]},{value}" if name in several and name in options else value
     for option in known:
         # A variable that is not set would mean the default. A text may be empty, and who calls may have no name.
         if options.get(option.name) == "" and option.value not in ("", "TEXT") and option not in COMMON:

@@ -139,15 +139,24 @@ class Queries(Calls):
         given = stated(cursor=cursor, path=path, writer=writer, kind=kinds, wait_ms=wait_ms, limit=limit)
         return self.call("since", given)
 
-    def who(self, *, present: bool | None = None, minutes: float | None = None, limit: int | None = None) -> Answer:
-        """Who has called, those who are present first. `minutes`: only who called within the last so many.
+    def who(
+        self,
+        *,
+        present: bool | None = None,
+        minutes: float | None = None,
+        hours: float | None = None,
+        limit: int | None = None,
+    ) -> Answer:
+        """Who has called, those who are present first.
+
+        Present is who called within the last `minutes`; of the others those are listed who were seen within `hours`.
 
         Reply: `writers` of a writer and `{you, present, connections, alive, last_seen, last_change, on: {files, leases,
         bursts}}`; `present` and `total` count them.
         Refused: nothing of its own.
         Source: quire_daemon.tools.admin.status
         """
-        return self.call("who", stated(present=present, minutes=minutes, limit=limit))
+        return self.call("who", stated(present=present, minutes=minutes, hours=hours, limit=limit))
 
     def show(
         self,

@@ -29,6 +29,10 @@ The last @ of PATH@POINT parts the two, unless a file is called all of it: `icon
 `icon@2x.png@v12` is that path at a point."""
 """The sentence for the help of every command that takes a path at a point."""
 
+_DAY_AND_CLOCK: Final = re.compile(r"(today|yesterday) (\d\d?:\d\d(?::\d\d)?)", re.ASCII)
+_ZONE: Final = re.compile(r"(:\d\d) ([+-]\d\d:?\d\d|Z)$", re.ASCII)
+"""A zone behind a blank, as many programs print it."""
+
 _UNITS: Final = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _EXACT: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
@@ -72,9 +76,12 @@ def _moment(text: str, now: datetime, zone: tzinfo | None) -> datetime | None:
             return now - timedelta(seconds=seconds)
         except OverflowError:
             raise NoMoment(f"{text!r} is before all time.") from None
+    if parted := _DAY_AND_CLOCK.fullmatch(text):
+        day = now.astimezone(zone).date() - timedelta(days=DAYS[parted[1]])
+        return _moment(f"{day.isoformat()} {parted[2].zfill(5)}", now, zone)
     if DATE.fullmatch(text):
         try:
-            said = datetime.fromisoformat(text.upper())
+            said = datetime.fromisoformat(_ZONE.sub(r"\1\2", text.upper().replace(" UTC", "Z")))
         except ValueError:
             forms = "2026-01-31, 2026-01-31T14:30 or 2026-01-31T12:00:00Z"
             raise NoMoment(f"{text!r} is not a time, which is written as {forms}.") from None

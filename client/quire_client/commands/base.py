@@ -7,6 +7,7 @@ stderr, and returns the exit status.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -84,6 +85,7 @@ class Option(NamedTuple):
     short: str = ""  # one letter
     choices: tuple[str, ...] = ()  # all that the value can be; none = anything
     also: tuple[str, ...] = ()  # other long names that are understood; the help shows none
+    several: bool = False  # given twice it adds up: the values stand behind each other, with commas
 
 
 class Command(NamedTuple):
@@ -145,6 +147,10 @@ def open_client(wanted: ClientOptions) -> Client:
     door = Door(wanted.place, wanted.start, wanted.told)
     caller = Caller(wanted.agent, wanted.session, parent=wanted.parent, guessed=wanted.guessed)
     return Client(door, caller, wanted.timeout_s).open()
+
+
+_LINES: Final = re.compile(r"\d{1,18}([-,]\d{1,18})?", re.ASCII)
+"""Lines behind a path: one, or the first and the last."""
 
 
 def _by_git(client: Client, tool: str, arguments: Mapping[str, Any], refused: dict[str, Any]) -> dict[str, Any]:
@@ -320,10 +326,28 @@ class Invocation:
         The last `@` parts them, for points hold none; unless a file is called all of it.
         """
         path, sign, point = text.rpartition("@")
-        if not sign or os.path.lexists(self.folder / text):
+        if os.path.lexists(self.folder / text):
             return text, ""
+        if not sign:
+            return self._as_git_writes_it(text)
         self._parted = (text, point)
         return path, point_of(point)
+
+    def _as_git_writes_it(self, text: str) -> tuple[str, str]:
+        """`POINT:PATH` in its two parts, path first: from the workspace's top, unless it begins with a dot."""
+        point, _, path = text.partition(":")
+        if not point or not path or point == "seq" or _LINES.fullmatch(path):
+            return text, ""
+        self._parted = (text, point)
+        within = path if path.startswith(("./", "../")) else os.fspath(self.place.root / path)
+        return within, point_of(point)
+
+    def path_lines(self, text: str) -> tuple[str, str]:
+        """`PATH:LINES` (`app.py:10-24`) in its two parts; no lines are "". A file that is called so comes first."""
+        path, colon, lines = text.rpartition(":")
+        if not colon or not path or not _LINES.fullmatch(lines) or os.path.lexists(self.folder / text):
+            return text, ""
+        return path, lines.replace("-", ":")
 
     def in_workspace(self, path: str) -> str:
         """A path of the command line, relative to the current folder, as the daemon knows it.
@@ -519,7 +543,7 @@ def is_point(text: str) -> bool:
 
 def point_of(text: str) -> str:
     """A POINT of the command line as the daemon knows it: `2d` becomes a time. Raises Usage."""
-    if not (text[:1].isdigit() or text in ("now", "today", "yesterday")):
+    if not (text[:1].isdigit() or text.startswith(("now", "today", "yesterday"))):
         return text  # most are versions or names, and the import costs
     from datetime import UTC, datetime
 

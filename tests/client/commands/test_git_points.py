@@ -83,3 +83,35 @@ def test_where_the_journal_does_not_know_when_head_came_there_gits_own_log_tells
 def test_git_is_asked_for_commits_only_and_in_its_repository(tmp_path: Path, site: Path, commits: list[str]) -> None:
     assert commit_named("HEAD", site, os.environ) == commits[1]
     assert commit_named("--help", site, os.environ) == commit_named("HEAD", tmp_path / "none", os.environ) == ""
+
+
+# -- habits ------------------------------------------------------------------------------------------------------
+
+
+def test_a_path_may_name_lines(quire: Quire, site: Path) -> None:
+    assert quire("blame", "a.py:3").asked[0] == ("blame", {"path": "a.py", "start_line": 3, "end_line": 3})
+    assert quire("blame", "a.py:3-9").asked[0][1] == {"path": "a.py", "start_line": 3, "end_line": 9}
+    (site / "a.py:3").write_text("x")
+    assert quire("blame", "a.py:3").asked[0][1] == {"path": "a.py:3"}
+
+
+def test_a_point_may_stand_before_its_path_as_git_writes_it(quire: Quire, site: Path) -> None:
+    read = {"ok": True, "content_base64": ""}
+    (site / "src").mkdir(exist_ok=True)
+    assert quire("cat", "HEAD~1:src/a.py", read_file=read).asked[0][1]["path"] == "src/a.py"
+    assert quire("cat", "HEAD~1:src/a.py", read_file=read).asked[0][1]["at"] == "HEAD~1"
+    show = {"ok": True, "record": {"seq": 1}, "content": ""}
+    assert quire("show", "v3:./a.py", show=show).asked[0] == ("show", {"path": "a.py", "version": "v3"})
+    assert quire("blame", "a.py@HEAD~1").asked[0][1] == {"path": "a.py", "at": "HEAD~1"}
+
+
+def test_undo_takes_a_version(quire: Quire) -> None:
+    assert quire("undo", "v11122", "--plan").asked[0] == ("undo", {"batch": "v11122", "plan": True})
+    assert quire("undo", "11122", "src", "--plan").asked[0][1] == {"batch": "v11122", "path": "src", "plan": True}
+    assert quire("undo", "v1", "v2").err == "quire: One version at a time: `quire undo v1`.\n"
+
+
+def test_an_option_that_is_given_twice_is_refused(quire: Quire) -> None:
+    ran = quire("undo", "--writer", "ann", "--writer", "ben")
+    assert (ran.status, ran.err) == (2, "quire: --writer is given twice, once as 'ann' and once as 'ben'.\n")
+    assert quire("undo", "--writer", "ann", "--writer", "ann", "--plan", "--plan").status == 0

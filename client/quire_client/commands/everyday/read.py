@@ -15,12 +15,13 @@ LOSSY: Final = "Some bytes are not UTF-8 and are shown as U+FFFD; `quire cat PAT
 
 def run(call: Invocation) -> int:
     """Show the file, or some of its lines."""
-    arguments: dict[str, Any] = {"path": call.in_workspace(call.one_argument("PATH"))}
+    path, lines = call.path_lines(call.one_argument("PATH"))
+    arguments: dict[str, Any] = {"path": call.in_workspace(path)}
     if {"hashes", "hashline"} <= call.options.keys():
         raise Usage("--hashes and --hashline exclude each other.")
     if "hashline" in call.options:
         arguments["format"] = "hashline"
-    arguments |= call.stated(("at",), flags=("hashes",)) | line_range(call.options.get("lines", ""))
+    arguments |= call.stated(("at",), flags=("hashes",)) | line_range(call.options.get("lines", lines))
     reply = call.ask("read_file", arguments)
     if reply.get("truncated"):
         call.say(f"The reply was cut; `--lines {reply.get('next_line')}:` shows the rest.")

@@ -15,8 +15,11 @@ if TYPE_CHECKING:
 
 def run(call: Invocation) -> int:
     """Show version, writer, turn and time before each line."""
-    arguments: dict[str, Any] = {"path": call.in_workspace(call.one_argument("PATH")), **call.stated(("at", "writer"))}
-    arguments |= line_range(call.options.get("lines", ""))
+    named, lines = call.path_lines(call.one_argument("PATH"))
+    path, point = call.path_at(named)
+    arguments: dict[str, Any] = {"path": call.in_workspace(path or "."), **call.stated(("at", "writer"))}
+    arguments |= {"at": point} if point else {}
+    arguments |= line_range(call.options.get("lines", lines))
     with call.connect() as client:
         reply = _whole(client, arguments)
     if reply.get("ok"):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render, sentence, step
-from quire_client.commands import Command, Invocation, Option, stretch
+from quire_client.commands import Command, Invocation, Option, Usage, is_number, stretch
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -45,7 +46,21 @@ def choice(call: Invocation) -> dict[str, Any]:
     """The arguments that choose what is undone, or redone. Raises Usage."""
     chosen = call.stated(("writer", "batch", "turn", "agent-session"), ("burst", "last"))
     between = call.stated({"since": "from", "until": "to"})
-    return files_named(call, call.arguments) | chosen | between | executing(call)
+    versions = [word for word in call.arguments if _is_version(call, word)]
+    if len(versions) > 1 or (versions and "batch" in chosen):
+        raise Usage(f"One version at a time: `quire undo {versions[0]}`.")
+    if versions:
+        chosen["batch"] = f"v{versions[0]}" if is_number(versions[0]) else versions[0]
+    paths = [word for word in call.arguments if word not in versions]
+    return files_named(call, paths) | chosen | between | executing(call)
+
+
+def _is_version(call: Invocation, word: str) -> bool:
+    """Is it a version, and no file that is called so?"""
+    from quire_journal.model import parse_version_token
+
+    is_version = is_number(word) or parse_version_token(word) is not None
+    return is_version and not os.path.lexists(call.folder / word)
 
 
 def files_named(call: Invocation, paths: Sequence[str]) -> dict[str, Any]:
@@ -191,12 +206,12 @@ CHOICE: Final = (
 """Options that choose what is undone, or redone."""
 
 COMMAND = Command(
-    arguments="[PATH ...]",
-    about="Undoes your own last batch, or what the options choose, in everything or in the PATHs. --writer WHO is all\n"
-    "that WHO did, in all sessions; with --last 1 its newest batch only. What others wrote stays; what they built on\n"
-    "the undone lines stays, too, and is listed as a conflict: --conflicts markers writes both sides into the file,\n"
-    "abort does nothing then. An undo is recorded; `quire redo` takes it back. With --plan nothing is done; the\n"
-    "plan's token carries it out.",
+    arguments="[VERSION] [PATH ...]",
+    about="Undoes your own last batch, a VERSION, or what the options choose, in everything or in the PATHs.\n"
+    "--writer WHO is all that WHO did, in all sessions; with --last 1 its newest batch only. What others wrote stays;\n"
+    "what they built on the undone lines stays, too, and is listed as a conflict: --conflicts markers writes both\n"
+    "sides into the file, abort does nothing then. An undo is recorded; `quire redo` takes it back. With --plan nothing is\n"
+    "done; the plan's token carries it out.",
     example="quire undo --writer alice --last 3 --plan",
     run=run,
     options=CHOICE,
