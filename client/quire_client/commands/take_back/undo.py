@@ -210,8 +210,8 @@ COMMAND = Command(
     about="Undoes your own last batch, a VERSION, or what the options choose, in everything or in the PATHs.\n"
     "--writer WHO is all that WHO did, in all sessions; with --last 1 its newest batch only. What others wrote stays;\n"
     "what they built on the undone lines stays, too, and is listed as a conflict: --conflicts markers writes both\n"
-    "sides into the file, abort does nothing then. An undo is recorded; `quire redo` takes it back. With --plan nothing is\n"
-    "done; the plan's token carries it out.",
+    "sides into the file, abort does nothing then. An undo is recorded; `quire redo` takes it back. With --plan\n"
+    "nothing is done; the plan's token carries it out.",
     example="quire undo --writer alice --last 3 --plan",
     run=run,
     options=CHOICE,
