@@ -141,6 +141,7 @@ def _load(name: str) -> Command:
 
 def _read(words: list[str], known: Sequence[Option], command: str = "") -> tuple[dict[str, str], list[str]]:
     """(options by long name, the other words). Before a command the options end at the first other word."""
+    words = _counted(words, known)
     short = "".join(option.short + (":" if option.value else "") for option in known if option.short)
     long = [name + ("=" if option.value else "") for option in known for name in (option.name, *option.also)]
     try:
@@ -165,6 +166,14 @@ def _read(words: list[str], known: Sequence[Option], command: str = "") -> tuple
         if option.value in READ_AS and option.name in options:
             options[option.name] = READ_AS[option.value](options[option.name])
     return options, rest
+
+
+def _counted(words: list[str], known: Sequence[Option]) -> list[str]:
+    """The words, with `-5` as git's users type it spelled out, for commands that have `-n`."""
+    if not any(option.short == "n" and option.value == "N" for option in known):
+        return words
+    end = words.index("--") if "--" in words else len(words)
+    return [f"-n{word[1:]}" if word[1:].isdigit() and word[0] == "-" else word for word in words[:end]] + words[end:]
 
 
 def _wants(option: Option) -> str:

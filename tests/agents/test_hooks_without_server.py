@@ -24,7 +24,7 @@ def servers(at: agent_runs.Checkout) -> list[int]:
 
 def processes(at: agent_runs.Checkout) -> list[int]:
     """The processes that told of the edits, the oldest edit first."""
-    records = [record for record in at.quire("log", "calc.py")["records"] if record["writer"]["agent"]]
+    records = [record for record in at.quire("log", "--records", "calc.py")["records"] if record["writer"]["agent"]]
     assert [record["evidence"] for record in records] == ["exact"] * len(records)
     return [record["writer"]["pid"] for record in reversed(records)]
 

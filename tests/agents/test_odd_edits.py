@@ -130,7 +130,7 @@ def test_an_edit_is_known_by_what_came_of_it(agent: str, edits: object, path: st
     with Model(steps(*reads, *calls)) as model:
         at.agent(agent, model)
     for name in path.split():
-        found = [(one["writer"]["agent"], one["evidence"]) for one in at.quire("log", name)["records"]]
+        found = [(one["writer"]["agent"], one["evidence"]) for one in at.quire("log", "--records", name)["records"]]
         written = [kind for kind in found if kind[0]]
         assert written == [(agent, "exact")] * (len(calls) if name == "n.ipynb" else 1), (name, model.results)
     at.quire("undo", "--writer", agent)

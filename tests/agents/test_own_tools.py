@@ -16,7 +16,7 @@ AGENTS = ("claude-code", "codex", "gemini", "opencode")
 
 def versions(at: agent_runs.Checkout, name: str) -> list[tuple[str, str]]:
     """(agent, evidence) of each version of a file, the oldest first; the agent is "" where nobody is known."""
-    records = at.quire("log", name)["records"]
+    records = at.quire("log", "--records", name)["records"]
     return [(record["writer"]["agent"], record["evidence"]) for record in reversed(records)]
 
 

@@ -44,7 +44,7 @@ def test_what_a_subagent_writes_is_of_its_session_and_none_of_its_own_work_is_ne
     with Model(main, subagent=part) as model:
         at.agent(agent, model)
     assert "Nothing was written." not in "\n".join(model.results)
-    records = [record for record in at.quire("log", "calc.py")["records"] if record["writer"]["agent"]]
+    records = [record for record in at.quire("log", "--records", "calc.py")["records"] if record["writer"]["agent"]]
     assert [record["evidence"] for record in records] == ["exact"] * 3
     last, by_part, first = (record["writer"] for record in records)
     assert first["agent_session"] == last["agent_session"] != by_part["agent_session"]

@@ -54,7 +54,7 @@ def test_no_edit_of_two_agents_is_lost_or_refused_and_each_has_its_author(at: ag
     lines = at.read(NAME).splitlines()
     assert [sum(line.endswith(f"# by {agent}") for line in lines) for agent in AGENTS] == [EDITS / 2, EDITS / 2]
 
-    records = [record for record in at.quire("log", NAME)["records"] if record["writer"]["agent"]]
+    records = [record for record in at.quire("log", "--records", NAME)["records"] if record["writer"]["agent"]]
     assert sorted((record["writer"]["agent"], record["evidence"]) for record in records) == [
         (agent, "exact") for agent in AGENTS for _ in range(EDITS // 2)
     ]

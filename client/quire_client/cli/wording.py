@@ -76,7 +76,7 @@ STEPS: Final = {
     "log": "`quire log` lists what there is",
     "look_there": "look what is in that folder",
     "name_a_point": "name a POINT that there is",
-    "name_a_version": "`quire log` lists the versions; a file that is gone is shown by PATH@POINT",
+    "name_a_version": "`quire log --records` lists the versions; a file that is gone is shown by PATH@POINT",
     "name_the_target": "name what the link leads to",
     "narrow_the_choice": "choose less: by path, --writer, --batch or time",
     "op_status": 'whether it was done is told by `quire call op_status \'{"op": "%s"}\'`',
@@ -102,7 +102,7 @@ STEPS: Final = {
 }
 """The next step, as refusals name it → what to type or do. `%s` is the operation's number."""
 
-OTHER_STEPS: Final = {("uncaptured", "log"): "`quire log PATH` lists its other versions"}
+OTHER_STEPS: Final = {("uncaptured", "log"): "`quire log --records PATH` lists its other versions"}
 """The same where a code needs another sentence: (code, next step) → what to type or do."""
 
 _NAMED: Final = re.compile(r"`([a-z_]+(?:: true)?)`")

@@ -22,7 +22,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "call": "Call any tool with JSON arguments",
     },
     "History": {
-        "log": "List who changed what, newest first",
+        "log": "Tell what happened, newest first",
         "since": "Print what was recorded after a cursor, and the next one",
         "watch": "Print what happens as it happens",
         "show": "Show a version",

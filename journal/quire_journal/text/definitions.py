@@ -49,13 +49,18 @@ _NO_NAMES: Final = frozenset(
 
 
 def definitions_at(path: str, lines: Sequence[bytes], places: Iterable[int]) -> list[str]:
-    """The definitions around these lines (from 0), each once: `Clock.now_ns`. Nothing for a kind of file not known."""
+    """The definitions around these lines (from 0), each once: `Clock.now_ns`. Empty lines count where all are.
+
+    Nothing for a kind of file not known.
+    """
     suffix = posixpath.splitext(path)[1].lower()
     form = _FORMS.get(suffix)
     if form is None:
         return []
     around = _heading if suffix in _HEADINGS else _around
-    found = (around(form, lines, place) for place in places if lines)
+    named = [place for place in places if lines]
+    told = [place for place in named if place < len(lines) and lines[place].strip()]
+    found = (around(form, lines, place) for place in told or named)
     return [*dict.fromkeys(name for name in found if name)]
 
 

@@ -82,7 +82,7 @@ def test_the_version_is_one_line(quire: Quire) -> None:
         (["lgo"], "There is no command 'lgo'; `quire help` lists them. Did you mean log?"),
         (["edit"], "edit is a tool: `quire call edit JSON` calls it, `quire call edit --help` explains it."),
         (["write"], "There is no command 'write'; `quire help` lists them. Did you mean write_file?"),
-        (["log", "--limit"], "--limit wants N: at most so many; 50 if not said."),
+        (["log", "--limit"], "--limit wants N: at most so many, as -5; 15 stories or 50 records if not said."),
         (["undo", "--token", ""], "--token wants TOKEN: carry out this plan, unless something moved."),
         (["undo", "--from="], "--since wants POINT: batches after it."),
         (["log", "-S"], "--changed-text wants TEXT: changes after which TEXT occurs more or less often than before."),
@@ -251,7 +251,7 @@ def test_a_file_says_which_workspace_is_meant_as_its_folder_does(quire: Quire, s
     (site / "src" / "app.py").touch()
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.md").touch()
-    ran = quire("log", "app.py", "-C", "src/app.py", log={"ok": True, "records": [], "next": None})
+    ran = quire("log", "--records", "app.py", "-C", "src/app.py", log={"ok": True, "records": [], "next": None})
     assert (ran.status, ran.asked[0]) == (0, ("log", {"path": "src/app.py"}))
     ran = quire("log", "-C", str(tmp_path / "notes" / "a.md"))
     assert (ran.status, ran.err.partition(" and in no")[0]) == (1, f"quire: {tmp_path}/notes is in no workspace")

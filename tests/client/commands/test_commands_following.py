@@ -143,7 +143,7 @@ def test_more_than_a_page_is_asked_for_page_by_page(quire: Quire) -> None:
     def answer(asked: dict[str, Any]) -> dict[str, Any]:
         return {**(full if asked["limit"] == 1000 else rest), "cursor": "c3"}
 
-    for words in (("since", "c2", "--limit", "1500"), ("log", "--limit", "1500")):
+    for words in (("since", "c2", "--limit", "1500"), ("log", "--records", "--limit", "1500")):
         ran = quire(*words, **{words[0]: answer})
         assert [asked["limit"] for _, asked in ran.asked] == [1000, 500]
         assert len(ran.out.splitlines()) == 1500

@@ -77,7 +77,7 @@ def test_a_log_goes_on_through_short_pages_until_it_has_what_is_wanted(quire: Qu
 def test_what_the_first_capture_found_is_not_told_as_if_somebody_had_written_it_then(quire: Quire) -> None:
     found = {"at": AT, "kind": "outside_written", "version": "v2", "path": "a", "writer": {"id": "outside"}}
     records = [{**found, "evidence": "watched"}, {**found, "evidence": "captured"}]
-    told = quire("log", log={"ok": True, "records": records, "next": None}).out.splitlines()
+    told = quire("log", "--records", log={"ok": True, "records": records, "next": None}).out.splitlines()
     assert [line.split("  ")[3].strip() for line in told] == ["outside written", "first seen"]
 
 
@@ -110,7 +110,7 @@ def test_a_record_of_an_undo_says_what_was_undone(quire: Quire) -> None:
 
 def test_a_file_that_is_not_captured_is_told_with_the_reason(quire: Quire) -> None:
     record = {"at": AT, "kind": "capture_failed", "version": "v2", "path": ".env", "writer": {"id": "outside"}}
-    out = quire("log", log={"ok": True, "records": [{**record, "why": "too_large"}], "next": None}).out
+    out = quire("log", "--records", log={"ok": True, "records": [{**record, "why": "too_large"}], "next": None}).out
     assert out.rstrip().endswith("v2  outside  not captured  .env  (too large)")
 
 
@@ -119,25 +119,29 @@ def test_a_log_or_listing_of_a_path_that_nobody_knows_is_refused_and_one_that_on
 ) -> None:
     def log(arguments: dict[str, Any]) -> dict[str, Any]:
         known = arguments == {"path": "src/gone.py", "limit": 1}
-        return {"ok": True, "records": [{"path": "src/gone.py"}] if known else [], "next": None}
+        return {"ok": True, "records": [{"path": "src/gone.py"}] if known else [], "stories": [], "next": None}
 
     empty = {"ok": True, "at": "seq:9", "time": AT, "complete": True, "entries": [], "next": None}
     (site / "src" / "new.py").touch()
-    for command in (("log",), ("log", "--writer", "bob"), ("ls",)):
-        said = quire(*command, "src/nosuch.py", log=log, tree=empty)
+    for command in (("log",), ("log", "--records"), ("log", "--writer", "bob"), ("ls",)):
+        said = quire(*command, "src/nosuch.py", log=log, stories=log, tree=empty)
         assert (said.status, said.out) == (3, "")
         assert said.err.startswith("Neither the journal nor the disk has src/nosuch.py. [not_found]\nNext: look at the")
         for known in ("src/new.py", "src/gone.py", "src/*.rs"):
-            assert quire(*command, known, log=log, tree=empty).status == 0
+            assert quire(*command, known, log=log, stories=log, tree=empty).status == 0
     (site / "src" / "application.py").touch()
-    typo = quire("log", "src/aplication.py", log=log)
+    typo = quire("log", "src/aplication.py", log=log, stories=log)
     assert typo.err.startswith("Neither the journal nor the disk has src/aplication.py. Did you mean application.py? [")
     (site / "src" / "README").touch()
-    assert "Did you mean README? [" in quire("log", "src/Redme", log=log).err, "in letters of whatever case"
-    assert quire("log", "no/where.py", log=log).err.startswith("Neither the journal nor the disk has no/where.py. [")
-    assert quire("log", "src/new.py", log=log).err.startswith("What is ignored (.gitignore, ")
+    assert "Did you mean README? [" in quire("log", "src/Redme", log=log, stories=log).err, (
+        "in letters of whatever case"
+    )
+    assert quire("log", "no/where.py", log=log, stories=log).err.startswith(
+        "Neither the journal nor the disk has no/where.py. ["
+    )
+    assert quire("log", "src/new.py", log=log, stories=log).err.startswith("What is ignored (.gitignore, ")
     assert quire("log", "src/new.py", "--kind", "purged", log=log).err == ""
-    assert json.loads(quire("log", "x", "--json", log=log).out)["error"] == "not_found"
+    assert json.loads(quire("log", "x", "--json", log=log, stories=log).out)["error"] == "not_found"
 
 
 @pytest.mark.parametrize(
@@ -155,7 +159,7 @@ def test_an_agent_that_looks_like_a_filter_of_the_log_is_said_to_be_none(
     words: tuple[str, ...], writers: list[str], hints: bool, quire: Quire
 ) -> None:
     records = [{"at": AT, "kind": "file_written", "path": "a", "writer": {**WRITER, "agent": one}} for one in writers]
-    ran = quire("log", *words, log={"ok": True, "records": records, "next": None})
+    ran = quire("log", "--records", *words, log={"ok": True, "records": records, "next": None})
     assert ran.err == ("--agent only says who calls; --writer bob lists what bob did.\n" if hints else "")
 
 
@@ -223,17 +227,19 @@ def test_a_kind_is_typed_as_it_is_printed(typed: str, quire: Quire) -> None:
 
 def test_what_may_be_of_the_writer_is_counted_and_what_is_probable_is_marked(quire: Quire) -> None:
     nothing = {"ok": True, "records": [], "next": None}
-    assert quire("log", "--writer", "claude-code", log=nothing).err == ""
-    unsure = quire("log", "--writer", "claude-code", log={**nothing, "left_out": 2})
+    assert quire("log", "--records", "--writer", "claude-code", log=nothing).err == ""
+    unsure = quire("log", "--records", "--writer", "claude-code", log={**nothing, "left_out": 2})
     assert unsure.err.startswith("2 writes more may be of claude-code or of others; `quire log --writer outside`")
     probable = {"seq": 7, "kind": "outside_written", "path": "f", "evidence": "during", "writer": {"agent": "ann"}}
-    ran = quire("log", "--writer", "ann", log={**nothing, "records": [probable]})
+    ran = quire("log", "--records", "--writer", "ann", log={**nothing, "records": [probable]})
     assert ("~ann" in ran.out, ran.err.startswith("~ is probable")) == (True, True)
 
 
 def test_a_log_of_nothing_says_so(quire: Quire) -> None:
-    assert quire("log", log={"ok": True, "records": [], "next": None}).out == "Nothing is recorded there.\n"
-    ran = quire("log", log={"ok": True, "records": [], "next": None, "capturing": True})
+    nothing = {"ok": True, "records": [], "stories": [], "next": None}
+    for words in (("log",), ("log", "--records")):
+        assert quire(*words, log=nothing, stories=nothing).out == "Nothing is recorded there.\n"
+    ran = quire("log", "--records", log={"ok": True, "records": [], "next": None, "capturing": True})
     assert ran.err == "The first capture still goes on, so there may be more; `quire up` waits until it is over.\n"
 
 
@@ -328,3 +334,87 @@ def test_a_refused_blame_is_a_sentence_also_on_a_later_page(quire: Quire) -> Non
 
     ran = quire("blame", "b", blame=blame)
     assert (ran.status, ran.out, ran.err) == (1, "", "b holds NUL bytes. [binary_file]\n")
+
+
+# ── stories ──────────────────────────────────────────────────────────────────
+
+CHANGED = {"path": "a.py", "status": "changed", "version": "v7", "added": 2, "removed": 1, "symbols": ["Clock.now"]}
+
+
+def story(form: str = "turn", **told: Any) -> dict[str, Any]:
+    """A story as the daemon tells it."""
+    base = {"form": form, "seq": 9, "first": 3, "at": AT, "ended_at": AT, "writer": WRITER, "whole": True, "writes": 1}
+    return {**base, "files": [CHANGED], "files_count": 1, **told}
+
+
+def test_log_lists_stories_and_says_what_its_signs_mean(quire: Quire) -> None:
+    listed = [story(prompt="make it fast\nplease"), story("git", writer={"id": "outside"}, commands=["commit -m x"])]
+    listed[0]["probable"] = True
+    ran = quire("log", stories={"ok": True, "stories": listed, "next": None})
+    assert ran.asked == [("stories", {"limit": 15})]
+    assert ran.out == (
+        "2026-01-31 12:00  v7  ~alice/s1  “make it fast”  1 file  +2 -1\n"
+        "    M a.py  +2 -1  Clock.now\n"
+        "2026-01-31 12:00  v7  git        git commit -m x  1 file  +2 -1\n"
+        "    M a.py  +2 -1  Clock.now\n"
+    )
+    assert ran.err == "~ is probable: it was written while a command of theirs ran that accounts for it.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        (("-5",), {"limit": 5}),
+        (("-n", "7", "src"), {"limit": 7, "path": "src"}),
+        (("--path", "src"), {"limit": 15, "path": "src"}),
+        (("--agents", "--all", "--oneline"), {"limit": 15, "agents": True, "all": True}),
+        (("--session", "s1"), {"limit": 15, "agent_session": "s1"}),
+        (("--agent", "ada", "--session", "s1"), {"limit": 15}),
+        (("--agent-session", "s1", "--turn", "t", "--writer", "ada"), None),
+        (("--since", "v7", "--until", "v9"), {"limit": 15, "since": "v7", "until": "v9"}),
+    ],
+)
+def test_options_of_the_log_are_filters_of_stories(
+    words: tuple[str, ...], asked: dict[str, Any] | None, quire: Quire
+) -> None:
+    ran = quire("log", *words, stories={"ok": True, "stories": [story()], "next": None})
+    assert ran.asked == [
+        ("stories", asked or {"limit": 15, "agent_session": "s1", "turn": "t", "writer": "ada"}),
+    ]
+
+
+@pytest.mark.parametrize("word", ["--records", "--oldest", "--graph", "--stat", "--patch", "--burst=3"])
+def test_options_that_are_about_records_list_records(word: str, quire: Quire) -> None:
+    assert quire("log", word, log={"ok": True, "records": [], "next": None}).asked[0][0] == "log"
+
+
+def test_stories_go_on_through_short_pages_until_there_are_as_many_as_are_wanted(quire: Quire) -> None:
+    pages = iter([([], "s9.1"), ([story()], "s8.1"), ([story()], "s7.1")])
+
+    def answer(asked: dict[str, Any]) -> dict[str, Any]:
+        found, following = next(pages)
+        return {"ok": True, "stories": found, "next": following}
+
+    ran = quire("log", "-2", "--oneline", stories=answer)
+    assert [asked.get("cursor") for _, asked in ran.asked] == [None, "s9.1", "s8.1"]
+    assert (len(ran.out.splitlines()), ran.err) == (2, "There is more: --cursor s7.1\n")
+
+
+def test_a_writer_that_nobody_is_called_ends_with_status_3(quire: Quire) -> None:
+    refused = {"ok": False, "error": "not_found", "message": "Nobody is called 'alcie'. Did you mean alice?"}
+    assert quire("log", "--writer", "alcie", stories=refused).status == 3
+    warned = {"ok": True, "records": [], "next": None, "warnings": [{"type": "unknown_writer", "message": "Nobody."}]}
+    assert quire("log", "--records", "--writer", "alcie", log=warned).status == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--agents", "--graph"), "--agents is about stories, and --graph about records."),
+        (("src", "--path", "x"), "PATH is named twice: 'src' and --path 'x'."),
+        (("-5x",), "`quire log` has no option -5."),
+    ],
+)
+def test_a_log_that_contradicts_itself_is_refused(words: tuple[str, ...], says: str, quire: Quire) -> None:
+    ran = quire("log", *words)
+    assert (ran.status, says in ran.err) == (2, True)

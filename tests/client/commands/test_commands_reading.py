@@ -127,8 +127,8 @@ def test_what_a_reply_warns_of_is_said_by_every_command(quire: Quire) -> None:
         "next": None,
         "warnings": [{"type": "disk_full", "message": "Nothing is taken."}],
     }
-    assert quire("log", log=warned).err == "Nothing is taken.\n"
-    assert quire("log", "--json", log=warned).err == ""
+    assert quire("log", "--records", log=warned).err == "Nothing is taken.\n"
+    assert quire("log", "--records", "--json", log=warned).err == ""
 
 
 def test_show_prints_the_text_and_tells_beside_it_who_wrote_it(quire: Quire) -> None:

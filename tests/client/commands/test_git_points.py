@@ -72,12 +72,13 @@ def test_where_the_journal_does_not_know_when_head_came_there_gits_own_log_tells
     def log(args: dict[str, Any]) -> dict[str, Any]:
         since = args["since"]
         if since.endswith("Z"):
-            return {"ok": True, "records": []}
+            return {"ok": True, "records": [], "stories": []}
         return {**POINT, "point": since, "suggested_action": "choose_another_point" if ":" in since else "name_a_point"}
 
-    asked = quire("log", "--since", "HEAD~1", log=log).asked
-    assert [args["since"][:9] for _, args in asked][:2] == ["HEAD~1", f"commit:{commits[0][:2]}"]
-    assert asked[2][1]["since"].endswith(".999999Z")
+    for words in (("log", "--records"), ("log",)):
+        asked = [args["since"] for _, args in quire(*words, "--since", "HEAD~1", log=log, stories=log).asked]
+        assert [since[:9] for since in dict.fromkeys(asked)][:2] == ["HEAD~1", f"commit:{commits[0][:2]}"]
+        assert asked[-1].endswith(".999999Z")
 
 
 def test_git_is_asked_for_commits_only_and_in_its_repository(tmp_path: Path, site: Path, commits: list[str]) -> None:

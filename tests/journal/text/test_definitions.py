@@ -64,9 +64,14 @@ def test_languages_with_braces_are_read_by_their_indentation_too(path: str, text
 
 
 def test_several_places_in_one_definition_name_it_once() -> None:
-    assert definitions_at("a.py", PYTHON, [6, 7, 17, 99]) == ["Clock.now_ns", "alone"]
+    assert definitions_at("a.py", PYTHON, [6, 7, 17, 18]) == ["Clock.now_ns", "alone"]
 
 
 def test_prose_and_an_empty_file_have_no_definitions() -> None:
     assert definitions_at("a.md", PYTHON, [7]) == []
     assert definitions_at("a.py", [], [0]) == []
+
+
+def test_an_empty_line_among_others_names_nothing() -> None:
+    assert definitions_at("a.py", PYTHON, [7, 10]) == ["Clock.now_ns"]
+    assert definitions_at("a.py", PYTHON, [10]) == ["Clock.later"]

@@ -1,12 +1,13 @@
-"""`quire log`: who changed what, as a table, or with a lane for each writer."""
+"""`quire log`: what happened, as stories; with `--records` each record, as a table or with a lane for each writer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
-from quire_client.commands import Command, Invocation, Option, Usage, nowhere, stretch
+from quire_client.commands import NOT_FOUND, Command, Invocation, Option, Usage, nowhere, stretch
 from quire_client.commands.history.diff_text import patches
 from quire_journal.model import DURING, MARK
 
@@ -19,15 +20,126 @@ LIMIT: Final = 50
 MOST_A_PAGE: Final = 1000
 """The most records that one call is answered with."""
 
-_TEXTS: Final = ("writer", "agent-session", "turn", "kind", "since", "until", "contains", "cursor")
-"""Options that the tool has by the same names."""
+MOST_STORIES_A_PAGE: Final = 200
+"""The most stories."""
+
+STORIES: Final = 15
+"""Stories that are listed when nobody says how many."""
+
+_TEXTS: Final = ("writer", "agent-session", "turn", "since", "until", "cursor")
+"""Options that both tools have by the same names."""
+
+_OF_RECORDS: Final = (*("records", "kind", "burst", "changed-text", "contains", "patch", "stat", "oldest", "graph"),)
+"""Options that ask for records."""
+
+_OF_STORIES: Final = ("agents", "all", "oneline")
 
 
 def run(call: Invocation) -> int:
-    """List records of the journal, until there are as many as are wanted."""
+    """List what happened, or the records of it, until there are as many as are wanted."""
     call.at_most(1)
-    arguments: dict[str, Any] = {"path": call.in_workspace(call.arguments[0])} if call.arguments else {}
-    arguments |= call.stated(_TEXTS, ("limit", "burst"), ("patch", "stat"))
+    named = [*call.arguments, *(call.options[name] for name in ("path",) if name in call.options)]
+    if len(named) > 1:
+        raise Usage(f"PATH is named twice: {named[0]!r} and --path {named[1]!r}.")
+    path = named[0] if named else ""
+    arguments: dict[str, Any] = {"path": call.in_workspace(path)} if named else {}
+    arguments |= call.stated(_TEXTS, ("limit",))
+    if "session" in call.options and not {"agent", "agent-session"} & call.options.keys():
+        arguments["agent_session"] = call.options["session"]
+    asked = [name for name in _OF_RECORDS if name in call.options]
+    if not asked:
+        return _stories(call, arguments, path)
+    for name in _OF_STORIES:
+        if name in call.options:
+            raise Usage(f"--{name} is about stories, and --{asked[0]} about records.")
+    return _records(call, arguments, path)
+
+
+# ── stories ──────────────────────────────────────────────────────────────────
+
+
+def _stories(call: Invocation, arguments: dict[str, Any], path: str) -> int:
+    arguments |= call.stated(flags=("agents", "all"))
+    reply = _enough_stories(call, arguments)
+    if path and not reply.get("stories") and reply.get("ok"):
+        with call.connect() as client:
+            reply = nowhere(call, client, path) or reply
+    status = call.answer(reply, lambda reply: "\n".join(_story_table(reply, call)))
+    if reply.get("capturing"):
+        call.say(CAPTURING)
+    if reply.get("next") and ("limit" in call.options or "cursor" in call.options):
+        call.say(f"There is more: --cursor {render.one_line(reply['next'])}")
+    if reply.get("ok"):
+        _tell_who_calls(call, reply["stories"])
+        _tell_of_signs(call, reply["stories"])
+        if not reply["stories"] and arguments.keys() == {"path"} and not reply.get("capturing"):
+            call.say(IGNORED)
+    return status
+
+
+def _enough_stories(call: Invocation, arguments: dict[str, Any]) -> dict[str, Any]:
+    """One reply with the stories of as many pages as it takes: a page may hold few, or none, where they are rare."""
+    wanted = arguments.get("limit", STORIES)
+    stories: list[Any] = []
+    cursor: dict[str, Any] = {}
+    while True:
+        left = min(wanted - len(stories), MOST_STORIES_A_PAGE)
+        asked = {**arguments, "limit": left, **cursor}
+        page = call.ask("stories", asked)
+        if page.get("suggested_action") == "name_a_point":  # git may know it, and a client asks git
+            with call.connect() as client:
+                page = client.call("stories", asked)
+        if not page.get("ok"):
+            return dict(page)
+        stories += page.get("stories", ())
+        following = page.get("next")
+        if not following or len(stories) >= wanted:
+            many = render.counted(len(stories), "story", "stories")
+            return {**page, "stories": stories, "message": f"{many}; `next` leads on." if following else f"{many}."}
+        cursor = {"cursor": following}
+
+
+def _story_table(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
+    if not reply["stories"]:
+        yield "Nothing is recorded there."
+        return
+    from datetime import UTC, datetime
+
+    from quire_client.cli import View, story_lines
+
+    view = View(
+        datetime.now(UTC),
+        call.colours,
+        call.person_watches,
+        width=_columns(),
+        one_line="oneline" in call.options,
+        everything="all" in call.options,
+    )
+    yield from story_lines(reply["stories"], view)
+
+
+def _columns() -> int:
+    """How wide a line may be: as the terminal is, or as a reader of a pipe can take."""
+    if not sys.stdout.isatty():
+        return 160
+    import shutil
+
+    return shutil.get_terminal_size().columns
+
+
+def _tell_of_signs(call: Invocation, stories: Sequence[Mapping[str, Any]]) -> None:
+    """What the signs in front of names mean."""
+    if call.person_watches and any(story.get("unclaimed") for story in stories):
+        call.say(f"{render.YOU} is you or another program: nobody's call was open, and git was not at work.")
+    if any(story.get("probable") for story in stories):
+        call.say(f"{MARK} is probable: it was written while a command of theirs ran that accounts for it.")
+
+
+# ── records ──────────────────────────────────────────────────────────────────
+
+
+def _records(call: Invocation, arguments: dict[str, Any], path: str) -> int:
+    arguments |= call.stated(("kind", "contains"), ("burst",), ("patch", "stat"))
     arguments |= call.stated({"changed-text": "text_changed"})
     if "oldest" in call.options:
         arguments["order"] = "oldest"
@@ -35,31 +147,34 @@ def run(call: Invocation) -> int:
         raise Usage("--graph and --patch exclude each other: a lane has no room for a patch.")
     with call.connect() as client:
         reply = _enough(client, arguments)
-        if call.arguments and not reply.get("records") and reply.get("ok"):
-            reply = nowhere(call, client, call.arguments[0]) or reply
+        if path and not reply.get("records") and reply.get("ok"):
+            reply = nowhere(call, client, path) or reply
     status = call.answer(reply, lambda reply: "\n".join(_lines(reply, call)))
     if reply.get("capturing"):
-        call.say("The first capture still goes on, so there may be more; `quire up` waits until it is over.")
+        call.say(CAPTURING)
     if reply.get("next"):
         call.say(f"There is more: --cursor {render.one_line(reply['next'])}")
     if reply.get("ok"):
-        _tell_who_calls(call, reply)
+        _tell_who_calls(call, reply.get("records") or ())
         _tell_of_left_out(call, reply)
         if not reply.get("records") and arguments.keys() == {"path"} and not reply.get("capturing"):
             call.say(IGNORED)
-    return status
+    unknown = any(warning.get("type") == "unknown_writer" for warning in reply.get("warnings") or ())
+    return NOT_FOUND if unknown else status
 
+
+CAPTURING: Final = "The first capture still goes on, so there may be more; `quire up` waits until it is over."
 
 IGNORED: Final = "What is ignored (.gitignore, .quireignore, settings) is journaled once a tool has read or written it."
 """Said of what is on the disk, and of which the journal has nothing."""
 
 
-def _tell_who_calls(call: Invocation, reply: Mapping[str, Any]) -> None:
+def _tell_who_calls(call: Invocation, listed: Sequence[Mapping[str, Any]]) -> None:
     """`--agent` alone looks like a filter; somebody who means to say who calls names the session, too."""
     agent = call.options.get("agent")
     if not agent or "session" in call.options or "writer" in call.options:
         return
-    whose = [(record.get("writer") or {}).get("agent") for record in reply.get("records") or ()]
+    whose = [(one.get("writer") or {}).get("agent") for one in listed]
     if not whose or {*whose} != {agent}:
         name = render.one_line(agent)
         call.say(f"--agent only says who calls; --writer {name} lists what {name} did.")
@@ -171,24 +286,31 @@ def undoing(record: Mapping[str, Any]) -> str:
 
 COMMAND = Command(
     arguments="[PATH]",
-    about="Lists the records of the journal, of everything or of PATH: a file, a folder, or a quoted glob. Whose\n"
-    "records, --writer says. (undo of 12) names the batch that was undone: `quire show 12`.",
-    example="quire log src --writer outside --since 2d --limit 20",
+    about="Lists what happened, of everything or of PATH: a file, a folder, or a quoted glob. A turn of an agent is\n"
+    "one story, with its prompt, files, lines and definitions; a git operation, what was saved within a short\n"
+    "time and a burst of many files are one line each. A time or version that is shown can be typed as a POINT.\n"
+    "--records lists each record in place of that, and so does every option that is about records.",
+    example="quire log src --agents --since 2d --limit 20",
     run=run,
     options=(
         Option("writer", "WHO", "an agent's name, ada/s1, user, me, w3, or outside"),
-        Option("agent-session", "ID", "what this agent session did"),
+        Option("agent-session", "ID", "what this agent session did; so does --session without --agent"),
         Option("turn", "ID", "what was done in this turn"),
+        Option("agents", "", "only what agents did"),
+        *stretch("what was done after it", "what was done up to it"),
+        Option("path", "PATH", "the same as the argument"),
+        Option("limit", "N", "at most so many, as -5; 15 stories or 50 records if not said", "n"),
+        Option("oneline", "", "a line for each story"),
+        Option("all", "", "open each story: every call, and more files"),
+        Option("cursor", "C", "go on where an earlier page ended"),
+        Option("records", "", "each record"),
         Option("kind", "KIND", "only records of this kind, such as 'file written'"),
-        *stretch("records after it", "records up to it"),
-        Option("burst", "N", "what belongs to this burst"),
+        Option("burst", "N", "the records that belong to this burst"),
         Option("changed-text", "TEXT", "changes after which TEXT occurs more or less often than before", "S"),
         Option("contains", "TEXT", "versions whose bytes contain TEXT"),
-        Option("patch", "", "with the difference to the version before", "p"),
-        Option("stat", "", "with how many lines came and went"),
-        Option("limit", "N", "at most so many; 50 if not said", "n"),
-        Option("oldest", "", "oldest first"),
-        Option("graph", "", "draw a lane for each writer"),
-        Option("cursor", "C", "go on where an earlier page ended"),
+        Option("patch", "", "records with the difference to the version before", "p"),
+        Option("stat", "", "records with how many lines came and went"),
+        Option("oldest", "", "records, oldest first"),
+        Option("graph", "", "records, with a lane for each writer"),
     ),
 )

@@ -104,8 +104,8 @@ def _without_text(call: Invocation, reply: Mapping[str, Any], data: bytes | None
 
 COMMAND = Command(
     arguments="VERSION | PATH[@POINT]",
-    about="Prints the text that a version holds, and on stderr who wrote it and when. `quire log` lists versions; the\n"
-    "number of a record will do (14 is seq:14).",
+    about="Prints the text that a version holds, and on stderr who wrote it and when. `quire log --records` lists\n"
+    "versions; the number of a record will do (14 is seq:14).",
     example="quire show src/app.py@before-refactoring",
     run=run,
 )

@@ -1,0 +1,285 @@
+"""Stories as a person reads them: when, by whom, what, and below it the files with their lines and definitions.
+
+Values in, lines out: the time, the zone and the width are handed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, tzinfo
+from typing import Any, Final, NamedTuple
+
+from quire_client.cli import render
+from quire_journal.model import MARK
+
+MOST_FILES: Final = 5
+"""Files of a story that are listed below it, where it is not opened."""
+
+SHORT: Final = 8
+"""Characters of an agent session that are shown: all of a name that a person gave, the beginning of an id."""
+
+HOUR_S: Final = 3600
+
+SAVED: Final = "saved"
+NO_PROMPT: Final = "without a prompt"
+
+_SIGNS: Final = {"added": "A", "removed": "D", "changed": "M", "moved": "R", "mode": "M"}
+
+Story = Mapping[str, Any]
+
+
+class View(NamedTuple):
+    """How stories are shown."""
+
+    now: datetime
+    colours: render.Palette
+    person: bool = False  # a person reads, at a terminal of the checkout
+    zone: tzinfo | None = None  # None: where the system says
+    width: int = 100  # columns
+    one_line: bool = False
+    everything: bool = False  # every call and file that the reply has
+
+
+def story_lines(stories: Sequence[Story], view: View) -> Iterator[str]:
+    """The table."""
+    several = _agents_with_sessions(stories)
+    heads = [(_when(story["at"], view), _token(story), _who(story, several, view)) for story in stories]
+    widths = [max((len(head[column]) for head in heads), default=0) for column in range(3)]
+    names = list(dict.fromkeys(who for _, _, who in heads))
+    for story, (when, token, who) in zip(stories, heads, strict=True):
+        paint = view.colours.paint
+        painted = paint(who, view.colours.of(names.index(who))) if _is_agents(story) else who
+        start = f"{paint(when.ljust(widths[0]), 'dim')}  {paint(token.ljust(widths[1]), 'yellow')}  {painted}"
+        start += " " * (widths[2] - len(who) + 2)
+        below = [] if view.one_line else [*_below(story, view)]
+        files = story["files"]
+        if len(files) == story["files_count"] == 1 and not (_opens(story) or view.everything):
+            title = _said(story)
+            yield start + (f"{title}  " if title and title not in (SAVED, NO_PROMPT) else "") + _file(files[0], view)
+            continue
+        room = view.width - sum(widths) - 6
+        yield start + _title(story, view, max(room, 30))
+        yield from (f"    {line}" for line in below)
+
+
+def _opens(story: Story) -> bool:
+    """Does even a single file stand below the line of the story?"""
+    return story["form"] == "git" or bool(story.get("prompt") or story.get("refused"))
+
+
+def _below(story: Story, view: View) -> Iterator[str]:
+    """What stands below the line of a story: its calls, files and refusals."""
+    if view.everything:
+        yield from (_call(call, view) for call in story.get("calls", ()))
+    files = story["files"] if view.everything else story["files"][:MOST_FILES]
+    widest = max((len(_path(file)) for file in files), default=0)
+    yield from (_file(file, view, widest) for file in files)
+    more = story["files_count"] - len(files)
+    if more and files:
+        where = f", in {_folders(story)}" if story.get("folders") else ""
+        yield view.colours.paint(f"… and {render.counted(more, 'file')} more{where}", "dim")
+    for refused in story.get("refused", ()):
+        yield view.colours.paint(
+            f"! refused: {render.one_line(refused['path'], 80)} ({render.one_line(refused['code'])})", "red"
+        )
+    unsaid = story.get("refused_count", 0) - len(story.get("refused", ()))
+    if unsaid > 0:
+        yield view.colours.paint(f"! and {unsaid} more refused", "red")
+
+
+# ── the parts of a line ──────────────────────────────────────────────────────
+
+
+def _title(story: Story, view: View, room: int) -> str:
+    """What was done, in some words."""
+    said = _said(story)
+    facts = "  ".join(filter(None, _facts(story)))
+    text = render.one_line(said, max(room - len(facts) - 2, 20))
+    if story["form"] == "turn" and not story.get("prompt"):
+        text = view.colours.paint(text, "dim")
+    shown = _counts(story, view)
+    return "  ".join(filter(None, (text, facts, shown)))
+
+
+def _turn(story: Story) -> str:
+    prompt = next((line for line in (story.get("prompt") or "").splitlines() if line.strip()), "")
+    return f"“{prompt.strip()}”" if prompt else NO_PROMPT
+
+
+def _git(story: Story) -> str:
+    commands = [render.commits(one) for one in story.get("commands", ())]
+    hint = render.hint(story.get("hint", ""))
+    if not commands:
+        return hint if hint.startswith("git") else "git at work"
+    return " after ".join(one if one.startswith("git ") else f"git {one}" for one in commands[:2])
+
+
+def _plain(story: Story) -> str:
+    if story.get("candidates"):
+        likely = (f"{one.get('writer')} {one.get('label')}" for one in story["candidates"])
+        return f"may be {' or '.join(dict.fromkeys(render.one_line(one, 60) for one in likely))}"
+    hint = render.hint(story.get("hint", ""))
+    if hint:
+        return hint if hint.startswith("while ") else f"while {hint} ran"
+    return SAVED if story["form"] == "saves" else ""
+
+
+def _undo(story: Story) -> str:
+    undone = story.get("undone") or ()
+    of = f" of {', '.join(map(str, undone[:3]))}{' …' if len(undone) > 3 else ''}" if undone else ""
+    return f"{story.get('how', 'undo')}{of}"
+
+
+def _checkpoint(story: Story) -> str:
+    note = f": {story['note']}" if story.get("note") else ""
+    return f"checkpoint {story.get('name', '')}{note}"
+
+
+def _said(story: Story) -> str:
+    match story["form"]:
+        case "turn":
+            return _turn(story)
+        case "git":
+            return _git(story)
+        case "undo":
+            return _undo(story)
+        case "checkpoint":
+            return _checkpoint(story)
+        case "capture":
+            return "first capture of the checkout"
+        case "person":
+            return "with Quire's tools"
+        case _:
+            return _plain(story)
+
+
+def _facts(story: Story) -> Iterator[str]:
+    """How many files, and where; what is odd about it."""
+    count = story["files_count"]
+    where = f" in {_folders(story)}" if story.get("folders") and story["form"] != "turn" else ""
+    if count or story["form"] in ("capture", "crowd"):
+        yield f"{render.counted(count, 'file')}{where}"
+    elif story["form"] in ("turn", "saves", "person", "undo"):
+        yield "nothing left changed" if story["writes"] else "changed nothing"
+    if story.get("head_after") and story.get("head_before"):
+        yield _heads(story["head_before"], story["head_after"])
+    if story.get("failed"):
+        yield "(failed)"
+    if story.get("refused_count"):
+        yield f"{story['refused_count']} refused"
+    if not story["whole"]:
+        yield "(began earlier)"
+
+
+def _heads(before: str, after: str) -> str:
+    """Where HEAD went: from branch to branch, or from commit to commit."""
+    (branch, _, commit), (to_branch, _, to_commit) = before.rpartition(" "), after.rpartition(" ")
+    if branch and to_branch and branch != to_branch:
+        return render.one_line(f"{branch} → {to_branch}", 80)
+    return render.one_line(f"{branch} {commit[:7]} → {to_commit[:7]}", 80)
+
+
+def _counts(story: Story, view: View) -> str:
+    """Lines that came and went in all files, where each was counted."""
+    files = story["files"]
+    if not files or story["files_count"] > len(files) or any("added" not in file for file in files):
+        return ""
+    return _signed(sum(file["added"] for file in files), sum(file["removed"] for file in files), view)
+
+
+def _call(call: Mapping[str, Any], view: View) -> str:
+    """A call: its command line, or what it was called with, and by which number it is undone."""
+    said = f"$ {render.one_line(call['command'], 100)}" if call.get("command") else render.one_line(call["label"], 100)
+    number = f"burst {call['burst']}" if "burst" in call else f"batch {call['batch']}"
+    return f"{view.colours.paint(_when(call['at'], view), 'dim')}  {said}  {view.colours.paint(f'({number})', 'dim')}"
+
+
+def _file(file: Mapping[str, Any], view: View, widest: int = 0) -> str:
+    """A file: what became of it, how many lines, and which definitions."""
+    path = _path(file)
+    said = [f"{_SIGNS.get(file['status'], 'M')} {path.ljust(widest)}"]
+    if "added" in file:
+        said.append(_signed(file["added"], file["removed"], view))
+    elif file.get("binary"):
+        said.append("binary")
+    elif file["status"] == "mode":
+        said.append("mode")
+    if file.get("symbols"):
+        said.append(view.colours.paint(render.one_line(", ".join(file["symbols"]), 80), "cyan"))
+    return "  ".join(said).rstrip()
+
+
+def _path(file: Mapping[str, Any]) -> str:
+    path = render.one_line(file["path"], 200)
+    return f"{render.one_line(file['moved_from'], 200)} → {path}" if file.get("moved_from") else path
+
+
+def _signed(added: int, removed: int, view: View) -> str:
+    parts = []
+    if added or not removed:
+        parts.append(view.colours.paint(f"+{added}", "green"))
+    if removed:
+        parts.append(view.colours.paint(f"-{removed}", "red"))
+    return " ".join(parts)
+
+
+def _folders(story: Story) -> str:
+    return render.one_line(", ".join(story.get("folders", ())), 60)
+
+
+def _token(story: Story) -> str:
+    """A point that can be typed: the newest version of the story, else its newest record."""
+    versions = [file["version"] for file in story["files"]]
+    return versions[0] if versions else f"seq:{story['seq']}"
+
+
+def _is_agents(story: Story) -> bool:
+    return bool((story.get("writer") or {}).get("agent"))
+
+
+def _who(story: Story, several: Iterable[str], view: View) -> str:
+    """Who did it: the agent, with its session where that is short, or the list has more than one of that agent."""
+    form, writer = story["form"], story.get("writer") or {}
+    agent = render.one_line(writer.get("agent") or "", 40)
+    if agent:
+        session = render.one_line(writer.get("parent") or writer.get("agent_session") or "", 80)
+        named = session and (agent in several or len(session) <= SHORT)
+        name = f"{agent}/{session[:SHORT]}" if named else agent
+        return f"{MARK}{name}" if story.get("probable") else name
+    if form == "git":
+        return "git"
+    if form == "capture":
+        return "quire"
+    if writer.get("uid") is not None:
+        return "user"
+    return render.YOU if view.person and story.get("unclaimed") else "outside"
+
+
+def _agents_with_sessions(stories: Sequence[Story]) -> set[str]:
+    """The agents of which the list has more than one session."""
+    sessions: dict[str, set[str]] = {}
+    for story in stories:
+        writer = story.get("writer") or {}
+        if writer.get("agent"):
+            one = writer.get("parent") or writer.get("agent_session") or ""
+            sessions.setdefault(writer["agent"], set()).add(one)
+    return {agent for agent, found in sessions.items() if len(found) > 1}
+
+
+def _when(at: str, view: View) -> str:
+    return when(at, view.now, view.zone)
+
+
+def when(at: str, now: datetime, zone: tzinfo | None = None) -> str:
+    """A time of a reply as a person says it, and as `--since` takes it: `12m ago`, `14:05`, `2026-01-31 14:05`."""
+    try:
+        moment = datetime.fromisoformat(at)
+    except ValueError:
+        return render.clean(at)
+    past_s = (now - moment.astimezone(UTC)).total_seconds()
+    if 0 <= past_s < 60:
+        return f"{int(past_s)}s ago"
+    if 0 <= past_s < HOUR_S:
+        return f"{int(past_s // 60)}m ago"
+    there, today = moment.astimezone(zone), now.astimezone(zone)
+    return there.strftime("%H:%M" if there.date() == today.date() and past_s > 0 else "%Y-%m-%d %H:%M")

@@ -1,0 +1,123 @@
+"""Stories as lines: the time, who, what, and the files below."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from quire_client.cli.human_time import point
+from quire_client.cli.render import Palette
+from quire_client.cli.story_table import View, story_lines, when
+
+NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
+THERE = ZoneInfo("Europe/Zurich")
+VIEW = View(NOW, Palette(False, {}), zone=THERE)
+OUTSIDE = {"id": "outside", "type": "outside", "agent": "", "agent_session": "", "uid": None}
+ADA = {**OUTSIDE, "id": "w3", "agent": "ada", "agent_session": "0f0e1151-662e"}
+
+
+def file(path: str, **told: Any) -> dict[str, Any]:
+    """A file of a story."""
+    return {"path": path, "status": "changed", "version": "v7", "added": 1, "removed": 0, **told}
+
+
+def story(form: str, files: list[dict[str, Any]], **told: Any) -> dict[str, Any]:
+    """A story."""
+    base = {"form": form, "seq": 9, "at": "2026-03-02T11:30:00Z", "writer": OUTSIDE, "whole": True, "writes": 1}
+    return {**base, "files": files, "files_count": len(files), **told}
+
+
+def shown(one: dict[str, Any], view: View = VIEW) -> list[str]:
+    """Its lines, without the time and the version in front."""
+    first, *rest = story_lines([one], view)
+    return [first.split("  ", 2)[2], *rest]
+
+
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [
+        ("2026-03-02T11:59:48Z", "12s ago"),
+        ("2026-03-02T11:30:10Z", "29m ago"),
+        ("2026-03-02T09:05:00Z", "10:05"),
+        ("2026-03-01T23:30:00Z", "00:30"),
+        ("2026-03-01T20:00:00Z", "2026-03-01 21:00"),
+        ("2026-03-02T12:00:05Z", "2026-03-02 13:00"),
+    ],
+)
+def test_a_time_is_local_and_relative_when_it_is_recent(at: str, said: str) -> None:
+    assert when(at, NOW, THERE) == said
+
+
+@pytest.mark.parametrize("at", ["2026-03-02T11:30:00Z", "2026-03-02T09:05:00Z", "2026-03-01T20:00:00Z"])
+def test_a_time_that_is_shown_can_be_typed(at: str) -> None:
+    assert point(when(at, NOW, THERE), NOW, THERE) == at.replace("Z", ".000000Z")
+
+
+def test_a_file_alone_stands_in_the_line_of_its_story() -> None:
+    assert shown(story("saves", [file("a.py", symbols=["f"])])) == ["outside  M a.py  +1  f"]
+    mine = story("saves", [file("a.py", status="removed", added=0, removed=3)], unclaimed=True)
+    assert shown(mine, VIEW._replace(person=True)) == ["~you  D a.py  -3"]
+    undo = story("undo", [file("a.py")], writer=ADA, how="undo", undone=[4])
+    assert shown(undo) == ["ada  undo of 4  M a.py  +1"]
+
+
+def test_many_files_are_cut_and_counted() -> None:
+    files = [file(f"src/{number}.py") for number in range(7)]
+    lines = shown(story("turn", files, writer=ADA, prompt="go", files_count=20, files_more=13, folders=["src/"]))
+    assert lines[0] == "ada  “go”  20 files"
+    assert (len(lines), lines[-1]) == (7, "    … and 15 files more, in src/")
+
+
+def test_a_crowd_and_a_git_operation_are_one_line() -> None:
+    crowd = story("crowd", [], files_count=510, folders=["out/"], hint="git: index.lock was held")
+    assert shown(crowd) == ["outside  while git ran  510 files in out/"]
+    git = story("git", [], files_count=3, folders=["src/"], commands=["checkout -q main"], failed=True)
+    git |= {"head_before": "dev 1111111aaaa", "head_after": "main 2222222aaaa"}
+    assert shown(git) == ["git  git checkout -q main  3 files in src/  dev → main  (failed)"]
+
+
+def test_a_commit_tells_the_commits() -> None:
+    git = story("git", [], commands=["commit -m x"], head_before="main 1111111aaaa", head_after="main 2222222aaaa")
+    assert shown(git) == ["git  git commit -m x  main 1111111 → 2222222"]
+
+
+def test_an_opened_turn_lists_its_calls_with_their_numbers() -> None:
+    calls = [
+        {"at": "2026-03-02T11:30:00Z", "label": "Bash", "command": "make\nfmt", "burst": 5, "writes": 1, "paths": []},
+        {"at": "2026-03-02T11:31:00Z", "label": "edit", "batch": 8, "writes": 1, "paths": []},
+    ]
+    turn = story("turn", [file("a.py")], writer=ADA, prompt="go", calls=calls)
+    assert shown(turn, VIEW._replace(everything=True))[1:] == [
+        "    30m ago  $ make fmt  (burst 5)",
+        "    29m ago  edit  (batch 8)",
+        "    M a.py  +1",
+    ]
+
+
+def test_refusals_and_turns_that_changed_nothing_are_told() -> None:
+    refused = [{"path": "a.py", "code": "anchor_stale"}]
+    turn = story("turn", [], writer=ADA, prompt="go", refused=refused, refused_count=3, writes=0)
+    assert shown(turn) == [
+        "ada  “go”  changed nothing  3 refused",
+        "    ! refused: a.py (anchor_stale)",
+        "    ! and 2 more refused",
+    ]
+
+
+def test_a_short_session_is_named_and_one_file_without_a_prompt_is_one_line() -> None:
+    assert shown(story("turn", [file("a.py")], writer={**ADA, "agent_session": "s1"})) == ["ada/s1  M a.py  +1"]
+
+
+def test_sessions_are_named_where_an_agent_has_several() -> None:
+    other = {**ADA, "agent_session": "77aa8899-0000"}
+    turns = [story("turn", [file("a.py")], writer=who, prompt="go") for who in (ADA, other)]
+    lines = [*story_lines(turns, VIEW._replace(one_line=True))]
+    assert [line.split("  ")[2].strip() for line in lines] == ["ada/0f0e1151", "ada/77aa8899"]
+
+
+def test_what_agents_and_files_are_called_moves_no_cursor() -> None:
+    turn = story("turn", [file("a\x1b[2J.py")], writer={**ADA, "agent": "a\x1b[1m"}, prompt="x\x1b]0;y\x07")
+    assert not [line for line in story_lines([turn], VIEW) if "\x1b" in line or "\x07" in line]
