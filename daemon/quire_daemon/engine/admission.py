@@ -151,10 +151,7 @@ class Admission:
         caller = incoming.request.caller
         session = AgentSession(plain_name(caller.agent), plain_name(caller.parent or caller.agent_session))
         if not session.session:
-            who = self._who(incoming, by_hook=True)
-            if moment == "session_end":
-                self._presence.ended(who)
-            return who
+            return self._who(incoming, by_hook=True)
         chain = self._chain(incoming)
         if not self._agents.belongs(session, chain, self._tree.has_ended):
             self._tell_of_outsider(session, incoming.peer.pid)

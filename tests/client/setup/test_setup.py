@@ -416,14 +416,14 @@ def test_a_daemon_is_told_what_setup_writes_so_that_it_is_nobodys_work(installed
     opener = FakeOpener({})
     assert main(["setup", "codex"], opener=opener) == 0
     assert {(wanted.agent, wanted.start) for wanted in opener.wanted} == {("quire", False)}
-    (tool, before), (_, after), (_, gone) = opener.asked
-    assert (tool, before["moment"], after["moment"], gone) == ("native", "before", "after", {"moment": "session_end"})
+    (tool, before), (_, after) = opener.asked
+    assert (tool, before["moment"], after["moment"]) == ("native", "before", "after")
     assert before["paths"] == after["paths"] == [".codex/hooks.json", ".codex/config.toml"]
     assert {one["path"]: one["text"] for one in before["payloads"]} == {
         path: Path(path).read_text() for path in before["paths"]
     }
     assert main(["unsetup", "codex"], opener=opener) == 0
-    assert {one["kind"] for one in opener.asked[3][1]["payloads"]} == {"removed"}
+    assert {one["kind"] for one in opener.asked[2][1]["payloads"]} == {"removed"}
     assert main(["setup", "codex"], opener=FakeOpener({}, runs=False)) == 0
 
 

@@ -141,18 +141,14 @@ def test_who_is_present_ends_with_the_session_and_with_its_process(daemon: Memor
     assert present() == []
 
 
-def test_a_caller_without_a_session_that_is_done_is_not_present(daemon: MemoryDaemon) -> None:
-    def setup(moment: str, **more: object) -> None:
-        assert daemon.said("native", {"moment": moment, **more}, Caller("quire"), HOOK)["ok"]
-
-    def present() -> list[str]:
-        return [one["agent"] for one in daemon.ask("who", {"present": True})["writers"]]
-
-    setup("before", tool="quire setup gemini", call="c1", paths=["a.py"])
-    assert "quire" in present()
-    setup("after", tool="quire setup gemini", call="c1", paths=["a.py"])
-    setup("session_end")
-    assert "quire" not in present()
+def test_setup_is_nobody_who_works_here_whatever_it_wrote(daemon: MemoryDaemon) -> None:
+    payload = {"kind": "content", "path": "set.json", "text": "{}\n"}
+    told = {"tool": "quire setup gemini", "call": "c1", "paths": ["set.json"]}
+    assert daemon.said("native", {"moment": "before", "payloads": [payload], **told}, Caller("quire"), HOOK)["ok"]
+    daemon.save("set.json", "{}\n")
+    assert daemon.said("native", {"moment": "after", **told}, Caller("quire"), HOOK)["ok"]
+    who = {one["agent"]: one["present"] for one in daemon.ask("who", {})["writers"]}
+    assert who["quire"] is False
 
 
 # ── own work is no news ──────────────────────────────────────────────────────

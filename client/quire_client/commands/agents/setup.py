@@ -99,7 +99,6 @@ def _announced(call: Invocation, tool: str, changes: Sequence[Change], project: 
         with suppress(NoDaemon):
             if client is not None:
                 client.call("native", {"moment": "after", **told})
-                client.call("native", {"moment": "session_end"})  # nobody is told of setup as of one who is at work
 
 
 def _payload(change: Change, project: Path) -> dict[str, str] | None:

@@ -13,7 +13,7 @@ from quire_daemon.tools import burst_json
 from quire_daemon.tools.leases import in_force, lease_json
 from quire_daemon.tools.undo import but_for, taken_back
 from quire_journal.history import History, rfc3339, time_of
-from quire_journal.model import MOST_OP_BYTES, Refusal, counted, paths_of, version_token, writer_name
+from quire_journal.model import MOST_OP_BYTES, SETUP, Refusal, counted, paths_of, version_token, writer_name
 
 MAX_CALLERS: Final = 20
 """Callers that `status` lists; `who` lists as many as it is asked for."""
@@ -186,7 +186,14 @@ def _present_at(key: bytes, world: World, within_ns: int) -> tuple[bool, int]:
     record = world.history.record(batch)
     seen_ns = max(there.called_ns, record.at_ns if record is not None else 0)
     lately = seen_ns > 0 and world.now_ns - seen_ns <= within_ns
-    return not there.gone and (there.connections > 0 or lately), seen_ns
+    here = not there.gone and (there.connections > 0 or lately)
+    return here and not _is_setup(key, world.history), seen_ns
+
+
+def _is_setup(key: bytes, history: History) -> bool:
+    """Is the caller `quire setup`? It is done when it has written."""
+    who = history.writer(history.caller(key).ids[0])
+    return who is not None and who.agent == SETUP
 
 
 def _last_batch(key: bytes, history: History) -> int:
