@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from quire_client.commands import Command, Invocation
-from quire_client.commands.take_back.undo import CHOICE, choice, in_the_way, show_files
+from quire_client.commands import DONE, Command, Invocation
+from quire_client.commands.take_back.undo import CHOICE, choices, in_the_way, show_files
 
 
 def run(call: Invocation) -> int:
     """Redo, or plan it."""
-    with call.connect() as client:
-        reply = client.call("redo", choice(call))
-    return call.answer(reply, show_files, below=in_the_way)
+    status = DONE
+    for chosen in choices(call, newest_first=False):
+        with call.connect() as client:
+            reply = client.call("redo", chosen)
+        status = max(status, call.answer(reply, show_files, below=in_the_way))
+    return status
 
 
 COMMAND = Command(

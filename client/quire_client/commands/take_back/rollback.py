@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from quire_client.cli import render
 from quire_client.commands import Command, Invocation, MissingArgument, Option, Usage, point_of
+from quire_client.commands.take_back.consent import is_person, whose
 from quire_client.commands.take_back.undo import EXECUTING, PROBABLE, executing, files_named, in_the_way, show_files
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def run(call: Invocation) -> int:
     if call.arguments[1:]:
         arguments |= files_named(call, call.arguments[1:])
     with call.connect() as client:
-        if not arguments.keys() & {"writer", "token", "plan"} and call.can_ask and _is_person(client):
+        if not arguments.keys() & {"writer", "token", "plan"} and call.can_ask and is_person(client):
             return _everything(call, client, arguments)
         reply = client.call("rollback", arguments)
     return call.answer(reply, show_files, below=in_the_way)
@@ -41,24 +41,12 @@ def _everything(call: Invocation, client: Client, arguments: Mapping[str, Any]) 
     if not plan.get("ok") or not plan.get("valid", True):
         return call.answer(plan, show_files, below=in_the_way)
     shown = {name: value for name, value in plan.items() if name != "token"}
-    print("\n".join([show_files(shown), *_whose(plan)]))
+    print("\n".join([show_files(shown), *whose(plan)]))
     if not call.agreed("Take all of this back?"):
         return call.declined(
             "Nothing was taken back. `quire rollback POINT --only WHO` takes back what one of them did."
         )
     return call.answer(client.call("rollback", {"token": plan["token"]}), show_files, below=in_the_way)
-
-
-def _whose(plan: Mapping[str, Any]) -> Iterator[str]:
-    """Whose work goes: a row for each writer."""
-    for entry in plan.get("writers") or ():
-        yield f"  of {render.writer(entry.get('writer'))}: {render.counted(entry.get('batches', 0), 'change')}"
-
-
-def _is_person(client: Client) -> bool:
-    """Is the caller no agent? The daemon knows an agent by the process that started this command."""
-    listed = client.call("who", {"present": True, "limit": 100}).get("writers") or ()
-    return not any(entry.get("you") and entry.get("agent") for entry in listed)
 
 
 COMMAND = Command(

@@ -8,18 +8,30 @@ from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render, sentence, step
 from quire_client.commands import Command, Invocation, Option, Usage, is_number, stretch
+from quire_client.commands.everyday import line_range
+from quire_client.commands.take_back.consent import SETTLED, goes_on, is_asked, line_counts, whose
 
 if TYPE_CHECKING:
     from quire_client.api import Client
 
 
 def run(call: Invocation) -> int:
-    """Undo, or plan it."""
-    chosen = choice(call)
+    """Undo, or plan it; a person at a terminal sees the plan and is asked."""
+    return max(_undone(call, chosen) for chosen in choices(call, newest_first=True))
+
+
+def _undone(call: Invocation, chosen: Mapping[str, Any]) -> int:
+    """Undo what is chosen; the exit status."""
     with call.connect() as client:
-        reply = client.call("undo", chosen)
+        if any(":" in path for path in call.arguments):
+            chosen = _with_lines(call, client, dict(chosen))
+        asked = is_asked(call, client, chosen)
+        reply = client.call("undo", {**chosen, "plan": True} if asked else chosen)
         own = not chosen.keys() - {"plan", "path", "paths"} and not call.json
         when = _when(client, reply) if own else ""
+        if asked and reply.get("ok") and reply.get("valid", True):
+            further = goes_on(client, reply) if own else ""
+            return _agreed(call, client, reply, [f"It is what you did at {when}."] * bool(when), further)
     status = call.answer(reply, show_files, below=in_the_way)
     if when:
         call.say(f"That {'is' if 'plan' in chosen else 'was'} what you did at {when}.")
@@ -28,6 +40,59 @@ def run(call: Invocation) -> int:
             "What editors and other programs wrote is `outside`: see `quire undo --writer outside --last 1 --plan`."
         )
     return status
+
+
+def _agreed(call: Invocation, client: Client, plan: Mapping[str, Any], when: Sequence[str], further: str) -> int:
+    """Carry the plan out, if the person who sees it agrees."""
+    shown = {name: value for name, value in plan.items() if name != "token"}
+    print("\n".join([show_files(shown), *whose(plan), *when, *filter(None, [further])]))
+    if all(file.get("action") == "none" for file in plan.get("files") or ()):
+        return call.declined("Nothing can be taken back of that.")
+    if not call.agreed("Take it back?"):
+        return call.declined("Nothing was taken back.")
+    return call.answer(client.call("undo", {"token": plan["token"]}), show_files, below=in_the_way)
+
+
+def _with_lines(call: Invocation, client: Client, chosen: dict[str, Any]) -> dict[str, Any]:
+    """The choice with the version that wrote the lines of `PATH:LINES`. Raises Usage where several did, or none."""
+    named = [call.path_lines(word) for word in call.arguments]
+    if len(named) != 1 or not named[0][1]:
+        return chosen
+    path, lines = call.in_workspace(named[0][0]), named[0][1]
+    reply = client.call("blame", {"path": path, **line_range(lines)})
+    if not reply.get("ok"):
+        raise Usage(render.said(reply.get("message", "")))
+    wrote = [run for run in reply.get("runs") or () if not run.get("commit")]
+    versions = list(dict.fromkeys(str(run.get("version")) for run in wrote))
+    if len(versions) == 1:
+        return {**chosen, "path": path, "batch": versions[0]}
+    each = ", ".join(f"{v} ({render.writer(run.get('writer'))})" for v, run in _newest(wrote)[:MOST_VERSIONS])
+    told = f"were written in {each}; undo one: `quire undo {_newest(wrote)[0][0]} {path}`" if wrote else "are git's"
+    raise Usage(f"Lines {lines.replace(':', '-')} of {path} {told}.")
+
+
+def _newest(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:
+    """The versions of these runs of lines, newest first, each with a run."""
+    each = {run["version"]: run for run in runs}
+    return sorted(each.items(), key=lambda one: -int(one[1].get("seq", 0)))
+
+
+MOST_VERSIONS: Final = 5
+"""Versions in a sentence."""
+
+
+def choices(call: Invocation, newest_first: bool) -> list[dict[str, Any]]:
+    """What is undone or redone, one after the other: several bursts are. Raises Usage."""
+    bursts = [word for word in call.options.get("burst", "").split(",") if word]
+    if len(bursts) < 2:
+        return [choice(call)]
+    if wrong := next((word for word in bursts if not is_number(word)), None):
+        raise Usage(f"--burst wants the number of a burst, not {wrong!r}.")
+    if call.options.keys() & SETTLED or call.json:
+        raise Usage("Several bursts cannot be planned at once, or told as one object; name one --burst.")
+    rest = {name: value for name, value in call.options.items() if name != "burst"}
+    chosen = choice(Invocation(call.arguments, rest, call.environ, call.opener, call.name))
+    return [{**chosen, "burst": number} for number in sorted(map(int, bursts), reverse=newest_first)]
 
 
 def _when(client: Client, reply: Mapping[str, Any]) -> str:
@@ -51,7 +116,7 @@ def choice(call: Invocation) -> dict[str, Any]:
         raise Usage(f"One version at a time: `quire undo {versions[0]}`.")
     if versions:
         chosen["batch"] = f"v{versions[0]}" if is_number(versions[0]) else versions[0]
-    paths = [word for word in call.arguments if word not in versions]
+    paths = [call.path_lines(word)[0] for word in call.arguments if word not in versions]
     return files_named(call, paths) | chosen | between | executing(call)
 
 
@@ -134,7 +199,8 @@ def _why(file: Mapping[str, Any]) -> str:
 
 def _file(file: Mapping[str, Any]) -> Iterator[str]:
     target = f" -> {render.one_line(file['to'])}" if file.get("to") else ""
-    yield f"  {render.one_line(file.get('action', 'write')):8}{render.one_line(file.get('path', ''))}{target}"
+    counts = f"  {line_counts(file)}" if line_counts(file) else ""
+    yield f"  {render.one_line(file.get('action', 'write')):8}{render.one_line(file.get('path', ''))}{target}{counts}"
     if file.get("skipped") or _is_idle(file):
         yield f"          left alone: {_why(file)}"
     kept = [who for who in file.get("kept") or () if isinstance(who, Mapping)]
@@ -188,6 +254,8 @@ EXECUTING: Final = (
 )
 """Options of everything that goes back."""
 
+YES: Final = Option("yes", "", "do not ask", "y")
+
 PROBABLE: Final = Option("probable", "", "also what is only probably (~) of whom the choice names")
 
 CHOICE: Final = (
@@ -196,7 +264,7 @@ CHOICE: Final = (
     ),
     Option("last", "N", "the newest N batches"),
     Option("batch", "B", "a batch, or a version that it made"),
-    Option("burst", "N", "what belongs to this burst"),
+    Option("burst", "N", "what belongs to this burst; may be given several times", several=True),
     Option("turn", "T", "what was done in this turn"),
     Option("agent-session", "ID", "what this agent session did"),
     *stretch("batches after it", "batches up to it"),
@@ -206,13 +274,13 @@ CHOICE: Final = (
 """Options that choose what is undone, or redone."""
 
 COMMAND = Command(
-    arguments="[VERSION] [PATH ...]",
+    arguments="[VERSION] [PATH[:LINES] ...]",
     about="Undoes your own last batch, a VERSION, or what the options choose, in everything or in the PATHs.\n"
     "--writer WHO is all that WHO did, in all sessions; with --last 1 its newest batch only. What others wrote stays;\n"
     "what they built on the undone lines stays, too, and is listed as a conflict: --conflicts markers writes both\n"
-    "sides into the file, abort does nothing then. An undo is recorded; `quire redo` takes it back. With --plan\n"
-    "nothing is done; the plan's token carries it out.",
+    "sides into the file, abort does nothing then. A person at a terminal sees the plan and is asked. An undo is\n"
+    "recorded; `quire redo` takes it back. With --plan nothing is done; the plan's token carries it out.",
     example="quire undo --writer alice --last 3 --plan",
     run=run,
-    options=CHOICE,
+    options=(*CHOICE, YES),
 )

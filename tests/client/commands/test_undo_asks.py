@@ -1,0 +1,112 @@
+"""`quire undo` at a person's terminal: the plan is shown with the lines that come and go, and the person is asked."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_line import FakeOpener
+
+from quire_client.__main__ import main
+from quire_journal.workspaces.identity import settle
+from quire_journal.workspaces.layout import place_of
+
+ANN = {"agent": "ann", "agent_session": "s1"}
+CHANGED = [
+    {"start": 3, "end": 5, "was_start": 3, "was_end": 2, "shift": 3},
+    {"start": 9, "end": 9, "was_start": 6, "was_end": 7, "shift": -1},
+]
+PLAN = {
+    "ok": True,
+    "message": "Plan: 1 file to change.",
+    "valid": True,
+    "token": "T",
+    "batches": [8],
+    "files": [{"path": "a.py", "action": "write", "changed": CHANGED, "conflicts": [], "skipped": None}],
+    "writers": [{"writer": ANN, "batches": 1}],
+}
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def undone(arguments: dict[str, Any]) -> dict[str, Any]:
+    return PLAN if arguments.get("plan") else {"ok": True, "message": "Undid 1 file.", "files": []}
+
+
+def opener(agent: str = "", undo_seq: int = 3) -> FakeOpener:
+    who = {"ok": True, "writers": [{"you": True, "agent": agent}]}
+    log = {"ok": True, "records": [{"seq": undo_seq, "how": "undo"}]}
+    record = {"at": "2026-01-31T12:00:00Z", "writer": {"id": "w1", "uid": 1}}
+    return FakeOpener({"undo": undone, "who": who, "log": log, "show": {"ok": True, "record": record}})
+
+
+def asked(of: FakeOpener) -> list[dict[str, Any]]:
+    return [arguments for tool, arguments in of.asked if tool == "undo"]
+
+
+@pytest.fixture(autouse=True)
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settle(place_of(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", Terminal("y\n"))
+
+
+@pytest.mark.parametrize(("typed", "goes"), [("y\n", True), ("\n", False), ("", False)])
+def test_a_person_sees_the_plan_and_is_asked(
+    typed: str, goes: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal(typed))
+    to = opener()
+    assert main(["undo", "--writer", "ann"], to) == (0 if goes else 1)
+    said = capsys.readouterr()
+    assert "  write   a.py  +4 -2\n  of ann/s1: 1 change\n" in said.out
+    assert "Take it back? [y/N]" in said.err
+    assert asked(to) == [{"writer": "ann", "plan": True}, *([{"token": "T"}] if goes else [])]
+
+
+@pytest.mark.parametrize("words", [["--yes"], ["--plan"], ["--json"]])
+def test_nobody_is_asked_who_said_what_is_wanted(words: list[str]) -> None:
+    to = opener()
+    assert main(["undo", "--writer", "ann", *words], to) == 0
+    assert len(asked(to)) == 1
+
+
+def test_an_agent_is_not_asked() -> None:
+    to = opener(agent="claude-code")
+    assert main(["undo"], to) == 0
+    assert asked(to) == [{}]
+
+
+def test_an_undo_after_an_undo_says_what_it_would_take(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["undo"], opener(undo_seq=9)) == 0
+    said = capsys.readouterr().out
+    assert "It is what you did at 2026-01-31 12:00:00Z.\nYou have undone later work already" in said
+    monkeypatch.setattr("sys.stdin", Terminal("y\n"))
+    assert main(["undo"], opener(undo_seq=3)) == 0
+    assert "already" not in capsys.readouterr().out
+
+
+def test_several_bursts_are_undone_the_newest_first() -> None:
+    to = opener()
+    assert main(["undo", "--burst", "3", "--burst", "5", "--yes"], to) == 0
+    assert asked(to) == [{"burst": 5}, {"burst": 3}]
+
+
+def test_lines_are_undone_by_the_version_that_wrote_them(capsys: pytest.CaptureFixture[str]) -> None:
+    to = opener()
+    to.line.answers = {**to.line.answers, "blame": {"ok": True, "runs": [{"version": "v8", "seq": 8}]}}
+    assert main(["undo", "a.py:10-24", "--yes"], to) == 0
+    assert to.asked[0] == ("blame", {"path": "a.py", "start_line": 10, "end_line": 24})
+    assert asked(to) == [{"path": "a.py", "batch": "v8"}]
+    both = [{"version": "v8", "seq": 8, "writer": ANN}, {"version": "v9", "seq": 9, "writer": {"id": "outside"}}]
+    to.line.answers = {**to.line.answers, "blame": {"ok": True, "runs": both}}
+    assert main(["undo", "a.py:10-24"], to) == 2
+    told = "Lines 10-24 of a.py were written in v9 (outside), v8 (ann/s1); undo one: `quire undo v9 a.py`."
+    assert told in capsys.readouterr().err
