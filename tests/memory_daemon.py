@@ -358,7 +358,7 @@ class MemoryDaemon:
         self.in_force = LiveSettings(settings or Settings())
         self._state, self._grammars, self._proc, self._log = state, grammars, proc, log or Log()
         self._tracer = tracer
-        self._store, self._served = MemoryStore(), list[App]()
+        self._store, self._served = MemoryStore(logs=True), list[App]()
         self._serve(began_ns)
         self._callers: dict[str, Who] = {}
         self._said: dict[WriterId, Caller] = {}

@@ -1,7 +1,7 @@
-"""A power cut: what of the database's files comes to the disk, and a program whose commits are cut off.
+"""A power cut: what of the journal's files comes to the disk, and a program whose commits are cut off.
 
-`python tests/power.py FOLDER COPY COUNT` makes commits in a store in FOLDER, some before its files are copied to COPY
-and COUNT after that, and says `begun` and then the number of each on its output.
+`python tests/power.py FOLDER COPY COUNT` appends to a journal in FOLDER, sometimes before its files are copied to COPY
+and COUNT times after that, and says `begun` and then the number of each on its output.
 """
 
 from __future__ import annotations
@@ -14,17 +14,23 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from quire_journal.journal import Journal, NewRecord
+from quire_journal.model.events import FileDeleted, FileWritten, ReadServed, WriterIntroduced
+from quire_journal.model.ids import BatchId, WriterId, blob_id
 from quire_journal.storage.port import Store
+from quire_journal.storage.write_ahead_log import MOST_BYTES
+from quire_journal.views import replay, table
 
 PAGE: Final = 4096
-TABLES: Final = ("meta", "blobs", "paths", "records")
 BEFORE: Final = 10
-"""Commits of the program before its files are copied."""
+"""Appends of the program before its files are copied."""
+
+WORKSPACE: Final = "0" * 32
 
 _NUMBER_AT: Final = 16 + 4 + 4 + 8 + 8 + 48 + 48 + 8
 """Of a meta page: where the number of its transaction stands."""
 
-Rows = list[tuple[str, bytes, bytes]]
+Rows = dict[str, list[tuple[bytes, bytes]]]
 
 
 def lose_the_last_commit(folder: Path) -> None:
@@ -44,40 +50,60 @@ def lose_the_last_commit(folder: Path) -> None:
 
 
 def rows(store: Store) -> Rows:
-    """Everything in the tables that `commit` writes."""
+    """The records of a journal, and all that its views tell."""
     with store.reading() as r:
-        return [(table, key, value) for table in TABLES for key, value in r.scan(table)]
+        return replay.dump(r, ["records", *table.TABLES])
 
 
-def commit(store: Store, chance: random.Random, n: int, large: float = 0.1) -> None:
-    """Commit `n` of the program: some pairs come, change and go; how likely there are many bytes says `large`."""
-    with store.writing() as w:
-        w.put("meta", b"head", b"%d" % n)
-        for _ in range(chance.randint(0, 10)):
-            table, key = chance.choice(TABLES), b"%d" % chance.randint(0, 60)
-            if chance.random() < 0.3:
-                w.delete(table, key)
-            else:
-                w.put(table, key, chance.randbytes(chance.choice((1, 60, 300, 2500))))
-        if chance.random() < 0.05:
-            w.clear("blobs")
-        if chance.random() < large:
-            w.put("blobs", b"large", chance.randbytes(100_000))
-        w.put_all("paths", [(b"a", b"%d" % n), (b"b", b"%d" % n)])
+def append(journal: Journal, chance: random.Random, n: int) -> None:
+    """Append number `n` of the program: a version of a file, small or large, more of them, a deletion, or a read."""
+    batch, writer = BatchId(journal.head + 1), WriterId(1)
+    if n == 0:
+        journal.append([NewRecord(WriterIntroduced(1, uid=1000, agent="ann"), WriterId(0), 1, batch)])
+        return
+    entries: list[NewRecord] = []
+    contents: list[tuple[bytes, str]] = []
+    for _ in range(chance.choice((1, 1, 1, 3))):
+        path = f"{chance.randint(0, 5)}.txt"
+        kind = chance.random()
+        if kind < 0.1:
+            entries.append(NewRecord(FileDeleted(path, 0), writer, n, batch))
+        elif kind < 0.2:
+            entries.append(NewRecord(ReadServed(path, 1, ((1, 2),)), writer, n, batch))
+        else:
+            lines = chance.choice((3, 50, 400)) if kind < 0.95 else 0
+            data = b"".join(b"%d %d\n" % (line, n if line % 40 == n % 40 else 0) for line in range(lines))
+            data += chance.randbytes(MOST_BYTES) if not lines else b""  # which no log takes
+            entries.append(NewRecord(FileWritten(path, blob_id(data), len(data), 0o644), writer, n, batch))
+            contents.append((data, path))
+    journal.append(entries, contents)
+
+
+def run(journal: Journal, chance: random.Random, n: int) -> None:
+    """Append number `n`; now and then what was logged is folded, as it is after each turn of a daemon."""
+    append(journal, chance, n)
+    if n % 3:
+        journal.fold()
 
 
 def main(folder: Path, copy: Path, count: int) -> None:
     """See the top."""
     from quire_journal.storage.lmdb import LmdbStore
 
-    store, chance = LmdbStore.open(folder), random.Random(1)
+    journal, chance = Journal.open(LmdbStore.open(folder), 1, WORKSPACE), random.Random(1)
     for n in range(BEFORE):
-        commit(store, chance, n)
+        run(journal, chance, n)
+    journal.fold()
+    journal.store.sync()
     shutil.copytree(folder / "db", copy)
     os.write(1, b"begun\n")
     for n in range(BEFORE, BEFORE + count):
-        commit(store, chance, n)
+        append(journal, chance, n)
         os.write(1, b"%d\n" % n)
+        if n % 3:
+            journal.fold()
+        if n % 25 == 0:
+            journal.store.clear_log()
 
 
 if __name__ == "__main__":

@@ -200,7 +200,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
                 store.leave_image(unproven=found.end_only)
             if found.views_differ:
                 replay.rebuild(store)
-            journal = Journal.open(store, clock.now_ns(), identity.id)
+            journal = Journal.open(store, clock.now_ns(), identity.id, repair=found.repair)
             if journal.workspace_id != identity.id:
                 journal.close()
                 print(

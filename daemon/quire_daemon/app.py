@@ -187,7 +187,11 @@ class App:
             mono_s,
             self._admitted,
             [*self._looks()],
-            [partial(self._guarded, "flush", self._flush), lambda: self._chores.do(mono_s())],
+            [
+                partial(self._guarded, "flush", self._flush),
+                partial(self._guarded, "fold", self.performer.fold),
+                lambda: self._chores.do(mono_s()),
+            ],
         )
 
     # ── life ──
@@ -267,6 +271,7 @@ class App:
         self.decider.close()
         try:
             self.settle()
+            self.performer.fold()
             self.recorder.seen.save()
         except (StoreFailure, JournalDamaged) as error:
             self.failures.mistrust()

@@ -1,12 +1,17 @@
 """The journal as one thing: bytes, records and views of one store, changed together or not at all.
 
-`append` is the only way in. One transaction stores the bytes, seals the records into the chain and folds them
-into every view; when it returns, all of that is durable, and when it raises, nothing happened.
+`append` is the only way in. It seals the records into the chain, and puts them and their bytes into the write-ahead
+log of the store, synced: when it returns they are durable, and when it raises, nothing happened. `fold` stores the
+bytes and the records, and folds these into every view, in one transaction for all that was appended since. Whoever
+reads the store on the thread of the journal has it folded first; other threads read what is folded. An opening folds
+what the last process did not. Where the log does not take something (many bytes, a purge), `append` does all of it.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -17,6 +22,7 @@ from quire_journal.model import (
     GENESIS,
     HEAD_KEY,
     BatchId,
+    BlobId,
     Event,
     FileMoved,
     JournalDamaged,
@@ -24,13 +30,29 @@ from quire_journal.model import (
     Record,
     Seq,
     WriterId,
+    blob_id,
     encode_record,
     head_row,
+    limits,
     read_record,
     record_hash,
     seal,
 )
-from quire_journal.storage import ReadTransaction, RowChange, Store, apply_changes, blobs, random_id, u64
+from quire_journal.storage import (
+    JournalGone,
+    JournalUnseen,
+    LogEntry,
+    ReadTransaction,
+    RowChange,
+    Store,
+    StoreFailure,
+    WriteTransaction,
+    apply_changes,
+    blobs,
+    log_entry,
+    random_id,
+    u64,
+)
 from quire_journal.storage.blobs import BlobCache, Frame, HashedBytes, overflow
 from quire_journal.text import Text
 from quire_journal.views import dated, replay
@@ -63,6 +85,24 @@ class NewRecord(msgspec.Struct, frozen=True):
     op: bytes = b""  # the caller's operation id, on the first record of a batch
 
 
+MOST_PENDING: Final = 1000
+"""Records that are logged and not folded. Nearly always those of one turn of the daemon."""
+
+PATHS: Final = 1000
+"""Of which the last version that was logged is known: the next one is logged as what tells it from that."""
+
+
+class _Commit(msgspec.Struct, frozen=True):
+    """What one `append` stores."""
+
+    first: int  # seq of its first record
+    sealed: list[tuple[Record, Event | None]]
+    encoded: list[bytes]
+    last_hash: bytes  # of its last record
+    bytes_named: Sequence[tuple[Bytes, str | None]]
+    at_hand: Callable[[bytes], Text | None] = lambda blob: None
+
+
 class Journal:
     """An open journal. Only one thread appends; others read through `store.reading()`."""
 
@@ -73,12 +113,18 @@ class Journal:
         self._head = Seq(last.seq if last else 0)
         self._last_hash = last_hash
         self._last_at_ns = last.at_ns if last else 0
+        self._pending: list[_Commit] = []  # logged, not folded
+        self._logged: OrderedDict[str, bytes] = OrderedDict()  # path → the version of it that was logged last
+        self._folding = False
+        self._unfolded = ""  # why what is logged cannot be folded
+        store.fold_first = self.fold
 
     @classmethod
-    def open(cls, store: Store, now_ns: int, workspace_id: str | None = None) -> Journal:
+    def open(cls, store: Store, now_ns: int, workspace_id: str | None = None, repair: bool = False) -> Journal:
         """The journal in `store`; an empty store becomes one, under `workspace_id` or a random one.
 
-        Views that are behind the log are caught up. Raises `OtherFormat` (nothing changed), `JournalDamaged` or
+        Views that are behind the records are caught up, and what was logged is folded; with `repair` a log
+        that does not belong to the records is removed. Raises `OtherFormat` (nothing changed), `JournalDamaged` or
         `StoreFailure`.
         """
         with store.reading() as r:
@@ -95,7 +141,46 @@ class Journal:
             name = r.get("meta", b"workspace") or b""
             last, last_hash = _last(r)
         replay.catch_up(store)
-        return cls(store, name.decode("ascii", "replace"), last, last_hash)
+        journal = cls(store, name.decode("ascii", "replace"), last, last_hash)
+        try:
+            commits = journal._left()
+        except JournalDamaged:
+            if not repair:
+                raise
+            store.forget_log()
+        else:
+            journal._take_up(commits)
+        return journal
+
+    def _left(self) -> list[_Commit]:
+        """What an earlier process has logged and not folded. Raises `JournalDamaged` where that does not follow."""
+        seq, last_hash = self._head + 1, self._last_hash
+        commits: list[_Commit] = []
+        held: dict[bytes, bytes] = {}
+        for entry in map(log_entry.decode, self._store.logged()):
+            if entry.workspace != self._workspace_id:
+                raise JournalDamaged(f"the log beside the database is that of another workspace ({entry.workspace})")
+            if entry.first != seq or entry.last_hash != last_hash:
+                raise JournalDamaged(
+                    f"the log goes on with record {entry.first}, and the database does not end with the one before; "
+                    "nothing was changed; put the files back that belong together"
+                )
+            with self._store.reading() as r:
+                for one in entry.contents:
+                    held[one.blob] = log_entry.bytes_of(one, lambda blob: held.get(blob) or blobs.get(r, blob))
+            records = [read_record(at, stored) for at, stored in enumerate(entry.records, seq)]
+            sealed = [(record, record.event()) for record in records]
+            contents = [(HashedBytes(held[one.blob], BlobId(one.blob)), one.path) for one in entry.contents]
+            seq, last_hash = seq + len(records), record_hash(entry.records[-1])
+            commits.append(_Commit(entry.first, sealed, [*entry.records], last_hash, contents))
+        return commits
+
+    def _take_up(self, commits: list[_Commit]) -> None:
+        if commits:
+            newest = commits[-1].sealed[-1][0]
+            self._pending = commits
+            self._head, self._last_hash, self._last_at_ns = Seq(newest.seq), commits[-1].last_hash, newest.at_ns
+            self.fold()
 
     @property
     def store(self) -> Store:
@@ -125,7 +210,7 @@ class Journal:
         dropped: Sequence[bytes] = (),
         instead: Sequence[RowChange] = (),
     ) -> list[Record]:
-        """Store the bytes, then one record for each entry, and fold them: one durable transaction.
+        """Store the bytes, then one record for each entry: durable, all or nothing.
 
         `bytes_named` are the bytes that the events name, each with the path that it is a version of. `at_hand`
         finds the text of a blob that the caller still has, so that it need not be unpacked. The bytes of the blobs
@@ -134,6 +219,34 @@ class Journal:
         blobs, and what views tell of them (see `purge`). Raises `ValueError` for a batch that cannot be (a caller's
         mistake), and `StoreFailure`, `JournalDamaged` or `OutOfOrder` when nothing of it was stored.
         """
+        commit = self._sealed(entries, bytes_named, at_hand)
+        if not commit.sealed and not bytes_named:
+            return []
+        if self._unfolded:
+            raise StoreFailure(self._unfolded, for_good=True, unsure=False)
+        if len(entries) + sum(len(one.sealed) for one in self._pending) > MOST_PENDING:
+            self.fold()
+        if instead:
+            self._store.clear_log()  # it may tell what is not to be told any more
+        if dropped or instead or not self._log(commit):
+            with self._store.writing() as w:  # which folds first
+                for blob in dropped:  # before the rest, so that no new blob is made from one of them
+                    blobs.drop(w, blob)
+                    self._cache.forget(blob)
+                self._put(w, commit, instead)
+            if dropped:
+                self._logged.clear()
+        self._head, self._last_hash = Seq(self._head + len(commit.sealed)), commit.last_hash
+        if commit.sealed:
+            self._last_at_ns = commit.sealed[-1][0].at_ns
+        return [record for record, _ in commit.sealed]
+
+    def _sealed(
+        self,
+        entries: Sequence[NewRecord],
+        bytes_named: Sequence[tuple[Bytes, str | None]],
+        at_hand: Callable[[bytes], Text | None],
+    ) -> _Commit:
         sealed: list[tuple[Record, Event | None]] = []
         encoded: list[bytes] = []
         prev, at_ns = self._last_hash, self._last_at_ns
@@ -144,41 +257,99 @@ class Journal:
             encoded.append(encode_record(record))
             prev = record_hash(encoded[-1])
             sealed.append((record, entry.event))
-        if not sealed and not bytes_named:
-            return []
-        prepared = [data for data, _ in bytes_named if isinstance(data, Frame)]
-        with self._store.writing() as w:
-            for blob in dropped:  # first, so that no new blob is made from one of them
-                blobs.drop(w, blob)
-                self._cache.forget(blob)
-            if prepared:
-                blobs.put_prepared(w, prepared)
-            named: dict[bytes, bytes] = {}
-            bases = DeltaBases({one.event.to: one.event.path for one in entries if isinstance(one.event, _MOVES)})
+        return _Commit(self._head + 1, sealed, encoded, prev, bytes_named, at_hand)
 
-            def bytes_of(r: ReadTransaction, blob: bytes) -> bytes:
-                if blob in named:
-                    return named[blob]
-                text = at_hand(blob)
-                return text.data if text is not None else blobs.get(r, blob, self._cache)
+    # ── logged, then folded ──
 
-            for data, path in bytes_named:
-                if isinstance(data, Frame):
-                    continue
-                plain = data.data if isinstance(data, Text | HashedBytes) else data
-                address = data.blob if isinstance(data, Text | HashedBytes) else None
-                named[bases.put(w, plain, path, self._cache, address, bytes_of)] = plain
-            for table, key, _ in instead:
-                if table == "blobs":
-                    overflow.forget(w, int.from_bytes(key, "big"))
-            apply_changes(w, instead)
-            w.append_all("records", [(u64(seq), stored) for seq, stored in enumerate(encoded, self._head + 1)])
-            if sealed:
-                w.put("meta", HEAD_KEY, head_row(self._head + len(sealed), prev))
-            replay.fold_all(w, sealed, bytes_of)
-        self._head = Seq(self._head + len(sealed))
-        self._last_hash, self._last_at_ns = prev, at_ns
-        return [record for record, _ in sealed]
+    def _log(self, commit: _Commit) -> bool:
+        """Put it into the log; False where that does not take it."""
+        if not commit.sealed:
+            return False
+        contents: list[log_entry.LoggedBytes] = []
+        for data, path in commit.bytes_named:
+            if isinstance(data, Frame):
+                return False
+            plain, blob = _plain(data)
+            blob = blob or blob_id(plain)
+            like = self._logged.get(path, b"") if path is not None else b""
+            base = self._find(like, commit.at_hand) if like else None
+            contents.append(log_entry.logged(plain, blob, path, like, base))
+        entry = LogEntry(self._workspace_id, commit.first, self._last_hash, tuple(commit.encoded), tuple(contents))
+        if not self._store.log(log_entry.encode(entry)):
+            return False
+        self._pending.append(commit)
+        for one in contents:
+            if one.path is not None:
+                self._logged[one.path] = one.blob
+                self._logged.move_to_end(one.path)
+        while len(self._logged) > PATHS:
+            self._logged.popitem(last=False)
+        return True
+
+    def _find(self, blob: bytes, at_hand: Callable[[bytes], Text | None]) -> bytes | None:
+        text = at_hand(blob)
+        return text.data if text is not None else self._cache.find(blob)
+
+    @property
+    def pending(self) -> int:
+        """Commits that are logged and not folded."""
+        return len(self._pending)
+
+    def fold(self) -> None:
+        """Put what is logged into the tables and the views.
+
+        Raises `StoreFailure` and `JournalDamaged`. Unless that passes, nothing is appended any more, and what is read
+        is what was folded before; an opening tries it again.
+        """
+        if not self._pending or self._unfolded or self._folding:
+            return
+        self._folding = True
+        try:
+            with self._store.writing(folding=True) as w:
+                for commit in self._pending:
+                    self._put(w, commit)
+        except Exception as error:
+            if limits.reached(error) or (isinstance(error, StoreFailure) and not error.for_good):
+                raise
+            self._unfolded = (
+                f"what was answered last stands in its log only, and could not be put into the database ({error}); "
+                "a restart of the daemon tries that again"
+            )
+            if isinstance(error, JournalDamaged | JournalGone | JournalUnseen):
+                raise
+            raise StoreFailure(self._unfolded, for_good=True, unsure=False) from error
+        finally:
+            self._folding = False
+        self._pending.clear()
+
+    def _put(self, w: WriteTransaction, commit: _Commit, instead: Sequence[RowChange] = ()) -> None:
+        """The bytes, the records and what follows from them."""
+        prepared = [data for data, _ in commit.bytes_named if isinstance(data, Frame)]
+        if prepared:
+            blobs.put_prepared(w, prepared)
+        named: dict[bytes, bytes] = {}
+        events = (event for _, event in commit.sealed)
+        bases = DeltaBases({event.to: event.path for event in events if isinstance(event, _MOVES)})
+
+        def bytes_of(r: ReadTransaction, blob: bytes) -> bytes:
+            if blob in named:
+                return named[blob]
+            text = commit.at_hand(blob)
+            return text.data if text is not None else blobs.get(r, blob, self._cache)
+
+        for data, path in commit.bytes_named:
+            if isinstance(data, Frame):
+                continue
+            plain, address = _plain(data)
+            named[bases.put(w, plain, path, self._cache, address, bytes_of)] = plain
+        for table, key, _ in instead:
+            if table == "blobs":
+                overflow.forget(w, int.from_bytes(key, "big"))
+        apply_changes(w, instead)
+        w.append_all("records", [(u64(seq), stored) for seq, stored in enumerate(commit.encoded, commit.first)])
+        if commit.sealed:
+            w.put("meta", HEAD_KEY, head_row(commit.first - 1 + len(commit.sealed), commit.last_hash))
+        replay.fold_all(w, commit.sealed, bytes_of)
 
     def _require_batch(self, seq: int, entry: NewRecord, entries: Sequence[NewRecord]) -> None:
         """A batch is named by its first record: one that is stored, this one, or one before it in this call."""
@@ -191,8 +362,16 @@ class Journal:
         return self._cache.find(blob)
 
     def close(self) -> None:
-        """Close the store. Idempotent."""
+        """Fold what is logged, and close the store. Idempotent."""
+        with suppress(StoreFailure, JournalDamaged):  # an opening tries it again, and says what is wrong
+            self.fold()
         self._store.close()
+
+
+def _plain(data: Bytes) -> tuple[bytes, BlobId | None]:
+    """The bytes, and their address where it is known."""
+    assert not isinstance(data, Frame)
+    return (data, None) if isinstance(data, bytes) else (data.data, data.blob)
 
 
 def _create(store: Store, now_ns: int, workspace_id: str) -> None:

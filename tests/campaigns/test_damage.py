@@ -161,8 +161,8 @@ def damaged(journals: Path, times: int) -> Iterator[tuple[Path, str, bytes, Orac
 def test_a_damaged_journal_is_found_and_salvaged_before_it_is_served(journals: Path) -> None:
     told = {}
     for folder, damage, data, oracle in damaged(journals, live.length(4, 200)):
-        redo = journals / "sound" / "db" / "redo"
-        shutil.copy(redo, folder / "db")  # it has the last commit where the newest meta page is stale
+        for segment in (journals / "sound" / "db").glob("log.*"):
+            shutil.copy(segment, folder / "db")  # it has the last commit where the newest meta page is stale
         what = f"{damage}, number {folder.name}, seed {live.SEED}"
         prepared = verdict.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, ForkedWorker)
         assert prepared.checked, what

@@ -5,6 +5,7 @@ What is edited at random moments are the files of `counting`.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import shutil
@@ -184,9 +185,12 @@ IN_A_RACE = {"perform.conflict", "perform.put_back", "discard.unlinked", "revert
 OF_MANY = {"after_portion"}
 """Steps that come when many files are undone (`test_long_undo_killed.py`)."""
 
+OF_A_FOLD = ("before_fold", "after_fold")
+"""Steps that come behind the answers, of a start's first turns, too."""
+
 GROUPS: dict[str, list[str]] = {}
 for _step in dict.fromkeys((*perform.STEPS, *swap.STEPS)):
-    if _step not in IN_A_RACE | OF_MANY:
+    if _step not in {*IN_A_RACE, *OF_MANY, *OF_A_FOLD}:
         GROUPS.setdefault(_step.rpartition(".")[0] or "loop", []).append(_step)
 if not live.LONG:  # the workspace's own steps are met one by one, without a daemon, in tests/crash
     GROUPS = {"some": ["after_commit", "after_write", "before_reply", "perform.exchanged"]}
@@ -256,6 +260,37 @@ def test_a_kill_at_each_step_of_the_write_path_leaves_what_was_told(daemon, grou
         assert before
         before.check(at, boss)
     no_leftovers(at)
+
+
+@pytest.mark.parametrize("step", OF_A_FOLD)
+def test_a_kill_at_a_fold_loses_nothing_that_was_answered_before(daemon, step: str) -> None:
+    at = daemon()
+    scratch(at)
+    writers = [Writer(at, "ada", live.SEED), Writer(at, "bob", live.SEED + 1)]
+    deaths = 0
+    for passing in live.length((9,), (1, 2, 3, 5, *range(6, 60))):
+        with at.fault(step, passing), contextlib.suppress(quire_client.NoDaemon):
+            at.connect("boss").close()
+        doomed = at.daemon_pid()
+        stop = threading.Event()
+        threads = [threading.Thread(target=writer.run, args=[stop]) for writer in writers]
+        for thread in threads:
+            thread.start()
+        deaths += at.died(doomed, 15.0)
+        stop.set()
+        for thread in threads:
+            thread.join()
+        at.kill()
+        with at.connect("boss") as boss:
+            for writer in writers:
+                assert not writer.faults, (step, passing, writer.faults)
+                writer.settle(boss)
+                writer.check_history(boss)
+                writer.seed += 2
+            verified(boss)
+        at.kill()
+    assert deaths
+    assert sum(len(writer.versions) for writer in writers)
 
 
 @pytest.mark.wide

@@ -42,6 +42,7 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
         seq, data = journal.head + 1, content(number)
         event = FileWritten("a", blob_id(data), len(data), 0o644)
         journal.append([NewRecord(event, WriterId(1), seq, BatchId(seq))], [(data, "a")])
+    store.clear_log()
     with store.writing() as w:
         w.put("records", u64(12), b"not a record")
     journal.close()

@@ -94,7 +94,7 @@ class Daemon:
         for path in (self.root, self.state):
             path.mkdir()
         (self.state / "lock").touch()
-        self.store, self.clock = MemoryStore(), Hasty()
+        self.store, self.clock = MemoryStore(logs=True), Hasty()
         self.server = Hearing(folder)
         journal, ignore = Journal.open(self.store, self.clock.now_ns()), Ignore(self.root)
         workspace = Workspace(self.root, steps=lambda step: self.at_step(step))

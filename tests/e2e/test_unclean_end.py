@@ -129,7 +129,7 @@ def test_the_journal_of_another_workspace_is_not_served(at: Live) -> None:
 
 @pytest.mark.wide
 def test_an_edit_that_was_answered_outlives_a_power_cut_that_takes_the_last_commit_back(at: Live) -> None:
-    """The journal's pages were synced, what leads to them was not: the commit is made again (`redo_log`)."""
+    """The journal's pages were synced, what leads to them was not: the log is folded again."""
     content = edited(at)
     at.kill()
     lose_the_last_commit(at.state_dir / "journal")

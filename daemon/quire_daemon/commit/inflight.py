@@ -189,8 +189,12 @@ class InFlight:
         """It may come a second time, and is to be answered as the log tells of the first: where that was not made, the
         log is told so before. Raises as `commit`.
         """
-        if self._untold_marks and not self._untold_marks.isdisjoint(call.marks):
+        if self.is_untold(call):
             self.tell()
+
+    def is_untold(self, call: Call) -> bool:
+        """Does the log tell of it, and not yet that it was not made?"""
+        return bool(self._untold_marks) and not self._untold_marks.isdisjoint(call.marks)
 
     def tell(self) -> None:
         """Say in the log what it does not tell yet of writes that were not made, or taken back. Raises as `commit`."""

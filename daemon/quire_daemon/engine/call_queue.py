@@ -127,7 +127,8 @@ class CallQueue:
             except Refusal as refused:
                 self._responder.refuse(call, refused)
             except Exception as error:  # noqa: BLE001  one call's fault is that call's answer
-                self._responder.answer(call, self._failures.told(call.tool.name, error))
+                told = self._failures.left_open if self._in_flight.is_untold(call) else self._failures.told
+                self._responder.answer(call, told(call.tool.name, error))
 
     def _behind(self) -> set[bytes]:
         """Connections that have a write in flight or unread replies: their next calls wait."""

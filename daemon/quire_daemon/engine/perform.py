@@ -2,7 +2,9 @@
 
     1. the log takes the events and the new bytes, synced; beside that, on worker threads, the temporary files are
        synced that hold the new bytes (those of large files are written there, too);
-    2. each write is performed as a compare-and-swap on its path, the writes of one request all or none.
+    2. each write is performed as a compare-and-swap on its path, the writes of one request all or none;
+    3. when the answers are out, what the log took is folded into the tables and views of the journal (`fold`). Whoever
+       reads them earlier has it folded first.
 
 What comes out of here is told as a value (`Done`, `LostRace`, `DiskFailure`); the app answers. That writes are on disk
 (`writes_settled`) is noted later and rides on the next commit. It means: as everybody sees it. When the file system
@@ -43,6 +45,8 @@ STEPS: Final[tuple[str, ...]] = (
     "after_abandon",
     "before_reply",
     "before_settle",
+    "before_fold",
+    "after_fold",
 )
 """Fault points of the order of durability, around those of `workspace.STEPS`: a crash test stops at each."""
 
@@ -454,6 +458,13 @@ class Performer:
         self._in_flight.all_told()
         if rider is not None:
             rider.committed(self._clock.mono_s() - began)
+
+    def fold(self) -> None:
+        """Fold what the log took, for which nobody waits. Raises `StoreFailure` and `JournalDamaged`."""
+        if self._recorder.journal.pending:
+            self._step("before_fold")
+            self._recorder.journal.fold()
+            self._step("after_fold")
 
     def close(self) -> None:
         """End the worker threads."""

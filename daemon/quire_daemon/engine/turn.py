@@ -6,11 +6,12 @@ Theory of operation. One thread takes turns. A turn has these steps, each in a m
     observe  what others did meanwhile is looked at: git, the watcher's news, results of threads (`App` names the looks)
     decide   the files that a call is about are gathered (`gather`) and reconciled with the journal (`request_files`);
              what follows from them is decided, and its records are noted (`decide`)
-    commit   the records and the new bytes of all decisions go into the log, in one synced transaction; beside that the
-             new bytes are written into temporary files and synced (`perform`, `stage`)
+    commit   the records and the new bytes of all decisions go into the write-ahead log, synced; beside that the new
+             bytes are written into temporary files and synced (`perform`, `stage`)
     swap     each temporary file takes the place of the file that the decision saw, if that stands still (`perform`)
     respond  the callers are told (`respond`)
-    settle   that the writes are on disk is noted for the next commit (`inflight`), and chores are done
+    settle   that the writes are on disk is noted for the next commit (`inflight`); what the log took is folded into the
+             tables and views of the journal (`Performer.fold`), unless somebody read them before; and chores are done
 
 So nothing is answered that a kill -9 could take back, and nothing is displaced that the log does not hold. A decision
 of many writes is committed and swapped in slices, over several turns, between which others are served. A call that lost

@@ -15,7 +15,7 @@ that checks it, never by one that dies again.
     journal/afterimage     the image; the same
     journal/crashed        what a fatal signal left of the stacks of the daemon's threads
     journal/repair         somebody asked for everything to be looked at; taken away when that is done
-    journal/db             the database, and what its last commits changed (`redo_log`)
+    journal/db             the database, and the write-ahead log of what it may not hold yet
     journal/salvage/db     a new one in the making; `salvage/done` says that it is whole
     journal/db.damaged-T   a damaged one, set aside at T; nothing of Quire looks at it again or removes it
 
@@ -60,6 +60,7 @@ class JournalVerdict(NamedTuple):
     found: tuple[str, ...] = ()  # the first few of what was wrong, each a sentence
     salvaged: str = ""  # the sentence that says what was lost
     machine_ran: bool = False  # it was not started anew since the last daemon ended: the disk is as that left it
+    repair: bool = False  # somebody asked for a repair
 
 
 def looks_of(journal: Path) -> Looks | None:
@@ -182,7 +183,7 @@ def prepare(
     _take_marks(journal)
     found = _put_right(journal, examined, workspace_id, now_ns, say, "repair" if asked else "", begin)
     (journal / _REPAIR).unlink(missing_ok=True)
-    return found
+    return found._replace(repair=asked)
 
 
 def ask_for_repair(journal: Path) -> None:

@@ -112,7 +112,7 @@ def _require_no_records(place: Place) -> None:
         store = STORES["lmdb"](place.journal, "fast")
         try:
             with store.reading() as r:
-                count = r.count("records")
+                count = r.count("records") + len(store.logged())
         finally:
             store.close()
     except (JournalDamaged, OtherFormat) as error:

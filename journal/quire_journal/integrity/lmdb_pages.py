@@ -5,8 +5,8 @@ is lost, an older copy of it often stands among the free ones. So there can be s
 says to which table a row belongs. Nothing that comes from here is to be believed: records are proved by their chain,
 blobs by their sha256.
 
-What only `redo` tells of, because a power cut took the last commit back, comes after all pages, as if the tree led to
-it.
+The records of the write-ahead log come after all pages, as if the tree led to them: the database may not have got them
+yet.
 
 Layout: engine 0.9 on a 64-bit machine (lmdb.h, mdb.c): a page begins with its number (8 bytes), pad (2), flags (2), and
 the bounds of its free space (2 + 2); a node with two halves of its data's size, flags and key size (2 each).
@@ -23,14 +23,15 @@ from types import TracebackType
 from typing import Final
 
 from quire_journal.integrity.salvager import FoundRow
-from quire_journal.model import HEAD_KEY
-from quire_journal.storage.lmdb import redo_log
+from quire_journal.model import HEAD_KEY, head_row, record_hash
+from quire_journal.storage import LogEntry, WriteAheadLog, log_entry, u64
 
 _HEADER: Final = 16
 _MAGIC: Final = 0xBEEFC0DE
 _BRANCH, _LEAF, _OVERFLOW, _KINDS = 0x01, 0x02, 0x04, 0x7F & ~0x10
 _BIG, _TREE = 0x01, 0x02  # flags of a node: the value stands on pages of its own; it is a tree
 _PAGE_BYTES: Final = 4096
+_HEAD_BYTES: Final = 40  # of the row that tells of the newest record
 _NODE: Final = struct.Struct("=HHHH")
 _META: Final = struct.Struct("=16x II 8x 8x I 44x 40x Q Q Q")
 """Of a meta page: magic, version, page size, root of the main tree, last page, transaction."""
@@ -46,24 +47,19 @@ class Pages:
         if self._bytes:
             self._map = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
         self._page = self._page_bytes()
-        self._redone = redo_log.entries(data.with_name(redo_log.NAME))
+        self._logged: list[LogEntry] = [log_entry.decode(one) for one in WriteAheadLog(data.parent).whole()]
         self._beyond: list[bytes] = []  # values that stand in no page, by how far they are beyond the end
+        self._live: set[int] | None = None  # pages that the newest tree leads to
 
     @property
     def ends(self) -> Iterator[bytes]:
-        """What `redo` says of the end of the log after its commits that the database has."""
-        last = self._last()
-        return (end for base, end in self._heads() if base < last)
+        """What the write-ahead log says of the end of the records after each of its commits."""
+        return (head_row(_last_of(entry), record_hash(entry.records[-1])) for entry in self._logged)
 
     @property
     def given_out(self) -> int:
-        """The newest record of all commits that `redo` tells of, also where no page tells how far the database came."""
-        return max((int.from_bytes(end[:8], "big") for _, end in self._heads()), default=0)
-
-    def _heads(self) -> Iterator[tuple[int, bytes]]:
-        """Of each commit in `redo`: the transaction before it, and the end of the log after it."""
-        for entry in self._redone:
-            yield from ((entry.base, end) for _, key, end in entry.changes if key == HEAD_KEY and end is not None)
+        """The newest record of the write-ahead log, also where no page tells how far the database came."""
+        return max(map(_last_of, self._logged), default=0)
 
     def __enter__(self) -> Pages:
         return self
@@ -82,12 +78,20 @@ class Pages:
     def certain(self) -> bool:
         """Can both meta pages be read? Commits go to them by turns, so one of them tells of the newest tree.
 
-        Not where `redo` tells of a commit that came later: they are older ones.
+        Not where the write-ahead log tells of a commit that came later: they may be older ones.
         """
-        last = self._last()
-        for entry in self._redone:
-            last += entry.base == last
-        return len(self._metas()) == 2 and all(entry.base <= last for entry in self._redone)
+        return len(self._metas()) == 2 and self._end() >= self.given_out
+
+    def _end(self) -> int:
+        """The newest record, as the newest tree says it; 0 where it does not."""
+        row = _NODE.pack(_HEAD_BYTES, 0, 0, len(HEAD_KEY)) + HEAD_KEY
+        live, end, at = self._reached(), 0, self._map.find(row)
+        while at >= 0:
+            if at // self._page in live:
+                start = at + len(row)
+                end = max(end, int.from_bytes(self._map[start : start + 8], "big"))
+            at = self._map.find(row, at + 1)
+        return end
 
     def value(self, row: FoundRow) -> bytes:
         """The value of a row."""
@@ -104,21 +108,15 @@ class Pages:
             rows = list(self._rows(page, page in live))
             if rows:
                 yield page, rows
-        rows = list(self._taken_back())
-        if rows:
-            yield self.count, rows
+        if self._logged:
+            yield self.count, list(self._rows_logged())
 
-    def _taken_back(self) -> Iterator[FoundRow]:
-        """The rows of the commits that are missing at the end."""
-        last = self._last()
-        for entry in self._redone:
-            if entry.base != last:
-                continue
-            last += 1
-            for _, key, value in entry.changes:
-                if value is not None:
-                    self._beyond.append(value)
-                    yield FoundRow(True, key, self._bytes + len(self._beyond) - 1, len(value))
+    def _rows_logged(self) -> Iterator[FoundRow]:
+        """The records of the write-ahead log."""
+        for entry in self._logged:
+            for seq, stored in enumerate(entry.records, entry.first):
+                self._beyond.append(stored)
+                yield FoundRow(True, u64(seq), self._bytes + len(self._beyond) - 1, len(stored))
 
     # ── pages ──
 
@@ -131,10 +129,6 @@ class Pages:
                 if magic == _MAGIC:
                     found.append((txn, page, root, last))
         return sorted(found, reverse=True)
-
-    def _last(self) -> int:
-        """The number of the last commit that the file has; -1: nobody knows."""
-        return max((txn for txn, *_ in self._metas()), default=-1)
 
     def _guess(self) -> int:
         """The page size that the first page says, if it can be one."""
@@ -159,7 +153,9 @@ class Pages:
 
         A page that says that it is another one came there by mistake, and what is in it may be as it once was.
         """
-        reached: set[int] = set()
+        if self._live is not None:
+            return self._live
+        reached = self._live = set[int]()
         open_ends = [root for _, _, root, _ in self._metas()[:1]]
         while open_ends:
             page = open_ends.pop()
@@ -203,6 +199,11 @@ class Pages:
                 end_of_value = end
             if not flags & ~_BIG and at + size <= end_of_value:
                 yield FoundRow(live, self._map[node + 8 : node + 8 + key_bytes], at, size)
+
+
+def _last_of(entry: LogEntry) -> int:
+    """The seq of its newest record."""
+    return entry.first - 1 + len(entry.records)
 
 
 def _can_be_size(size: int) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
-    from quire_journal.storage import afterimage as afterimage, fsync as fsync
+    from quire_journal.storage import afterimage as afterimage, fsync as fsync, log_entry as log_entry
     from quire_journal.storage.afterimage import NAME as NAME, Afterimage as Afterimage, Looks as Looks
     from quire_journal.storage.compaction import (
         ByCopy as ByCopy,
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
         FULL_BELOW_BYTES as FULL_BELOW_BYTES,
         NO_ROOM as NO_ROOM,
         free_bytes as free_bytes,
-        in_memory as in_memory,
         require_fit as require_fit,
         require_room as require_room,
         takes_nothing as takes_nothing,
     )
     from quire_journal.storage.fsync import sync_path as sync_path
-    from quire_journal.storage.fsync_thread import Sync as Sync, Syncer as Syncer, done as done
+    from quire_journal.storage.fsync_thread import Sync as Sync, Syncer as Syncer
+    from quire_journal.storage.log_entry import LogEntry as LogEntry
     from quire_journal.storage.lru import Recent as Recent
     from quire_journal.storage.memory import MemoryStore as MemoryStore
     from quire_journal.storage.port import (
@@ -55,14 +55,20 @@ if TYPE_CHECKING:
         random_id as random_id,
     )
     from quire_journal.storage.threads import Pool as Pool, Thread as Thread, side_by_side as side_by_side
+    from quire_journal.storage.write_ahead_log import (
+        MOST_BYTES as MOST_BYTES,
+        LogPosition as LogPosition,
+        WriteAheadLog as WriteAheadLog,
+    )
 else:
     __getattr__ = face(
         __name__,
         afterimage="Afterimage Looks NAME",
         compaction="ByCopy Target Tee copy_pairs",
-        disk=("FULL_BELOW_BYTES NO_ROOM free_bytes in_memory require_fit require_room takes_nothing"),
+        disk=("FULL_BELOW_BYTES NO_ROOM free_bytes require_fit require_room takes_nothing"),
         fsync="sync_path",
-        fsync_thread="Sync Syncer done",
+        fsync_thread="Sync Syncer",
+        log_entry="LogEntry",
         lru="Recent",
         memory="MemoryStore",
         port=(
@@ -72,4 +78,5 @@ else:
         refcount="InUse RefCounted",
         stores="Durability KEY_BYTES STORES UnfitFolder checked_key random_id",
         threads="Pool Thread side_by_side",
+        write_ahead_log="LogPosition MOST_BYTES WriteAheadLog",
     )

@@ -42,15 +42,6 @@ _REMOTE: Final = {
 """File systems (by the magic number of statfs(2)) on which memory maps and locks do not do what LMDB needs."""
 
 
-_MEMORY: Final = frozenset({0x01021994, 0x858458F6})
-"""tmpfs and ramfs: nothing there outlives the machine, and a sync takes no time."""
-
-
-def in_memory(folder: Path) -> bool:
-    """Does the folder lie in memory?"""
-    return file_system(folder) in _MEMORY
-
-
 def require_fit(folder: Path, file_system_of: Callable[[Path], int] | None = None) -> None:
     """Make `folder` when it is missing, and raise `UnfitFolder` when a journal must not be kept there.
 

@@ -6,6 +6,7 @@ Standard library only: every start of the command line pays for this import.
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 
@@ -23,3 +24,13 @@ def sync_path(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sync_data(file: int) -> None:
+    """Make the bytes last that were written to a file that is open, of a size that lasts. Raises `OSError`."""
+    if sys.platform == "darwin":  # fsync(2) there leaves bytes with the disk, which may keep them in its memory
+        import fcntl
+
+        fcntl.fcntl(file, fcntl.F_FULLFSYNC)
+    else:
+        os.fdatasync(file)

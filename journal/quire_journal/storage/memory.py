@@ -171,15 +171,24 @@ class _Compaction:
         self._store.compacts = False
 
 
+def _nothing() -> None:
+    """Nothing is logged that is not folded."""
+
+
 class MemoryStore:
     """Ordered tables of bytes in memory.
 
-    `fault` is called at the end of each transaction, before anything of it can be seen; what it raises is what a
-    caller of a failing disk gets (`StoreFailure`), and nothing of the transaction is kept.
+    `fault` is called at the end of each transaction, and before an entry is logged; what it raises is what a caller of
+    a failing disk gets (`StoreFailure`), and nothing of the transaction or the entry is kept. In place of it
+    `fold_fault` is called where a transaction folds: an entry is only logged where there is room to fold it. With
+    `logs` it has a write-ahead log.
     """
 
-    def __init__(self, fault: Callable[[], None] | None = None) -> None:
+    def __init__(self, fault: Callable[[], None] | None = None, logs: bool = False) -> None:
         self.fault = fault
+        self.fold_fault: Callable[[], None] | None = None
+        self.fold_first: Callable[[], None] = _nothing
+        self._log: list[bytes] | None = [] if logs else None  # what is not folded
         self._tables = {table: _Table([], {}) for table in TABLES}
         self._writer = threading.Lock()
         self._writer_thread: int | None = None
@@ -188,14 +197,17 @@ class MemoryStore:
 
     def copy(self) -> MemoryStore:
         """A store of its own that begins with what this one holds. It costs nothing."""
-        store = MemoryStore()
+        store = MemoryStore(logs=self._log is not None)
         store._tables = self._tables
+        if self._log is not None:
+            store._log = [*self._log]
         return store
 
     @contextmanager
     def reading(self) -> Iterator[_Snapshot]:
         """One state of the tables."""
         self._require_open()
+        self.fold_first()
         snapshot = _Snapshot(self._tables)
         try:
             yield snapshot
@@ -203,9 +215,11 @@ class MemoryStore:
             snapshot.end()
 
     @contextmanager
-    def writing(self) -> Iterator[_Transaction]:
+    def writing(self, folding: bool = False) -> Iterator[_Transaction]:
         """A transaction. A second one waits for the first, and on the same thread raises `RuntimeError`."""
         self._require_open()
+        if not folding:
+            self.fold_first()
         if self._writer_thread == threading.get_ident():
             raise RuntimeError("this thread is already in a writing transaction")
         with self._writer:
@@ -213,12 +227,38 @@ class MemoryStore:
             transaction = _Transaction(self._tables)
             try:
                 yield transaction
-                if self.fault is not None:
-                    self.fault()
+                fault = self.fold_fault if folding and self._log is not None else self.fault
+                if fault is not None:
+                    fault()
                 self._tables = transaction.tables
+                if folding and self._log is not None:
+                    self._log.clear()
             finally:
                 transaction.end()
                 self._writer_thread = None
+
+    def log(self, entry: bytes) -> bool:
+        """Keep `entry` until it is folded."""
+        self._require_open()
+        if self._log is None:
+            return False
+        if self.fault is not None:
+            self.fault()
+        self._log.append(entry)
+        return True
+
+    def logged(self) -> list[bytes]:
+        """What is not folded."""
+        return [*(self._log or ())]
+
+    def clear_log(self) -> None:
+        """Fold what is logged, which leaves nothing."""
+        self.fold_first()
+
+    def forget_log(self) -> None:
+        """Forget what is not folded."""
+        if self._log is not None:
+            self._log.clear()
 
     def _require_open(self) -> None:
         if self._closed:

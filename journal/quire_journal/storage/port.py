@@ -6,7 +6,8 @@ nothing. The log, the blobs and every view are written on these few calls, so a 
 What a store promises:
 
 * a `writing()` block that ends normally is durable when it returns (kill -9, power cut); one that raises
-  leaves no trace;
+  leaves no trace; of one that folds what is `logged` a power cut may take all back, which is folded again then;
+* what `log` took is durable when it returns;
 * a `reading()` block sees one state from start to end, whatever is written meanwhile;
 * keys are ordered as bytes; integer keys are big-endian.
 """
@@ -168,9 +169,32 @@ class Compaction(Protocol):
 class Store(Protocol):
     """Ordered tables of bytes."""
 
+    fold_first: Callable[[], None]
+    """Folds what is logged; nothing where there is nothing to fold. The journal sets it, and the store calls it before
+    each other transaction of the thread that logs."""
+
     def reading(self) -> AbstractContextManager[ReadTransaction]: ...
 
-    def writing(self) -> AbstractContextManager[WriteTransaction]: ...
+    def writing(self, folding: bool = False) -> AbstractContextManager[WriteTransaction]:
+        """`folding`: all that is logged by now is put into the tables."""
+
+    def log(self, entry: bytes) -> bool:
+        """Append `entry` to the write-ahead log, where it lasts. False: it is too large, or there is none.
+
+        Raises `StoreFailure`; nothing of it is found again then, unless that is `unsure`.
+        """
+
+    def logged(self) -> Sequence[bytes]:
+        """The entries of the write-ahead log that no transaction has folded. Raises `JournalDamaged`, `StoreFailure`.
+
+        To be asked, and folded, before the first `log`.
+        """
+
+    def clear_log(self) -> None:
+        """Leave no byte of what was logged; it is folded. Raises `StoreFailure`."""
+
+    def forget_log(self) -> None:
+        """Go on with what the tables hold, whatever was logged. Raises `StoreFailure`."""
 
     def size_bytes(self) -> int:
         """Bytes on disk."""

@@ -13,7 +13,9 @@ import live
 from quire_daemon.app import SALVAGE_S, SAVE_S
 from quire_daemon.engine.health_report import SALVAGE_IS_TOLD_NS
 from quire_daemon.server.connections import LOOK_S
+from quire_journal.history.history import History
 from quire_journal.integrity.checker import check
+from quire_journal.journal import Journal
 from quire_journal.model.events import EditRefused, GitRan, JournalSalvaged
 from quire_journal.model.records import encode_record, read_record
 from quire_journal.storage.port import StoreFailure, u64
@@ -160,6 +162,40 @@ def test_of_a_write_whose_commit_could_not_be_synced_nobody_knows_before_the_nex
     assert daemon.text("a") is None
     refused = daemon.turn(ann=write("a"))["ann"]
     assert (refused["error"], refused["outcome"]) == ("journal_damaged", "not_applied")
+
+
+def test_a_fold_that_fails_after_an_answer_makes_the_journal_read_only_and_a_start_makes_up_for_it(
+    daemon: Daemon,
+) -> None:
+    def broken() -> None:
+        raise StoreFailure("a page could not be written", for_good=True)
+
+    assert daemon.turn(ann=write("a"))["ann"]["ok"]
+    daemon.store.fold_fault = broken
+    assert daemon.turn(ann=write("b"))["ann"]["ok"], "the log has it"
+    told = daemon.turn(ann=("status", {}))["ann"]
+    assert "stands in its log only" in "; ".join(told["coverage"]["reasons"])
+    refused = daemon.turn(ann=write("c"))["ann"]
+    assert (refused["error"], refused["outcome"]) == ("journal_damaged", "not_applied")
+    assert daemon.turn(ann=read("a"))["ann"]["ok"], "the past can be read"
+    assert daemon.text("b") is not None
+    daemon.store.fold_fault = None
+    again = Journal.open(daemon.store, daemon.clock.now_ns())
+    with again.store.reading() as r:
+        assert [version.type for version in History(r).versions("b")] == ["write_file"]
+    assert list(check(daemon.store)) == []
+
+
+def test_what_cannot_be_folded_for_want_of_room_is_folded_when_there_is_some(daemon: Daemon) -> None:
+    def full() -> None:
+        raise StoreFailure("the disk is full", disk_full=True)
+
+    daemon.store.fold_fault = full
+    assert daemon.turn(ann=write("a"))["ann"]["ok"]
+    assert daemon.turn(ben=read("a"))["ben"]["error"] == "disk_full", "nobody sees it without what was answered"
+    daemon.store.fold_fault = None
+    assert daemon.turn(ben=read("a"))["ben"]["ok"]
+    assert not daemon.app.failures.read_only
 
 
 def test_what_is_noted_for_a_journal_that_takes_no_more_does_not_pile_up(daemon: Daemon) -> None:

@@ -108,10 +108,11 @@ def test_a_write_that_is_in_the_log_and_was_not_made_is_not_answered_by_an_outsi
         assert history.unsettled() == []
 
 
+@pytest.mark.parametrize("folds", [True, False])
 @pytest.mark.parametrize("disk_full", [True, False])
 @pytest.mark.parametrize("known_by", ["its key", "its operation id"])
 def test_a_write_that_is_in_the_log_and_was_not_made_is_made_when_it_is_asked_for_again(
-    daemon: Daemon, known_by: str, disk_full: bool
+    daemon: Daemon, known_by: str, disk_full: bool, folds: bool
 ) -> None:
     """It was answered as made, as the log did not say yet that it was not. Nobody knows before that can be said."""
     commits = 0
@@ -130,6 +131,7 @@ def test_a_write_that_is_in_the_log_and_was_not_made_is_made_when_it_is_asked_fo
     op = b"an operation id." if known_by == "its operation id" else b""
     call = incoming("ann", "write_file", edit if op else {**edit, "idempotency_key": "key"}, op)
     daemon.store.fault = all_but_the_first
+    daemon.store.fold_fault = None if folds else all_but_the_first
     daemon.app.turn([call, incoming("ben", "claim", {"path": "b"})])
     code = "disk_full" if disk_full else "busy"
     for _ in range(2):
@@ -137,7 +139,7 @@ def test_a_write_that_is_in_the_log_and_was_not_made_is_made_when_it_is_asked_fo
         assert (reply["error"], reply["outcome"]) == (code, "unknown"), "a start would make it now"
         assert "was not made, or was taken back" in reply["message"]
         daemon.app.turn([call])
-    daemon.store.fault = None
+    daemon.store.fault = daemon.store.fold_fault = None
     daemon.app.turn([call])
     assert daemon.server.replies[b"ann"]["ok"]
     assert daemon.text("a") == "new\n"

@@ -55,12 +55,20 @@ def folder(tmp_path: Path) -> Path:
         data = content(n)
         event = FileWritten("a.py", blob_id(data), len(data), 0o644, 0)
         journal.append([NewRecord(event, WriterId(1), n, BatchId(journal.head + 1))], [(data, "a.py")])
+        journal.fold()
     journal.close()
     return tmp_path
 
 
+def without_log(folder: Path) -> None:
+    """The database alone: what it does not tell, the write-ahead log does not tell either."""
+    for segment in (folder / "db").glob("log.*"):
+        segment.unlink()
+
+
 def damage(folder: Path, was: bytes, now: bytes) -> None:
-    """The bytes change on the disk, also where older copies of them stand."""
+    """The bytes change on the disk, also where older copies of them stand, and the log does not tell them."""
+    without_log(folder)
     data = folder / "db" / "data.mdb"
     assert len(was) == len(now)
     assert was in data.read_bytes()
@@ -145,7 +153,7 @@ def test_a_record_that_nothing_vouches_for_is_not_believed(folder: Path) -> None
 def test_a_page_that_came_to_the_place_of_another_is_not_what_the_journal_says_now(folder: Path) -> None:
     """An older copy said that the log ended earlier, and nothing was told as lost."""
     data = folder / "db" / "data.mdb"
-    data.with_name("redo").unlink()  # which may know where it ended
+    without_log(folder)  # which may know where it ended
     said: dict[bool, list[int]] = {True: [], False: []}
     with Pages(data) as source:
         for page, rows in source.rows():
@@ -164,7 +172,7 @@ def test_a_page_that_came_to_the_place_of_another_is_not_what_the_journal_says_n
 
 
 def test_a_file_that_is_older_than_what_was_changed_last_is_not_said_to_be_whole(folder: Path) -> None:
-    """Both pages that tell of the newest commit are old ones, and `redo` knows of later commits."""
+    """Both pages that tell of the newest commit are old ones, and the log knows of later commits."""
     data = folder / "db" / "data.mdb"
     old = data.read_bytes()
     journal = Journal.open(LmdbStore.open(folder), 1)
@@ -173,8 +181,8 @@ def test_a_file_that_is_older_than_what_was_changed_last_is_not_said_to_be_whole
         journal.append([NewRecord(event, WriterId(1), 100, BatchId(journal.head + 1))])
     journal.close()
     data.write_bytes(old)
-    _, salvage_of_it = salvaged(folder)
-    assert sentence(salvage_of_it).startswith("Lost: 4 records (12 to 15) and whatever came after")
+    _, event_of_it = salvaged(folder)
+    assert sentence(event_of_it) == "Lost: whatever came after record 15, if anything did; 15 records could be kept."
 
 
 def test_pages_that_are_older_than_the_tree_that_leads_to_them_do_not_hide_the_last_records(folder: Path) -> None:
@@ -197,7 +205,7 @@ def test_pages_that_are_older_than_the_tree_that_leads_to_them_do_not_hide_the_l
     data.write_bytes(held)
     _, event = salvaged(folder)
     assert not sentence(event).startswith("Nothing")
-    assert event.records + sum(last - first + 1 for first, last in event.lost) == 11
+    assert event.records == 11, "the log tells of them, too"
 
 
 def test_what_is_made_of_a_blob_that_stands_there_a_second_time_is_lost_and_said_to_be(folder: Path) -> None:
@@ -228,19 +236,25 @@ def test_a_changed_last_record_is_known_by_the_hash_that_the_journal_keeps_of_it
 
 
 def test_a_commit_that_a_power_cut_took_back_is_salvaged_with_the_rest(folder: Path) -> None:
-    """Only `redo` tells of it: its number would have been given a second time."""
-    record = stored(folder, "records", u64(5))
-    lose_the_last_commit(folder)
-    damage(folder, record, record.replace(b"a.py", b"b.py"))
-    store, event = salvaged(folder)
-    assert (event.records, event.lost) == (10, ((5, 5),))
-    with store.reading() as r:
-        assert History(r).version("a.py", 11) is not None
-        assert History(r).bytes_of(blob_id(content(9))) == content(9)
-
-
-def test_an_entry_of_an_earlier_commit_is_not_salvaged_once_more(folder: Path) -> None:
+    """Only the log tells of it: its number would have been given a second time."""
     change_record(folder, 5, b"a.py", b"b.py")
+    store = LmdbStore.open(folder)
+    store.forget_log()
+    journal = Journal.open(store, 1)
+    data = content(10)
+    event = FileWritten("a.py", blob_id(data), len(data), 0o644, 0)
+    journal.append([NewRecord(event, WriterId(1), 100, BatchId(12))], [(data, "a.py")])
+    journal.close()
+    lose_the_last_commit(folder)
+    again, found = salvaged(folder)
+    assert (found.records, found.lost) == (11, ((5, 5), (13, 0)))
+    with again.reading() as r:
+        assert History(r).version("a.py", 12) is not None
+        assert History(r).bytes_of(blob_id(data)) == data
+
+
+def test_without_a_log_no_row_comes_from_beyond_the_pages(folder: Path) -> None:
+    without_log(folder)
     with Pages(folder / "db" / "data.mdb") as source:
         assert all(page < source.count for page, _ in source.rows())
 
@@ -467,6 +481,7 @@ def test_bytes_that_were_purged_stay_so_though_the_record_that_says_it_is_lost(f
 def test_where_everything_is_lost_no_number_is_given_out_a_second_time(folder: Path, tmp_path: Path, left: int) -> None:
     """Callers remember numbers as versions: one that is lost must not be answered with another."""
     journal = Journal.open(LmdbStore.open(folder), 1)
+    journal.store.clear_log()
     journal.append([NewRecord(BurstBegun("format", "git", 10**18), WriterId(1), 100, BatchId(12))])
     killed = tmp_path / "killed"
     shutil.copytree(folder / "db", killed / "db")
@@ -474,8 +489,8 @@ def test_where_everything_is_lost_no_number_is_given_out_a_second_time(folder: P
     data = killed / "db" / "data.mdb"
     data.write_bytes(data.read_bytes()[:left])
     store, event = salvaged(killed)
-    assert event.records == 0
-    assert event.lost[0] == (1, 12)
+    assert event.records == 1, "which the log tells"
+    assert event.lost[0] == (1, 11)
     assert Journal.open(store, 1).head == 13, "the salvage is the first record after them"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -255,15 +254,6 @@ def test_a_file_that_lacks_a_table_is_read_and_gets_it_with_the_first_write(tmp_
         assert r.get("undone", KEY) == b"now"
         assert {table for table in TABLES if r.count(table) >= 0} == {*TABLES}
     store.close()
-
-
-def test_a_copy_is_a_store_of_its_own(tmp_path: Path) -> None:
-    written(tmp_path / "one")
-    store = LmdbStore.open(tmp_path / "one")
-    store.copy(tmp_path / "two")
-    store.close()
-    shutil.rmtree(tmp_path / "one")
-    assert records(tmp_path / "two") == [u64(n) for n in range(1, 20)]
 
 
 @pytest.mark.parametrize("replaced", [False, True])

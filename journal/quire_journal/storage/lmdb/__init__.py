@@ -6,8 +6,9 @@ What is done here, and why:
 
 * engine 0.9, asked for by name: an environment variable could otherwise choose a format that the other cannot read;
 * a map of 1 TiB, never resized: growing it would end every open transaction; the file grows only as it is used;
-* in a commit only the pages are synced, and what leads to them with the next one: a power cut would undo a commit that
-  was already answered, so `redo_log` tells what it changed, synced at the same time; a large one is synced twice;
+* a commit that folds the write-ahead log syncs only its pages, and what leads to them with the next one: where a power
+  cut takes it back, the database is whole, and the log tells it again. Any other commit is synced twice;
+* the log stands beside the database (`log.00000001`), and a row in `meta` says up to which place it is folded;
 * no `writemap`: on a full disk it kills the process with SIGBUS, without it the commit fails cleanly;
 * appends are checked: LMDB itself answers an out-of-order append with False and stores nothing;
 * values are bytes: a buffer stays readable after its transaction and can show other content later;
@@ -30,7 +31,6 @@ from typing import TYPE_CHECKING
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
-    from quire_journal.storage.lmdb import redo_log as redo_log
     from quire_journal.storage.lmdb.environment import walk as walk
     from quire_journal.storage.lmdb.store import Copy as Copy, LmdbStore as LmdbStore
 else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
 import threading
@@ -15,27 +14,29 @@ import lmdb
 
 from quire_journal.model import JournalDamaged
 from quire_journal.storage import (
+    FULL_BELOW_BYTES,
+    MOST_BYTES,
     NAME as IMAGE,
-    TABLES,
     Afterimage,
     ByCopy,
     Durability,
     InUse,
     JournalGone,
     JournalUnseen,
+    LogPosition,
     Looks,
     RowChange,
     StoreFailure,
-    Sync,
     Target,
     Tee,
-    apply_changes,
+    WriteAheadLog,
+    free_bytes,
     fsync,
     require_fit,
     require_room,
     sync_path,
+    takes_nothing,
 )
-from quire_journal.storage.lmdb import redo_log
 from quire_journal.storage.lmdb.environment import (
     DAMAGE,
     OpenEnvironment,
@@ -48,14 +49,18 @@ from quire_journal.storage.lmdb.environment import (
     walk,
 )
 from quire_journal.storage.lmdb.files import ADVICE, require_whole
-from quire_journal.storage.lmdb.redo_log import SLOT_BYTES, Redo
 from quire_journal.storage.lmdb.transaction import ReadingBlock, Snapshot, Transaction
 
 _COPY: Final = "db.compact"
 """Name of the folder in which a compaction makes its copy, beside `db`."""
 
-_WITNESS: Final = ("meta", b"head")
-"""The row that differs wherever two logs do: it says where the log ends, and its hash."""
+_HELD: Final = ("meta", b"log")
+"""The row that says up to which place the database holds what stands in the write-ahead log."""
+
+
+def _nothing() -> None:
+    """Nothing is logged that is not folded."""
+
 
 _BESIDE: Final = "db.beside"
 """Name of the folder with what is worked out beside the journal (`LmdbStore.beside`)."""
@@ -75,8 +80,10 @@ class LmdbStore:
         self._broken: str = ""  # why nothing is written any more
         self._gone = False  # nor now: no start would find it
         self._image: Afterimage | None = None
-        self._redo: Redo | None = None  # where it is missing, each commit is synced twice
-        self._begun = False  # has anything been written since it was opened?
+        self._log = WriteAheadLog(path)
+        self._logs = durability is not Durability.FAST
+        self._logging = 0  # the thread that logged
+        self.fold_first: Callable[[], None] = _nothing
 
     @classmethod
     def open(cls, folder: Path, durability: Durability = Durability.NORMAL) -> LmdbStore:
@@ -109,43 +116,7 @@ class LmdbStore:
         except OSError as error:
             env.close()
             raise store_failed(folder, f"could not open the journal in {folder}", error) from error
-        store = cls(path, opened, durability)
-        try:
-            store._make_again()
-        except BaseException as error:
-            store.close()
-            if isinstance(error, OSError):
-                raise store_failed(folder, f"could not read what the last commits changed in {path}", error) from error
-            raise
-        return store
-
-    def _make_again(self) -> None:
-        """Make the commits again that a power cut took back and of which `redo` tells."""
-        self._begun = True  # not yet: what is read here would be emptied
-        for entry in redo_log.entries(self._path / redo_log.NAME):
-            last = self._opened.get().env.info()["last_txnid"]
-            if entry.base != last or entry.witness != self._witness():
-                continue
-            if not {table for table, _, _ in entry.changes} <= {*TABLES}:
-                raise StoreFailure("a newer Quire wrote last when the machine ended; start that one")
-            with self.writing() as w:
-                apply_changes(w, entry.changes)
-        self._begun = False
-
-    def _begin(self) -> None:
-        """Before anything is written: from now on `redo` tells of what this process commits. Raises `StoreFailure`."""
-        path = self._path / redo_log.NAME
-        if path.exists():
-            self.sync()  # before what it tells of is forgotten: what leads to the last commit may be on no disk
-        if self._durability is Durability.FAST:
-            redo_log.remove(path)
-        else:
-            self._redo = Redo.open(path)
-        self._begun = True
-
-    def _witness(self) -> bytes:
-        with self.reading() as r:
-            return r.get(*_WITNESS) or b""
+        return cls(path, opened, durability)
 
     @classmethod
     def open_to_read(cls, folder: Path) -> LmdbStore:
@@ -187,12 +158,15 @@ class LmdbStore:
 
     def reading(self) -> AbstractContextManager[Snapshot]:
         """One state of the tables, from any thread. Keep it short: pages that it sees cannot be used again."""
+        self._fold_first()
         return ReadingBlock(self._path, self._opened)
 
     @contextmanager
-    def writing(self) -> Iterator[Transaction]:
+    def writing(self, folding: bool = False) -> Iterator[Transaction]:
         """A transaction, bound to the thread that begins it. A second one waits; on the same thread it raises."""
         self._opened.get()
+        if not folding:
+            self._fold_first()
         if self._writer_thread == threading.get_ident():
             raise RuntimeError("this thread is already in a writing transaction")
         with self._writer:
@@ -200,27 +174,26 @@ class LmdbStore:
             self._require_whole()
             self._writer_thread = threading.get_ident()
             try:
-                yield from self._transact(opened)
+                yield from self._transact(opened, folding)
             finally:
                 self._writer_thread = None
 
-    def _transact(self, opened: OpenEnvironment) -> Iterator[Transaction]:
-        if not self._begun:
-            self._begin()
+    def _transact(self, opened: OpenEnvironment, folding: bool) -> Iterator[Transaction]:
         self._make_tables(opened)
         try:
             txn = opened.env.begin(write=True)
         except lmdb.Error as error:
             raise failure(self._path, "could not begin to write", error) from error
-        noting = math.inf if self._tee is not None else SLOT_BYTES if self._redo is not None else 0
-        transaction = Transaction(self._path, opened, txn, noting)
+        transaction = Transaction(self._path, opened, txn, noting=self._tee is not None)
         try:
-            witness = transaction.get(*_WITNESS) or b""
             yield transaction
+            if folding and self._log.end is not None:
+                transaction.put(*_HELD, self._log.end.row())
         except BaseException:
             transaction.end()
             txn.abort()
             raise
+        changed = transaction.changed
         transaction.end()
         try:
             self._looks(opened)
@@ -231,38 +204,124 @@ class LmdbStore:
             raise
         if self._image is not None:
             self._image.committing()
-        base, noted = txn.id() - 1, transaction.noted
-        entry = self._tell(base, witness, noted) if noted else None
         try:
             txn.commit()
         except lmdb.Error as error:
             failed = failure(self._path, "could not commit", error)
             if not (isinstance(failed, StoreFailure) and failed.disk_full):
                 failed = self._failed_for_good("could not commit", error)
-            if self._redo is not None and entry is not None and not self._take_back(self._redo, entry, base):
-                failed = StoreFailure(f"{failed}; and the next start may make it ({self._broken})", for_good=True)
             raise failed from error
         try:
-            self._conclude(opened, noted, entry)
+            self._conclude(opened, transaction.noted)
+            if changed and not folding and self._durability is not Durability.FAST:
+                self.sync()
         except BaseException as error:
             self._broken = self._broken or str(error)  # the journal counts on without what is stored
             raise
 
-    def _conclude(self, opened: OpenEnvironment, noted: list[RowChange] | None, entry: Sync | None) -> None:
+    def _conclude(self, opened: OpenEnvironment, noted: list[RowChange] | None) -> None:
         """What is left of a commit that was made. Whatever is raised, nobody knows whether a start will find it."""
+        looks = self._look_again(opened)  # one call of the system, against answers that would not be true
+        if self._image is not None:
+            self._image.committed(looks)
+        if self._tee is not None and noted:
+            self._tee.add(noted)
+
+    def _look_again(self, opened: OpenEnvironment) -> Looks:
+        """How the file looks after something was made to last. Raises `JournalGone` and `JournalUnseen`."""
         try:
-            looks = self._looks(opened)  # one call of the system, against answers that would not be true
+            return self._looks(opened)
         except JournalGone as error:
             error.unsure = True
             raise
         except OSError as error:
             raise JournalUnseen(f"{self._file} could not be looked at after a commit: {error.strerror}") from error
-        if self._image is not None:
-            self._image.committed(looks)
-        if self._tee is not None and noted:
-            self._tee.add(noted)
-        if noted != []:
-            self._make_last(opened, entry)
+
+    # ── the write-ahead log ──
+
+    def log(self, entry: bytes) -> bool:
+        """Make `entry` last; False where it is too large, or the disk does not take it: a commit tells more of that."""
+        if not self._logs or len(entry) > MOST_BYTES or not self._has_room(len(entry)):
+            return False
+        self._require_whole()
+        opened = self._opened.get()
+        if not self._log.has_room(len(entry)) and not self._begin_segment():
+            return False
+        try:
+            self._looks(opened)
+            self._log.write(entry)
+        except OSError:
+            return self._wiped()
+        self._logging = threading.get_ident()
+        try:
+            self._log.sync(entry)
+        except OSError as error:
+            self._broken = f"the log could not be synced: {error.strerror}"
+            raise StoreFailure(self._broken, for_good=True) from error
+        try:
+            self._look_again(opened)
+            if not self._log.in_place():
+                self._gone = True
+                raise JournalGone(f"the log of the journal in {self._path.parent} was removed or replaced", unsure=True)
+        except BaseException as error:
+            self._broken = self._broken or str(error)
+            raise
+        return True
+
+    def _fold_first(self) -> None:
+        if self._logging == threading.get_ident():
+            self.fold_first()
+
+    def _wiped(self) -> bool:
+        """An entry could not be written: False, and no start finds it. Raises `StoreFailure` where one may."""
+        try:
+            self._log.wipe()
+        except OSError as error:
+            self._broken = f"the log could not be written: {error.strerror}"
+            raise StoreFailure(self._broken, for_good=True) from error
+        return False
+
+    def logged(self) -> list[bytes]:
+        """The entries that the database does not hold yet. Raises `JournalDamaged` where it is another log's."""
+        with self.reading() as r:
+            held = LogPosition.of(r.get(*_HELD))
+        try:
+            return self._log.read(held)
+        except OSError as error:
+            raise store_failed(self._path, f"could not read the log in {self._path}", error) from error
+
+    def _has_room(self, size: int) -> bool:
+        """Has the disk so much room that what is logged can be folded?"""
+        try:
+            return free_bytes(self._path) >= FULL_BELOW_BYTES + 2 * size
+        except OSError:
+            return False
+
+    def _begin_segment(self) -> bool:
+        """Begin a segment of the log where it can be; raises `StoreFailure` where what is logged cannot be folded."""
+        self._fold_first()
+        if self._log.end is None and self.logged():
+            raise RuntimeError("what an earlier process logged is folded first")
+        self.sync()
+        try:
+            self._log.begin()
+        except OSError:
+            return False
+        return True
+
+    def clear_log(self) -> None:
+        """Leave no byte of what was logged: the database holds what is to be held. Raises `StoreFailure`."""
+        if self._logs and not self._begin_segment():
+            raise StoreFailure(f"could not begin a new log in {self._path}", disk_full=takes_nothing(self._path))
+
+    def forget_log(self) -> None:
+        """Go on with what the database holds, whatever was logged. Raises `StoreFailure`."""
+        with self.writing() as w:
+            w.delete(*_HELD)
+        try:
+            self._log.forget()
+        except OSError as error:
+            raise store_failed(self._path, f"could not remove the log in {self._path}", error) from error
 
     def _looks(self, opened: OpenEnvironment) -> Looks:
         """How the file looks. Raises `JournalGone` where another is at its path, or none, and OSError where that cannot
@@ -279,60 +338,6 @@ class LmdbStore:
 
     def _is_gone(self) -> JournalGone:
         return JournalGone(f"the journal in {self._path.parent} was removed or replaced")
-
-    def _tell(self, base: int, witness: bytes, noted: list[RowChange]) -> Sync | None:
-        """Begin to write down what a commit changes; None where that is too much."""
-        if self._redo is None:
-            return None
-        if self._tee is not None and sum(len(value or b"") for _, _, value in noted) > SLOT_BYTES:
-            return None  # noted for the compaction, whatever its size
-        return self._redo.begin(base, witness, noted)
-
-    def _make_last(self, opened: OpenEnvironment, entry: Sync | None) -> None:
-        """Wait until a power cut cannot take a commit back any more. Raises `StoreFailure`."""
-        if self._durability is Durability.FAST:
-            return
-        if entry is not None:
-            try:
-                entry.result()
-            except OSError:
-                self._forgo_redo()
-                redo_log.remove(self._path / redo_log.NAME)
-            else:
-                return
-        try:
-            opened.env.sync(True)
-        except lmdb.Error as error:
-            raise self._failed_for_good("could not sync", error) from error
-
-    def _forgo_redo(self) -> None:
-        """Sync each commit twice from now on."""
-        forgone, self._redo = self._redo, None
-        if forgone is not None:
-            forgone.close()
-
-    def _empty_redo(self) -> None:
-        """Of the present file nothing is to be made again; another comes in its place. Raises `StoreFailure`."""
-        if not self._begun:
-            self._begin()  # an earlier process may have left entries
-        try:
-            if self._redo is not None:
-                self.sync()
-                self._redo.empty()
-            else:
-                (self._path / redo_log.NAME).unlink(missing_ok=True)
-        except OSError as error:
-            raise StoreFailure(f"could not empty {self._path / redo_log.NAME}: {error.strerror}") from error
-
-    def _take_back(self, telling: Redo, entry: Sync, base: int) -> bool:
-        """Let no start make a commit that failed; where that cannot be (False), nothing is written any more."""
-        try:
-            entry.wait()
-            telling.take_back(base)
-        except OSError as error:
-            self._broken = str(error)
-            return False
-        return True
 
     def _failed_for_good(self, what: str, error: lmdb.Error) -> StoreFailure | JournalDamaged:
         """Let nothing be written any more; what says so."""
@@ -383,7 +388,7 @@ class LmdbStore:
         )
 
     def sync(self) -> None:
-        """Make every commit survive power loss; only `fast` has some that do not. Raises `StoreFailure`."""
+        """Make every commit survive power loss. Raises `StoreFailure`."""
         try:
             self._opened.get().env.sync(True)
         except lmdb.Error as error:
@@ -401,21 +406,6 @@ class LmdbStore:
     def reader_check(self) -> int:
         """Forget readers of processes that died; how many there were."""
         return self._opened.get().env.reader_check()
-
-    def copy(self, folder: Path) -> None:
-        """A copy of the database as `folder/db`, synced, without its free pages. `folder` must not hold one.
-
-        What was deleted may still be in the gaps of its pages: for a copy to keep, not one to hide something.
-        Raises `StoreFailure`.
-        """
-        new = folder / "db.new"
-        try:
-            new.mkdir(mode=0o700, parents=True)
-            self._opened.get().env.copy(str(new), compact=True)
-            sync_path(new / "data.mdb")
-            fsync.rename(new, folder / "db")
-        except (OSError, lmdb.Error) as error:
-            raise store_failed(folder, f"could not copy the journal to {folder}", error) from error
 
     # ── compaction: the part of `compaction` that knows the files ──
 
@@ -447,9 +437,9 @@ class LmdbStore:
         LMDB does not mind that the files of an open environment are renamed: it never opens them by name again.
         """
         assert isinstance(target, Copy)
+        self.clear_log()
         with self._writer:
             last_round()
-            self._empty_redo()
             try:
                 os.rename(target.path / "data.mdb", self._path / "data.mdb")
             except OSError as error:
@@ -481,10 +471,10 @@ class LmdbStore:
         """Give everything back. Idempotent; transactions that are still open end."""
         if self._image is not None:
             self._image.close()
-        if self._redo is not None:
-            with suppress(StoreFailure, RuntimeError):  # what it tells of then stays to be told
-                self.sync()
-                self._forgo_redo()
+        with suppress(StoreFailure, RuntimeError):  # the log tells of it then; or the process is a fork
+            self.sync()
+        self.fold_first = _nothing
+        self._log.close()
         self._opened.close()
 
 

@@ -137,13 +137,17 @@ def _to_end(cursor: lmdb.Cursor[bytes], stop: bytes | None) -> bool:
 class Transaction(Snapshot):
     """The writing transaction. After one failed call nothing of it can be committed any more.
 
-    Its changes are noted, as long as what is put is at most `noting` bytes; else `noted` is None.
+    Where it is `noting`, its changes are `noted`.
     """
 
-    def __init__(self, path: Path, opened: OpenEnvironment, txn: lmdb.Transaction[bytes], noting: float) -> None:
+    def __init__(self, path: Path, opened: OpenEnvironment, txn: lmdb.Transaction[bytes], noting: bool) -> None:
         super().__init__(path, opened, txn)
         self.noted: list[RowChange] | None = [] if noting else None
-        self._room = noting
+
+    @property
+    def changed(self) -> bool:
+        """Has it anything to commit?"""
+        return self._changes > 0
 
     def put(self, table: str, key: bytes, value: bytes) -> None:
         database = self._databases[table] or self._writable(table)
@@ -152,9 +156,6 @@ class Transaction(Snapshot):
         self._changes += 1
         if self.noted is not None:
             self.noted.append((table, key, value))
-            self._room -= len(value)
-            if self._room < 0:
-                self.noted = None
         try:
             self._txn.put(key, value, True, True, False, database)
         except lmdb.Error as error:
@@ -186,10 +187,7 @@ class Transaction(Snapshot):
                 checked_key(key)
         self._changes += 1
         if self.noted is not None:
-            self._room -= sum(len(value) for _, value in pairs)
             self.noted += [(table, key, value) for key, value in pairs]
-            if self._room < 0:
-                self.noted = None
         try:
             with self._txn.cursor(database) as cursor:
                 put: int = cursor.putmulti(pairs, append=append)[1]
@@ -218,9 +216,6 @@ class Transaction(Snapshot):
         self._changes += 1
         if self.noted is not None:
             self.noted.append((table, key, value))
-            self._room -= len(key if value is None else value)
-            if self._room < 0:
-                self.noted = None
 
     def _writable(self, table: str) -> lmdb._Database:
         database = self._databases[table]

@@ -1,0 +1,253 @@
+"""The write-ahead log: what was answered and is not in the database yet, in a file that is only appended to.
+
+An entry lasts when `sync` returns: it stands behind the last one, and holds a checksum of its bytes and of its place.
+Its file (a *segment*, `log.00000001`) has its blocks from the beginning, so that a sync is about bytes, and not about a
+size or a name. The database says up to which place it holds what stands here (`LogPosition`). A new segment is begun
+when one is full, and after each start; it says behind which place it begins, and those before it go. By then the
+database holds all that they tell, and is synced.
+
+A start reads what the database lacks (`read`). An entry at the end that is not whole was never answered, and is cut
+off. Anything else that does not fit is refused and never guessed: a hole, with whole entries behind it; a log that ends
+before the place that the database has seen; a segment that begins behind it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from quire_journal.model import JournalDamaged
+from quire_journal.storage.fsync import rename, sync_data, sync_path
+
+SEGMENT_BYTES: Final = 1 << 20
+"""Of a segment: some hundred edits. Its blocks take a few milliseconds to write."""
+
+MOST_BYTES: Final = 1 << 18
+"""Of an entry. A larger one stands in no segment."""
+
+_NAME: Final = re.compile(r"log\.([0-9]{8})")
+
+_SEGMENT: Final = struct.Struct("<8sQQQ16s")  # magic, number, the place that it begins behind, checksum
+_SEGMENT_MAGIC: Final = b"quire-ls"
+
+_ENTRY: Final = struct.Struct("<8sI16s")  # magic, bytes that follow, checksum
+_ENTRY_MAGIC: Final = b"quire-le"
+
+_PLACE: Final = struct.Struct("<QQ")
+
+
+class LogPosition(NamedTuple):
+    """A place in the log: behind an entry."""
+
+    segment: int
+    offset: int
+
+    @classmethod
+    def of(cls, row: bytes | None) -> LogPosition:
+        """What `row` made; without a row the place before everything. Raises `JournalDamaged`."""
+        if row is None:
+            return NOWHERE
+        if len(row) != _PLACE.size:
+            raise JournalDamaged("the database does not say how much of its log it holds; run `quire verify`")
+        return cls(*_PLACE.unpack(row))
+
+    def row(self) -> bytes:
+        """It as bytes."""
+        return _PLACE.pack(*self)
+
+
+NOWHERE: Final = LogPosition(0, 0)
+
+
+class WriteAheadLog:
+    """The log in a folder. Nothing is opened or changed before `begin`. For one thread at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file = -1
+        self._path = ""
+        self._next = NOWHERE  # where the next entry goes
+        self.end: LogPosition | None = None  # behind the last entry; nobody has looked where that is
+
+    def read(self, held: LogPosition) -> list[bytes]:
+        """The entries behind the place up to which the database holds them, in order; `end` is behind the last one.
+
+        Raises `JournalDamaged` where the log does not go on from there, and OSError where it cannot be read.
+        """
+        found: list[bytes] = []
+        at = held
+        for number in self._numbers():
+            if number < held.segment:
+                continue  # its successor was begun, and it was about to go
+            data = (self._folder / _name(number)).read_bytes()
+            behind = _behind(data, number)
+            if number > held.segment and behind != at:
+                said = "is older than its log" if behind > at else "holds more than its log does"
+                raise self._unfit(f"{said} ({_name(number)} begins behind {_told(behind)}, not behind {_told(at)})")
+            start = at.offset if number == held.segment else _SEGMENT.size
+            last = _SEGMENT.size
+            for offset, entry in _entries(data, number):
+                if last >= start:
+                    found.append(entry)
+                    at = LogPosition(number, offset)
+                last = offset
+            if last < start:
+                raise self._unfit(f"holds more than its log does ({_name(number)} ends at {last}, not at {start})")
+        if at == held != NOWHERE and max(self._numbers(), default=0) < held.segment:
+            raise self._unfit(f"holds more than its log does ({_name(held.segment)} is missing)")
+        self.end = at
+        return found
+
+    def whole(self) -> list[bytes]:
+        """Every entry that is whole, whatever the database holds, and whatever is missing between them."""
+        found: list[bytes] = []
+        for number in self._numbers():
+            data, at = (self._folder / _name(number)).read_bytes(), 0
+            while (at := data.find(_ENTRY_MAGIC, at)) >= 0:
+                entry = _entry(data, LogPosition(number, at))
+                if entry is not None:
+                    found.append(entry)
+                at += 1 if entry is None else _ENTRY.size + len(entry)
+        return found
+
+    def _unfit(self, what: str) -> JournalDamaged:
+        return JournalDamaged(
+            f"the database in {self._folder} {what}; nothing was changed; put the files back that belong together, or "
+            f"make an empty file {self._folder.parent / 'repair'} to go on with what the database holds"
+        )
+
+    def has_room(self, size: int) -> bool:
+        """Is a segment begun that can take an entry of so many bytes?"""
+        return self._file >= 0 and self._next.offset + _ENTRY.size + size <= SEGMENT_BYTES
+
+    def begin(self) -> None:
+        """Begin a segment, and remove those before it: the database holds all up to `end`, synced. Raises OSError."""
+        assert self.end is not None, "what an earlier process logged is read and folded first"
+        older = self._numbers()
+        number = max([self.end.segment, *older]) + 1
+        new, path = self._folder / "log.new", self._folder / _name(number)
+        head = _SEGMENT.pack(_SEGMENT_MAGIC, number, *self.end, _segment_sum(number, self.end))
+        descriptor = os.open(new, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            _write(descriptor, head + bytes(SEGMENT_BYTES - len(head)), 0)
+            rename(new, path)
+        except BaseException:
+            os.close(descriptor)
+            with suppress(OSError):
+                new.unlink()
+            raise
+        self.close()
+        self._file, self._path, self._next = descriptor, os.fspath(path), LogPosition(number, len(head))
+        for gone in older:
+            (self._folder / _name(gone)).unlink()
+        if older:
+            sync_path(self._folder)
+
+    def write(self, entry: bytes) -> None:
+        """Write an entry that there is room for. Raises OSError; then `wipe` it."""
+        head = _ENTRY.pack(_ENTRY_MAGIC, len(entry), _entry_sum(self._next, entry))
+        _write(self._file, head + entry, self._next.offset)
+
+    def wipe(self) -> None:
+        """Leave nothing that looks like the entry that could not be written. Raises OSError."""
+        _write(self._file, bytes(_ENTRY.size), self._next.offset)
+        sync_data(self._file)
+
+    def sync(self, entry: bytes) -> None:
+        """Make the entry last that was written. Raises OSError; then nobody knows whether a start finds it."""
+        sync_data(self._file)
+        self.end = self._next = LogPosition(self._next.segment, self._next.offset + _ENTRY.size + len(entry))
+
+    def in_place(self) -> bool:
+        """Does the file stand at its path? Raises OSError where that cannot be told."""
+        try:
+            return os.stat(self._path).st_ino == os.fstat(self._file).st_ino
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+
+    def forget(self) -> None:
+        """Remove every segment; the database must not name a place in one any more. Raises OSError."""
+        self.close()
+        for number in self._numbers():
+            (self._folder / _name(number)).unlink()
+        sync_path(self._folder)
+        self.end = NOWHERE
+
+    def close(self) -> None:
+        """Close the file. Idempotent."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _numbers(self) -> list[int]:
+        """Of the segments that are there, in order."""
+        found = (_NAME.fullmatch(name) for name in os.listdir(self._folder))
+        return sorted(int(one[1]) for one in found if one)
+
+
+def _write(file: int, data: bytes, at: int) -> None:
+    written = os.pwrite(file, data, at)
+    if written < len(data):
+        raise OSError(f"{written} of {len(data)} bytes were written")
+
+
+def _name(number: int) -> str:
+    return f"log.{number:08}"
+
+
+def _told(place: LogPosition) -> str:
+    return f"{_name(place.segment)}:{place.offset}"
+
+
+def _no_segment(number: int) -> JournalDamaged:
+    return JournalDamaged(f"{_name(number)} is no segment of the log, or its beginning is damaged; nothing was changed")
+
+
+def _behind(data: bytes, number: int) -> LogPosition:
+    """The place that a segment begins behind. Raises `JournalDamaged`."""
+    if len(data) >= _SEGMENT.size:
+        magic, said, segment, offset, checksum = _SEGMENT.unpack_from(data)
+        behind = LogPosition(segment, offset)
+        if magic == _SEGMENT_MAGIC and said == number and checksum == _segment_sum(number, behind):
+            return behind
+    raise _no_segment(number)
+
+
+def _entries(data: bytes, number: int) -> Iterator[tuple[int, bytes]]:
+    """The entries of a segment that are whole, each with the offset behind it. Raises `JournalDamaged` for a hole."""
+    at = _SEGMENT.size
+    while (entry := _entry(data, LogPosition(number, at))) is not None:
+        at += _ENTRY.size + len(entry)
+        yield at, entry
+    later = data.find(_ENTRY_MAGIC, at + 1)
+    while later >= 0:
+        if _entry(data, LogPosition(number, later)) is not None:
+            raise JournalDamaged(
+                f"{_name(number)} is damaged at {at}, before an entry that is whole; nothing was changed"
+            )
+        later = data.find(_ENTRY_MAGIC, later + 1)
+
+
+def _entry(data: bytes, at: LogPosition) -> bytes | None:
+    if len(data) < at.offset + _ENTRY.size:
+        return None
+    magic, length, checksum = _ENTRY.unpack_from(data, at.offset)
+    start = at.offset + _ENTRY.size
+    entry = data[start : start + length]
+    if magic != _ENTRY_MAGIC or len(entry) != length or checksum != _entry_sum(at, entry):
+        return None
+    return entry
+
+
+def _segment_sum(number: int, behind: LogPosition) -> bytes:
+    return blake2b(_PLACE.pack(number, 0) + behind.row(), digest_size=16).digest()
+
+
+def _entry_sum(at: LogPosition, entry: bytes) -> bytes:
+    return blake2b(entry, digest_size=16, key=at.row()).digest()
