@@ -140,7 +140,6 @@ class App:
             step,
             server.wake,
             withheld,
-            self.collector,
             ports.stagers,
         )
         self.admission = Admission(server, recorder, in_force, self.presence, self.failures, log, ports.tree)

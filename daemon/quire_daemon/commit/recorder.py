@@ -94,6 +94,7 @@ class Recorder:
         self._asking: nullcontext[History] | None = None  # for who asks within the block that is open
         self._asking_at = 0  # how many commits there had been when it began
         self._commits = 0
+        self.committed_s = float("-inf")  # when something was committed last, by the clock that only goes on
         self._failed: OrderedDict[int, Exception] = OrderedDict()  # the last commits that did, by their numbers
         self._full_disk = FullDisk(clock)
 
@@ -187,6 +188,7 @@ class Recorder:
                 self._never_told(entries)
                 raise
             self._full_disk.taken(sum(_size(data) for data, _ in bytes_) if self._full_disk.full else 0)
+            self.committed_s = self.clock.mono_s()
         if dropped:
             self._forgotten += 1
             self._last_reads.forget()  # their paths have left the hash index, which a read lets them join again

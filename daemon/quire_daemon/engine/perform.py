@@ -22,7 +22,7 @@ from __future__ import annotations
 import resource
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
@@ -32,7 +32,7 @@ from quire_daemon.engine.rescued import Theirs, Withheld, nothing_is_withheld
 from quire_daemon.engine.stage import AT_ONCE, STAGERS, Slices, StagedWrites, Stager, only_syncs, to_end
 from quire_daemon.watch import Outside
 from quire_daemon.workspace import DisplacedBytes, FileBusy, InDoubt, StagedWrite, SwapDone, SwapLost, Workspace
-from quire_journal.model import DISPLACED, BytesGone, Refusal, WritesSettled, disk_path
+from quire_journal.model import DISPLACED, Refusal, WritesSettled, disk_path
 from quire_journal.storage import StoreFailure
 from quire_journal.text import Text
 
@@ -117,19 +117,6 @@ class Unknown(msgspec.Struct, frozen=True):
 Outcome = Done | LostRace | DiskFailure | InPart | Unknown
 
 
-class Rider(Protocol):
-    """Something that goes with commits that are made anyway (a collection's drops, `drop`)."""
-
-    def board(self) -> tuple[BytesGone, int] | None:
-        """What goes with the commit that comes next, and its batch."""
-
-    def committed(self, took_s: float) -> None:
-        """That commit was made."""
-
-    def failed(self) -> None:
-        """It was not."""
-
-
 class _Progress(msgspec.Struct):
     """One request's writes on their way."""
 
@@ -153,7 +140,6 @@ class Performer:
         step: Callable[[str], None],
         wake: Callable[[], None] = lambda: None,
         withheld: Withheld = nothing_is_withheld,
-        rider: Rider | None = None,
         stagers: int = STAGERS,
     ) -> None:
         """`wake`: on any thread, when there is something to go on with. `stagers`: threads that wait for the disk."""
@@ -164,7 +150,6 @@ class Performer:
         self._waiting = False  # the first of them, for the disk
         self._ending = False  # nobody is served any more
         self.theirs = Theirs(recorder, workspace, withheld)
-        self._rider = rider
 
     def patience_s(self) -> float | None:
         """How long `go_on` may wait; None where there is nothing to go on with."""
@@ -445,19 +430,12 @@ class Performer:
         if upto:
             self._step("before_settle")
             self._recorder.note(WritesSettled(upto))
-        rider = self._rider
-        load = rider.board() if rider is not None else None
-        began = self._clock.mono_s()
         try:
-            self._recorder.commit(*(load or ()))
+            self._recorder.commit()
         except BaseException:
             self._in_flight.land(upto)
-            if rider is not None:
-                rider.failed()
             raise
         self._in_flight.all_told()
-        if rider is not None:
-            rider.committed(self._clock.mono_s() - began)
 
     def fold(self) -> None:
         """Fold what the log took, for which nobody waits. Raises `StoreFailure` and `JournalDamaged`."""

@@ -15,7 +15,7 @@ from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.live import LiveSettings
 from quire_daemon.config.settings import Retention, Settings
 from quire_daemon.maintenance.gc.collector import CollectionOrder, Collector, due, usage, warnings
-from quire_daemon.maintenance.gc.drop import ALONE_S
+from quire_daemon.maintenance.gc.drop import BUSY_S, IDLE_S
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.workers.pool import Failed, Job, brought, ended
 from quire_journal.journal import Journal
@@ -169,6 +169,7 @@ class Served(Full):
         keeping = Retention(keep_last=1, keep_within="", daily=0, thin_outside="", grace="0")
         self.in_force = LiveSettings(Settings(retention=keeping))
         self.clock = Standing()
+        self.recorder.clock = self.clock
         self.work: list[tuple[Job, Failed]] = []
         self.collector = Collector(self, state_dir)
         self.recorder.note(WriterIntroduced(1, uid=1000, agent="ann"), WriterId(1))
@@ -188,14 +189,26 @@ class Served(Full):
             ended(brought(work) or (lambda: None), failed)
 
     def settle(self) -> None:
-        load = self.collector.board()
-        self.recorder.commit(*(load or ()))
-        self.collector.committed(0.001)
+        self.recorder.commit()
+
+
+def test_where_others_never_rest_something_is_dropped_each_second(tmp_path: Path) -> None:
+    daemon, told = Served(tmp_path), []
+    daemon.collector.begin(CollectionOrder(), told.append)
+    turns = 0
+    while not told:
+        turns += 1
+        daemon.recorder.note(WritesSettled(daemon.recorder.next_seq - 1))
+        daemon.settle()
+        daemon.turn()
+        daemon.clock.now_s += IDLE_S / 5
+    assert told[0]["dropped"] == {"blobs": 5}
+    assert turns * IDLE_S / 5 >= BUSY_S
 
 
 def test_drops_wait_for_a_pause_of_others_and_not_at_all_where_there_is_one(tmp_path: Path) -> None:
     daemon, told = Served(tmp_path), []
-    daemon.clock.now_s += ALONE_S  # since the last edit
+    daemon.clock.now_s += IDLE_S  # since the last edit
     daemon.collector.begin(CollectionOrder(dry_run=True), told.append)
     while daemon.collector.going_on:
         daemon.turn()
@@ -213,7 +226,7 @@ def test_drops_wait_for_a_pause_of_others_and_not_at_all_where_there_is_one(tmp_
     for _ in range(6):
         daemon.turn()
     assert daemon.collector.going_on, "somebody has just written"
-    daemon.clock.now_s += ALONE_S
+    daemon.clock.now_s += IDLE_S
     for _ in range(3):
         daemon.turn()
     assert told[2]["dropped"] == {"blobs": 1}
@@ -338,7 +351,7 @@ def test_a_collection_whose_drops_are_done_is_not_called_unfinished_where_only_t
     daemon.recorder.journal.store.compacting()  # a purge's
     while not told:
         daemon.turn()
-        daemon.clock.now_s += ALONE_S
+        daemon.clock.now_s += IDLE_S
     assert told[0]["error"] == "busy"
     assert told[0]["blobs_dropped"] == 5
     assert daemon.collector.unfinished() == ""

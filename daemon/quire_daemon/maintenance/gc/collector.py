@@ -2,9 +2,8 @@
 
     1. mark      on a worker thread, over short snapshots (`mark`)
     2. grace     nothing happens; who names a blob meanwhile keeps it
-    3. drop      a few at a time, with the commits of edits or, when there are none, by themselves (`drop`): first
-                 the record `retention_applied`, then with each `bytes_gone` the bytes that it names. What was named
-                 since the marks were made stays
+    3. drop      a few at a time, when nobody edits, else slowly (`drop`): first the record `retention_applied`, then
+                 with each `bytes_gone` the bytes that it names. What was named since the marks were made stays
     4. compact   only when it is asked for, or by itself (`compaction`)
 
 A crash between any two of these leaves a sound journal: what is dropped is said in the log, the rest is as it was, and
@@ -28,13 +27,13 @@ import msgspec
 from quire_daemon.commit import Recorder
 from quire_daemon.config import LiveSettings, Retention, policy_of
 from quire_daemon.integrity import copied
-from quire_daemon.maintenance.gc.drop import DropQueue
+from quire_daemon.maintenance.gc.drop import BUSY_S, IDLE_S, DropQueue
 from quire_daemon.maintenance.gc.mark import Chunk, Marks, NewerNeeds
 from quire_daemon.ops import Log
 from quire_daemon.workers import Breather, Failed, Job, Throttle
 from quire_journal.history import rfc3339
 from quire_journal.maintenance import Policy, duration_ns
-from quire_journal.model import BytesGone, JournalDamaged, Refusal, RetentionApplied, size
+from quire_journal.model import JournalDamaged, Refusal, RetentionApplied, size
 from quire_journal.storage import Compaction, Outrun, StoreFailure
 from quire_journal.workspaces import state_home
 
@@ -45,7 +44,7 @@ BEGUN: Final = "gc.begun"
 """A file in the state folder, from the beginning of the drops to the end of the collection."""
 
 DROP_REST_S: Final = 0.02
-"""Between two looks at whether what is to be dropped has to go by itself."""
+"""Between two looks at whether something can be dropped."""
 
 LOOK_S: Final = 10.0
 HOUR_S: Final = 3600.0
@@ -96,7 +95,6 @@ class Collector:
         self._look_at = 0.0
         self._began_s = host.clock.mono_s()
         self._last_s = float("-inf")  # the last one by itself
-        self._others_s = float("-inf")  # when something was committed last that was not for a collection alone
         self._begun = state_dir / BEGUN
         self.warnings: tuple[dict[str, str], ...] = ()
         self.usage: dict[str, Any] = {}
@@ -124,25 +122,6 @@ class Collector:
             f"A collection {said} did not come to its end; nothing is wrong with what is left, and `quire gc` goes on."
         )
 
-    # ── as a rider on commits (`perform.Rider`) ──
-
-    def board(self) -> tuple[BytesGone, int] | None:
-        running = self._running
-        if running is None or running.dropping is None:
-            return None
-        return running.dropping.board(self._host.clock.mono_s(), running.alone)
-
-    def committed(self, took_s: float) -> None:
-        running, now_s = self._running, self._host.clock.mono_s()
-        if running is not None and running.dropping is not None:
-            running.dropping.committed(now_s, took_s)
-        if running is None or not running.settling:
-            self._others_s = now_s
-
-    def failed(self) -> None:
-        if self._running is not None and self._running.dropping is not None:
-            self._running.dropping.failed()
-
     @property
     def going_on(self) -> bool:
         """Is there a collection on its way? It relies on nobody else removing or rewriting blobs."""
@@ -163,7 +142,7 @@ class Collector:
             self._running, self._look_at = None, 0.0
             then(body)
 
-        self._running = _Collection(self._host, asked, self._begun, lambda: self._others_s, ended)
+        self._running = _Collection(self._host, asked, self._begun, ended)
         try:
             self._running.begin()
         except Exception:
@@ -242,11 +221,12 @@ def _of(taken: int, limit: int) -> str:
 class _Collection:
     """One collection on its way."""
 
-    def __init__(
-        self, host: CollectorHost, asked: CollectionOrder, begun: Path, others_s: Callable[[], float], then: Then
-    ) -> None:
-        """`begun`: the file that tells of it while it drops. `others_s`: when others' records were committed last."""
-        self._host, self._asked, self._begun, self._others_s, self._then = host, asked, begun, others_s, then
+    def __init__(self, host: CollectorHost, asked: CollectionOrder, begun: Path, then: Then) -> None:
+        """`begun`: the file that tells of it while it drops."""
+        self._host, self._asked, self._begun, self._then = host, asked, begun, then
+        self._others_s = float("-inf")  # when others committed last, as of the last commit of the collection
+        self._own_commit = 0  # the number of that
+        self._dropped_s = 0.0  # when something was dropped last, or could be for the first time
         self._policy: Policy = policy_of(host.in_force.now.retention)
         self._grace_s = duration_ns(host.in_force.now.retention.grace) / 1e9
         self._breathe = Breather(host)
@@ -257,8 +237,6 @@ class _Collection:
         self._dropped = 0  # before marks were made anew
         self._batch = 0  # of the record that says by which policy
         self.dropping: DropQueue | None = None
-        self.alone = False  # the commit that is made is for drops only
-        self.settling = False  # the commit that is made is for the collection
         self._body: dict[str, Any] = {}
         self._chunks: Iterator[Chunk] = iter(())
         self._compaction: Compaction | None = None
@@ -271,11 +249,15 @@ class _Collection:
         self._work(self._mark)
 
     def _settle(self) -> None:
-        self.settling = True
-        try:
-            self._host.settle()
-        finally:
-            self.settling = False
+        """Commit what is noted. That is no commit of others."""
+        self._others_s = self._committed_s()
+        self._host.settle()
+        self._own_commit = self._host.recorder.next_commit
+
+    def _committed_s(self) -> float:
+        """When others committed last."""
+        recorder = self._host.recorder
+        return self._others_s if self._own_commit == recorder.next_commit else recorder.committed_s
 
     def _work(self, work: Job) -> None:
         """Run `work` on a worker; what it returns in the loop. What goes wrong ends the collection."""
@@ -344,7 +326,8 @@ class _Collection:
             self._host.step("gc_begun")
         self._chunks = self._marks.chunks(self._breathe)
         host = self._host
-        self.dropping = DropQueue(host.recorder, self._store, self._needed, self._batch, self._others_s(), host.step)
+        self.dropping = DropQueue(host.recorder, self._store, self._needed, self._batch, host.step)
+        self._dropped_s = host.clock.mono_s()
         self._work(self._next)
 
     # ── drop ──
@@ -357,17 +340,15 @@ class _Collection:
 
     def _look(self, chunks: Sequence[Chunk]) -> None:
         """What is next: more of the same, marks that are made anew, or the end of the drops."""
-        dropping, now_s = self.dropping, self._host.clock.mono_s()
+        dropping = self.dropping
         assert dropping is not None
         more = dropping.take(chunks)
-        if more and dropping.due(now_s):
-            self.alone = True
-            try:
-                self._settle()
-            finally:
-                self.alone = False
-        if dropping.wrong is not None:
-            raise dropping.wrong
+        now_s = self._host.clock.mono_s()
+        if more and (now_s - self._committed_s() >= IDLE_S or now_s - self._dropped_s >= BUSY_S):
+            self._settle()
+            dropping.drop()
+            self._dropped_s = self._host.clock.mono_s()
+            self._own_commit = self._host.recorder.next_commit
         if dropping.look_again:
             self._begin_again(dropping.look_again)
         elif more:
@@ -377,7 +358,7 @@ class _Collection:
             self._all_dropped()
 
     def _end_drops(self) -> int:
-        """Nothing rides any more; how many blobs went."""
+        """Nothing more is dropped; how many blobs went."""
         if self.dropping is not None:
             self._dropped += self.dropping.dropped
             self.dropping = None

@@ -1,14 +1,12 @@
-"""What a collection drops rides on commits of others: few at a time, never what is needed, and all of it in the end."""
+"""What a collection drops: few at a time, never what is needed, and all of it in the end."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import pytest
 
 from quire_daemon.clock import SystemClock
 from quire_daemon.commit.recorder import Recorder
-from quire_daemon.maintenance.gc.drop import ALONE_S, LARGE, QUIET_S, DropQueue, Portion
+from quire_daemon.maintenance.gc.drop import AT_ONCE, DropQueue
 from quire_daemon.maintenance.gc.mark import Chunk, Marks, NewerNeeds
 from quire_journal.integrity.checker import check
 from quire_journal.journal import Journal
@@ -53,7 +51,7 @@ class Collection:
         self.batch = self.recorder.note(RetentionApplied("keep-last 1", len(listed), 0, "asked"))
         self.recorder.commit()
         self.steps: list[str] = []
-        self.dropping = DropQueue(self.recorder, self.store, NewerNeeds(marks), self.batch, 0.0, self.steps.append)
+        self.dropping = DropQueue(self.recorder, self.store, NewerNeeds(marks), self.batch, self.steps.append)
         assert self.dropping.take(
             [Chunk(tuple(listed[n : n + in_chunk]), ("a",)) for n in range(0, len(listed), in_chunk)]
         )
@@ -63,12 +61,15 @@ class Collection:
         self.recorder.note(FileWritten(path, blob_id(data), len(data), 0o644), ANN)
         self.recorder.note_blob(data, path)
 
-    def commit(self, now_s: float, alone: bool = False) -> Sequence[bytes]:
-        """As the loop does it; the blobs that went along."""
-        load = self.dropping.board(now_s, alone)
-        self.recorder.commit(*(load or ()))
-        self.dropping.committed(now_s, 0.001)
-        return load[0].blobs if load else ()
+    def drop(self) -> list[bytes]:
+        """The blobs that went."""
+        before = [blob for blob in self.listed if self.holds(blob)]
+        self.dropping.drop()
+        return [blob for blob in before if not self.holds(blob)]
+
+    def holds(self, blob: bytes) -> bool:
+        with self.store.reading() as r:
+            return blobs.holds(r, blob)
 
     def held(self) -> int:
         """How many of the blobs that were to go are there."""
@@ -76,60 +77,52 @@ class Collection:
             return sum(blobs.holds(r, blob) for blob in self.listed)
 
 
-def test_drops_go_with_every_fourth_commit_of_edits_and_never_with_one_of_nothing() -> None:
+def test_few_go_with_one_commit() -> None:
     it = Collection()
-    assert not it.commit(0.001)
-    went = []
-    for number in range(6):
-        it.edit(b"%d" % number, "b")
-        went.append(len(it.commit(0.01 * number)))
-    assert [bool(count) for count in went] == [True, False, False, False, True, False]
-    assert it.dropping.dropped == sum(went) == len(it.listed) - it.held()
+    for _ in range(2):
+        assert len(it.drop()) == 2 * AT_ONCE
+    assert it.dropping.dropped == 4 * AT_ONCE == len(it.listed) - it.held()
     assert it.steps == ["gc_dropped"] * 2
 
 
-def test_a_new_version_in_the_commit_that_drops_what_it_would_be_made_from_can_be_read() -> None:
+def test_a_version_whose_like_was_dropped_can_be_read() -> None:
     it = Collection(in_chunk=40)
+    assert len(it.drop()) == len(it.listed)
     data = text(41)
     it.edit(data)
-    assert len(it.commit(0.0)) == len(it.listed)
+    it.recorder.commit()
     with it.store.reading() as r:
         assert blobs.get(r, blob_id(data)) == data
     assert list(check(it.store)) == []
 
 
-def test_bytes_that_an_edit_names_again_in_the_very_commit_stay() -> None:
+def test_bytes_that_an_edit_names_again_before_they_go_stay() -> None:
     it = Collection()
     again = next(data for n in range(40) if blob_id(data := text(n)) == it.listed[0])
     it.edit(again)
-    assert it.listed[0] not in it.commit(0.0)
     while it.dropping.take(()):
-        it.commit(10.0, alone=True)
+        it.drop()
     with it.store.reading() as r:
         assert blobs.get(r, it.listed[0]) == again
     assert list(check(it.store)) == []
 
 
-def test_a_checkpoint_of_the_past_that_is_named_in_the_very_commit_stops_the_drops() -> None:
+def test_a_checkpoint_of_the_past_that_is_named_before_they_go_stops_the_drops() -> None:
     it = Collection()
     it.recorder.note(CheckpointNamed("then", 3), ANN)
-    assert not it.commit(0.0)
+    assert not it.drop()
     assert it.dropping.look_again
-    assert not it.commit(9.0, alone=True)
+    assert not it.drop()
     assert it.held() == len(it.listed)
 
 
 def test_what_was_to_go_with_a_commit_that_failed_goes_with_the_next() -> None:
     it = Collection()
-    it.edit(b"new", "b")
-    load = it.dropping.board(0.0)
-    assert load
     it.recorder.note_blob(TooLarge(b""), "b")
     with pytest.raises(ValueError, match="bytes are more than"):
-        it.recorder.commit(*load)
-    it.dropping.failed()
+        it.drop()
     assert (it.dropping.dropped, it.held()) == (0, len(it.listed))
-    assert it.commit(10.0, alone=True)[: len(load[0].blobs)] == load[0].blobs
+    assert it.drop() == it.listed[: 2 * AT_ONCE]
 
 
 class TooLarge(bytes):
@@ -139,36 +132,13 @@ class TooLarge(bytes):
         return codec.MAX_BYTES + 1
 
 
-def test_by_themselves_they_go_when_nobody_has_committed_for_a_moment_and_many_after_a_while() -> None:
-    it = Collection()
-    it.edit(b"new", "b")
-    it.commit(1.0)
-    assert not it.dropping.due(1.0 + ALONE_S / 2)
-    assert it.dropping.due(1.0 + ALONE_S)
-    assert len(it.commit(1.0 + ALONE_S, alone=True)) == 2
-    assert it.dropping.due(1.0 + ALONE_S), "a commit of its own is not one that others made"
-    assert len(it.commit(1.0 + QUIET_S, alone=True)) == 2 * LARGE
-
-
 def test_all_goes_in_the_end_and_the_log_says_so() -> None:
     it = Collection()
     while it.dropping.take(()):
-        it.commit(10.0, alone=True)
+        it.drop()
     assert it.held() == 0
     assert it.dropping.dropped == len(it.listed)
     with it.recorder.history() as history:
         told = [record.event() for record in history.batch(it.batch)]
     assert {blob for event in told if isinstance(event, BytesGone) for blob in event.blobs} == set(it.listed)
     assert list(check(it.store)) == []
-
-
-def test_a_portion_grows_while_commits_do_not_take_longer_for_it_and_shrinks_when_they_do() -> None:
-    portion = Portion()
-    for _ in range(20):
-        portion.committed(0.006, False)
-        portion.committed(0.007, True)
-    assert portion.chunks == LARGE
-    for _ in range(20):
-        portion.committed(0.006, False)
-        portion.committed(0.020, True)
-    assert portion.chunks == 1
