@@ -21,7 +21,7 @@ _SPECIAL: Final = frozenset(".*[]^$")
 _SPECIAL_EXTENDED: Final = frozenset("+?(){}|")
 
 
-class Appended(NamedTuple):
+class Append(NamedTuple):
     """Output goes behind what stood there."""
 
     def can_make(self, before: bytes, after: bytes, effort: Effort) -> bool:
@@ -30,7 +30,7 @@ class Appended(NamedTuple):
         return after.startswith(before)
 
 
-class Replaced(NamedTuple):
+class Overwrite(NamedTuple):
     """Output takes the place of what stood there, once: what comes later goes behind it."""
 
     def can_make(self, before: bytes, after: bytes, effort: Effort) -> bool:
@@ -48,7 +48,7 @@ class Substitution(NamedTuple):
     somewhere: bool = False  # an address says in which lines
 
 
-class Edited(NamedTuple):
+class ScriptEdit(NamedTuple):
     """Each line is edited for itself, or goes."""
 
     substitutions: tuple[Substitution, ...] | None  # one after the other; None: a line may become any other
@@ -73,10 +73,10 @@ class Edited(NamedTuple):
         return made in found
 
 
-Effect = Appended | Replaced | Edited
+Effect = Append | Overwrite | ScriptEdit
 
 
-def of_sed(scripts: Sequence[str], extended: bool) -> Edited | None:
+def of_sed(scripts: Sequence[str], extended: bool) -> ScriptEdit | None:
     """What `sed` makes of a file by these scripts; None where that is not known.
 
     `extended`: of the two dialects of regular expressions it reads the one with fewer backslashes.
@@ -95,7 +95,7 @@ def of_sed(scripts: Sequence[str], extended: bool) -> Edited | None:
                 return None
     if len(found) > MOST_COMMANDS or not (found or open_ or deletes):
         return None
-    return Edited(None if open_ else tuple(found), deletes)
+    return ScriptEdit(None if open_ else tuple(found), deletes)
 
 
 def _commands(script: str, extended: bool) -> Iterator[Substitution | str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile, zip_longest
 from typing import Final
 
-from quire_daemon.tools.evidence.effects import Appended, Edited, Replaced, of_sed
+from quire_daemon.tools.evidence.effects import Append, Overwrite, ScriptEdit, of_sed
 from quire_daemon.tools.evidence.programs import (
     CHANGES,
     DOES,
@@ -139,9 +139,9 @@ def _options(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
 def writes(run: Invocation, depth: int = 0) -> Iterator[Write]:
     """What a program writes."""
     for word in run.writes:
-        yield _named(run, word)._replace(layout="never", effect=Replaced())
+        yield _named(run, word)._replace(layout="never", effect=Overwrite())
     for word in run.appends:
-        yield _named(run, word)._replace(layout="never", effect=Appended())
+        yield _named(run, word)._replace(layout="never", effect=Append())
     argv = _unwrapped(run.argv)
     name = _name(argv)
     if not argv or depth > 4 or name in QUIET:
@@ -163,7 +163,7 @@ def writes(run: Invocation, depth: int = 0) -> Iterator[Write]:
     elif name in UNPACKERS or name in ("curl", "wget", "apply_patch", "applypatch"):
         yield from _unpacked(run, name, argv)
     elif name in OPERANDS:
-        goes_behind = Appended() if name == "tee" and not {"-a", "--append"}.isdisjoint(argv) else None
+        goes_behind = Append() if name == "tee" and not {"-a", "--append"}.isdisjoint(argv) else None
         yield from (_named(run, word, below=True)._replace(effect=goes_behind) for word in _operands(argv))
     elif name in OUTPUT:
         yield from _outputs(run, argv)
@@ -318,7 +318,7 @@ def _behind_script(name: str, argv: Sequence[str]) -> list[str]:
     return found[2 if name == "sd" else 0 if scripted else 1 :]
 
 
-def _sed(argv: Sequence[str]) -> Edited | None:
+def _sed(argv: Sequence[str]) -> ScriptEdit | None:
     """What `sed` makes of the files that it edits in place; None where that is not known."""
     options = [word for word in argv[1:] if re.match(r"-[a-zA-Z]|--[a-z]", word)]
     clusters = "".join(word[1:].partition("i")[0] for word in options if not word.startswith("--"))

@@ -18,7 +18,7 @@ from quire_daemon.core import AnnouncedCall
 from quire_daemon.tools.evidence.changes import looks_generated, sets_layout
 from quire_daemon.tools.evidence.command_line import claims
 from quire_daemon.tools.evidence.copies import copied_from
-from quire_daemon.tools.evidence.effects import Effect, Replaced
+from quire_daemon.tools.evidence.effects import Effect, Overwrite
 from quire_daemon.tools.evidence.effort import END, Effort, EffortSpentError
 from quire_daemon.tools.evidence.proof import Proof
 from quire_daemon.tools.evidence.targets import ANY, BELOW, NAMED as NAMED_FILE, Claim
@@ -209,7 +209,7 @@ class _Verdict:
 
     def _is_one_of_several(self, record: Record, burst: Burst) -> bool:
         """Was the file set to several contents during a command that does so once? Then others wrote there as well."""
-        claim = next((one for one in self._fitting(burst, record) if isinstance(one.effect, Replaced)), None)
+        claim = next((one for one in self._fitting(burst, record) if isinstance(one.effect, Overwrite)), None)
         path = path_after(record.event())
         if claim is None or path is None:
             return False
