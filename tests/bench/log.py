@@ -28,6 +28,7 @@ import msgspec
 from quire_daemon.config.settings import Settings
 from quire_daemon.core.decision import Who, World
 from quire_daemon.tools.history.log import LOG_TOOL, SINCE_TOOL
+from quire_daemon.tools.history.stories import STORIES_TOOL
 from quire_daemon.watch.scan import NAMES_AT_ONCE
 from quire_journal.history.history import History
 from quire_journal.history.line_blame import blame
@@ -217,6 +218,19 @@ def questions(head: int) -> dict[str, dict[str, Any]]:
     }
 
 
+STORIES: dict[str, dict[str, Any]] = {
+    "stories": {},
+    "stories, all": {"all": True},
+    "stories, agents": {"agents": True},
+    "stories, a writer": {"writer": "dora"},
+    "stories, a turn": {"turn": "turn-17"},
+    "stories, rare": {"writer": "gil"},
+    "stories, one file": {"path": path_of(3)},
+    "stories, a folder": {"path": "src/part1"},
+}
+"""The arguments of `stories` by what is asked."""
+
+
 def ask(folder: Path, rounds: int, to_the_end: bool) -> dict[str, Any]:
     """Open the journal, ask everything; what it took."""
     begun = time.perf_counter()
@@ -227,7 +241,7 @@ def ask(folder: Path, rounds: int, to_the_end: bool) -> dict[str, Any]:
         History(reading, names=names).read_names(NAMES_AT_ONCE)
     opened_ms = (time.perf_counter() - begun) * 1000
 
-    def call(args: dict[str, Any]) -> dict[str, Any]:
+    def call(args: dict[str, Any], stories: bool = False) -> dict[str, Any]:
         with store.reading() as reading:
             history = History(reading, names=names)
             world = World(
@@ -239,7 +253,7 @@ def ask(folder: Path, rounds: int, to_the_end: bool) -> dict[str, Any]:
                 next_seq=journal.head + 1,
                 first_event_ns=BEGAN_NS,
             )
-            tool = SINCE_TOOL if args.get("cursor") == "now" else LOG_TOOL
+            tool = STORIES_TOOL if stories else SINCE_TOOL if args.get("cursor") == "now" else LOG_TOOL
             params = msgspec.convert(
                 {**args, "cursor": f"seq:{journal.head - 20}"} if tool is SINCE_TOOL else args, tool.params
             )
@@ -260,20 +274,20 @@ def ask(folder: Path, rounds: int, to_the_end: bool) -> dict[str, Any]:
     who = {"first_ms": round(took[0], 2), "median_ms": round(statistics.median(took), 2)}
     who |= {"versions": versions_of_it, "lines": lines_of_it()}
     rows: dict[str, Any] = {}
-    for name, args in {**questions(journal.head), "since": {"cursor": "now"}}.items():
-        used, took = [], []
+    for name, args in {**questions(journal.head), **STORIES, "since": {"cursor": "now"}}.items():
+        used, took, stories = [], [], name in STORIES
         for _ in range(rounds):
             cpu_s = time.process_time()
-            took.append(timed(lambda args=args: call(args)))
+            took.append(timed(lambda args=args, stories=stories: call(args, stories)))
             used.append((time.process_time() - cpu_s) * 1000)
-        reply = call(args)
+        reply = call(args, stories)
         more = reply.get("next") is not None if "next" in reply else reply["more"]
         rows[name] = {
             "first_ms": round(took[0], 2),
             "median_ms": round(statistics.median(took), 2),
             "first_cpu_ms": round(used[0], 2),  # what is left of it where other programs have the machine, too
             "cpu_ms": round(statistics.median(used), 2),
-            "records": len(reply["records"]),
+            "records": len(reply["stories" if stories else "records"]),
             "more": more,
         }
     whole = {

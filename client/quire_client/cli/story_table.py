@@ -64,7 +64,7 @@ def story_lines(stories: Sequence[Story], view: View) -> Iterator[str]:
 
 def _opens(story: Story) -> bool:
     """Does even a single file stand below the line of the story?"""
-    return story["form"] == "git" or bool(story.get("prompt") or story.get("refused"))
+    return bool(story.get("prompt") or story.get("refused"))
 
 
 def _below(story: Story, view: View) -> Iterator[str]:
@@ -92,11 +92,9 @@ def _below(story: Story, view: View) -> Iterator[str]:
 
 def _title(story: Story, view: View, room: int) -> str:
     """What was done, in some words."""
-    said = _said(story)
+    said = "" if _said(story) == NO_PROMPT and story["files_count"] else _said(story)
     facts = "  ".join(filter(None, _facts(story)))
     text = render.one_line(said, max(room - len(facts) - 2, 20))
-    if story["form"] == "turn" and not story.get("prompt"):
-        text = view.colours.paint(text, "dim")
     shown = _counts(story, view)
     return "  ".join(filter(None, (text, facts, shown)))
 
@@ -108,9 +106,9 @@ def _turn(story: Story) -> str:
 
 def _git(story: Story) -> str:
     commands = [render.commits(one) for one in story.get("commands", ())]
-    hint = render.hint(story.get("hint", ""))
+    hint = render.hint(story.get("hint", "")).partition(" (")[0]
     if not commands:
-        return hint if hint.startswith("git") else "git at work"
+        return hint if hint.startswith("git ") else "git at work"
     return " after ".join(one if one.startswith("git ") else f"git {one}" for one in commands[:2])
 
 
@@ -158,7 +156,7 @@ def _facts(story: Story) -> Iterator[str]:
     count = story["files_count"]
     where = f" in {_folders(story)}" if story.get("folders") and story["form"] != "turn" else ""
     if count or story["form"] in ("capture", "crowd"):
-        yield f"{render.counted(count, 'file')}{where}"
+        yield f"{render.counted(count, 'write' if story.get('unread') else 'file')}{where}"
     elif story["form"] in ("turn", "saves", "person", "undo"):
         yield "nothing left changed" if story["writes"] else "changed nothing"
     if story.get("head_after") and story.get("head_before"):
@@ -176,6 +174,8 @@ def _heads(before: str, after: str) -> str:
     (branch, _, commit), (to_branch, _, to_commit) = before.rpartition(" "), after.rpartition(" ")
     if branch and to_branch and branch != to_branch:
         return render.one_line(f"{branch} → {to_branch}", 80)
+    if commit[:7] == to_commit[:7]:
+        return ""
     return render.one_line(f"{branch} {commit[:7]} → {to_commit[:7]}", 80)
 
 

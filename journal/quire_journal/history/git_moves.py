@@ -26,7 +26,7 @@ MOST_COMMANDS: Final = 2_000
 NEAR_NS: Final = 5_000_000_000
 """How far a version that only says "git" may be from the record of the command that brought it."""
 
-_NAMELESS: Final = ("git", "git: index.lock was held")
+NAMELESS: Final = ("git", "git: index.lock was held")
 """Hints that do not tell which command it was."""
 
 _WORD: Final = re.compile(r"[^\s:,'\"]+")
@@ -155,7 +155,7 @@ class GitMoves:
         at = bisect_left(self._commands, version.seq, key=_seq)
         near = [*self._commands[max(at - 3, 0) : at], *self._commands[at : at + 3]]
         named = [one for one in near if _is_named(one, hint)]
-        if not named and hint in _NAMELESS:
+        if not named and hint in NAMELESS:
             named = [one for one in near if away_ns(one) < NEAR_NS]
         return min(named, key=lambda one: (away_ns(one), abs(one.seq - version.seq)), default=None)
 

@@ -22,6 +22,7 @@ from typing import Final
 import msgspec
 
 from quire_journal.history.authorship import UNDOING, is_by_git
+from quire_journal.history.git_moves import NAMELESS
 from quire_journal.history.history import History
 from quire_journal.model import (
     CAPTURED,
@@ -77,8 +78,14 @@ CROWD_PAUSE_NS: Final = 30 * SECOND
 DENSE: Final = 100
 """Writes in a block of the log from which on it is looked at as a whole."""
 
-WORK: Final = 1500
+WORK: Final = 1000
 """Records that one page reads."""
+
+AHEAD: Final = 4096
+"""Records behind a write in which its evidence is looked for."""
+
+GRACE: Final = 300
+"""Of them, those that it reads for the beginnings of its stories when there are enough."""
 
 MOST_CALLS: Final = 40
 """Calls of a turn that are told; the rest is counted."""
@@ -247,14 +254,14 @@ class _Fold:
         self._captured = history.first_scan() or 0
         self._told_before = {one.key: one.reached for one in query.straddlers}
         if query.upto < history.head() and not self._narrow:
-            self._look_ahead()
+            self._look_ahead(query.upto, query.upto)
 
     def run(self) -> int | None:
         """Fold until the page is full; the record that the fold has come to, None at the end of the log."""
         query, reached = self.query, None
         floor = max(query.after, self._captured)
         for step, seqs in self._steps(floor):
-            if len(seqs) >= DENSE and not self._narrow and self._as_a_whole(seqs):
+            if len(seqs) >= DENSE and query.fits is None and self._as_a_whole(seqs):
                 continue
             for seq in seqs:
                 if self._left <= 0:
@@ -286,9 +293,10 @@ class _Fold:
     def _is_full(self) -> bool:
         """Are there more stories than are wanted, and is each of those whole?"""
         limit = self.query.limit
-        if len(self.stories) <= limit or self._volley:
+        if len(self.stories) <= limit:
             return False
-        return all(story.closed or self.is_over(story) for story in self.stories[:limit])
+        self._left = min(self._left, GRACE)
+        return not self._volley and all(story.closed or self.is_over(story) for story in self.stories[:limit])
 
     def is_over(self, story: Story) -> bool:
         """Has the fold come to a time that is before the story's beginning?"""
@@ -299,10 +307,10 @@ class _Fold:
 
     # ── blocks that are not read ──
 
-    def _look_ahead(self) -> None:
-        """Read what later records say of the writes of this page."""
-        upto = min(self.query.upto + 4096, self.history.head())
-        for _, seqs in self.history.with_terms([[of_kind(WriteAttributed.kind)]], self.query.upto, upto, True):
+    def _look_ahead(self, after: int, newest: int) -> None:
+        """Read what records behind `after` say of writes up to `newest`."""
+        upto = min(newest + AHEAD, self.history.head())
+        for _, seqs in self.history.with_terms([[of_kind(WriteAttributed.kind)]], after, upto, True):
             for seq in seqs:
                 event = self.history.event(seq)
                 if isinstance(event, WriteAttributed):
@@ -311,13 +319,17 @@ class _Fold:
     def _as_a_whole(self, seqs: Sequence[int]) -> bool:
         """Count these records, the newest first, without reading each, if other programs' writes are all they are."""
         newest, oldest = seqs[0], seqs[-1]
-        others = self.history.with_terms([_OTHER_TERMS], oldest - 1, newest, True)
+        if self._narrow:
+            self._look_ahead(oldest, newest)
+        others = self.history.with_terms([*self.query.wanted, _OTHER_TERMS], oldest - 1, newest, True)
         if any(found for _, found in others) or any(seq in self._attributed for seq in seqs):
             return False
         ends = [self.history.record(seqs[at]) for at in (0, len(seqs) // 2, -1)]
         found = [(record, record.event()) for record in ends if record is not None]
         hints = {getattr(event, "hint", "") for _, event in found}
         self._left -= 3
+        if self.query.admits is not None and not all(self.query.admits(record) for record, _ in found):
+            return False
         if len(found) < 3 or len(hints) != 1 or found[0][0].at_ns - found[2][0].at_ns > CROWD_PAUSE_NS:
             return False
         hint = hints.pop()
@@ -442,6 +454,7 @@ class _Fold:
     def _tell_write(self, record: Record, event: Event) -> None:
         found = self._attribution(record)
         if record.writer == OUTSIDE and is_by_git(getattr(event, "hint", "")):
+            self._part_git(record.at_ns, hint=getattr(event, "hint", ""))
             story = self._write((GIT,), record, event)
             if story is not None:
                 story.hint = story.hint or getattr(event, "hint", "")
@@ -468,6 +481,8 @@ class _Fold:
 
     def _tell_git(self, record: Record, event: GitRan) -> None:
         at_ns = event.ended_ns or record.at_ns
+        if event.evidence == "trace2":
+            self._part_git(at_ns)
         story = self._story((GIT,), record, at_ns)
         if story is None:
             return
@@ -477,6 +492,18 @@ class _Fold:
         story.heads = (event.head_before or story.heads[0], story.heads[1] or event.head_after)
         story.writer = story.writer or record.writer
         self._grow(story, record, event.started_ns or at_ns)
+
+    def _part_git(self, at_ns: int, hint: str = "") -> None:
+        """End the open story of git where a command that git told of, or a write that names another one, is not of it.
+
+        What a command runs itself ends while that goes on.
+        """
+        story = self._open.get((GIT,))
+        if story is None or not story.commands or hint in NAMELESS:
+            return
+        if at_ns < story.began_ns and not any(command in hint for command in story.commands):
+            story.closed = True
+            del self._open[GIT,]
 
     def _tell_of_agent(self, record: Record, event: Event) -> None:
         """A turn that began, a call, a refusal."""
@@ -513,7 +540,9 @@ class _Fold:
 
     def _story(self, key: Key, record: Record, at_ns: int = 0) -> Story | None:
         """The story that a record belongs to, grown to it; None where it is not meant, or was told before."""
-        if key[0] not in self.query.forms or record.seq >= self._told_before.get(_hash(key), 1 << 63):
+        if key[0] not in self.query.forms:
+            return None
+        if self._told_before and record.seq >= self._told_before.get(_hash(key), 1 << 63):
             return None
         at_ns = at_ns or record.at_ns
         story = self._open.get(key)

@@ -355,8 +355,7 @@ def test_log_lists_stories_and_says_what_its_signs_mean(quire: Quire) -> None:
     assert ran.out == (
         "2026-01-31 12:00  v7  ~alice/s1  “make it fast”  1 file  +2 -1\n"
         "    M a.py  +2 -1  Clock.now\n"
-        "2026-01-31 12:00  v7  git        git commit -m x  1 file  +2 -1\n"
-        "    M a.py  +2 -1  Clock.now\n"
+        "2026-01-31 12:00  v7  git        git commit -m x  M a.py  +2 -1  Clock.now\n"
     )
     assert ran.err == "~ is probable: it was written while a command of theirs ran that accounts for it.\n"
 

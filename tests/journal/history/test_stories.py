@@ -36,6 +36,7 @@ from quire_journal.model.events import (
 from quire_journal.model.ids import BatchId, WriterId
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.text.text import Text
+from quire_journal.views.indexes import term_index
 
 SECOND = 1_000_000_000
 BEGAN_NS = 1_700_000_000 * SECOND
@@ -223,6 +224,39 @@ def test_a_commit_that_wrote_no_file_is_a_story() -> None:
     diary.note(GitRan("commit -m x", exit_code=1))
     (story,) = diary.stories()
     assert (story.key, story.commands, story.failed) == (("git",), ["commit -m x"], True)
+
+
+def test_git_commands_that_follow_each_other_closely_are_stories_of_their_own() -> None:
+    diary = Diary()
+
+    def ran(command: str, began_s: float, head: str = "") -> None:
+        ended = BEGAN_NS + int(diary.at_s * SECOND)
+        diary.note(GitRan(command, started_ns=BEGAN_NS + int(began_s * SECOND), ended_ns=ended, head_after=head))
+
+    diary.note(CheckpointNamed("here", 1))
+    for command in ("commit -m x", "checkout dev"):
+        began_s = diary.at_s + 0.1
+        if command != "commit -m x":
+            diary.outside("a.py", hint=f"git {command} (pid 7)", after_s=0.2)
+        else:
+            diary.at_s += 0.2
+        ran(command, began_s)
+    began_s = diary.at_s + 0.1
+    diary.outside("b.py", hint="git pull (pid 8)", after_s=0.2)
+    ran("merge origin", began_s + 0.05)  # which the next one ran
+    diary.at_s += 0.1
+    ran("pull", began_s)
+    commands = [story.commands for story in diary.stories() if story.form == "git"]
+    assert commands == [["pull", "merge origin"], ["checkout dev"], ["commit -m x"]]
+
+
+def test_a_build_is_counted_in_one_piece_for_a_writer_too() -> None:
+    diary = Diary()
+    for _ in range(1500):
+        diary.outside("out/a.o", after_s=0.001)
+    wanted, admits = [[term_index.OUTSIDE_TERM]], lambda record: record.writer == 0
+    page = diary.page(work=800, wanted=wanted, admits=admits)
+    assert [(story.form, story.writes) for story in page.stories] == [("crowd", 1500)]
 
 
 def test_many_files_at_once_are_a_burst_and_a_save_before_it_is_not_part_of_it() -> None:

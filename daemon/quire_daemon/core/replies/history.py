@@ -191,6 +191,7 @@ class Story(Shape, frozen=True, kw_only=True):
     files_more: Maybe[int] = UNSET  # that are not listed
     files_count: int  # of which the story left something changed, as far as each was looked at
     writes: int
+    unread: Maybe[int] = UNSET  # writes that were counted and not looked at: `files_count` counts writes then
     folders: Maybe[list[str]] = UNSET  # of many files: where most of them are
     refused: Maybe[list[StoryRefusal]] = UNSET
     refused_count: Maybe[int] = UNSET

@@ -13,7 +13,6 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.core import Decision, Tool, World, no_paths, require_in_bounds
-from quire_daemon.tools.history.diff import text_of
 from quire_daemon.tools.history.filters import (
     Filter,
     common_part,
@@ -23,7 +22,7 @@ from quire_daemon.tools.history.filters import (
     single_path,
 )
 from quire_daemon.tools.history.log import MOST_UNDONE
-from quire_daemon.tools.history.pages import MOST_PATHS
+from quire_daemon.tools.history.pages import MOST_PATHS, NEAR_BYTES
 from quire_journal.history import (
     CAPTURE,
     CHECKPOINT,
@@ -48,7 +47,8 @@ from quire_journal.history import (
     story_page,
 )
 from quire_journal.model import REGULAR, Refusal, counted, version_token
-from quire_journal.text import definitions_at, diff
+from quire_journal.storage.blobs import BlobCache, NotHeld
+from quire_journal.text import Text, definitions_at, diff
 from quire_journal.views import Version, standing
 
 MOST_STORIES: Final = 200
@@ -63,7 +63,7 @@ MOST_CALLS: Final = 40
 MOST_REFUSED: Final = 5
 MOST_SYMBOLS: Final = 4
 
-MOST_DIFFERENCES: Final = 40
+MOST_DIFFERENCES: Final = 30
 """Files of one page whose lines are counted."""
 
 MOST_BYTES: Final = 256 * 1024
@@ -100,7 +100,7 @@ def decide(params: StoriesParams, world: World) -> Decision:
         at, straddlers = _parse_cursor(params.cursor, world)
         upto = min(upto, at)
     found = story_page(_query(params, after, upto, straddlers, history), history)
-    teller = _Teller(params.all, history)
+    teller = _Teller(params.all, bool(params.path), history)
     stories = [teller.story(story) for story in found.stories]
     following = None
     if found.following is not None:
@@ -167,9 +167,10 @@ def _parse_cursor(cursor: str, world: World) -> tuple[int, list[Straddler]]:
 class _Teller:
     """Tells the stories of one page, within its work."""
 
-    def __init__(self, everything: bool, history: History) -> None:
-        self._all, self._history = everything, history
+    def __init__(self, everything: bool, of_paths: bool, history: History) -> None:
+        self._all, self._of_paths, self._history = everything, of_paths, history
         self._left = MOST_DIFFERENCES
+        self._near = BlobCache(NEAR_BYTES)
 
     def story(self, story: Story) -> dict[str, Any]:
         """`{form, seq, first, at, ended_at, writer, files, writes, …}`."""
@@ -251,7 +252,7 @@ class _Teller:
         """`files`, `files_count`, `files_more` and `folders`. A file that is as it was before is none of them."""
         if story.form == CAPTURE:
             return {"files": [], "files_count": story.files}
-        listed = story.form not in (GIT, CROWD) or self._all
+        listed = story.form not in (GIT, CROWD) or self._all or self._of_paths
         most = MOST_FILES_OF_ALL if self._all else MOST_FILES
         paths = [*dict.fromkeys(run.path for run in story.runs)]
         looked_at = paths[: 2 * most] if listed else []
@@ -265,6 +266,8 @@ class _Teller:
         count = known if not story.unread else story.writes
         files = [self._file(path, by_path[path]) for path in stay[:most]]
         told: dict[str, Any] = {"files": files, "files_count": count}
+        if story.unread:
+            told["unread"] = story.unread
         if count > len(files):
             told["files_more"] = count - len(files)
             told["folders"] = folders_of([*paths, *story.sample])
@@ -298,7 +301,7 @@ class _Teller:
         if self._left <= 0 or any(one.size > MOST_BYTES or one.entry != REGULAR for one in both):
             return None
         self._left -= 1
-        a, b = text_of(old, self._history), text_of(new, self._history)
+        a, b = self._text(old), self._text(standing(new))
         if a is None or b is None:
             return None
         if a.binary or b.binary:
@@ -314,6 +317,15 @@ class _Teller:
             "removed": sum(s.stop - s.start for s in splices),
             "symbols": definitions_at(path, b.lines, places[:200]) if old is not None else [],
         }
+
+    def _text(self, version: Version | None) -> Text | None:
+        """The text of a version, empty where there was no file; None where its bytes are not held."""
+        if version is None:
+            return Text.of(b"")
+        try:
+            return Text.of(self._history.bytes_near(version.blob, self._near))
+        except NotHeld:
+            return None
 
 
 def _hint(story: Story) -> dict[str, Any]:
