@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import agent_binaries
 import agent_runs
 import pytest
-from scripted_model import Model, steps
+from scripted_model import Call, Model, steps
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(900)]
 
@@ -52,3 +54,27 @@ def test_what_a_subagent_writes_is_of_its_session_and_none_of_its_own_work_is_ne
 
     at.quire("undo", "--writer", f"{agent}/{first['agent_session']}")
     assert at.read("calc.py") == agent_runs.CALC
+
+
+def test_an_edit_is_not_refused_for_what_the_agents_own_command_left_running(at: agent_runs.Checkout) -> None:
+    agent = "claude-code"
+    agent_binaries.require(agent)
+    at.run("quire", "setup", agent)
+    root = at.root
+
+    def when_it_has_written() -> Call:
+        deadline = time.monotonic() + agent_runs.RUN_S / 4
+        while "return 22" not in at.read("calc.py") and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return agent_runs.edit(agent, root, "calc.py", "def two():", "def deux():")
+
+    script = steps(
+        agent_runs.read(agent, root, "calc.py"),
+        agent_runs.shell(agent, "(sleep 1; sed -i 's/return 2/return 22/' calc.py) >/dev/null 2>&1 &"),
+        when_it_has_written,
+    )
+    with Model(script) as model:
+        at.agent(agent, model)
+    assert "Nothing was written." not in "\n".join(model.results)
+    assert "def deux():\n    return 22\n" in at.read("calc.py")
+    assert "changed while your command ran" in model.told

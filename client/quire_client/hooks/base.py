@@ -13,6 +13,10 @@ MOMENTS: Final = ("start", "turn", "before", "after", "read", "end", "session_en
 session ends."""
 
 
+IN_BACKGROUND: Final = ("run_in_background", "is_background")
+"""How agents say that a command is left running; it is told as the shell would be."""
+
+
 class Intent(NamedTuple):
     """One event of an agent, in Quire's words."""
 
@@ -70,7 +74,9 @@ class Tools(NamedTuple):
 def with_tool(intent: Intent, kind: str, told: Fields, tools: Tools, has_read: bool) -> Intent | None:
     """What a call of the tool `kind` means; None where it is none of ours, or a read that is not over (`has_read`)."""
     if kind in tools.commands:
-        return intent._replace(command=text(told, "command"))
+        command = text(told, "command")
+        left = command and any(told.get(name) is True for name in IN_BACKGROUND)
+        return intent._replace(command=f"{command} &" if left else command)
     paths = one_path(told)
     if kind in tools.edits and paths:
         payloads = written(paths[0], told)

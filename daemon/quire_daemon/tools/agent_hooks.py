@@ -17,6 +17,7 @@ A time alone proves nothing: what neither bytes nor processes prove stays `outsi
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import islice
 from typing import Any, Final, Literal
@@ -66,6 +67,7 @@ from quire_journal.maintenance import secret_scan
 from quire_journal.model import (
     NAMING,
     OVERLAP,
+    TRACED,
     BurstBegun,
     BurstEnded,
     EditRefused,
@@ -320,6 +322,7 @@ def _after(params: NativeParams, world: World) -> Decision:
         ended = _ended(burst, attributed, why, world)
         batches = counted(ended.batches, "write", "writes")
         reply |= {"message": f"{burst.label} has ended: {batches}.", **burst_json(ended, world)}
+    over_own = list(dict.fromkeys([*over_own, *_left_over_reads(told_upto, world)]))[:MOST_TOLD]
     if over_own:
         reply["changed_by_command"] = over_own
     return Decision({**reply, "news": news, "news_more": more}, events)
@@ -511,7 +514,44 @@ def _may_be_own(version: Version, world: World) -> bool:
     if version.evidence == OVERLAP:
         return world.history.only_candidate(version.seq) == world.who.key
     own = (burst for burst in own_open(world) if burst.number < version.seq)
-    return any(world.history.burst_word(burst.number, version.batch) in (ONLY_OUTSIDE, NAMED) for burst in own)
+    if any(world.history.burst_word(burst.number, version.batch) in (ONLY_OUTSIDE, NAMED) for burst in own):
+        return True
+    return _is_left_running(version, world)
+
+
+_LEAVES_RUNNING: Final = re.compile(r"(?<![&><|\\])&(?![&>])|\b(?:nohup|setsid|disown)\b")
+"""A command line that begins a process which outlives it. In doubt it does: the file must be named, too."""
+
+
+def _is_left_running(version: Version, world: World) -> bool:
+    """May a command of the caller's turn have left a program running that wrote this? Its command line tells."""
+    if version.type != OUTSIDE_TYPE or version.writer or version.evidence in (TRACED, OVERLAP):
+        return False
+    record = world.history.record(version.seq)
+    if record is None:
+        return False
+    for burst in _own(world, version.seq):
+        if world.history.writer_json(burst.writer)["turn"] != _turn_of(world):
+            break
+        if _LEAVES_RUNNING.search(burst.command):
+            call = AnnouncedCall(burst.number, burst.writer, burst.paths, (), burst.command)
+            if by_its_command(call, record):
+                return True
+    return False
+
+
+def _turn_of(world: World) -> str:
+    introduced = world.who.introduction
+    return introduced.turn if introduced is not None else str(world.history.writer_json(world.who.writer)["turn"])
+
+
+def _left_over_reads(after: int, world: World) -> Iterator[str]:
+    """The files that the session has read, and that what its commands left running changed since record `after`."""
+    for path in islice(world.history.stale_reads(world.who.key), MOST_LOOKED_AT):
+        seen = world.history.shown(world.who.key, path)
+        since = after if seen is None else max(after, seen.news_after)
+        if any(_is_left_running(v, world) for v in world.history.changed_since(path, since, world.who.key)):
+            yield path
 
 
 def _own(world: World, before: int) -> Iterator[Burst]:

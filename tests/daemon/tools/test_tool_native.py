@@ -310,6 +310,39 @@ def test_an_agent_is_told_once_which_of_its_files_its_own_command_changed(daemon
     assert "changed_by_command" not in edits(daemon, daemon.ann, "f", OLD)
 
 
+@pytest.mark.parametrize("command", ["(sleep 9; sed -i s/three/3/ f) &", "nohup sed -i s/three/3/ f"])
+def test_what_a_command_left_running_refuses_nothing_to_its_own_session(daemon: MemoryDaemon, command: str) -> None:
+    for moment in ("before", "after"):
+        daemon.call(NATIVE_TOOL, daemon.ann, moment=moment, tool="Bash", command=command)
+    found = OLD.replace(b"three", b"3")
+    daemon.outside("f", found)
+    assert before(daemon, daemon.ben, "f", replaces=["two"])["error"] == "stale_file"
+    assert before(daemon, daemon.ann, "f", replaces=["two"])["ok"]
+    daemon.outside("f", found.replace(b"two", b"2"))
+    ended = after(daemon, daemon.ann, "f")
+    assert (ended["changed_by_command"], ended["news"]) == (["f"], []), "it is told that the file is another"
+    assert "changed_by_command" not in edits(daemon, daemon.ann, "f", OLD)
+
+
+@pytest.mark.parametrize(("command", "path"), [("sed -i s/three/3/ f && ls", "f"), ("sed -i s/three/3/ g &", "f")])
+def test_a_change_that_no_command_left_running_names_is_another_programs(
+    daemon: MemoryDaemon, command: str, path: str
+) -> None:
+    for moment in ("before", "after"):
+        daemon.call(NATIVE_TOOL, daemon.ann, moment=moment, tool="Bash", command=command)
+    daemon.outside(path, OLD.replace(b"three", b"3"))
+    assert before(daemon, daemon.ann, path, replaces=["two"])["error"] == "stale_file"
+
+
+def test_a_command_of_an_earlier_turn_has_left_nothing_running(daemon: MemoryDaemon) -> None:
+    cid, later = (daemon.introduce("codex", "c1", turn) for turn in ("t1", "t2"))
+    read(daemon, cid)
+    for moment in ("before", "after"):
+        daemon.call(NATIVE_TOOL, cid, moment=moment, tool="Bash", command="sed -i s/three/3/ f &")
+    daemon.outside("f", OLD.replace(b"three", b"3"))
+    assert before(daemon, later, "f", replaces=["two"])["error"] == "stale_file"
+
+
 def test_a_hook_of_another_process_tree_announces_nothing(daemon: MemoryDaemon) -> None:
     call = {"moment": "before", "tool": "Bash", "command": "make"}
     assert daemon.decide(NATIVE_TOOL, daemon.ann, call).announced is not None
