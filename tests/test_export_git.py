@@ -124,7 +124,7 @@ def repo(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def told(repo: Path, folder: Path) -> Iterator[Told]:
     """Its history in a journal of files."""
-    journal = Journal.open(LmdbStore.open(folder / "journal", durability="fast"), 1)
+    journal = Journal.open(LmdbStore.open(folder / "journal", synced=False), 1)
     teller = Teller(journal)
     for commit in commits(repo, 60 if REAL and not LONG else 0):
         teller.tell(commit, keep=True)
@@ -212,11 +212,11 @@ def test_git_am_makes_the_same_trees_of_the_patches(repo: Path, told: Told, tmp_
 @pytest.mark.timeout(3000 if LONG else 60)
 def test_an_import_of_the_export_gives_git_the_same_stream(told: Told, tmp_path: Path) -> None:
     journal, _ = told
-    again = Journal.open(LmdbStore.open(tmp_path, durability="fast"), 1)
+    again = Journal.open(LmdbStore.open(tmp_path, synced=False), 1)
     counts = import_lines(io.BytesIO(exported(journal, "jsonl")), again.store)
     assert (counts.events, counts.missing) == (journal.head, 0)
     again.close()
-    again = Journal.open(LmdbStore.open(tmp_path, durability="fast"), 1)
+    again = Journal.open(LmdbStore.open(tmp_path, synced=False), 1)
     assert (again.head, again.last_hash) == (journal.head, journal.last_hash)
     assert exported(again, "git") == exported(journal, "git")
     again.close()

@@ -195,7 +195,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
         log.warning("journal_checked", **found._asdict())
     try:
         with verdict.telling_of_crashes(place.journal):
-            store = STORES["lmdb"](place.journal, settings.journal.durability)
+            store = STORES["lmdb"](place.journal)
             if found.machine_ran:
                 store.leave_image(unproven=found.end_only)
             if found.views_differ:

@@ -360,8 +360,6 @@ class App:
         yield Chore("tracer", IDLE_S, self.tracer.look)
         yield Chore("coverage", IDLE_S, self._look_at_coverage)
         yield Chore("salvage", SALVAGE_S, self._tell_of_salvage)
-        if self.in_force.now.journal.durability == "fast":
-            yield Chore("sync", IDLE_S, self.recorder.journal.store.sync)
 
     def _sweep(self) -> float | None:
         self.performer.sweep()

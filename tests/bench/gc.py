@@ -35,7 +35,6 @@ from quire_daemon.integrity import verdict
 from quire_journal.history.history import History
 from quire_journal.journal import Journal
 from quire_journal.storage.lmdb import LmdbStore
-from quire_journal.storage.stores import Durability
 from quire_journal.workspaces.identity import settle
 from quire_journal.workspaces.layout import make_private_folder, place_of
 from quire_journal.workspaces.lock import hold_lock
@@ -59,7 +58,7 @@ def make(at: Live, events: int, files: int) -> Begun:
     make_private_folder(place.state)
     with hold_lock(place.lock):
         identity = settle(place)
-        store = LmdbStore.open(place.journal, Durability.FAST)
+        store = LmdbStore.open(place.journal, synced=False)
         maker = Maker(Journal.open(store, 1, identity.id), files)
         maker.capture()
         maker.turns(events)
@@ -79,7 +78,7 @@ def take(at: Live, kept: Path) -> Begun:
     with hold_lock(place.lock):
         identity = settle(place)
         shutil.copytree(kept / "db", place.journal / "db")
-        store = LmdbStore.open(place.journal, Durability.FAST)
+        store = LmdbStore.open(place.journal, synced=False)
         with store.writing() as w:
             w.put("meta", b"workspace", identity.id.encode())
         journal = Journal.open(store, 1)

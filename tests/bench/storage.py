@@ -38,7 +38,7 @@ TARGETS = {"content": 300, "all": 800}
 
 def told(repo: Path, folder: Path, most: int) -> tuple[int, int, float]:
     """(commits, versions, seconds) of the history told to a journal in `folder`. Nothing is synced meanwhile."""
-    journal = Journal.open(LmdbStore.open(folder, durability="fast"), time.time_ns())
+    journal = Journal.open(LmdbStore.open(folder, synced=False), time.time_ns())
     teller, count, took = Teller(journal), 0, 0.0
     for commit in commits(repo, most):
         begun = time.perf_counter()
@@ -81,7 +81,7 @@ def content_by_kind(folder: Path) -> dict[str, dict[str, int]]:
 
 def compacted(folder: Path) -> None:
     """Compact a closed journal, as `quire gc --compact` does."""
-    store = LmdbStore.open(folder, durability="fast")
+    store = LmdbStore.open(folder, synced=False)
     compaction = store.compacting()
     compaction.copy()
     compaction.finish()

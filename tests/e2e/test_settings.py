@@ -74,9 +74,9 @@ def test_settings_that_change_are_taken_without_a_restart_and_bad_ones_leave_tho
         assert kinds == ["capture_failed", "outside_written"], "nor is it any longer than that"
         user.write_bytes(b"\xff")
         assert f"{user}: line 1: not UTF-8" in status(client, "degraded")["reasons"][0]
-        user.write_text('[limits]\nedit_bytes = 3\n[journal]\ndurability = "fast"\n')
+        user.write_text('[limits]\nedit_bytes = 3\n[watch]\ntrace = "off"\n')
         status(client, "full")
-        waiting = ['durability = "fast" waits for the next start of the daemon; until then it is "normal"']
+        waiting = ['trace = "off" waits for the next start of the daemon; until then it is "auto"']
         assert client.call("status", {})["settings_waiting"] == waiting
         assert client.call("write_file", {"path": "b.txt", "content": "four\n"})["error"] == "file_too_large"
 

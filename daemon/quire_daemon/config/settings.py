@@ -88,7 +88,7 @@ class Limits(Strict, frozen=True):
 class Journal(Strict, frozen=True):
     """`[journal]`."""
 
-    # "strict": folder fsync too; "fast": the journal is synced on a timer. The workspace's file can make it stricter.
+    # "strict": folders are synced, too, before an edit is answered. The workspace's file can make it stricter.
     durability: str = "normal"
 
 
@@ -235,7 +235,7 @@ _FROM_LENIENT_TO_STRICT: dict[tuple[str, str], tuple[str, ...]] = {
     ("hooks", "prompts"): ("text", "hash", "off"),
     ("hooks", "leases"): ("tell", "deny"),
     ("hooks", "unreachable"): ("allow", "deny"),
-    ("journal", "durability"): ("fast", "normal", "strict"),  # an agent is not to take the promise from the others
+    ("journal", "durability"): ("normal", "strict"),  # an agent is not to take the promise from the others
 }
 _CHOICES: dict[str, tuple[str, ...]] = {
     "edit.on_stale": ("reject", "rebase"),
@@ -263,7 +263,6 @@ _RANGES: dict[str, tuple[float, float]] = {
 
 
 _FROM_THE_START: tuple[tuple[str, str], ...] = (
-    ("journal", "durability"),  # the store is opened with it, and what it leaves out is done elsewhere
     ("retention", "reserve_bytes"),
     ("watch", "trace"),
 )

@@ -82,7 +82,7 @@ def import_into(place: Place, lines: BinaryIO) -> dict[str, Any]:
 
 def _made(place: Place, folder: Path, lines: BinaryIO) -> tuple[ImportResult, int]:
     """The new journal in `folder`, complete, under the workspace's own id."""
-    store = STORES["lmdb"](folder, "fast")  # synced once, before it gets its name
+    store = STORES["lmdb"](folder, synced=False)  # synced once, before it gets its name
     try:
         now_ns = SystemClock().now_ns()
         Journal.open(store, now_ns)
@@ -109,7 +109,7 @@ def _require_no_records(place: Place) -> None:
     if not (place.journal / "db").exists():
         return
     try:
-        store = STORES["lmdb"](place.journal, "fast")
+        store = STORES["lmdb"](place.journal)
         try:
             with store.reading() as r:
                 count = r.count("records") + len(store.logged())

@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from quire_journal.storage.stores import (
         KEY_BYTES as KEY_BYTES,
         STORES as STORES,
-        Durability as Durability,
         UnfitFolder as UnfitFolder,
         checked_key as checked_key,
         random_id as random_id,
@@ -76,7 +75,7 @@ else:
             "Store StoreFailure TABLES WriteTransaction apply_changes last_number u32 u64"
         ),
         refcount="InUse RefCounted",
-        stores="Durability KEY_BYTES STORES UnfitFolder checked_key random_id",
+        stores="KEY_BYTES STORES UnfitFolder checked_key random_id",
         threads="Pool Thread side_by_side",
         write_ahead_log="LogPosition MOST_BYTES WriteAheadLog",
     )

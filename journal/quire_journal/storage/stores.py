@@ -8,7 +8,6 @@ not load LMDB.
 from __future__ import annotations
 
 import secrets
-from enum import StrEnum
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -16,14 +15,6 @@ from quire_journal.storage.port import Store
 
 KEY_BYTES: Final = 511
 """Longest key (LMDB's limit, held by every store so that tests in memory find a key that is too long)."""
-
-
-class Durability(StrEnum):
-    """What a finished commit has survived."""
-
-    STRICT = "strict"  # power loss; the workspace also syncs folders
-    NORMAL = "normal"  # power loss
-    FAST = "fast"  # the death of the process; `sync()` on a timer makes it last, a power cut may cost the journal
 
 
 class UnfitFolder(Exception):
@@ -38,9 +29,9 @@ def checked_key(key: bytes) -> bytes:
 
 
 class Opener(Protocol):
-    """Opens the store in a state folder, made when there is none. `durability` is a word of `Durability`."""
+    """Opens the store in a state folder, made when there is none. Unless it is `synced`, commits last with `sync`."""
 
-    def __call__(self, folder: Path, durability: str = Durability.NORMAL) -> Store: ...
+    def __call__(self, folder: Path, synced: bool = True) -> Store: ...
 
 
 def random_id() -> str:
@@ -48,16 +39,16 @@ def random_id() -> str:
     return secrets.token_hex(16)
 
 
-def _open_memory(folder: Path, durability: str = Durability.NORMAL) -> Store:
+def _open_memory(folder: Path, synced: bool = True) -> Store:
     from quire_journal.storage.memory import MemoryStore
 
     return MemoryStore()
 
 
-def _open_lmdb(folder: Path, durability: str = Durability.NORMAL) -> Store:
+def _open_lmdb(folder: Path, synced: bool = True) -> Store:
     from quire_journal.storage.lmdb import LmdbStore
 
-    return LmdbStore.open(folder, Durability(durability))
+    return LmdbStore.open(folder, synced)
 
 
 STORES: Final[dict[str, Opener]] = {

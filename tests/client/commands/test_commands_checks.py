@@ -170,7 +170,7 @@ def test_status_tells_everything_in_a_few_lines(quire: Quire, site: Path) -> Non
     assert "capture     finished: every file has been looked at\ncoverage    full: every change is seen\n" in told
     assert f"daemon      pid 7, version 0.0.1 (this client is {VERSION})\n" in told
     assert "protection  all active: lease\n" in told
-    waits = 'durability = "fast" waits for the next start of the daemon; until then it is "normal"'
+    waits = 'trace = "off" waits for the next start of the daemon; until then it is "auto"'
     assert f"\nsetting     {waits}\n" in quire("status", status={**reply, "settings_waiting": [waits]}).out
 
 

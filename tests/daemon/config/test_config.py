@@ -123,26 +123,25 @@ def test_the_workspace_makes_the_hooks_stricter_and_never_more_lenient() -> None
 
 
 def test_the_workspace_makes_edits_last_longer_and_never_less_long() -> None:
-    fast, normal, strict = (f'[journal]\ndurability = "{how}"\n' for how in ("fast", "normal", "strict"))
+    normal, strict = (f'[journal]\ndurability = "{how}"\n' for how in ("normal", "strict"))
     asked = (
-        (fast, None, "normal"),
         (strict, None, "strict"),
-        (strict, fast, "strict"),
-        (normal, fast, "normal"),
-        (fast, fast, "fast"),
+        (strict, normal, "strict"),
+        (normal, strict, "strict"),
+        (normal, None, "normal"),
     )
     for workspace, user, expected in asked:
         assert load(workspace, user).journal.durability == expected
 
 
 def test_what_a_daemon_takes_up_when_it_starts_waits_for_the_next_start_and_says_so() -> None:
-    begun = load(None, '[journal]\ndurability = "fast"\n')
+    begun = load(None, '[watch]\ntrace = "off"\n')
     read = load("[edit]\nbusy_wait_ms = 1\n", "[retention]\nreserve_bytes = 0\n")
     taken, waiting = in_force(read, begun)
-    assert (taken.journal, taken.retention.reserve_bytes, taken.edit.busy_wait_ms) == (begun.journal, 16 << 20, 1)
+    assert (taken.watch, taken.retention.reserve_bytes, taken.edit.busy_wait_ms) == (begun.watch, 16 << 20, 1)
     assert waiting == (
-        'durability = "normal" waits for the next start of the daemon; until then it is "fast"',
         "reserve_bytes = 0 waits for the next start of the daemon; until then it is 16777216",
+        'trace = "auto" waits for the next start of the daemon; until then it is "off"',
     )
     assert in_force(begun, begun) == (begun, ())
 

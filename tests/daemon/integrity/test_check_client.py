@@ -16,7 +16,6 @@ from quire_journal.journal import Journal
 from quire_journal.model.records import JournalDamaged
 from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.storage.port import TABLES, u64
-from quire_journal.storage.stores import Durability
 
 # In a process of its own: the one that runs the tests has threads, and must not fork.
 PARENT = """
@@ -146,7 +145,7 @@ def test_who_waits_no_longer_for_the_copy_of_a_compaction_ends_the_process_and_m
     def enough() -> None:
         raise Enough
 
-    store = LmdbStore.open(tmp_path, Durability.FAST)
+    store = LmdbStore.open(tmp_path, synced=False)
     with store.writing() as w:
         w.append_all("records", [(u64(number), b"") for number in range(100_000)])  # that takes a while at its pace
     compaction = store.compacting()

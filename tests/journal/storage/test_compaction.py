@@ -16,7 +16,6 @@ import pytest
 from quire_journal.storage.compaction import STEPS, Tee
 from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.storage.port import Compaction, StoreFailure, u64
-from quire_journal.storage.stores import Durability
 
 SECRET: Final = b"-----BEGIN SECRET KEY-----"
 
@@ -51,7 +50,7 @@ def fill_and_delete(store: LmdbStore, rounds: int) -> None:
 
 
 def test_what_was_deleted_before_a_compaction_is_in_no_byte_of_any_file_after_it(tmp_path: Path) -> None:
-    store = LmdbStore.open(tmp_path, Durability.FAST)
+    store = LmdbStore.open(tmp_path, synced=False)
     fill_and_delete(store, 300)
     with store.reading() as r:
         before = list(r.scan("meta"))
@@ -76,7 +75,7 @@ def test_what_was_deleted_before_a_compaction_is_in_no_byte_of_any_file_after_it
 
 
 def test_a_compacted_file_is_hardly_larger_than_what_it_holds(tmp_path: Path) -> None:
-    store = LmdbStore.open(tmp_path, Durability.FAST)
+    store = LmdbStore.open(tmp_path, synced=False)
     fill_and_delete(store, 300)
     assert store.used_bytes() < store.size_bytes()
     compact(store)
@@ -110,7 +109,7 @@ def test_the_old_file_is_given_back_when_its_last_reader_has_ended(tmp_path: Pat
 
 
 def test_writers_and_readers_on_other_threads_go_on_during_compactions(tmp_path: Path) -> None:
-    store = LmdbStore.open(tmp_path, Durability.FAST)
+    store = LmdbStore.open(tmp_path, synced=False)
     stop, faults, written = threading.Event(), [], [0]
 
     def write() -> None:
@@ -212,15 +211,14 @@ def test_a_closed_store_ends_a_compaction_that_is_going_on(tmp_path: Path) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["db"]
 
 
-KEPT: Final = (Durability.NORMAL, Durability.FAST)
+KEPT: Final = (True, False)
 KILLED: Final = """
 import os, signal, sys
 from pathlib import Path
 from quire_journal.storage.port import u64
-from quire_journal.storage.stores import Durability
 from quire_journal.storage.lmdb import LmdbStore
-def run(folder, durability, last):
-    store = LmdbStore.open(folder, durability)
+def run(folder, synced, last):
+    store = LmdbStore.open(folder, synced)
     committed = os.open(f"{folder}.committed", os.O_WRONLY | os.O_CREAT)
     def write():
         with store.writing() as w:
@@ -238,18 +236,18 @@ def run(folder, durability, last):
     compaction.finish()
     write()
     compaction.release()
-for durability in Durability.NORMAL, Durability.FAST:
+for synced in True, False:
     for last in sys.argv[2:]:
         if not (child := os.fork()):
-            run(Path(sys.argv[1], f"{durability}-{last}"), durability, last)
+            run(Path(sys.argv[1], f"{synced}-{last}"), synced, last)
             os._exit(0)
-        print(f"{durability}-{last}", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        print(f"{synced}-{last}", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store for each durability and step of a compaction, whose process was killed at that step."""
+    """A store, synced or not, for each step of a compaction, whose process was killed at that step."""
     top = tmp_path_factory.mktemp("killed")
     command = [sys.executable, "-c", KILLED, os.fspath(top), *STEPS]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -257,10 +255,10 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return top
 
 
-@pytest.mark.parametrize("durability", KEPT)
+@pytest.mark.parametrize("synced", KEPT)
 @pytest.mark.parametrize("step", STEPS)
-def test_kill_9_at_each_step_loses_nothing_that_was_committed(killed: Path, step: str, durability: str) -> None:
-    folder = killed / f"{durability}-{step}"
+def test_kill_9_at_each_step_loses_nothing_that_was_committed(killed: Path, step: str, synced: bool) -> None:
+    folder = killed / f"{synced}-{step}"
     committed = int(folder.with_name(f"{folder.name}.committed").read_bytes())
     store = LmdbStore.open(folder)
     with store.reading() as r:

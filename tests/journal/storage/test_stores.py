@@ -24,7 +24,7 @@ from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.storage.lmdb.environment import MAX_READERS, failure
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import TABLES, JournalGone, Store, StoreFailure, u64
-from quire_journal.storage.stores import STORES, Durability, UnfitFolder
+from quire_journal.storage.stores import STORES, UnfitFolder
 
 pytest.register_assert_rewrite("contracts.store")
 from contracts.store import StoreContract  # noqa: E402
@@ -81,9 +81,9 @@ def records(folder: Path) -> list[bytes]:
         store.close()
 
 
-@pytest.mark.parametrize("durability", list(Durability))
-def test_what_was_committed_is_there_when_the_store_is_opened_again(tmp_path: Path, durability: Durability) -> None:
-    store = STORES["lmdb"](tmp_path, durability=durability)
+@pytest.mark.parametrize("synced", [True, False])
+def test_what_was_committed_is_there_when_the_store_is_opened_again(tmp_path: Path, synced: bool) -> None:
+    store = STORES["lmdb"](tmp_path, synced)
     with store.writing() as w:
         w.put("meta", KEY, b"kept")
     assert store.size_bytes() > 0
@@ -94,8 +94,8 @@ def test_what_was_committed_is_there_when_the_store_is_opened_again(tmp_path: Pa
     store.close()
 
 
-def test_a_fast_store_can_be_synced_when_its_owner_likes(tmp_path: Path) -> None:
-    store = LmdbStore.open(tmp_path, Durability.FAST)
+def test_a_store_that_is_not_synced_can_be_when_its_owner_likes(tmp_path: Path) -> None:
+    store = LmdbStore.open(tmp_path, synced=False)
     with store.writing() as w:
         w.put("meta", KEY, b"kept")
     store.sync()
@@ -321,11 +321,10 @@ COMMITTING: Final = """
 import os, sys
 from pathlib import Path
 from quire_journal.storage.port import u64
-from quire_journal.storage.stores import Durability
 from quire_journal.storage.lmdb import LmdbStore
 def commit(folder, durability):
     os.write(1, b"%d\\n" % os.getpid())
-    store = LmdbStore.open(Path(folder), Durability(durability))
+    store = LmdbStore.open(Path(folder), durability == "synced")
     with store.reading() as r:
         n = r.count("records")
     while True:
@@ -352,7 +351,7 @@ def committing() -> Iterator[subprocess.Popen[str]]:
         mother.kill()  # a child that a failed test left ends where nobody reads what it says
 
 
-@pytest.mark.parametrize("durability", ["normal", "fast"])
+@pytest.mark.parametrize("durability", ["synced", "not synced"])
 def test_kill_9_between_or_inside_commits_loses_nothing_that_was_acknowledged(
     tmp_path: Path, durability: str, committing: subprocess.Popen[str]
 ) -> None:

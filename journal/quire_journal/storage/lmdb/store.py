@@ -19,7 +19,6 @@ from quire_journal.storage import (
     NAME as IMAGE,
     Afterimage,
     ByCopy,
-    Durability,
     InUse,
     JournalGone,
     JournalUnseen,
@@ -69,11 +68,12 @@ _BESIDE: Final = "db.beside"
 class LmdbStore:
     """Ordered tables of bytes in `folder/db`. Open it with `LmdbStore.open`."""
 
-    def __init__(self, path: Path, opened: OpenEnvironment, durability: Durability) -> None:
+    def __init__(self, path: Path, opened: OpenEnvironment, synced: bool = True) -> None:
+        """`synced`: what is committed lasts; else with the next `sync`."""
         self._path = path
         self._file = f"{path}/data.mdb"
         self._opened = InUse(opened)
-        self._durability = durability
+        self._synced = synced
         self._writer = threading.Lock()
         self._writer_thread: int | None = None
         self._tee: Tee | None = None  # of the compaction that is going on
@@ -81,13 +81,12 @@ class LmdbStore:
         self._gone = False  # nor now: no start would find it
         self._image: Afterimage | None = None
         self._log = WriteAheadLog(path)
-        self._logs = durability is not Durability.FAST
         self._logging = 0  # the thread that logged
         self.fold_first: Callable[[], None] = _nothing
 
     @classmethod
-    def open(cls, folder: Path, durability: Durability = Durability.NORMAL) -> LmdbStore:
-        """The store in `folder`, made when there is none.
+    def open(cls, folder: Path, synced: bool = True) -> LmdbStore:
+        """The store in `folder`, made when there is none. Where it is not `synced`, commits last with the next `sync`.
 
         Raises `UnfitFolder` (wrong owner, network file system), `JournalDamaged` (not a database, or a torn one) or
         `StoreFailure` (disk full, open elsewhere in this process). One process at a time: the caller holds a lock.
@@ -102,7 +101,7 @@ class LmdbStore:
                 make(folder / "db.new")
                 fsync.rename(folder / "db.new", path)
             require_whole(path / "data.mdb", walk)
-            env = environment(path, sync=durability is not Durability.FAST)
+            env = environment(path, sync=synced)
         except DAMAGE as error:
             raise JournalDamaged(f"{path / 'data.mdb'} is not a sound database ({error}); {ADVICE}") from error
         except (OSError, lmdb.Error) as error:
@@ -116,7 +115,7 @@ class LmdbStore:
         except OSError as error:
             env.close()
             raise store_failed(folder, f"could not open the journal in {folder}", error) from error
-        return cls(path, opened, durability)
+        return cls(path, opened, synced)
 
     @classmethod
     def open_to_read(cls, folder: Path) -> LmdbStore:
@@ -135,7 +134,7 @@ class LmdbStore:
             raise JournalDamaged(f"{path / 'data.mdb'} is not a sound database ({error}); {ADVICE}") from error
         except lmdb.Error as error:
             raise StoreFailure(f"could not open the journal in {folder}: {error}") from error
-        return cls(path, opened, Durability.NORMAL)
+        return cls(path, opened)
 
     @classmethod
     def beside(cls, folder: Path) -> LmdbStore:
@@ -143,7 +142,7 @@ class LmdbStore:
 
         Raises `StoreFailure`.
         """
-        return Copy.begin(folder / _BESIDE, Durability.FAST)
+        return Copy.begin(folder / _BESIDE, hardens=False)
 
     @staticmethod
     def remove_beside(folder: Path) -> None:
@@ -213,7 +212,7 @@ class LmdbStore:
             raise failed from error
         try:
             self._conclude(opened, transaction.noted)
-            if changed and not folding and self._durability is not Durability.FAST:
+            if changed and not folding and self._synced:
                 self.sync()
         except BaseException as error:
             self._broken = self._broken or str(error)  # the journal counts on without what is stored
@@ -241,7 +240,7 @@ class LmdbStore:
 
     def log(self, entry: bytes) -> bool:
         """Make `entry` last; False where it is too large, or the disk does not take it: a commit tells more of that."""
-        if not self._logs or len(entry) > MOST_BYTES or not self._has_room(len(entry)):
+        if not self._synced or len(entry) > MOST_BYTES or not self._has_room(len(entry)):
             return False
         self._require_whole()
         opened = self._opened.get()
@@ -311,7 +310,7 @@ class LmdbStore:
 
     def clear_log(self) -> None:
         """Leave no byte of what was logged: the database holds what is to be held. Raises `StoreFailure`."""
-        if self._logs and not self._begin_segment():
+        if self._synced and not self._begin_segment():
             raise StoreFailure(f"could not begin a new log in {self._path}", disk_full=takes_nothing(self._path))
 
     def forget_log(self) -> None:
@@ -417,7 +416,7 @@ class LmdbStore:
         folder = self._path.parent / _COPY
         if folder.exists():
             shutil.rmtree(folder)
-        target = Copy.begin(folder, self._durability)
+        target = Copy.begin(folder, self._synced)
         try:
             with self._writer:
                 self._require_whole()
@@ -481,28 +480,28 @@ class LmdbStore:
 class Copy(LmdbStore):
     """A file in the making: synced only when it is asked for, until it is hardened."""
 
-    _target_durability = Durability.NORMAL
+    _hardens = True
 
     @classmethod
-    def begin(cls, folder: Path, durability: Durability) -> Copy:
-        """An empty one in `folder`, which will last as `durability` says. Raises `StoreFailure`."""
+    def begin(cls, folder: Path, hardens: bool) -> Copy:
+        """An empty one in `folder`; whether its commits last when it is hardened. Raises `StoreFailure`."""
         try:
             make(folder)
             copy = cls.at(folder)
         except (OSError, lmdb.Error) as error:
             raise store_failed(folder.parent, "could not begin a copy", error) from error
-        copy._target_durability = durability
+        copy._hardens = hardens
         return copy
 
     @classmethod
     def at(cls, folder: Path) -> Copy:
         """The one in `folder` that was begun by this process, or by another that waits for this one."""
-        return cls(folder, open_tables(environment(folder, sync=False)), Durability.FAST)
+        return cls(folder, open_tables(environment(folder, sync=False)), synced=False)
 
     def harden(self) -> None:
         """Sync it; from now on its commits last as those of the store that is copied."""
         self.sync()
-        if self._target_durability is Durability.FAST:
+        if not self._hardens:
             return
         self._opened.close()
         try:
