@@ -125,7 +125,8 @@ class StepRebase:
         a, b = self.a, self.b
         if _same_bytes(a.blob, b.blob):
             return self.before
-        texts = None if _is_no_file(a) or _is_no_file(b) else (self._text(a), self._text(b))
+        known = all(not _is_no_file(state) and self.history.holds(state.blob) for state in (a, b))
+        texts = (self._text(a), self._text(b)) if known else None
         if texts is None or any(text.binary or not len(text) for text in texts):
             self._block("bytes", lambda s: s.after.blob != s.before.blob)
             return Rest.of(b)

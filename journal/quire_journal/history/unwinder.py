@@ -108,7 +108,7 @@ def _unwind(history: History, life: FileTimeline) -> Unwound:
         return Unwound.left_alone(life.now, "not_a_file", kept=kept)
     except NotHeld as lost:
         return Unwound.left_alone(life.now, "uncaptured", life.with_bytes(lost.blob), kept)
-    if not rest.present and life.now.present and not _made_then(history, life.steps[0]):
+    if (rest.anew or not rest.present) and life.now.present and not _made_then(history, life.steps[0]):
         return Unwound.left_alone(life.now, "creation_not_seen", kept=kept)
     if rest.entry == LINK and history.holds(rest.blob):
         return Unwound(

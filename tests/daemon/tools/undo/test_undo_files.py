@@ -63,6 +63,16 @@ def test_a_file_that_others_emptied_or_whose_bytes_are_no_text_stays() -> None:
         assert daemon.text("new") == later
 
 
+def test_a_file_that_others_typed_into_stays_where_the_bytes_that_it_was_made_with_are_gone() -> None:
+    daemon = MemoryDaemon()
+    daemon.write("new", lines("a"), daemon.ann)
+    changed = daemon.write("new", lines("a", "b"), daemon.ben)
+    daemon.lose(lines("a"))
+    refused = daemon.call(UNDO_TOOL, daemon.ann)
+    assert [(c["seq"], c["why"]) for c in only_file(refused)["conflicts"]] == [(changed, "bytes")]
+    assert daemon.text("new") == lines("a", "b")
+
+
 def test_a_deletion_is_taken_back_where_nothing_stands() -> None:
     daemon = daemon_with()
     daemon.delete("f.txt", daemon.ann)
