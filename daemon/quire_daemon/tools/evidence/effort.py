@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 LOOK: Final = 128 * 1024 * 1024
-"""For one file that was found changed: at most some 40 ms."""
+"""For one file that was found changed: at most some 25 ms."""
 
 END: Final = LOOK
 """For all that was found during a call, when it ends."""

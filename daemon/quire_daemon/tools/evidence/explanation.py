@@ -9,7 +9,7 @@ the work of a formatter within the call, where nothing but the layout differs, a
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
@@ -112,15 +112,17 @@ class _Tries:
 
     def _longer(self, level: Sequence[_Chain], calls: Sequence[CallAccounts]) -> list[_Chain]:
         """The chains with one call more. Of several orders that come to the same, one is kept."""
-        longer: dict[tuple[frozenset[int], bytes | None], _Chain] = {}
+        longer: dict[frozenset[int], list[_Chain]] = defaultdict(list)
         for chain in level:
             for call in calls:
                 if call.call.burst in chain.calls:
                     continue
                 for data in self._made(call, chain.data):
                     made = _Chain(data, (*chain.steps, ExplainedStep(data, call.call)))
-                    longer.setdefault((made.calls, data), made)
-        return list(longer.values())
+                    equal = longer[made.calls]
+                    if not any(data == one.data for one in equal):  # to compare is cheaper than to hash
+                        equal.append(made)
+        return [chain for equal in longer.values() for chain in equal]
 
     def _made(self, call: CallAccounts, before: bytes | None) -> Iterator[bytes | None]:
         """What the call makes of these bytes, as far as it changes them."""

@@ -14,6 +14,8 @@ from announcing import PATH, call, cell_of, content, edit, explained, replacing
 from quire_daemon.tools.evidence.accounts import CallAccounts
 from quire_daemon.tools.evidence.command_line import accounts_for
 from quire_daemon.tools.evidence.effort import LOOK, Effort, EffortSpentError
+from quire_daemon.tools.evidence.explanation import no_bytes
+from quire_daemon.tools.evidence.results import results
 
 MOST_S = 2.0
 """Of processor time. Measured: 30 ms at most, and ten times as much on a machine that is busy with other things; what
@@ -108,3 +110,18 @@ def test_what_a_command_line_names_is_found_by_name_and_not_looked_through_for_e
     found = [accounts_for(command, f"src/f{number}.py") for number in range(10_000)]
     assert time.process_time() - began_s < MOST_S
     assert found == [True] * 1000 + [False] * 9000
+
+
+def test_of_a_dozen_edits_under_way_two_that_were_made_at_once_are_found_in_a_long_file() -> None:
+    twelve = [call(number, replacing(edit(f"line {number} of", "z"))) for number in range(12)]
+    after = MANY.replace("line 3 of", "z", 1).replace("line 9 of", "z", 1)
+    found = explained(MANY, after, *twelve)
+    assert found.proved
+    assert {step.call.burst for step in found.steps if step.call} == {3, 9}
+
+
+def test_a_replacement_at_thousands_of_places_counts_for_more_than_a_look_at_the_text() -> None:
+    """Twelve of them under way kept the loop 60 ms and more for each file."""
+    everywhere = call(1, replacing(edit("so", "s", True))).about(PATH)[0]
+    with pytest.raises(EffortSpentError):
+        list(results(everywhere, PATH, MANY.encode(), MANY.upper().encode(), no_bytes, Effort(500_000)))
