@@ -152,7 +152,7 @@ class Queries(Calls):
         Present is who called within the last `minutes`; of the others those are listed who were seen within `hours`.
 
         Reply: `writers` of a writer and `{you, present, connections, alive, last_seen, last_change, on: {files, leases,
-        bursts}}`; `present` and `total` count them.
+        bursts, writing}}`; `collisions`, files that several write; `present` and `total` count them.
         Refused: nothing of its own.
         Source: quire_daemon.tools.admin.status
         """

@@ -282,31 +282,43 @@ def test_who_shows_a_caller_once_and_says_how_many_writers_it_was(quire: Quire) 
     ann = {"id": "w8", "agent": "ann", "agent_session": "s1", "turns": 6, "ids": ["w8", "w5"], "present": True}
     ben = {"id": "w9", "agent": "ben", "agent_session": "s2", "turns": 1, "ids": ["w9"], "connections": 1}
     told = {"ok": True, "writers": [ann, ben], "total": 2}
-    assert quire("who", who=told).out == "ann/s1    present\nben/s2    connected\n"
+    assert quire("who", who=told).out == "ann/s1    present\nben/s2    present\n"
     out = quire("who", "--all", who=told).out
-    assert out == "w8 and 5 before  ann/s1    present\nw9               ben/s2    connected\n"
+    assert out == "w8 and 5 before  ann/s1    present\nw9               ben/s2    present\n"
 
 
 def test_who_lists_who_is_present_and_on_what(quire: Quire) -> None:
     lease = {"kind": "exclusive", "path": "src"}
-    on = {"files": [{"path": "a.py"}, {"path": "b.py"}], "leases": [lease], "bursts": [{"burst": 12, "label": "fmt"}]}
+    on = {"writing": [{"path": "a.py"}, {"path": "b.py"}], "leases": [lease], "bursts": [{"burst": 12, "label": "fmt"}]}
+    on["files"] = [{"path": "only/read.py"}]
     ann = {**WRITER, "turn": "t9", "you": True, "present": True, "connections": 1, "alive": True, "on": on}
     user = {"id": "w1", "uid": 1000, "present": True, "connections": 0, "alive": False, "last_seen": None}
-    cleo = {"id": "w2", "agent": "cleo", "present": True, "connections": 0, "alive": None, "hooks": True}
+    cleo = {"id": "w2", "agent": "cleo", "present": False, "connections": 0, "alive": None, "hooks": True}
     reply = {"ok": True, "writers": [{**ann, "last_seen": "2026-01-31T12:00:00Z"}, user, cleo], "total": 6}
     ran = quire("who", "--limit", "2", who=reply)
     assert ran.asked == [("who", {"hours": 12, "limit": 2})]
     assert ran.out == (
-        "alice/s1 (you)  turn t9  connected               2026-01-31 12:00:00Z  "
-        "exclusive lease on src; burst 12 fmt; a.py, b.py\n"
-        "user                     present, process ended\n"
-        "cleo                     present, by its hooks\n"
+        "alice/s1 (you)  turn t9  present  2026-01-31 12:00:00Z  "
+        "exclusive lease on src; burst 12 fmt; writes a.py, b.py\n"
+        "user                     present\n"
+        "cleo                     gone\n"
         "and 3 more; --all lists them\n"
     )
     assert quire("who", "--all", "--limit", "2", who=reply).out.endswith("and 3 more; a larger --limit lists them\n")
     assert quire("who", "--all", "--minutes", "0.5").asked == [("who", {"hours": 0, "minutes": 0.5})]
     assert quire("who", who={"ok": True, "writers": [], "total": 0}).out == "Nobody is there.\n"
     assert quire("who", "--minutes", "many").status == 2
+
+
+def test_who_tells_first_where_several_are_in_one_file(quire: Quire) -> None:
+    ann = {"writer": {"agent": "ann", "agent_session": "s1"}, "lines": [[3, 9]], "symbols": ["dispatch"]}
+    ben = {"writer": {"agent": "ben"}, "lines": [[5, 5], [20, 24]], "symbols": ["dispatch", "route"]}
+    both = {"path": "app.py", "writers": [ann, ben], "symbols": ["dispatch"]}
+    apart = {"path": "b.txt", "writers": [ann, ben], "symbols": []}
+    reply = {"ok": True, "writers": [{**ann["writer"], "present": True}], "total": 1, "collisions": [both, apart]}
+    assert quire("who", who=reply).out == (
+        "app.py: ann/s1 and ben, both in dispatch\nb.txt: ann/s1 and ben (lines 3-9; 5, 20-24)\n\nann/s1    present\n"
+    )
 
 
 def test_an_agent_is_told_what_was_changed_since_it_read_it_and_a_person_is_not(quire: Quire) -> None:

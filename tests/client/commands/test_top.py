@@ -112,14 +112,14 @@ def test_few_lines_show_who_is_there_and_what_changed_and_of_the_rest_what_is_no
         "/site  pid 7  2026-01-31 12:00:00Z",
         "coverage    degraded: x",
         "Callers",
-        "  alice/s1    connected",
-        "  bob/s1      connected",
-        "  eve/s1      connected",
+        "  alice/s1    present",
+        "  bob/s1      present",
+        "  eve/s1      present",
         "Files",
         "  v812  alice/s1  5 changes  src/0.py",
         "  v811  alice/s1  4 changes  src/1.py",
     ]
-    assert top_view.lines(now, 4, 40, PLAIN)[2:] == ["Callers", "  alice/s1    connected"]
+    assert top_view.lines(now, 4, 40, PLAIN)[2:] == ["Callers", "  alice/s1    present"]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,12 @@ from quire_client.commands import Command, Invocation, Option, Usage
 LATELY_H: Final = 12
 """Hours for which somebody is listed who has gone."""
 
+MOST_FILES: Final = 5
+"""Files that a caller writes, in its line."""
+
+MOST_RANGES: Final = 4
+"""Ranges of lines of a caller in a file."""
+
 
 def run(call: Invocation) -> int:
     """List the callers that are present, or were lately, or all that there ever were."""
@@ -29,12 +35,35 @@ def run(call: Invocation) -> int:
 def _show(reply: Mapping[str, Any], ids: bool) -> str:
     writers = [writer for writer in reply.get("writers") or () if isinstance(writer, Mapping)]
     rows = [(_ids(writer), *row(writer)) if ids else row(writer) for writer in writers]
-    lines = render.columns(rows) or ["Nobody is there."]
+    lines = [*_collisions(reply), *(render.columns(rows) or ["Nobody is there."])]
     more = int(reply.get("total") or 0) - len(writers)
     if more > 0:
         how = "a larger --limit lists them" if ids else "--all lists them"
         lines.append(f"and {more} more; {how}" if writers else f"{more} have been; {how}")
     return "\n".join(lines)
+
+
+def _collisions(reply: Mapping[str, Any]) -> Iterator[str]:
+    """The files that several write, with where they meet: `app.py: ann/s1 and ben/s2, both in dispatch`."""
+    for one in reply.get("collisions") or ():
+        writers = [each for each in one.get("writers") or () if isinstance(each, Mapping)]
+        names = " and ".join(render.writer(each.get("writer")) for each in writers)
+        where = ", ".join(render.one_line(symbol, 80) for symbol in one.get("symbols") or ())
+        if where:
+            meet = f", {'both' if len(writers) == 2 else 'all'} in {where}"
+        else:
+            each_in = [_lines_of(each) for each in writers]
+            meet = f" (lines {'; '.join(each_in)})" if all(each_in) else ""
+        yield f"{render.one_line(one.get('path', ''))}: {names}{meet}"
+    if reply.get("collisions"):
+        yield ""
+
+
+def _lines_of(each: Mapping[str, Any]) -> str:
+    """The lines of one of several in a file."""
+    spans = [{"start": first, "end": last} for first, last in each.get("lines") or ()]
+    more = f" and {len(spans) - MOST_RANGES} more" if len(spans) > MOST_RANGES else ""
+    return f"{render.lines(spans[:MOST_RANGES])}{more}"
 
 
 def row(writer: Mapping[str, Any]) -> tuple[str, ...]:
@@ -50,13 +79,8 @@ def row(writer: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _there(writer: Mapping[str, Any]) -> str:
-    """How it is known to be there. That a process of it has ended is news only where one of them stays."""
-    if writer.get("connections"):
-        return "connected"
-    there = "present" if writer.get("present") else "away"
-    if writer.get("hooks"):
-        return f"{there}, by its hooks"
-    return f"{there}, process ended" if writer.get("alive") is False else there
+    """Is it there? Nothing in between."""
+    return "present" if writer.get("present") or writer.get("connections") else "gone"
 
 
 def _ids(writer: Mapping[str, Any]) -> str:
@@ -66,25 +90,26 @@ def _ids(writer: Mapping[str, Any]) -> str:
 
 
 def _on(on: object) -> Iterator[str]:
-    """What a caller is on: leases, bursts, files."""
+    """What a caller is on: leases, bursts, and files that it writes; not what it looked at."""
     told = on if isinstance(on, Mapping) else {}
     for lease in told.get("leases") or ():
         kind, path = render.one_line(lease.get("kind", "")), render.one_line(lease.get("path", ""))
         yield f"{kind} lease on {path}"
     for burst in told.get("bursts") or ():
         yield f"burst {render.one_line(burst.get('burst', ''))} {render.one_line(burst.get('label', ''), 60)}".rstrip()
-    files = [render.one_line(file.get("path", "")) for file in told.get("files") or ()]
+    files = [render.one_line(file.get("path", "")) for file in told.get("writing") or ()]
     if files:
-        yield ", ".join(files)
+        more = f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
+        yield f"writes {', '.join(files[:MOST_FILES])}{more}"
 
 
 COMMAND = Command(
     arguments="",
-    about="Lists who is present (callers with an open connection, and those that did something in the last minutes),\n"
-    "then who was in the last 12 hours and is away, each with when it was last seen. On what: their leases, open\n"
-    "bursts, and the files that they named or wrote last. An agent session is shown once,\n"
-    "though each process, turn and tool call of it is another writer; --all says how many, with the number of the\n"
-    "newest. `quire log --agent-session` has what all of them did.",
+    about="Lists first the files that several write, with the function or the lines in which they meet. Then who is\n"
+    "present (with an open connection, or having done something in the last minutes) and who was in the last 12 hours\n"
+    "and is gone, each with when it was last seen, its leases, open bursts, and the files that it writes. An agent\n"
+    "session is shown once, though each process, turn and tool call of it is another writer; --all says how many,\n"
+    "with the number of the newest. `quire log --agent-session` has what all of them did.",
     example="quire who --minutes 60",
     run=run,
     options=(

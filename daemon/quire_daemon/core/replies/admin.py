@@ -88,6 +88,24 @@ class On(Shape, frozen=True, kw_only=True):
     files: list[OnFile]
     leases: list[Lease]
     bursts: list[Burst]
+    writing: list[OnFile]  # files that it changed lately
+
+
+class CollidingWriter(Shape, frozen=True, kw_only=True):
+    """Where one of several is in a file."""
+
+    writer: Writer
+    lines: list[list[int]]  # ranges that it wrote lately
+    symbols: list[str]  # definitions that these are in
+
+
+class Collision(Shape, frozen=True, kw_only=True):
+    """A file that several write."""
+
+    path: str
+    path_encoding: Maybe[str] = UNSET
+    writers: list[CollidingWriter]
+    symbols: list[str]  # definitions in which all of them are
 
 
 class WhoWriter(StatusWriter, frozen=True, kw_only=True):
@@ -106,6 +124,7 @@ class WhoReply(Reply, frozen=True, kw_only=True):
     """`who`: callers, those that are present first."""
 
     writers: list[WhoWriter]
+    collisions: list[Collision]
     present: int
     total: int
 

@@ -10,6 +10,7 @@ import msgspec
 
 from quire_daemon.core import Decision, Present, Tool, World, no_paths
 from quire_daemon.tools import burst_json
+from quire_daemon.tools.admin.work import collisions, work_json, written_since
 from quire_daemon.tools.leases import in_force, lease_json
 from quire_daemon.tools.undo import but_for, taken_back
 from quire_journal.history import History, rfc3339, time_of
@@ -99,8 +100,9 @@ def decide_who(params: WhoParams, world: World) -> Decision:
     turn and tool call), `ids` (of the newest of them, newest first), `last_change`:
     `{batch, at}` of its newest file change, `present`, `connections` (open ones), `alive` (the agent's own process, or
     the one that called last; null where nobody can say), `hooks` (it is an agent whose hooks call), `last_seen`, and
-    `on`: `files` that it named or wrote last (`{path, at}`), its
+    `on`: `files` that it named or wrote last (`{path, at}`), those of them that it is `writing`, its
     `leases` and open `bursts`. Connections, processes and files named are known of this run of the daemon.
+    `collisions`: files that several who are present write, with the lines and definitions of each.
     """
     if params.limit < 1:
         raise Refusal("schema_invalid", "limit: must be at least 1.", argument="limit")
@@ -120,8 +122,13 @@ def decide_who(params: WhoParams, world: World) -> Decision:
     lately = sorted((one for one in others if one[1] >= since_ns), key=lambda one: -one[1])
     listed = [*here, *(() if params.present else lately)][: params.limit]
     held, bursts = _by_caller(world)
+    began_ns = world.now_ns - within_ns
+    works = {key: written_since(key, began_ns, world) for key, _ in here}
     writers = [
-        {**_who_json(key, seen_ns, n < len(here), world), "on": _on(key, held, bursts, world)}
+        {
+            **_who_json(key, seen_ns, n < len(here), world),
+            "on": {**_on(key, held, bursts, world), "writing": work_json(works.get(key, {}))},
+        }
         for n, (key, seen_ns) in enumerate(listed)
     ]
     many = world.history.count_callers()
@@ -130,6 +137,7 @@ def decide_who(params: WhoParams, world: World) -> Decision:
             "ok": True,
             "message": f"{counted(many, 'caller')}, {len(here)} present.",
             "writers": writers,
+            "collisions": collisions(works, began_ns, world),
             "present": len(here),
             "total": many,
         }
@@ -266,5 +274,7 @@ def _superseding(history: History, batch: int) -> Iterator[dict[str, Any]]:
 
 
 STATUS_TOOL: Final[Tool[StatusParams]] = Tool("status", StatusParams, no_paths, decide_status, needs_health=True)
-WHO_TOOL: Final[Tool[WhoParams]] = Tool("who", WhoParams, no_paths, decide_who, needs_presence=True, all_noted=True)
+WHO_TOOL: Final[Tool[WhoParams]] = Tool(
+    "who", WhoParams, no_paths, decide_who, needs_presence=True, all_noted=True, long=True
+)
 OP_STATUS_TOOL: Final[Tool[OpStatusParams]] = Tool("op_status", OpStatusParams, no_paths, decide_op_status)

@@ -152,3 +152,22 @@ def test_an_abandoned_operation_was_not_applied() -> None:
 def test_what_is_no_operation_id_is_refused(op: str) -> None:
     daemon = MemoryDaemon()
     assert daemon.call(OP_STATUS_TOOL, daemon.ann, op=op)["error"] == "schema_invalid"
+
+
+def test_who_tells_what_is_written_and_where_two_meet() -> None:
+    daemon = MemoryDaemon()
+    body = ["def route():", "    return 1", "", "def dispatch():", "    a", "    b", "    c"]
+    daemon.outside("app.py", lines(*body))
+    daemon.write("app.py", lines(*body[:4], "    ANN", *body[5:]), daemon.ann)
+    daemon.write("app.py", lines(*body[:4], "    ANN", "    b", "    BEN"), daemon.ben)
+    daemon.write("notes", lines("x"), daemon.ben)
+    reply = daemon.decide(WHO_TOOL, daemon.ann, {}).reply
+    writing = {w["agent"]: [file["path"] for file in w["on"]["writing"]] for w in reply["writers"]}
+    assert writing == {"ann": ["app.py"], "ben": ["notes", "app.py"]}
+    (collision,) = reply["collisions"]
+    assert (collision["path"], collision["symbols"]) == ("app.py", ["dispatch"])
+    assert {one["writer"]["agent"]: one["lines"] for one in collision["writers"]} == {"ann": [[5, 5]], "ben": [[7, 7]]}
+    for number in range(61):
+        daemon.outside("b.txt", lines(f"y{number}"))
+    reply = daemon.decide(WHO_TOOL, daemon.ann, {"minutes": 1}).reply
+    assert reply["collisions"] == []
