@@ -53,7 +53,7 @@ from quire_daemon.maintenance.gc import Collector
 from quire_daemon.ops import Chore, Chores, Log, ProcessTree, systemd
 from quire_daemon.server import Server, SpoolSwitch, listen
 from quire_daemon.tools import NATIVE_TOOL, beside
-from quire_daemon.watch import RULES, Ignore, Mounts, Observer, Outside, RootGuard, Watcher
+from quire_daemon.watch import RULES, Ignore, Observer, Outside, RootGuard, Watcher
 from quire_daemon.watch.fanotify import Tracer
 from quire_daemon.watch.git import Commands, CommitBlame, GitHead, GitWriter
 from quire_daemon.workers import Failed as JobFailed, Job, Jobs, StartJob
@@ -117,7 +117,6 @@ class App:
         self.announced_calls = AnnouncedCalls(recorder, self.tracer.writers_of)
         attribute, looked = self.announced_calls.attribute, self.tracer.looked
         self.observer = Observer(workspace, recorder, ignore, in_force, self._hint, attribute, looked, self._expect)
-        self._mounts = Mounts.below(root)
         self.exporting = ExportSessions()
         self.collector = Collector(self, state_dir)
         self.failures = FailurePolicy(recorder, reserve, log, self.stop)
@@ -128,7 +127,7 @@ class App:
         self.crawls = Jobs(server.wake, self._guarded)
         self.jobs = Jobs(server.wake, self._guarded, keeps=False)
         self.watcher = ports.watcher(root, ignore.ignored, server.wake, log, cookies=not workspace.read_only)
-        self.outside = Outside(self.observer, self.watcher, self.crawls.start, self._reload, self._mounts)
+        self.outside = Outside(self.observer, self.watcher, self.crawls.start, self._reload)
         self.outside.scanner.head = self.git.head
         self._in_flight = self.observer.in_flight
         withheld = self.observer.capture_policy.of_anybody
@@ -276,7 +275,6 @@ class App:
             self.failures.mistrust()
             self.log.fault("close", error)
         self.workspace.close()
-        self._mounts.close()
         self.recorder.journal.close()
         self.server.close()
         self.log.info("closed")

@@ -27,7 +27,6 @@ import live
 from live import Live, ok, verified
 from quire_client.export.tree import Tree, Unwritable, export, fetch
 from quire_daemon.maintenance.import_worker import import_into
-from quire_daemon.watch.mounts import mounted_below
 from quire_journal.model.refusals import Refusal
 from quire_journal.workspaces.discover import checked
 from quire_journal.workspaces.layout import WorkspaceRefused, place_of
@@ -240,8 +239,10 @@ class Trash:
         self.at.mkdir()
 
     def _unbind(self, folder: Path) -> None:
-        for name in mounted_below(os.fspath(folder), Path("/proc/self/mountinfo").read_bytes()):
-            attacker.unbind(folder / name)
+        for line in Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape").splitlines():
+            at = Path(line.split()[4])
+            if folder in at.parents:
+                attacker.unbind(at)
 
 
 def test_no_import_gets_out_of_its_workspace(daemon, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,6 @@ from quire_daemon.config.settings import Settings
 from quire_daemon.engine.request_files import RequestFiles
 from quire_daemon.watch.hints import Batch
 from quire_daemon.watch.ignore import Ignore
-from quire_daemon.watch.mounts import Mounts
 from quire_daemon.watch.observe import Observation, Observer
 from quire_daemon.watch.outside import Outside
 from quire_daemon.watch.prefetch import ReadAhead
@@ -105,8 +104,8 @@ class Turns:
         self.errors: list[Exception] = []
         self.reloads: list[Exception] = []  # with which the settings cannot be read again
         self.jobs = JobsInTurn(self.guarded)
-        self.watcher, self.mounts = Telling(root, ignore), Mounts.below(root)
-        self.outside = Outside(self.observer, self.watcher, self.jobs.start, self._reload, self.mounts)
+        self.watcher = Telling(root, ignore)
+        self.outside = Outside(self.observer, self.watcher, self.jobs.start, self._reload)
         self.files = RequestFiles(self.observer, self.outside.look_first)
 
     def _reload(self) -> None:

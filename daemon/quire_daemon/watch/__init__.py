@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from quire_daemon.watch.crawl import MOST_LISTED as MOST_LISTED, all_in as all_in, names_in as names_in
     from quire_daemon.watch.hints import Blind as Blind, blind_told as blind_told, touching as touching
     from quire_daemon.watch.ignore import Ignore as Ignore
-    from quire_daemon.watch.mounts import Mounts as Mounts
     from quire_daemon.watch.observe import (
         RETRY_S as RETRY_S,
         FileInFlight as FileInFlight,
@@ -29,7 +28,6 @@ else:
         crawl="MOST_LISTED all_in names_in",
         hints="Blind blind_told touching",
         ignore="Ignore",
-        mounts="Mounts",
         observe="FileInFlight Observer RETRY_S Sighting",
         outside="Outside",
         root_guard="RootGuard",

@@ -17,11 +17,10 @@ from quire_daemon.core import Renames, SeenStat, with_moves
 from quire_daemon.watch.crawl import crawl
 from quire_daemon.watch.due import DueQueue
 from quire_daemon.watch.hints import Batch, Blind, below
-from quire_daemon.watch.mounts import Mounts
 from quire_daemon.watch.observe import RETRY_S, FileInFlight, Observation, Observer
 from quire_daemon.watch.prefetch import Prefetcher
 from quire_daemon.watch.prefetch_reader import read_ahead
-from quire_daemon.watch.scan import MOUNTS, OVERFLOW, RULES, Scanner, TreeComparison
+from quire_daemon.watch.scan import OVERFLOW, RULES, Scanner, TreeComparison
 from quire_daemon.watch.temporary_names import STANDS_S, is_temporary
 from quire_daemon.watch.watcher import Watcher
 from quire_daemon.workers import StartJob
@@ -58,13 +57,10 @@ BRIEF_S = 0.015  # before it is recorded that a file is gone, or a folder empty:
 class Outside:
     """Paths to look at, in the order in which they are due."""
 
-    def __init__(
-        self, observer: Observer, watcher: Watcher, start_job: StartJob, reload: Callable[[], None], mounts: Mounts
-    ) -> None:
+    def __init__(self, observer: Observer, watcher: Watcher, start_job: StartJob, reload: Callable[[], None]) -> None:
         self._observer, self._recorder, self._ignore = observer, observer.recorder, observer.ignore
         self._root, self._watcher, self._start_job = observer.workspace.root, watcher, start_job
         self._reload = reload  # the settings file changed
-        self._mounts = mounts
         self._named = DueQueue()
         self.scanner = Scanner(observer, watcher, start_job, self._take_compared)
         self._unseen: dict[str, str] = {}  # path that could not be looked at, and is tried again → why
@@ -135,10 +131,6 @@ class Outside:
 
     def _look_at_told(self, now: float, slice_s: float) -> None:
         self._take_hints(now)
-        if self._mounts.take_news():
-            for path in self._unseen:  # what a mount hid may be seen again
-                self.name(path, SCANNED, now)
-            self.scanner.scan(MOUNTS)
         observed: list[Observation] = []
         try:
             self._look_at_due(observed, now, now + slice_s)

@@ -146,7 +146,6 @@ class _Scan(NamedTuple):
 
 _PERIODIC: Final = _Scan(0.0, "periodic")
 RULES: Final = "rules"  # other files than before are ignored, or kept
-MOUNTS: Final = "mounts"  # a disk below the checkout came or went
 OVERFLOW: Final = "overflow"  # hints of the watcher were lost
 
 
@@ -196,10 +195,9 @@ class Scanner:
     def scan(self, reason: str) -> None:
         """Compare the whole tree with the journal: now, or as soon as the comparison under way has ended.
 
-        After a change of the rules what is not ignored any more is watched before that, and the rest let go; after one
-        of the mounts what stands at the folders by now.
+        After a change of the rules what is not ignored any more is watched before that, and the rest let go.
         """
-        pending, rewatch = self._next, reason in (RULES, MOUNTS)
+        pending, rewatch = self._next, reason == RULES
         awaited = reason != _PERIODIC.reason and self.captured
         scan = _Scan(self._now(), reason, awaited=awaited, rewatch=rewatch)
         if pending is not None and pending.reason in ("start", RULES):  # these stay what they are

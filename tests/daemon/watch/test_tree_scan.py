@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from outside_turns import Turns
 
-from quire_daemon.watch.scan import FIRST_S, MOUNTS, OVERFLOW, RULES, TRY_AGAIN_S
+from quire_daemon.watch.scan import FIRST_S, OVERFLOW, RULES, TRY_AGAIN_S
 from quire_journal.model.events import OutsideDeleted, OutsideWritten
 from quire_journal.model.records import JournalDamaged
 from quire_journal.storage.port import StoreFailure
@@ -158,28 +158,26 @@ def test_a_comparison_that_is_asked_for_during_one_follows_it(turns: Turns) -> N
 # ── after a restart ──
 
 
-@pytest.mark.parametrize("asked", [RULES, MOUNTS])
 def test_what_is_to_be_watched_anew_is_also_when_events_are_lost_before_that_comparison_begins(
-    turns: Turns, asked: str
+    turns: Turns,
 ) -> None:
     """The comparison for these took the place of the other, and what stood at the folders by then was not watched."""
     turns.opened()
     turns.outside.scanner.scan(OVERFLOW)  # under way
-    turns.outside.scanner.scan(asked)
+    turns.outside.scanner.scan(RULES)
     turns.outside.scanner.scan(OVERFLOW)
     turns.turns()
     assert turns.watcher.rewatched == 1
 
 
-@pytest.mark.parametrize("asked", [RULES, MOUNTS])
 def test_what_is_to_be_watched_anew_is_also_when_the_comparison_before_that_breaks_off(
-    turns: Turns, asked: str
+    turns: Turns,
 ) -> None:
     """What was made again was the other one."""
     turns.opened()
     turns.outside.scanner.scan(OVERFLOW)
     turns.jobs.fails["scan"] = OSError(24, "Too many open files")
-    turns.outside.scanner.scan(asked)
+    turns.outside.scanner.scan(RULES)
     turns.turns()
     assert turns.outside.scanner.awaited, "who asks for the tree waits for it"
     turns.turns(TRY_AGAIN_S)
