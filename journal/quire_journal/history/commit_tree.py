@@ -6,7 +6,6 @@ name; where the journal has none, the bytes are git's alone. What stands for suc
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -91,11 +90,9 @@ def version_of(path: str, entry: CommitEntry, history: History) -> Version | Non
 def is_named(version: Version, name: str, history: History) -> bool:
     """Has a version the bytes that git calls so? Those that the journal does not hold have not."""
     try:
-        data = history.bytes_of(version.blob)
+        return history.git_name(version.blob, len(name)) == name
     except NotHeld:
         return False
-    algorithm = hashlib.sha256 if len(name) == 64 else hashlib.sha1
-    return algorithm(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest() == name
 
 
 def in_git(entry: CommitEntry, blob: bytes, uncaptured: str = "") -> Version:

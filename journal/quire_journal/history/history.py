@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha1, sha256
 from itertools import islice, takewhile
 from typing import Any, Final
 
 import msgspec
 
-from quire_journal.history.path_cache import PathNames
+from quire_journal.history.path_cache import MOST_GIT_NAMES, PathNames
 from quire_journal.model import (
     OUTSIDE,
     BatchUndone,
@@ -64,6 +65,8 @@ from quire_journal.views import (
 from quire_journal.views.indexes import contents, term_index
 
 _OUTSIDE_KINDS: Final = frozenset(event.kind for event in OUTSIDE_WRITES)
+
+SHA256_DIGITS: Final = 64
 
 _NEAR_VERSIONS: Final = 40
 _NEAR_BYTES: Final = 64 << 20
@@ -273,6 +276,19 @@ class History:
         return number in begun
 
     # ── bytes ──
+
+    def git_name(self, blob: bytes, digits: int) -> str:
+        """The name that git gives these bytes: of 40 digits by sha1, of 64 by sha256. Raises as `bytes_of`."""
+        known = self._names.git_names
+        name = known.get((blob, digits))
+        if name is None:
+            data = self.bytes_of(blob)
+            algorithm = sha256 if digits == SHA256_DIGITS else sha1
+            name = algorithm(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+            if len(known) >= MOST_GIT_NAMES:
+                known.clear()
+            known[blob, digits] = name
+        return name
 
     def bytes_of(self, blob: bytes) -> bytes:
         """The bytes of a blob. Raises `blobs.NotHeld` (never captured, dropped) or `log.JournalDamaged`."""

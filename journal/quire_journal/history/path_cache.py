@@ -1,4 +1,4 @@
-"""What never changes about paths, held in memory for a caller that asks often: their names and numbers.
+"""What never changes about paths and bytes, held in memory for a caller that asks often: their names and numbers.
 
 So it only grows. A purge, which puts other records in the place of some, makes it forget what those said.
 """
@@ -10,6 +10,9 @@ from itertools import islice
 from typing import Final
 
 from quire_journal.storage import ReadTransaction, u32
+
+MOST_GIT_NAMES: Final = 50_000
+"""Names in git that are kept, a fifth of a kilobyte each. To find one takes the time to unpack and hash its bytes."""
 
 _AT_ONCE: Final = 1024  # the memory for a part serves the next one: all in one part takes a sixth longer, cold
 
@@ -23,6 +26,8 @@ class PathNames:
     def __init__(self) -> None:
         self.begun_outside: set[int] = set()
         """Numbers of paths whose first version no tool made, as far as somebody asked."""
+        self.git_names: dict[tuple[bytes, int], str] = {}
+        """(Address of bytes, digits of the name) → their name in git, as far as somebody asked."""
         self._names: list[str] = []
         self._answered: tuple[str, int] = "", -1  # the last question, and of how many paths
         self._answer: Sequence[int] = ()

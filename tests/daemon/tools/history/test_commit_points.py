@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 from memory_daemon import MemoryDaemon, lines
 from quire_daemon.tools.history.log import LOG_TOOL
+from quire_journal.export.git_patch import git_blob_name
 from quire_journal.history.commit_tree import CommitBlobs, CommitTree
 from quire_journal.model.events import GitRan, WorkspaceScanned
 
@@ -92,3 +95,14 @@ def test_a_call_does_not_wait_for_git_for_ever() -> None:
     daemon.git_answers.slow = True
     reply = daemon.ask("diff", {"from": f"commit:{ONE}"})
     assert (reply["error"], reply["suggested_action"]) == ("busy", "retry")
+
+
+def test_the_name_that_git_gives_bytes_is_found_out_once() -> None:
+    daemon = committed()
+    for _ in range(2):
+        daemon.ask("diff", {"from": f"commit:{ONE}"})
+    with daemon.history() as history:
+        version = history.file("a.py")
+        assert version is not None
+        assert history.git_name(version.blob, 40) == git_blob_name(lines("same"))
+        assert history.git_name(version.blob, 64) == sha256(b"blob 5\0same\n").hexdigest()
