@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from quire_client.cli.pager import git_pager as git_pager, page as page
     from quire_client.cli.progress import Progress as Progress
     from quire_client.cli.stdio import Output as Output, OutputFailure as OutputFailure, silence as silence
-    from quire_client.cli.story_table import View as View, story_lines as story_lines
+    from quire_client.cli.story_table import View as View, names_of as names_of, story_lines as story_lines
     from quire_client.cli.wording import sentence as sentence, step as step
 else:
     __getattr__ = face(
@@ -27,6 +27,6 @@ else:
         pager="git_pager page",
         progress="Progress",
         stdio="Output OutputFailure silence",
-        story_table="View story_lines",
+        story_table="View names_of story_lines",
         wording="sentence step",
     )

@@ -38,19 +38,20 @@ class View(NamedTuple):
     width: int = 100  # columns
     one_line: bool = False
     everything: bool = False  # every call and file that the reply has
+    named: bool = True  # with who did it
 
 
 def story_lines(stories: Sequence[Story], view: View) -> Iterator[str]:
     """The table."""
-    several = _agents_with_sessions(stories)
-    heads = [(_when(story["at"], view), _token(story), _who(story, several, view)) for story in stories]
+    whose = names_of(stories, view) if view.named else [""] * len(stories)
+    heads = [(_when(story["at"], view), _token(story), who) for story, who in zip(stories, whose, strict=True)]
     widths = [max((len(head[column]) for head in heads), default=0) for column in range(3)]
     names = list(dict.fromkeys(who for _, _, who in heads))
     for story, (when, token, who) in zip(stories, heads, strict=True):
         paint = view.colours.paint
         painted = paint(who, view.colours.of(names.index(who))) if _is_agents(story) else who
         start = f"{paint(when.ljust(widths[0]), 'dim')}  {paint(token.ljust(widths[1]), 'yellow')}  {painted}"
-        start += " " * (widths[2] - len(who) + 2)
+        start += " " * (widths[2] - len(who) + 2) if view.named else ""
         below = [] if view.one_line else [*_below(story, view)]
         files = story["files"]
         if len(files) == story["files_count"] == 1 and not (_opens(story) or view.everything):
@@ -60,6 +61,12 @@ def story_lines(stories: Sequence[Story], view: View) -> Iterator[str]:
         room = view.width - sum(widths) - 6
         yield start + _title(story, view, max(room, 30))
         yield from (f"    {line}" for line in below)
+
+
+def names_of(stories: Sequence[Story], view: View) -> list[str]:
+    """Who did each of them."""
+    several = _agents_with_sessions(stories)
+    return [_who(story, several, view) for story in stories]
 
 
 def _opens(story: Story) -> bool:

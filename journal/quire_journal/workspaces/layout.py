@@ -11,6 +11,7 @@ containers) an explicit state folder. Standard library only: every start of the 
                   /daemon.log       the daemon's log
                   /reserve          what is held of the disk for the day when it is full
                   /gc.begun         there while a collection drops: it was killed, or goes on
+                  /looked           up to where the person was told what happened (`quire away`)
                   /mcp.token        of `quire mcp --http`
     <workspace>/.quire/workspace-id the journal's id, so that `adopt` finds it again after the folder was moved
 

@@ -1,0 +1,116 @@
+"""`quire away`: what happened since the person looked last, by writer.
+
+Where the person looked last is remembered beside the journal, not in it: it is about this person's terminal, and about
+no file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from quire_client.cli import render
+from quire_client.commands import Command, Invocation, Option, columns
+
+USUAL: Final = "12h"
+"""How far back the answer goes for who never looked."""
+
+MOST: Final = 200
+"""Stories that are looked at."""
+
+LOOKED: Final = "looked"
+"""The file in the state folder that holds the point, `seq:812`."""
+
+
+def run(call: Invocation) -> int:
+    """Tell what happened, and remember that it was told."""
+    call.at_most(0)
+    since = call.options.get("since") or _looked(call)
+    reply = _asked(call, since)
+    if not reply.get("ok") and "since" not in call.options:  # another journal lies here by now
+        reply = _asked(call, "")
+    status = call.answer(reply, lambda reply: "\n".join(_lines(reply, call)))
+    stories = reply.get("stories") or ()
+    if reply.get("next"):
+        call.say(f"Only the newest {len(stories)} stories are told; `quire log --since POINT` goes on.")
+    if stories and _is_looked_at(call):
+        with contextlib.suppress(OSError):
+            (call.place.state / LOOKED).write_text(f"seq:{stories[0]['seq']}\n")
+    return status
+
+
+def _asked(call: Invocation, since: str) -> Mapping[str, Any]:
+    from quire_client.commands import point_of
+
+    return call.ask("stories", {"since": since or point_of(USUAL), "limit": MOST})
+
+
+def _looked(call: Invocation) -> str:
+    """The point at which the person looked last; "" for who never did."""
+    try:
+        said = (call.place.state / LOOKED).read_text().strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    return said if said.startswith("seq:") and said[4:].isdigit() else ""
+
+
+def _is_looked_at(call: Invocation) -> bool:
+    """Is it the person who looks, at all that is new? An agent's look is none, nor is a script's."""
+    asked = {"since", "keep", "agent", "json"} & call.options.keys()
+    return not asked and not call.environ.get("QUIRE_AGENT")
+
+
+def _lines(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
+    from datetime import UTC, datetime
+
+    from quire_client.cli import View, names_of, story_lines
+
+    stories: Sequence[Mapping[str, Any]] = reply.get("stories") or ()
+    if not stories:
+        yield "Nothing happened since you looked last." if "since" not in call.options else "Nothing happened."
+        return
+    view = View(datetime.now(UTC), call.colours, call.person_watches, width=columns(), one_line=True, named=False)
+    names = names_of(stories, view)
+    for name in dict.fromkeys(names):
+        own = [story for story, whose in zip(stories, names, strict=True) if whose == name]
+        yield "  ".join(filter(None, (call.colours.paint(name, "bold"), _sum(own))))
+        yield from (f"    {line}" for line in story_lines(own, view))
+    yield from _shared(stories, names, call)
+
+
+def _sum(stories: Sequence[Mapping[str, Any]]) -> str:
+    """How many turns, and how many files, as far as they are listed."""
+    turns = sum(story["form"] == "turn" for story in stories)
+    files = len({file["path"] for story in stories for file in story["files"]})
+    refused = sum(story.get("refused_count", 0) for story in stories)
+    said = [render.counted(turns, "turn")] if turns else []
+    said += [render.counted(files, "file")] if files else []
+    said += [f"{refused} refused"] if refused else []
+    return ", ".join(said)
+
+
+def _shared(stories: Sequence[Mapping[str, Any]], names: Sequence[str], call: Invocation) -> Iterator[str]:
+    """The files that several of them changed, whom nothing but the files brings together; git only moves content."""
+    whose: dict[str, dict[str, None]] = {}
+    for story, name in zip(stories, names, strict=True):
+        if story["form"] not in ("git", "crowd"):
+            for file in story["files"]:
+                whose.setdefault(file["path"], {})[name] = None
+    shared = [f"    {render.one_line(path)}: {', '.join(who)}" for path, who in whose.items() if len(who) > 1]
+    if shared:
+        yield call.colours.paint("changed by several", "bold")
+        yield from shared
+
+
+COMMAND = Command(
+    arguments="",
+    about="Tells what happened since you ran it last, by writer: turns, files, git, what was refused, and which files\n"
+    "several changed. The first time it tells of the last twelve hours. What an agent asks is not your look.",
+    example="quire away --since 2h",
+    run=run,
+    options=(
+        Option("since", "POINT", "since then, and your last look stays where it was"),
+        Option("keep", "", "your last look stays where it was"),
+    ),
+)

@@ -1,0 +1,73 @@
+"""`quire away`: what happened since the last look, by writer, and when a look counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Quire
+
+from quire_journal.workspaces.layout import place_of
+
+AT = "2026-01-31T12:00:00.5Z"
+
+
+def story(seq: int, agent: str, paths: tuple[str, ...] = ("a.py",), form: str = "turn", **told: Any) -> dict[str, Any]:
+    """A story by an agent, or by another program."""
+    writer = {"id": "w3" if agent else "outside", "agent": agent, "agent_session": "s1" if agent else ""}
+    files = [{"path": path, "status": "changed", "version": f"v{seq}", "added": 2, "removed": 1} for path in paths]
+    base = {"form": form, "seq": seq, "first": seq, "at": AT, "ended_at": AT, "writer": writer, "whole": True}
+    return {**base, "writes": len(paths), "files": files, "files_count": len(files), **told}
+
+
+DAY = [
+    story(30, "ada", prompt="make it fast"),
+    story(20, "", form="git", paths=(), commands=["commit -m x"]),
+    story(10, "bob", ("a.py", "b.py"), prompt="make it slow", refused=[], refused_count=1),
+    story(5, "ada", ("c.py",), prompt="and small"),
+]
+
+
+def page(*stories: dict[str, Any]) -> dict[str, Any]:
+    return {"ok": True, "stories": [*stories], "next": None}
+
+
+def test_what_happened_is_told_by_writer_with_the_files_that_several_changed(quire: Quire) -> None:
+    assert quire("away", stories=page(*DAY)).out == (
+        "ada/s1  2 turns, 2 files\n"
+        "    2026-01-31 12:00  v30  “make it fast”  1 file  +2 -1\n"
+        "    2026-01-31 12:00  v5   “and small”  1 file  +2 -1\n"
+        "git\n"
+        "    2026-01-31 12:00  seq:20  git commit -m x\n"
+        "bob/s1  1 turn, 2 files, 1 refused\n"
+        "    2026-01-31 12:00  v10  “make it slow”  2 files  1 refused  +4 -2\n"
+        "changed by several\n"
+        "    a.py: ada/s1, bob/s1\n"
+    )
+
+
+def test_the_next_look_begins_where_this_one_ended(quire: Quire) -> None:
+    first = quire("away", stories=page(*DAY)).asked[0][1]
+    assert first["since"].endswith("Z"), "twelve hours for who never looked"
+    assert quire("away", stories=page()).asked == [("stories", {"since": "seq:30", "limit": 200})]
+    said = quire("away", stories=page())
+    assert (said.asked[0][1]["since"], said.out) == ("seq:30", "Nothing happened since you looked last.\n")
+
+
+@pytest.mark.parametrize("words", [("--keep",), ("--since", "v1"), ("--agent", "ada"), ("--json",)])
+def test_a_look_that_is_not_the_persons_leaves_the_mark(words: tuple[str, ...], quire: Quire, site: Path) -> None:
+    quire("away", *words, stories=page(*DAY))
+    assert not (place_of(site).state / "looked").exists()
+
+
+def test_a_mark_of_another_journal_does_not_stop_the_answer(quire: Quire, site: Path) -> None:
+    (place_of(site).state / "looked").write_text("seq:99999\n")
+
+    def answer(asked: dict[str, Any]) -> dict[str, Any]:
+        refused = {"ok": False, "error": "not_found", "message": "There is no record 99999."}
+        return refused if asked["since"] == "seq:99999" else page(*DAY)
+
+    assert quire("away", stories=answer).status == 0
+    (place_of(site).state / "looked").write_text("nonsense\n")
+    assert quire("away", stories=page()).asked[0][1]["since"].endswith("Z")
