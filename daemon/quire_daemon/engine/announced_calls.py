@@ -16,13 +16,14 @@ from msgspec.structs import replace
 
 from quire_daemon.commit import Recorder
 from quire_daemon.core import AnnouncedCall, TracedWriter, WritePart
-from quire_daemon.tools.evidence import CallAccounts, Explanation, by_processes, explain, explain_move
+from quire_daemon.tools.evidence import CallAccounts, EndedCall, Explanation, by_processes, explain, explain_move
 from quire_journal.history import History, is_by_git
 from quire_journal.model import (
     EXACT,
     OUTSIDE,
     OVERLAP,
     TRACED,
+    BurstEnded,
     Event,
     OutsideDeleted,
     OutsideMoved,
@@ -49,7 +50,8 @@ class AnnouncedCalls:
         self._recorder, self._writers_of = recorder, writers_of
         self._calls: dict[int, CallAccounts] = {}
         self.told: dict[int, AnnouncedCall] = {}  # the same, as they were announced
-        self._over: deque[AnnouncedCall] = deque(maxlen=MOST_OVER)  # that have ended: what they started may go on
+        self._ended_s: dict[int, float] = {}  # of those of them that have ended: when
+        self._over: deque[EndedCall] = deque(maxlen=MOST_OVER)
         self._done: set[tuple[int, str]] = set()  # (burst, path) that a write was explained by
 
     def begin(self, call: AnnouncedCall) -> None:
@@ -62,6 +64,12 @@ class AnnouncedCalls:
                 break
             kept -= self._calls[number].size
             self._forget(number)
+
+    def noted(self, events: Sequence[Event]) -> None:
+        """Remember when calls ended."""
+        now_s = self._recorder.clock.mono_s()
+        ended = [event.burst for event in events if isinstance(event, BurstEnded)]
+        self._ended_s.update((number, now_s) for number in ended if number in self.told)
 
     @property
     def traceable(self) -> bool:
@@ -163,12 +171,14 @@ class AnnouncedCalls:
         noted = self._recorder.journal.head
         for number in [number for number in self._calls if number not in open_now and number <= noted]:
             if self.told[number].process is not None:
-                self._over.append(self.told[number])
+                ended_s = self._ended_s.get(number, self._recorder.clock.mono_s())
+                self._over.append(EndedCall(self.told[number], ended_s))
             self._forget(number)
         return [self._calls[number] for number in sorted(self._calls)]
 
     def _forget(self, number: int) -> None:
         del self._calls[number], self.told[number]
+        self._ended_s.pop(number, None)
         self._done = {one for one in self._done if one[0] != number}
 
 

@@ -267,6 +267,7 @@ class Decider:
                 self._recorder.commit()  # a success that is only a record is durable, too
             self._lease_queue.noted(call, events, seqs)  # only now: what is not taken leaves its seq to another
             self._burst_expiry.noted(call, events, seqs)
+            self._announced_calls.noted(events)
             if decision.announced is not None and events:
                 self._announced_calls.begin(decision.announced)
             return Response(dict(decision.reply))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         explain_move as explain_move,
     )
     from quire_daemon.tools.evidence.targets import NAMED as NAMED, Claim as Claim
-    from quire_daemon.tools.evidence.trace import by_processes as by_processes
+    from quire_daemon.tools.evidence.trace import EndedCall as EndedCall, by_processes as by_processes
     from quire_daemon.tools.evidence.verdict import (
         FAILED as FAILED,
         CallEnd as CallEnd,
@@ -28,6 +28,6 @@ else:
         accounts="CallAccounts",
         explanation="Explanation explain explain_move",
         targets="Claim NAMED",
-        trace="by_processes",
+        trace="EndedCall by_processes",
         verdict="CallEnd FAILED by_its_command told_afterwards verdicts",
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from quire_daemon.core import Ancestor, AnnouncedCall, TracedWriter, WritePart
 from quire_journal.model import OUTSIDE, OVERLAP, TRACED
@@ -20,6 +20,14 @@ TICK_S: Final = 0.01
 
 LATE_S: Final = 0.05
 """An event may be read so much later than its write."""
+
+
+class EndedCall(NamedTuple):
+    """A call that has ended; what it started may go on."""
+
+    call: AnnouncedCall
+    ended_s: float  # monotonic
+
 
 Trace = Literal["traced", "unknown", "not_of_the_agent", "started_before", "wrote_after", "typed_into"]
 """What the processes say: they are those of the call, or why that is not proved."""
@@ -64,7 +72,7 @@ def by_processes(
     calls: Sequence[AnnouncedCall],
     path: str,
     writers: Sequence[TracedWriter] | None,
-    over: Sequence[AnnouncedCall] = (),
+    over: Sequence[EndedCall] = (),
 ) -> WritePart | None:
     """What the processes that wrote a file say of the calls under way that could have; None where they prove nothing.
 
@@ -79,7 +87,7 @@ def by_processes(
     said = {call.burst: [_own_or(writer, call, process, path) for writer in writers] for call, process in asked}
     proved = [call for call, _ in asked if {*said[call.burst]} == {"traced"}]
     if proved:
-        left = [one for one in over if one.process and any(_is_left(writer, one, one.process) for writer in writers)]
+        left = [one.call for one in over if any(_is_left(writer, one) for writer in writers)]
         own = [*(call for call, _ in asked if "traced" in said[call.burst]), *left]  # each may have started a writer
         of_one = len({call.owner or call.writer for call in own}) == 1
         return WritePart(None, proved[-1].writer, TRACED, proved[-1].burst) if of_one else None
@@ -93,9 +101,14 @@ _FOREIGN: Final = ("not_of_the_agent", "typed_into")
 """What is said of a process that does not work for the agent."""
 
 
-def _is_left(writer: TracedWriter, call: AnnouncedCall, process: tuple[int, int]) -> bool:
-    """May the process have been started by a call that has ended? It has begun since the call was announced."""
-    return _of(writer, process, call.began_s, math.inf) == "traced"
+def _is_left(writer: TracedWriter, over: EndedCall) -> bool:
+    """May the process have been started by a call that has ended? It, or one above it, has begun during the call."""
+    agent = over.call.process
+    at = next((at for at, one in enumerate(writer.line) if (one.pid, one.start) == agent), 0)
+    if at == 0 or agent is None:
+        return False
+    began_s = _began_s(writer, writer.line[at - 1])
+    return over.call.began_s < began_s + TICK_S and began_s <= over.ended_s
 
 
 def _own_or(writer: TracedWriter, call: AnnouncedCall, process: tuple[int, int], path: str) -> Trace:

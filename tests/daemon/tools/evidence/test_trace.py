@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from quire_daemon.core.announcement import AnnouncedCall, WritePart
 from quire_daemon.core.traced_writer import Ancestor, TracedWriter
-from quire_daemon.tools.evidence.trace import LATE_S, TICK_S, by_processes, trace
+from quire_daemon.tools.evidence.trace import LATE_S, TICK_S, EndedCall, by_processes, trace
 
 AGENT = Ancestor(10, 5, "claude", "/usr/bin/claude")
 SHELL = Ancestor(20, 1000, "bash", "/bin/bash")
@@ -131,12 +131,22 @@ def test_calls_of_one_session_are_of_one_writer_whatever_their_numbers() -> None
 
 
 def test_what_a_call_left_in_the_background_is_not_of_another_one_that_is_under_way() -> None:
-    over = replace(CALL, burst=5, writer=5, owner=b"ann's child")
-    later = replace(over, began_s=101.5)
-    assert by_processes([CALL], "f", [SED], [over]) is None
-    assert by_processes([CALL], "f", [SED], [later]) == WritePart(None, 3, "traced", 7)
-    assert by_processes([CALL], "f", [SED], [replace(over, owner=b"", writer=3)]) == WritePart(None, 3, "traced", 7)
-    assert by_processes([later], "f", [SED]) is None  # it was there before
+    child = replace(CALL, burst=5, writer=5, owner=b"ann's child")
+    assert by_processes([CALL], "f", [SED], [EndedCall(child, 105.0)]) is None
+    assert by_processes([replace(child, began_s=101.5)], "f", [SED]) is None  # it was there before
+
+
+@pytest.mark.parametrize(
+    "over",
+    [
+        EndedCall(replace(CALL, writer=5, began_s=101.5), 105.0),
+        EndedCall(replace(CALL, writer=5), 100.5),
+        EndedCall(replace(CALL, burst=5), 105.0),
+        EndedCall(replace(CALL, writer=5, process=(11, 6)), 105.0),
+    ],
+)
+def test_a_process_is_of_no_call_that_was_over_or_not_announced_when_it_began(over: EndedCall) -> None:
+    assert by_processes([CALL], "f", [SED], [over]) == WritePart(None, 3, "traced", 7)
 
 
 def test_of_two_children_of_one_agent_each_call_may_have_started_either() -> None:
