@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 from memory_daemon import MemoryDaemon
 from proc_folder import told
 from quire_daemon.core.traced_writer import Ancestor, TracedWriter
+from quire_journal.model.events import WorkspaceOpened, WorkspaceScanned
 from quire_journal.model.evidence import CAPTURED, DURING, NAMING, PROVED, SCANNED, WATCHED
 from quire_journal.model.ids import disk_path
 from quire_journal.model.messages import Caller
@@ -394,7 +395,10 @@ class Game:
         """The next daemon compares the tree with the journal."""
         if self.down:
             self.down = False
+            self.daemon.recorder.note(WorkspaceOpened("/", "another", "0"))
             self.daemon.watch(SCANNED)
+            self.daemon.recorder.note(WorkspaceScanned("start", len(self.paths()), len(self.dirty)))
+            self.daemon.recorder.commit()
             self.dirty.clear()
 
     def hook(self, agent: Agent, moment: str, number: str = "", pid: int = 0, **args: Any) -> dict[str, Any]:

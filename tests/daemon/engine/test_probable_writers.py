@@ -11,6 +11,7 @@ from memory_daemon import MemoryDaemon, lines
 from quire_daemon.core.decision import Who
 from quire_daemon.tools.agent_hooks import NATIVE_TOOL
 from quire_daemon.tools.undo.tool import REDO_TOOL, UNDO_TOOL
+from quire_journal.model.events import WorkspaceOpened, WorkspaceScanned
 
 OLD = lines("a=1", "b=2", "def f(x,y):", "    return x")
 FORMATTED = b"a = 1\nb = 2\n\n\ndef f(x, y):\n    return x\n"
@@ -192,6 +193,69 @@ def test_what_git_set_back_is_of_no_formatter_of_an_edit(daemon: MemoryDaemon) -
     daemon.outside("src/a.py", FORMATTED.replace(b"a = 1", b"a = 10"))
     editing(daemon, daemon.ann, "after", "a=1", "a=10")
     assert last(daemon) == ("outside", "watched")
+
+
+@pytest.mark.parametrize("command", ["./fill.sh > src/a.py", "black src"])
+def test_bytes_that_stood_there_before_are_brought_back_by_nobody_known(daemon: MemoryDaemon, command: str) -> None:
+    daemon.outside("src/a.py", FORMATTED)
+    daemon.outside("src/a.py", OLD)
+    assert ran(daemon, command, "src/a.py", FORMATTED) == ("outside", "watched")
+
+
+def test_what_the_script_of_a_command_makes_once_more_is_the_commands(daemon: MemoryDaemon) -> None:
+    for _ in range(2):
+        daemon.outside("src/b.py", b"a\n")
+        assert ran(daemon, "sed -i s/a/b/ src/b.py", "src/b.py", b"b\n") == (ANN, "during")
+
+
+# ── while the daemon was away ──
+
+
+def started(daemon: MemoryDaemon, reason: str = "start", opened: bool = True) -> None:
+    """What the journal has of the time when the next daemon started and compared the tree."""
+    if opened:
+        daemon.note(WorkspaceOpened("/", "another", "0"))
+    daemon.watch("scanned")
+    daemon.note(WorkspaceScanned(reason, 3, 1))
+
+
+def test_what_a_command_wrote_while_the_daemon_was_away_is_younger_than_its_call(daemon: MemoryDaemon) -> None:
+    begins(daemon, daemon.ann, "cat more >> src/a.py")
+    daemon.save("src/a.py", SAVED)
+    daemon.kill()
+    started(daemon)
+    ends(daemon, daemon.ann, "cat more >> src/a.py")
+    assert last(daemon) == (ANN, "during")
+
+
+def test_what_an_edit_may_have_written_meanwhile_is_no_commands(daemon: MemoryDaemon) -> None:
+    editing(daemon, daemon.ben, "before", "a=1", "a=10")
+    begins(daemon, daemon.ann, "./fill.sh > src/a.py")
+    daemon.save("src/a.py", b"other\n")
+    daemon.kill()
+    started(daemon)
+    ends(daemon, daemon.ann, "./fill.sh > src/a.py")
+    assert last(daemon) == ("outside", "scanned")
+
+
+@pytest.mark.parametrize(("reason", "opened"), [("periodic", False), ("overflow", False), ("rules", True)])
+def test_what_another_comparison_found_may_be_older_than_the_call(
+    daemon: MemoryDaemon, reason: str, opened: bool
+) -> None:
+    begins(daemon, daemon.ann, "cat more >> src/a.py")
+    daemon.save("src/a.py", SAVED)
+    started(daemon, reason, opened)
+    ends(daemon, daemon.ann, "cat more >> src/a.py")
+    assert last(daemon) == ("outside", "scanned")
+
+
+def test_what_the_comparison_at_the_start_finds_after_the_call_began_may_be_older(daemon: MemoryDaemon) -> None:
+    daemon.note(WorkspaceOpened("/", "another", "0"))
+    begins(daemon, daemon.ann, "cat more >> notes.md")
+    daemon.save("notes.md", SAVED)
+    started(daemon, opened=False)
+    ends(daemon, daemon.ann, "cat more >> notes.md")
+    assert last(daemon, "notes.md") == ("outside", "scanned")
 
 
 # ── several commands ─────────────────────────────────────────────────────────

@@ -18,7 +18,7 @@ from quire_daemon.core import AnnouncedCall
 from quire_daemon.tools.evidence.changes import looks_generated, sets_layout
 from quire_daemon.tools.evidence.command_line import claims
 from quire_daemon.tools.evidence.copies import copied_from
-from quire_daemon.tools.evidence.effects import Effect, Overwrite
+from quire_daemon.tools.evidence.effects import Append, Effect, Overwrite, ScriptEdit
 from quire_daemon.tools.evidence.effort import END, Effort, EffortSpentError
 from quire_daemon.tools.evidence.proof import Proof
 from quire_daemon.tools.evidence.targets import ANY, BELOW, NAMED as NAMED_FILE, Claim
@@ -36,6 +36,9 @@ from quire_journal.model import (
     OutsideMoved,
     OutsideWritten,
     Record,
+    WatchLost,
+    WorkspaceOpened,
+    WorkspaceScanned,
     WriteAttributed,
     path_after,
     paths_of,
@@ -71,7 +74,10 @@ BY_FORMATTER: Final = "formatter"
 """How a call may have written a file that it names: as it announced, or by the agent's own formatter behind that."""
 
 SCANNED_THEN: Final = "scanned"
-"""The word for a write that a comparison found: it may be older than the call, so that only bytes prove it."""
+"""The word for a write that a comparison found: it may be older than the call, unless the daemon was away meanwhile."""
+
+MOST_BACK: Final = 50
+"""Versions of a file among which it is looked for bytes that somebody brought back."""
 
 ClaimsOf = Callable[[AnnouncedCall, Record], Sequence[Claim]]
 """How the command line of a call accounts for a write; none where it does not."""
@@ -141,7 +147,7 @@ class _Verdict:
         self._effort, self._layouts = Effort(END), dict[int, bool]()
         self._writes: dict[int, Mapping[str, int]] = {}
         self._proof, self._proofs = Proof(end.call, history), dict[int, Proof]()
-        asked = (ONLY_OUTSIDE, NAMED, SEVERAL_OPEN, *((SCANNED_THEN,) if end.call.payloads else ()))
+        asked = (ONLY_OUTSIDE, NAMED, SEVERAL_OPEN, SCANNED_THEN)
         found = {seq: history.record(seq) for seq, word in rows.items() if word in asked} | self._named_by_others()
         records = [one for one in found.values() if one is not None and not 0 < end.until_ns < one.at_ns]
         self._left = {one.seq: one for one in records if history.attribution(one) is None}
@@ -176,7 +182,7 @@ class _Verdict:
 
     def _of(self, record: Record) -> _Finding | None:
         """What is found of a write that the payload of the call does not prove."""
-        if self._rows.get(record.seq) == SCANNED_THEN:
+        if self._rows.get(record.seq) == SCANNED_THEN and record.seq not in self._away:
             return None
         shells = self._shells(record)
         named = {one.number: (one, self._may_have(one, record, shells)) for one in self._around if one.paths}
@@ -197,6 +203,24 @@ class _Verdict:
         is_named = record.seq in self._rows and bool(self._burst.paths)
         is_written = (path_after(record.event()) or "") in self._written_by(self._burst)
         return _overlap([self._burst]) if is_named and not is_written else None  # it says otherwise
+
+    @cached_property
+    def _away(self) -> range:
+        """Where in the log there is what others wrote while the daemon was away, during this call and not before.
+
+        When the call was announced, the daemon knew the tree. What the comparison at the next start found is younger.
+        """
+        first = stop = 0
+        for record in islice(self._history.records(after=self._burst.number), MOST_SINCE):
+            match record.event():
+                case WorkspaceOpened():
+                    first = record.seq
+                case WorkspaceScanned(reason="start") if first:
+                    stop = record.seq
+                    break
+                case WorkspaceScanned() | WatchLost():
+                    break
+        return range(first, stop)
 
     def _by_commands(self, shells: Sequence[Burst]) -> _Finding | None:
         """What is found of a write for which these command lines account, and no other call."""
@@ -234,11 +258,12 @@ class _Verdict:
     def _may_have(self, burst: Burst, record: Record, shells: Sequence[Burst]) -> str:
         """How a call that names files may have made this write, as far as is known; "" where it has not."""
         word = self._history.burst_word(burst.number, record.batch)
-        if word not in (NAMED, SEVERAL_OPEN) or burst.why == FAILED or is_by_git(getattr(record.event(), "hint", "")):
+        if word not in (NAMED, SEVERAL_OPEN, SCANNED_THEN) or burst.why == FAILED or is_by_git(_hint(record)):
             return ""
         wrote = self._written_by(burst).get(path_after(record.event()) or "")
         if wrote:
             sets = wrote < record.seq and self._sets_layout(record) and self._is_alone(record, burst)
+            sets = sets and not self._came_back(record)
             return BY_FORMATTER if sets else ""
         proof = self._proof_of(burst)
         return BY_ITSELF if not proof.is_about(record) or proof.holds(record) else ""
@@ -344,6 +369,8 @@ class _Verdict:
             return False
         if claim.effect is not None and not self._can_make(claim.effect, record):
             return False
+        if not isinstance(claim.effect, Append | ScriptEdit) and self._came_back(record):
+            return False
         return claim.firmness != ANY or self._is_generated(record) or self._sets_layout(record)
 
     def _can_make(self, effect: Effect, record: Record) -> bool:
@@ -354,6 +381,12 @@ class _Verdict:
         with suppress(EffortSpentError):
             return effect.can_make(before, after, self._effort)
         return True
+
+    def _came_back(self, record: Record) -> bool:
+        """Did the file hold these bytes before? Whoever brought them back, as git does, is not their author."""
+        path, blob = path_after(record.event()), getattr(record.event(), "blob", b"")
+        versions = self._history.versions(path, upto=record.seq - 1, reverse=True) if path is not None and blob else ()
+        return any(version.blob == blob and not version.gone for version in islice(versions, MOST_BACK))
 
     def _sets_layout(self, record: Record) -> bool:
         if record.seq not in self._layouts:
@@ -396,11 +429,15 @@ class _Verdict:
         return {seqs[0] for seqs in found.values() if len(seqs) == 1}
 
 
+def _hint(record: Record) -> str:
+    hint: str = getattr(record.event(), "hint", "")
+    return hint
+
+
 def by_its_command(call: AnnouncedCall, record: Record) -> Sequence[Claim]:
     """How the command line accounts for a write of this file. What git did is told as git's."""
     event = record.event()
-    hint: str = getattr(event, "hint", "")
-    if not call.command or is_by_git(hint):
+    if not call.command or is_by_git(_hint(record)):
         return ()
     paths = (path_after(event), event.path if isinstance(event, OutsideMoved) else None)
     return [one for path in paths if path is not None for one in claims(call.command, path)]
