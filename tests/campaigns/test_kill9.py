@@ -268,7 +268,7 @@ def test_a_kill_at_a_fold_loses_nothing_that_was_answered_before(daemon, step: s
     scratch(at)
     writers = [Writer(at, "ada", live.SEED), Writer(at, "bob", live.SEED + 1)]
     deaths = 0
-    for passing in live.length((9,), (1, 2, 3, 5, *range(6, 60))):
+    for passing in live.length((9,), (1, 2, 3, 5, 8, 13, 21, 34, 55)):
         with at.fault(step, passing), contextlib.suppress(quire_client.NoDaemon):
             at.connect("boss").close()
         doomed = at.daemon_pid()

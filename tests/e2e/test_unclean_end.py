@@ -139,6 +139,29 @@ def test_an_edit_that_was_answered_outlives_a_power_cut_that_takes_the_last_comm
     assert newest["kind"] == "file_written"
 
 
+def test_a_journal_without_its_log_is_refused_until_somebody_asks_for_a_repair(at: Live) -> None:
+    """What was answered last may have stood there only: nobody goes on as if nothing was missing."""
+    content = edited(at)
+    at.kill()
+    (log,) = (at.state_dir / "journal" / "db").glob("log.*")
+    log.rename(at.state_dir / log.name)
+    for _ in range(2):
+        with pytest.raises(NoDaemon, match="holds more than its log does") as refused, at.connect() as client:
+            client.call("status", {})
+    repair = at.state_dir / "journal" / "repair"
+    assert str(repair) in str(refused.value)
+    (at.state_dir / log.name).rename(log)
+    assert started_again(at, content)["found"] == []
+    at.kill()
+    for log in (at.state_dir / "journal" / "db").glob("log.*"):
+        log.unlink()
+    repair.touch()
+    with at.connect() as client:
+        assert ok(client.call("read_file", {"path": "a.txt"}))["content"] == content
+        ok(client.call("write_file", {"path": "b.txt", "content": "b\n"}))
+        assert ok(client.call("verify"))["findings"] == []
+
+
 def test_what_a_start_after_an_end_of_the_machine_did_not_get_to_is_left_to_the_next(at: Live) -> None:
     """It was killed while it finished the writes: what the file system forgot would never have been asked again."""
     edited(at)
