@@ -18,7 +18,6 @@ pytestmark = [pytest.mark.wide, pytest.mark.timeout(live.length(180, 3600))]
 def test_no_line_is_proved_to_be_of_somebody_who_did_not_write_it(tmp_path: Path) -> None:
     """Short: 20 games. How much is right, and how much of what is probable is not, is told; that is no promise yet."""
     figures = played(range(live.length(20, 2000)), tmp_path)
-    wrong = len(figures.probable_wrong)
-    print(f"right: {figures.right} of {figures.lines} lines; probable and wrong: {wrong} of {figures.probable}")
+    print(figures.told())
     assert figures.proved > 300
     assert (figures.proved_wrong, figures.taken) == ([], [])
