@@ -144,7 +144,7 @@ class _Verdict:
     def __init__(self, end: CallEnd, history: History, claims_of: ClaimsOf, rows: Mapping[int, str]) -> None:
         self._burst, self._call, self._now_ns, self._announced = end.burst, end.call, end.now_ns, end.announced
         self._history, self._claims_of, self._rows = history, claims_of, rows
-        self._effort, self._layouts = Effort(END), dict[int, bool]()
+        self._effort, self._layouts, self._back = Effort(END), dict[int, bool](), dict[int, bool]()
         self._writes: dict[int, Mapping[str, int]] = {}
         self._proof, self._proofs = Proof(end.call, history), dict[int, Proof]()
         asked = (ONLY_OUTSIDE, NAMED, SEVERAL_OPEN, SCANNED_THEN)
@@ -384,9 +384,13 @@ class _Verdict:
 
     def _came_back(self, record: Record) -> bool:
         """Did the file hold these bytes before? Whoever brought them back, as git does, is not their author."""
-        path, blob = path_after(record.event()), getattr(record.event(), "blob", b"")
-        versions = self._history.versions(path, upto=record.seq - 1, reverse=True) if path is not None and blob else ()
-        return any(version.blob == blob and not version.gone for version in islice(versions, MOST_BACK))
+        if record.seq not in self._back:
+            path, blob = path_after(record.event()), getattr(record.event(), "blob", b"")
+            known = path is not None and blob
+            versions = self._history.versions(path or "", upto=record.seq - 1, reverse=True) if known else ()
+            stood = (version.blob for version in islice(versions, MOST_BACK) if not version.gone)
+            self._back[record.seq] = blob in stood
+        return self._back[record.seq]
 
     def _sets_layout(self, record: Record) -> bool:
         if record.seq not in self._layouts:
