@@ -176,6 +176,19 @@ def _counted(words: list[str], known: Sequence[Option]) -> list[str]:
     return [f"-n{word[1:]}" if word[1:].isdigit() and word[0] == "-" else word for word in words[:end]] + words[end:]
 
 
+_NO_INDEX: Final = (
+    "Quire knows no index: `git diff --cached` shows what is staged, `quire diff` what differs from HEAD."
+)
+_OF_GIT: Final = {
+    "staged": _NO_INDEX,
+    "cached": _NO_INDEX,
+    "author": "Who wrote is --writer here: an agent's name, user, me, w3 or outside.",
+    "follow": "Files are followed through renames without --follow.",
+    "hard": "`quire rollback POINT` goes back to a point and keeps what others did; it has no --hard.",
+}
+"""What is said to who types an option of git's that there is not."""
+
+
 def _wants(option: Option) -> str:
     return f"--{option.name} wants {option.value}: {option.meaning}."
 
@@ -200,6 +213,8 @@ def _what_is_wrong(error: getopt.GetoptError, words: Sequence[str], known: Seque
             *others, last = sorted(f"--{name}" for name in long if name.startswith(error.opt))
             return f"--{error.opt} may be {', '.join(others)} or {last}."
         return f"{error.msg[:1].upper()}{error.msg[1:]}."
+    if error.opt in _OF_GIT:
+        return _OF_GIT[error.opt]
     from quire_journal.model import did_you_mean
 
     given = f"--{error.opt}" if len(error.opt) > 1 else f"-{error.opt}"

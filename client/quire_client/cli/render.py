@@ -26,6 +26,12 @@ _COLOURS: Final = {
     "dim": "2",
 }
 _FOR_WRITERS: Final = ("cyan", "green", "yellow", "magenta", "blue", "red")
+_HEAD: Final = (
+    *("--- ", "+++ ", "diff --git ", "index ", "similarity index ", "rename from ", "rename to "),
+    *("old mode ", "new mode ", "new file mode ", "deleted file mode "),
+)
+"""How the lines begin that name the files of a diff; lines of texts stand behind a sign there."""
+
 _DIRECTION: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _ESCAPED: Final = re.compile(f"[\x7f-\x9f\u2028\u2029\ud800-\udfff{''.join(sorted(_DIRECTION))}]")
 _HEX: Final = frozenset("0123456789abcdef")
@@ -53,7 +59,7 @@ class Palette:
 
     def diff_line(self, line: str) -> str:
         """A line of a diff by its first character; headers in bold."""
-        if line.startswith(("--- ", "+++ ")):
+        if line.startswith(_HEAD):
             return self.paint(line, "bold")
         colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
         return self.paint(line, colour) if colour else line

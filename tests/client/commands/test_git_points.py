@@ -116,3 +116,9 @@ def test_an_option_that_is_given_twice_is_refused(quire: Quire) -> None:
     ran = quire("undo", "--writer", "ann", "--writer", "ben")
     assert (ran.status, ran.err) == (2, "quire: --writer is given twice, once as 'ann' and once as 'ben'.\n")
     assert quire("undo", "--writer", "ann", "--writer", "ann", "--plan", "--plan").status == 0
+
+
+def test_an_option_of_gits_that_there_is_not_is_answered_with_what_there_is(quire: Quire) -> None:
+    assert quire("diff", "--staged").err.startswith("quire: Quire knows no index: `git diff --cached` shows")
+    assert quire("log", "--author", "ann").err.startswith("quire: Who wrote is --writer here")
+    assert quire("diff", "-p", "v1", diff={"ok": True, "files": []}).asked == [("diff", {"from": "v1"})]

@@ -99,6 +99,7 @@ COMMAND = Command(
     options=(
         Option("unified", "N", "so many unchanged lines around each change; 3 if not said", "U"),
         Option("ignore-all-space", "", "lines that differ in white space only are equal", "w"),
+        Option("patch", "", "the patch, which is shown without it, too", "p"),
         Option("stat", "", "only how many lines came and went in each file"),
         Option("name-only", "", "only the paths"),
         Option("name-status", "", "only the paths, behind A, D, M or R"),

@@ -67,8 +67,9 @@ def _with_lines(call: Invocation, client: Client, chosen: dict[str, Any]) -> dic
     if len(versions) == 1:
         return {**chosen, "path": path, "batch": versions[0]}
     each = ", ".join(f"{v} ({render.writer(run.get('writer'))})" for v, run in _newest(wrote)[:MOST_VERSIONS])
-    told = f"were written in {each}; undo one: `quire undo {_newest(wrote)[0][0]} {path}`" if wrote else "are git's"
-    raise Usage(f"Lines {lines.replace(':', '-')} of {path} {told}.")
+    undo_one = f"undo one: `quire undo {_newest(wrote)[0][0]} {path}`" if wrote else ""
+    told = f"were written in {each}; {undo_one}" if wrote else "came with a commit of git; nothing here wrote it"
+    raise Usage(f"{'Lines' if ':' in lines else 'Line'} {lines.replace(':', '-')} of {path} {told}.")
 
 
 def _newest(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:
