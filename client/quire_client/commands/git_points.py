@@ -36,7 +36,8 @@ def _git(words: list[str], folder: Path, environ: Mapping[str, str]) -> str:
     """What a git command says that runs nothing which the repository configures; "" where it fails."""
     import subprocess
 
-    quiet = {**environ, "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
+    ours = {name: value for name, value in environ.items() if not name.startswith("GIT_")}  # of a hook: another's
+    quiet = {**ours, "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
     try:
         said = subprocess.run([*_SAFE, *words], cwd=folder, env=quiet, capture_output=True, timeout=PATIENCE_S)
     except (OSError, subprocess.SubprocessError, ValueError):

@@ -324,12 +324,16 @@ def _touched(params: DiffParams, start: int, end: int, history: History) -> tupl
     own: set[str] = set()
     others: dict[str, dict[str, None]] = {}
     low, high = sorted((start, end))
-    for record in history.records(after=low, upto=high):
+    for record in paced(history.records(after=low, upto=high)):
         paths = _paths_of(record)
-        if paths and admits(record):
+        if not paths:
+            continue
+        if admits(record):
             own |= paths
-        for path in paths if paths and not admits(record) else ():
-            others.setdefault(path, {})[_name_of(record, history)] = None
+            continue
+        name = _name_of(record, history)
+        for path in paths:
+            others.setdefault(path, {})[name] = None
     return own, {path: [*names] for path, names in others.items()}
 
 
