@@ -40,7 +40,11 @@ if TYPE_CHECKING:
         stretch as stretch,
     )
     from quire_client.commands.completed_words import completed as completed
-    from quire_client.commands.git_points import COMMIT as COMMIT, commit_named as commit_named
+    from quire_client.commands.git_points import (
+        COMMIT as COMMIT,
+        commit_named as commit_named,
+        uncommitted as uncommitted,
+    )
     from quire_client.commands.help import columns as columns
     from quire_client.commands.path_hints import nearest as nearest, nowhere as nowhere
     from quire_client.commands.table import COMMANDS as COMMANDS, offered as offered
@@ -55,7 +59,7 @@ else:
             "point_of status_of stretch"
         ),
         completed_words="completed",
-        git_points="COMMIT commit_named",
+        git_points="COMMIT commit_named uncommitted",
         help="columns",
         path_hints="nearest nowhere",
         table="COMMANDS offered",

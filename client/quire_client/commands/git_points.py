@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -30,6 +30,16 @@ _SAFE: Final = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c"
 def commit_named(name: str, folder: Path, environ: Mapping[str, str]) -> str:
     """The id of the commit that `name` means in the repository around `folder`; "" where git knows none."""
     return _git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"], folder, environ)
+
+
+def uncommitted(paths: Sequence[str], folder: Path, environ: Mapping[str, str]) -> list[str]:
+    """Those of the paths of a checkout that differ from HEAD in the repository around `folder`, or that git lacks."""
+    if not paths:
+        return []
+    changed = _git(["diff", "--name-only", "--relative", "-z", "HEAD", "--", *paths], folder, environ)
+    lacking = _git(["ls-files", "--others", "--exclude-standard", "-z", "--", *paths], folder, environ)
+    found = {*changed.split("\0"), *lacking.split("\0")}
+    return [path for path in paths if path in found]
 
 
 def _git(words: list[str], folder: Path, environ: Mapping[str, str]) -> str:

@@ -24,6 +24,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
     "History": {
         "log": "Tell what happened, newest first",
         "away": "Tell what happened since you looked last",
+        "report": "Print what somebody did, for a pull request",
         "since": "Print what was recorded after a cursor, and the next one",
         "watch": "Print what happens as it happens",
         "show": "Show a version",

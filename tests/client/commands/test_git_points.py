@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from command_line import Quire
 
-from quire_client.commands.git_points import commit_named
+from quire_client.commands.git_points import commit_named, uncommitted
 
 POINT = {"ok": False, "error": "not_found", "message": "There is none.", "suggested_action": "name_a_point"}
 
@@ -79,6 +79,12 @@ def test_where_the_journal_does_not_know_when_head_came_there_gits_own_log_tells
         asked = [args["since"] for _, args in quire(*words, "--since", "HEAD~1", log=log, stories=log).asked]
         assert [since[:9] for since in dict.fromkeys(asked)][:2] == ["HEAD~1", f"commit:{commits[0][:2]}"]
         assert asked[-1].endswith(".999999Z")
+
+
+def test_git_tells_which_files_are_not_committed(site: Path, commits: list[str]) -> None:
+    (site / "new name.py").touch()
+    assert uncommitted(["new name.py", "nowhere.py"], site, os.environ) == ["new name.py"]
+    assert uncommitted([], site, os.environ) == []
 
 
 def test_git_is_asked_for_commits_only_and_in_its_repository(tmp_path: Path, site: Path, commits: list[str]) -> None:

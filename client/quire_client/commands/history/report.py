@@ -1,0 +1,196 @@
+"""`quire report`: what somebody did, as Markdown that a pull request can hold.
+
+It is made of stories, of one difference from before the first of them to after the last, and of what git says is not
+committed. What people asked agents for, and command lines, leave this machine with `--with-prompts` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from quire_client.cli import render
+from quire_client.commands import Command, Invocation, Option, commit_named, point_of, uncommitted
+from quire_client.commands.history.diff_text import whole
+
+if TYPE_CHECKING:
+    from quire_client.api import Client
+
+MOST: Final = 200
+"""Stories that are asked for at a time."""
+
+WHOSE: Final = ("writer", "agent_session", "turn")
+"""What WHAT can be, in the order in which it is tried."""
+
+PRIVATE: Final = ("prompt", "calls")
+"""Fields of a story that hold what people typed, and command lines."""
+
+
+def run(call: Invocation) -> int:
+    """Report on a writer, an agent session, a turn or a stretch; on the newest agent session if none is named."""
+    call.at_most(1)
+    with call.connect() as client:
+        reply = _report(call, client, call.arguments[0] if call.arguments else "")
+    return call.answer(reply, lambda reply: "\n".join(_markdown(reply)))
+
+
+def _report(call: Invocation, client: Client, what: str) -> Mapping[str, Any]:
+    """`{ok, whose, stories, files, refused, shared, uncommitted}`, or a refusal."""
+    whose, found = _chosen(client, what)
+    stories = found.get("stories") or []
+    if not found.get("ok"):
+        return found
+    if not stories:
+        message = f"Nothing is recorded of {what!r}." if what else "No agent has done anything yet."
+        return {"ok": False, "error": "not_found", "message": message, "suggested_action": "log"}
+    first, last = min(one["first"] for one in stories), max(one["seq"] for one in stories)
+    asked: dict[str, Any] = {"from": f"seq:{first - 1}", "to": f"seq:{last}"}
+    asked |= {name: whose[name] for name in WHOSE if name in whose}
+    differing = whole(client, client.call("diff", asked), asked)
+    if not differing.get("ok"):
+        return differing
+    files = [_net(file) for file in differing.get("files") or () if file.get("status") != "same"]
+    around = _pages(client, {"since": asked["from"], "until": asked["to"]})
+    paths = [file["path"] for file in files]
+    in_git = bool(commit_named("HEAD", call.place.root, call.environ))
+    private = () if "with-prompts" in call.options else PRIVATE
+    return {
+        "ok": True,
+        "message": f"{render.counted(len(stories), 'story', 'stories')}, {render.counted(len(files), 'file')}.",
+        "whose": whose,
+        "stories": [{name: value for name, value in story.items() if name not in private} for story in stories[::-1]],
+        "files": files,
+        "refused": [{**one, "seq": story["seq"]} for story in stories for one in story.get("refused", ())],
+        "shared": _shared(around.get("stories") or [], {one["seq"] for one in stories}, {*paths}),
+        "uncommitted": uncommitted(paths, call.place.root, call.environ) if in_git else None,
+    }
+
+
+def _chosen(client: Client, what: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(what is asked of stories, all of them). Without a name it is the newest agent session."""
+    start, dots, end = what.partition("..")
+    if dots:
+        whose = {"since": point_of(start), **({"until": point_of(end)} if end else {})}
+        return whose, _pages(client, whose)
+    if not what:
+        newest = (client.call("stories", {"agents": True, "limit": 1}).get("stories") or [{}])[0]
+        writer = newest.get("writer") or {}
+        what = writer.get("parent") or writer.get("agent_session") or writer.get("agent") or ""
+        if not what:
+            return {}, {"ok": True, "stories": []}
+    refused: dict[str, Any] = {}
+    for name in WHOSE:
+        whose = {name: what}
+        found = _pages(client, whose)
+        if found.get("stories"):
+            return whose, found
+        refused = refused or ({} if found.get("ok") else found)
+    return {}, refused or {"ok": True, "stories": []}
+
+
+def _pages(client: Client, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """All stories that are asked for, the newest first."""
+    stories: list[Any] = []
+    cursor: dict[str, Any] = {}
+    while True:
+        page = client.call("stories", {**asked, "all": True, "limit": MOST, **cursor})
+        if not page.get("ok"):
+            return page
+        stories += page.get("stories") or ()
+        if not page.get("next"):
+            return {**page, "stories": stories}
+        cursor = {"cursor": page["next"]}
+
+
+def _net(file: Mapping[str, Any]) -> dict[str, Any]:
+    """What became of a file from the beginning to the end."""
+    rows = [row for hunk in file.get("hunks") or () for row in hunk["lines"]]
+    told = {"path": file["path"], "status": file.get("status", "changed")}
+    told |= {"moved_from": file["moved_from"]} if file.get("moved_from") else {}
+    counted = {"added": sum(row[:1] == "+" for row in rows), "removed": sum(row[:1] == "-" for row in rows)}
+    return told | counted if rows else told
+
+
+def _shared(around: Sequence[Mapping[str, Any]], own: set[int], paths: set[str]) -> list[dict[str, Any]]:
+    """Who else changed these files in the same time. Git only moves content."""
+    whose: dict[str, dict[str, None]] = {}
+    for story in around:
+        if story["seq"] not in own and story["form"] not in ("git", "crowd", "capture"):
+            for file in story["files"]:
+                if file["path"] in paths:
+                    whose.setdefault(file["path"], {})[render.writer(story.get("writer"))] = None
+    return [{"path": path, "writers": [*names]} for path, names in whose.items()]
+
+
+# ── Markdown ─────────────────────────────────────────────────────────────────
+
+
+def _markdown(reply: Mapping[str, Any]) -> Iterator[str]:
+    whose, stories, files = reply["whose"], reply["stories"], reply["files"]
+    agents = dict.fromkeys(render.writer(story.get("writer")) for story in stories if story["form"] == "turn")
+    stretch = f"{whose['since']} to {whose.get('until', 'now')}" if "since" in whose else ""
+    title = ", ".join(filter(None, (stretch, *agents))) or next(iter(whose.values()), "")
+    added, removed = (sum(file.get(name, 0) for file in files) for name in ("added", "removed"))
+    turns = sum(story["form"] == "turn" for story in stories)
+    yield f"## {_word(title)}"
+    yield ""
+    yield f"{render.counted(turns, 'turn')}, {render.counted(len(files), 'file')}, +{added} -{removed}"
+    yield from _section("What was done", [line for story in stories for line in _done(story)])
+    yield from _section("Files", [_file(file) for file in files])
+    troubles = [f"- {_code(one['path'])}: refused, {_word(one['code'])}" for one in reply["refused"]]
+    troubles += [
+        f"- {_code(one['path'])}: also changed by {_word(', '.join(one['writers']))}" for one in reply["shared"]
+    ]
+    yield from _section("Refused, or changed by others too", troubles)
+    if reply["uncommitted"] is not None:
+        left = [f"- {_code(path)}" for path in reply["uncommitted"]]
+        yield from _section("Not committed", left or ["Everything is committed."])
+
+
+def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
+    if lines:
+        yield from ("", f"### {title}", "", *lines)
+
+
+def _done(story: Mapping[str, Any]) -> Iterator[str]:
+    """A story as an item, and its files below."""
+    prompt = next((line for line in (story.get("prompt") or "").splitlines() if line.strip()), "")
+    said = {
+        "turn": _word(prompt) or "a turn",
+        "git": _code(f"git {(story.get('commands') or ['at work'])[0]}"),
+        "undo": f"{_word(story.get('how', 'undo'))} of {', '.join(map(str, story.get('undone', ())))}",
+        "checkpoint": f"checkpoint {_word(story.get('name', ''))}",
+    }.get(story["form"], "saved")
+    yield f"- {said}"
+    for file in story["files"] if story["form"] != "git" else ():
+        symbols = f": {', '.join(map(_code, file['symbols']))}" if file.get("symbols") else ""
+        yield f"  - {_code(file['path'])}{_lines(file)}{symbols}"
+
+
+def _file(file: Mapping[str, Any]) -> str:
+    moved = f", moved from {_code(file['moved_from'])}" if file.get("moved_from") else ""
+    return f"- {_code(file['path'])} {_word(file['status'])}{moved}{_lines(file)}"
+
+
+def _lines(file: Mapping[str, Any]) -> str:
+    return f" +{file['added']} -{file['removed']}" if "added" in file else ""
+
+
+def _word(text: object) -> str:
+    """Text that Markdown takes for nothing else, on one line."""
+    return "".join(f"\\{sign}" if sign in "\\`*_[]<>#|!" else sign for sign in render.one_line(text))
+
+
+def _code(text: object) -> str:
+    return f"`{render.one_line(text).replace('`', chr(39))}`"
+
+
+COMMAND = Command(
+    arguments="[WRITER | SESSION | TURN | A..B]",
+    about="Prints what somebody did as Markdown, for a pull request: what was done, the net difference of each file\n"
+    "from beginning to end, with what others did to it in between, what was refused, and what git has not\n"
+    "committed. Without an argument it is about the newest agent session. A..B is a stretch of the log.",
+    example="quire report ada",
+    run=run,
+    options=(Option("with-prompts", "", "with what people asked agents for, and agents' command lines"),),
+)

@@ -1,0 +1,101 @@
+"""`quire report`: what somebody did as Markdown; whom it is about, and what stays on this machine."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from command_line import Quire
+
+AT = "2026-01-31T12:00:00.5Z"
+ADA = {"id": "w3", "type": "", "agent": "ada", "agent_session": "s1", "turn": "t1"}
+BOB = {**ADA, "agent": "bob", "agent_session": "s2"}
+CLOCK = {"path": "clock.py", "status": "changed", "version": "v7", "added": 2, "removed": 1, "symbols": ["Clock.now"]}
+CALL = {"at": AT, "label": "Bash", "command": "make secret", "burst": 4, "writes": 1, "paths": []}
+
+
+def story(seq: int, writer: dict[str, Any] = ADA, form: str = "turn", **told: Any) -> dict[str, Any]:
+    """A story about the clock."""
+    base = {"form": form, "seq": seq, "first": seq - 2, "at": AT, "ended_at": AT, "writer": writer, "whole": True}
+    return {**base, "writes": 1, "files": [CLOCK], "files_count": 1, **told}
+
+
+ADAS = [
+    story(30, form="git", writer={"id": "outside"}, files=[], commands=["commit -m x"]),
+    story(9, prompt="make *it* fast\nplease", calls=[CALL], refused=[{"path": "b.py", "code": "anchor_stale"}]),
+]
+
+
+def stories(asked: dict[str, Any]) -> dict[str, Any]:
+    """Ada's are hers by her name, session and turn; in the whole stretch Bob worked, too."""
+    found: list[dict[str, Any]] = []
+    if asked.get("writer") == "ada" or asked.get("agent_session") == "s1" or asked.get("turn") == "t1":
+        found = ADAS
+    elif asked.get("agents"):
+        found = ADAS[1:]
+    elif "since" in asked:
+        found = [story(12, BOB), *ADAS]
+    elif asked.get("writer"):
+        return {"ok": False, "error": "not_found", "message": "Nobody in the journal is called so."}
+    return {"ok": True, "stories": found, "next": None}
+
+
+HUNK = {"old_start": 1, "old_lines": 1, "new_start": 1, "new_lines": 2, "lines": [" a", "-b", "+c", "+d"]}
+DIFF = {"ok": True, "from": "seq:6", "to": "seq:30", "files": [{"path": "clock.py", "status": "changed"}]}
+DIFF["files"][0]["hunks"] = [HUNK]  # type: ignore[index]
+
+REPORT = """\
+## ada/s1
+
+1 turn, 1 file, +2 -1
+
+### What was done
+
+- {prompt}
+  - `clock.py` +2 -1: `Clock.now`
+- `git commit -m x`
+
+### Files
+
+- `clock.py` changed +2 -1
+
+### Refused, or changed by others too
+
+- `b.py`: refused, anchor\\_stale
+- `clock.py`: also changed by bob/s2
+"""
+
+
+@pytest.mark.parametrize("what", ["ada", "s1", "t1"])
+def test_a_report_is_about_a_writer_a_session_or_a_turn(what: str, quire: Quire) -> None:
+    ran = quire("report", what, stories=stories, diff=DIFF)
+    assert ran.out == REPORT.format(prompt="a turn")
+    ((_, asked),) = [call for call in ran.asked if call[0] == "diff"]
+    assert (asked["from"], asked["to"]) == ("seq:6", "seq:30")
+
+
+def test_a_report_is_about_the_newest_agent_session_if_none_is_named(quire: Quire) -> None:
+    assert quire("report", stories=stories, diff=DIFF).out == REPORT.format(prompt="a turn")
+
+
+def test_a_report_is_about_a_stretch(quire: Quire) -> None:
+    ran = quire("report", "v6..v30", stories=stories, diff=DIFF)
+    assert ran.out.startswith("## v6 to v30, ada/s1, bob/s2\n")
+    assert ran.asked[0][1].items() >= {"since": "v6", "until": "v30"}.items()
+
+
+def test_prompts_and_command_lines_are_told_only_where_they_are_asked_for(quire: Quire) -> None:
+    told = quire("report", "ada", "--with-prompts", stories=stories, diff=DIFF).out
+    assert told == REPORT.format(prompt="make \\*it\\* fast")
+    assert "make" not in quire("report", "ada", "--json", stories=stories, diff=DIFF).out
+    whole = json.loads(quire("report", "ada", "--json", "--with-prompts", stories=stories, diff=DIFF).out)
+    assert whole["stories"][0]["calls"][0]["command"] == "make secret"
+    assert whole["files"] == [{"path": "clock.py", "status": "changed", "added": 2, "removed": 1}]
+
+
+def test_a_report_on_nobody_is_refused(quire: Quire) -> None:
+    ran = quire("report", "eve", stories=stories, diff=DIFF)
+    assert (ran.status, ran.err.startswith("Nobody in the journal is called so.")) == (3, True)
+    nothing = quire("report", stories={"ok": True, "stories": [], "next": None})
+    assert (nothing.status, nothing.err.startswith("No agent has done anything yet.")) == (3, True)
