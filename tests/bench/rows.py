@@ -63,7 +63,7 @@ _BYTES = (
 )
 _HOUSE = (
     "an edit passes about twice the wanted frames, functions and modules: admission, observation, decision, records, "
-    "views and swap are each spread over many small modules. The product has grown by a tenth since it was counted "
+    "views and swap are each spread over many small modules. The product has grown by 29 % since it was counted "
     "first (63,269 lines), where 4,000 lines were to go. Start, watch and engine commit each on their own, not in one "
     "place."
 )
