@@ -6,6 +6,10 @@ below Codex's `node`, the second `node` of Gemini. That process and the session 
 The agent's MCP server has the same process for a parent, and so have the commands that the agent runs: who of them does
 not know its session is given the one that the table has.
 
+A hook may be started by a program of the user's, say a script for `node`, that lives no longer than the hook. Such a
+program is taken for the agent until the next hook of the session, which has another one: what is above both is the
+agent.
+
 A hook from elsewhere that names the session of a process that lives proves nothing. A table that is lost with the
 daemon is learnt anew from the next hooks. Nothing here asks the system: rows of ancestors are arguments.
 """
@@ -44,6 +48,7 @@ class SessionHome(NamedTuple):
     process: ProcessId
     turn: str = ""
     model: str = ""
+    above: tuple[ProcessId, ...] = ()  # the processes that may be the agent's, as long as only one hook has told of it
 
 
 class HookTold(NamedTuple):
@@ -73,13 +78,16 @@ class AgentProcesses(msgspec.Struct, frozen=True):
         if hook.moment == "session_end":
             return AgentProcesses(others)
         known = self.homes.get(hook.who)
-        home = _id(process)
+        home, above = _id(process), _able(hook.chain)
         if known is not None and known.process in map(_id, hook.chain):
-            home = known.process  # another program below the agent calls the hook
+            home, above = known.process, ()  # another program below the agent calls the hook
+        elif known is not None and (common := next((one for one in above if one in known.above), None)) is not None:
+            home, above = common, ()  # that of the hook before has ended: it was none but a hook's
         turn = hook.turn if hook.turn or hook.moment == "turn" or known is None else known.turn
         model = hook.model or (known.model if known is not None else "")
         surplus = max(0, len(others) + 1 - MOST_SESSIONS)
-        return AgentProcesses({**dict(islice(others.items(), surplus, None)), hook.who: SessionHome(home, turn, model)})
+        kept = dict(islice(others.items(), surplus, None))
+        return AgentProcesses({**kept, hook.who: SessionHome(home, turn, model, above)})
 
     def belongs(self, who: AgentSession, chain: Sequence[Process], ended: Callable[[ProcessId], bool]) -> bool:
         """Is a hook with these ancestors of the process tree that the session is at work in?
@@ -106,6 +114,11 @@ class AgentProcesses(msgspec.Struct, frozen=True):
 def agent_process(chain: Sequence[Process]) -> Process | None:
     """The process of the agent that started the first one of `chain`; None where a person did, or nobody knows."""
     return next((one for one in _within_reach(chain) if not _launches(one)), None)
+
+
+def _able(chain: Sequence[Process]) -> tuple[ProcessId, ...]:
+    """The processes that may be that of the agent, the nearest first."""
+    return tuple(_id(one) for one in _within_reach(chain) if not _launches(one))
 
 
 def _within_reach(chain: Sequence[Process]) -> list[Process]:

@@ -166,3 +166,39 @@ def test_the_sessions_that_are_remembered_have_a_bound() -> None:
         table = told(table, AgentSession("claude-code", f"s{number}"), below(AGENT, "python3.11", "sh"))
     assert len(table.homes) == MOST_SESSIONS
     assert AgentSession("claude-code", "s2") not in table.homes
+
+
+def wrapped(number: int, agent: Sequence[Process] = AGENT) -> tuple[Process, ...]:
+    """A hook that a script for `node` of the user's starts."""
+    return below(agent, "python3.11", "node", "sh", first=number * 100)
+
+
+def test_a_script_that_starts_the_hook_is_not_the_agent_once_two_hooks_have_told() -> None:
+    server, command = below(AGENT, "python3.11", first=600), below(AGENT, "python3.11", "make", "bash", first=700)
+    table = told(AgentProcesses(), CLAUDE, wrapped(8))
+    table = table.told(HookTold(CLAUDE, wrapped(9), "turn"), everybody_has)
+    assert table.homes[CLAUDE].process == (40, 400)
+    assert table.session_of(server, "claude-code") == table.session_of(command) == CLAUDE
+    assert table.belongs(CLAUDE, wrapped(10), nobody_has), "while another call's hook is under way"
+    assert not table.belongs(CLAUDE, wrapped(10, below(TERMINAL, "claude", first=70)), nobody_has)
+
+
+def test_two_sessions_whose_hooks_are_started_by_scripts_stay_apart() -> None:
+    parent = below(row("init", first=1), "python3.11", first=20)
+    first, second = (below(parent, "claude", first=pid) for pid in (40, 70))
+    other = AgentSession("claude-code", "s2")
+    table = AgentProcesses()
+    for number in (8, 10):
+        table = table.told(HookTold(CLAUDE, wrapped(number, first), "turn"), everybody_has)
+        table = table.told(HookTold(other, wrapped(number + 1, second), "turn"), everybody_has)
+    assert table.session_of(below(first, "python3.11"), "claude-code") == CLAUDE
+    assert table.session_of(below(second, "python3.11"), "claude-code") == other
+    assert not table.belongs(CLAUDE, wrapped(12, second), nobody_has)
+
+
+def test_an_agent_that_is_started_anew_by_the_same_program_is_no_script_around_a_hook() -> None:
+    parent = below(row("init", first=1), "python3.11", first=20)
+    first, later = (below(parent, "claude", first=pid) for pid in (40, 70))
+    table = told(told(AgentProcesses(), CLAUDE, below(first, "python3.11")), CLAUDE, below(first, "python3.11"))
+    table = table.told(HookTold(CLAUDE, below(later, "python3.11"), "start"), everybody_has)
+    assert table.homes[CLAUDE].process == (70, 700)
