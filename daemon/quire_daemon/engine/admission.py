@@ -19,7 +19,8 @@ from quire_daemon.server import Server
 from quire_daemon.tools import NATIVE_TOOL, TOOLS, beside
 from quire_daemon.tools.admin import describe_tool
 from quire_journal import VERSION, WIRE
-from quire_journal.model import MOST_OP_BYTES, Caller, Refusal, WriterIntroduced, did_you_mean, limits, plain_name
+from quire_journal.maintenance import secret_scan
+from quire_journal.model import MOST_OP_BYTES, Caller, Refusal, WriterIntroduced, did_you_mean, limits
 from quire_journal.views import caller_key
 
 MOST_REMEMBERED: Final = 1024
@@ -29,6 +30,8 @@ MOST_CLAIMED: Final = 1000  # characters that a caller says of itself and that a
 
 FRUGAL: Final = frozenset({"status", "op_status", SHUTDOWN.name})
 """Answered however little memory is left: they tell of it, or give it back."""
+
+_name: Final = secret_scan.masked_name
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -90,7 +93,7 @@ class Admission:
     def _with_news(self, reply: dict[str, Any], incoming: IncomingRequest) -> dict[str, Any]:
         """`reply` with notices about files that this caller has read and others have changed since."""
         caller = self._caller(incoming)
-        key = caller_key(incoming.peer.uid, plain_name(caller.agent), plain_name(caller.agent_session))
+        key = caller_key(incoming.peer.uid, _name(caller.agent), _name(caller.agent_session))
         with self._recorder.history() as history:
             return beside(reply, key, history)
 
@@ -149,14 +152,14 @@ class Admission:
         """
         assert incoming.request is not None
         caller = incoming.request.caller
-        session = AgentSession(plain_name(caller.agent), plain_name(caller.parent or caller.agent_session))
+        session = AgentSession(_name(caller.agent), _name(caller.parent or caller.agent_session))
         if not session.session:
             return self._who(incoming, by_hook=True)
         chain = self._chain(incoming)
         if not self._agents.belongs(session, chain, self._tree.has_ended):
             self._tell_of_outsider(session, incoming.peer.pid)
             return self._who(incoming, by_hook=True, outsider=True)
-        hook = HookTold(session, chain, moment, plain_name(caller.turn), plain_name(caller.model))
+        hook = HookTold(session, chain, moment, _name(caller.turn), _name(caller.model))
         self._agents = self._agents.told(hook, self._tree.has_ended)
         who = self._who(incoming, by_hook=True)
         if moment == "session_end" or (moment == "end" and caller.parent):
@@ -180,7 +183,7 @@ class Admission:
         caller = incoming.request.caller
         if not self._agents.homes or not (caller.guessed or not (caller.agent or caller.agent_session)):
             return caller
-        found = self._agents.session_of(self._chain(incoming), plain_name(caller.agent))
+        found = self._agents.session_of(self._chain(incoming), _name(caller.agent))
         if found is None:
             return caller
         home = self._agents.homes[found]
@@ -215,7 +218,7 @@ class Admission:
 
     def _identity(self, connection: bytes, peer: Peer, said: tuple[str, ...]) -> WriterIntroduced:
         """The writer's identity: what the kernel attests (uid, pid) and what the caller claims, sanitised. Cached."""
-        claimed = [plain_name(text) for text in said]
+        claimed = [_name(text) for text in said]
         identity = WriterIntroduced(0, peer.uid, peer.pid, self._pid_start(connection, peer.pid), *claimed)
         if sum(map(len, said)) <= MOST_CLAIMED:
             _remember(self._identities, (connection, peer, said), identity)

@@ -299,7 +299,8 @@ def _lines_with(wanted: bytes, text: Text) -> list[tuple[int, int]]:
 def _label(params: NativeParams) -> str:
     """`Edit src/parser.py`."""
     more = f" and {len(params.paths) - 1} more" if len(params.paths) > 1 else ""
-    return plain(" ".join([params.tool or "a tool", *params.paths[:1]]), 160) + more
+    said = " ".join([params.tool[:MOST_COMMAND] or "a tool", *params.paths[:1]])
+    return plain(secret_scan.redacted(said), 160) + more
 
 
 # ── after ────────────────────────────────────────────────────────────────────
@@ -382,7 +383,8 @@ def _begun_by(params: NativeParams, world: World) -> Burst | None:
     mine = [burst for burst in own_open(world) if burst.form == FORM]
     if params.call:
         calls = {burst.number: world.history.writer_json(burst.writer)["tool_call"] for burst in mine}
-        mine = [burst for burst in mine if calls[burst.number] == params.call]
+        call = secret_scan.masked_name(params.call)  # as writers are introduced
+        mine = [burst for burst in mine if calls[burst.number] == call]
     else:
         command = _kept_command(params)
         mine = [burst for burst in mine if (burst.label, burst.command) == (_label(params), command)]
@@ -442,9 +444,9 @@ def _between(params: NativeParams, world: World) -> Decision:
 def _turn(params: NativeParams, world: World) -> TurnBegan:
     """What the person asked for, as far as the settings let it be kept."""
     kept = world.settings.hooks.prompts
+    transcript = secret_scan.redacted(params.transcript[: 4 * MOST_TRANSCRIPT])[:MOST_TRANSCRIPT]
     if kept == "off":
-        return TurnBegan(transcript=params.transcript[:MOST_TRANSCRIPT])
-    transcript = params.transcript[:MOST_TRANSCRIPT]
+        return TurnBegan(transcript=transcript)
     if kept == "text":  # without a hash: of a short prompt it tells all
         return TurnBegan(_cut(secret_scan.redacted(params.prompt), MOST_PROMPT), transcript=transcript)
     return TurnBegan("", hashlib.sha256(params.prompt.encode("utf-8", "replace")).digest(), transcript)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final, NamedTuple
 
+from quire_journal.model import MOST_NAME, plain_name
 from quire_journal.text import common_bytes
 
 KINDS: Final[tuple[tuple[str, bytes], ...]] = (
@@ -66,6 +68,12 @@ def _secrets(data: bytes, pattern: re.Pattern[bytes]) -> Iterator[re.Match[bytes
             yield match
 
 
+MOST_OF_NAME: Final = 4 * MOST_NAME
+"""Characters of a name that are looked at; no more than the first `MOST_NAME` are shown."""
+
+MOST_NAMES: Final = 512
+"""Names that are looked through once: each call tells the same again, and it takes 20 µs."""
+
 _CLOSING: Final = re.compile(rb"-----END [^\n-]*-----")
 """What stands behind a private key."""
 
@@ -77,6 +85,19 @@ def redacted(text: str) -> str:
         for kind, pattern in _PATTERNS:
             data = _masked(data, kind, pattern)
     return data.decode("utf-8", "replace")
+
+
+def masked_name(text: str) -> str:
+    """The name of an agent, a session, a turn or a call (`plain_name`), with the kind of each secret in its place.
+
+    The same name always comes to the same, and another one to another, so that sessions and calls still join.
+    """
+    return plain_name(text, _name_shown(text[:MOST_OF_NAME]))
+
+
+@lru_cache(MOST_NAMES)
+def _name_shown(text: str) -> str:
+    return redacted(text)
 
 
 def _masked(data: bytes, kind: str, pattern: re.Pattern[bytes]) -> bytes:

@@ -157,7 +157,7 @@ if TYPE_CHECKING:
         is_within as is_within,
         repositories as repositories,
     )
-    from quire_journal.model.sanitize import plain as plain, plain_name as plain_name
+    from quire_journal.model.sanitize import MOST_NAME as MOST_NAME, plain as plain, plain_name as plain_name
     from quire_journal.model.uncaptured import (
         HOLDS_SECRET as HOLDS_SECRET,
         IGNORED as IGNORED,
@@ -201,7 +201,7 @@ else:
         ),
         refusals="CODES LONGEST_GUESS Refusal did_you_mean",
         reserved_names="RESERVED disguised fold is_reserved is_within repositories",
-        sanitize="plain plain_name",
+        sanitize="MOST_NAME plain plain_name",
         uncaptured="HOLDS_SECRET IGNORED NOT_A_FILE PURGED SECRET TOO_LARGE UNREADABLE",
         upcast="parse_tag",
     )

@@ -25,12 +25,14 @@ def plain(text: str, most: int) -> str:
     return line if len(line) <= most and not text[looked_at:].strip() else f"{line[: most - 1]}…"
 
 
-def plain_name(text: str) -> str:
+def plain_name(text: str, shown: str | None = None) -> str:
     """The name of an agent, a session, a turn: printable, at most `MOST_NAME` characters.
 
     Where that changes it, a hash of the whole is added: two agents never become one because their names look alike.
+    `shown`: what may be shown of the text, where that is not all of it.
     """
-    if len(text) <= MOST_NAME and text.isprintable():
+    shown = text if shown is None else shown
+    if shown == text and len(text) <= MOST_NAME and text.isprintable():
         return text
-    kept = "".join(c for c in text[:MOST_NAME] if c.isprintable())
+    kept = "".join(c for c in shown[:MOST_NAME] if c.isprintable())
     return f"{kept[: MOST_NAME - _MARK]}~{blob_id(text.encode('utf-8', 'surrogatepass')).hex()[:8]}"

@@ -25,7 +25,8 @@ import msgspec
 
 from quire_daemon.ops import pid_start
 from quire_daemon.watch.git.head import CLOCKS_NS
-from quire_journal.model import plain, plain_name
+from quire_journal.maintenance import secret_scan
+from quire_journal.model import plain
 
 CHANGING: Final = frozenset(
     {"am", "apply", "bisect", "checkout", "checkout-index", "cherry-pick", "clean", "commit", "filter-branch", "merge"}
@@ -184,9 +185,9 @@ class Commands:
             case "cmd_name":
                 command.name = said.name[:60]
             case "def_param" if said.param == "QUIRE_AGENT":
-                command.agent = plain_name(said.value)
+                command.agent = secret_scan.masked_name(said.value)
             case "def_param" if said.param == "QUIRE_SESSION":
-                command.agent_session = plain_name(said.value)
+                command.agent_session = secret_scan.masked_name(said.value)
             case "exit":
                 command.exit_code = max(-1, min(said.code, 255))
                 command.ended_ns = _claimed(said.time, command.started_ns, now_ns)
