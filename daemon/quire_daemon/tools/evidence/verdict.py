@@ -146,6 +146,8 @@ class _Verdict:
         self._history, self._claims_of, self._rows = history, claims_of, rows
         self._effort, self._layouts, self._back = Effort(END), dict[int, bool](), dict[int, bool]()
         self._writes: dict[int, Mapping[str, int]] = {}
+        self._around_last: tuple[int, tuple[bytes | None, bytes | None]] = (0, (None, None))
+        self._fitting_last: tuple[int, dict[int, list[Claim]]] = (0, {})
         self._proof, self._proofs = Proof(end.call, history), dict[int, Proof]()
         asked = (ONLY_OUTSIDE, NAMED, SEVERAL_OPEN, SCANNED_THEN)
         found = {seq: history.record(seq) for seq, word in rows.items() if word in asked} | self._named_by_others()
@@ -334,6 +336,14 @@ class _Verdict:
 
     def _fitting(self, burst: Burst, record: Record) -> list[Claim]:
         """The ways in which the command line accounts for the write, if the change looks like one of such a program."""
+        if self._fitting_last[0] != record.seq:
+            self._fitting_last = record.seq, {}
+        of_bursts = self._fitting_last[1]
+        if burst.number not in of_bursts:
+            of_bursts[burst.number] = self._that_fit(burst, record)
+        return of_bursts[burst.number]
+
+    def _that_fit(self, burst: Burst, record: Record) -> list[Claim]:
         claims = self._claimed(burst, record)
         if len({one.effect for one in claims}) > 1:  # together they make more of the file than each can
             claims = [one._replace(effect=None) for one in claims]
@@ -402,6 +412,11 @@ class _Verdict:
 
     def _bytes_around(self, record: Record) -> tuple[bytes | None, bytes | None]:
         """The bytes of the file before a write and after it, as far as there are any and they are held."""
+        if self._around_last[0] != record.seq:  # each is asked for several times, and to unpack it is what costs
+            self._around_last = record.seq, self._read_around(record)
+        return self._around_last[1]
+
+    def _read_around(self, record: Record) -> tuple[bytes | None, bytes | None]:
         event = record.event()
         path, after = path_after(event), getattr(event, "blob", b"")
         before = None if path is None else standing(self._history.version_at(path, record.seq - 1))
