@@ -31,6 +31,7 @@ from quire_journal.model import (
     OUTSIDE,
     REGULAR,
     SCANNED,
+    SETUP,
     BatchUndone,
     BurstBegun,
     CheckpointNamed,
@@ -530,7 +531,7 @@ class _Fold:
             who = self.history.writer(writer)
             if who is None:
                 self._keys[writer] = (SAVES, "", "")
-            elif who.agent:
+            elif who.agent not in ("", SETUP):
                 self._keys[writer] = (TURN, who.agent, who.parent or who.agent_session, who.turn)
             else:
                 self._keys[writer] = (PERSON, str(who.uid))

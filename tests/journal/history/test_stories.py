@@ -139,6 +139,13 @@ def test_an_agent_without_turns_has_a_story_for_each_time_that_it_is_at_work() -
     assert [story.writes for story in diary.stories()] == [1, 2]
 
 
+def test_quires_own_setup_is_no_agent() -> None:
+    diary = Diary()
+    diary.wrote("settings.json", diary.writer("quire", "setup"))
+    assert [story.form for story in diary.stories()] == ["person"]
+    assert diary.page(forms=frozenset({"turn"})).stories == []
+
+
 def test_versions_of_one_story_that_follow_each_other_are_one_run_and_others_in_between_part_it() -> None:
     diary = Diary()
     ann, ben = diary.turn("ann", "t1", "x"), diary.turn("ben", "t2", "y")
