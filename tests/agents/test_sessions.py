@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import time
 
 import agent_binaries
 import agent_runs
 import pytest
-from scripted_model import Call, Model, steps
+from scripted_model import Call, Model, Script, steps
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(900)]
 
@@ -78,3 +80,52 @@ def test_an_edit_is_not_refused_for_what_the_agents_own_command_left_running(at:
     assert "Nothing was written." not in "\n".join(model.results)
     assert "def deux():\n    return 22\n" in at.read("calc.py")
     assert "changed while your command ran" in model.told
+
+
+def test_a_session_that_is_cleared_is_over_and_the_next_one_is_another(at: agent_runs.Checkout) -> None:
+    agent = "claude-code"
+    agent_binaries.require(agent)
+    command = [agent_binaries.binary(agent), "-p", "--verbose", "--permission-mode", "bypassPermissions"]
+    at.run("quire", "setup", agent)
+
+    def present() -> dict[str, bool]:
+        return {one["agent_session"]: one["present"] for one in at.quire("who")["writers"] if one["agent"] == agent}
+
+    def script(n: int) -> Script:
+        edit = agent_runs.edit(agent, at.root, "calc.py", f"    return {n}", f"    return {n}{n}")
+        return steps(agent_runs.read(agent, at.root, "calc.py"), edit)
+
+    with (
+        Model(script(1)) as model,
+        subprocess.Popen(
+            [*command, "--input-format", "stream-json", "--output-format", "stream-json"],
+            cwd=at.root,
+            env={**at.environ, "ANTHROPIC_BASE_URL": model.url},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process,
+    ):
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        def say(text: str) -> None:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(json.dumps({"type": "user", "message": {"role": "user", "content": text}}) + "\n")
+            process.stdin.flush()
+            assert any('"type":"result"' in line for line in process.stdout)
+
+        say("change the first")
+        (first,) = present()
+        model.script, model.results = script(2), []
+        say("/clear")
+        assert present()[first] is False
+        say("change the second")
+        (second,) = present().keys() - {first}
+        process.stdin.close()
+        assert process.wait(agent_runs.RUN_S) == 0
+    assert set(present().values()) == {False}
+    records = at.quire("log", "--records", "calc.py")["records"]
+    made = [(one["writer"]["agent_session"], one["evidence"]) for one in records if one["writer"]["agent"]]
+    assert made == [(second, "exact"), (first, "exact")]
