@@ -59,7 +59,7 @@ _COLLECTION = "drops and edits commit to the same disk, one after the other."
 _BYTES = (
     "contents are first versions of files, binaries, and what changed. Git's aggressive pack, which looks for the best "
     "base of each among 250, takes more than the budget, or nearly as much, for contents alone; here each is made "
-    "while an edit waits, and what finds it again (12 to 18 bytes a version) is among it."
+    "while an edit waits, and what finds it again (37 bytes a version) is among it."
 )
 _HOUSE = (
     "an edit passes about twice the wanted frames, functions and modules: admission, observation, decision, records, "
