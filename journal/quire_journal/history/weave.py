@@ -28,7 +28,6 @@ class Act(NamedTuple):
     batch: int
     brought: bool  # else it removed the line
     takes_back: bool = False  # it is nothing but the end of the act before
-    moving: bool = False  # by whoever only moves lines
 
 
 class WovenLine:
@@ -181,9 +180,9 @@ class Weave:
             line = self._now[number] = WovenLine(key, 0, self._first)
         if not made.undoing or line.stands(in_force):
             back = made.moving and made.again and bool(line.acts) and line.acts[-1].brought
-            line.acts.append(Act(made.batch, brought=False, takes_back=back, moving=made.moving))
+            line.acts.append(Act(made.batch, brought=False, takes_back=back))
             if back and line.stands(in_force):
-                line.acts[-1] = Act(made.batch, brought=False, moving=made.moving)
+                line.acts[-1] = Act(made.batch, brought=False)
         line.there = False
         line.removed_by = made.seq
         self._gone.setdefault(key, []).append(line)
@@ -198,7 +197,7 @@ class Weave:
             acts = [] if line is None else line.acts
             if line is None or len(acts) < 2 or not acts[-2].brought or acts[-1].batch != made.batch:
                 continue
-            plain, acts[-1] = acts[-1], acts[-1]._replace(takes_back=True)
+            plain, acts[-1] = acts[-1], Act(made.batch, brought=False, takes_back=True)
             if line.stands(in_force):
                 acts[-1] = plain
 
@@ -233,11 +232,7 @@ class Weave:
 
     def _back(self, line: WovenLine, made: Made, in_force: InForce) -> WovenLine:
         if not made.undoing or not line.stands(in_force):
-            last = line.acts[-1] if line.acts else None
-            ends = made.moving and made.again and last is not None and last.moving and not last.brought
-            line.acts.append(Act(made.batch, brought=True, takes_back=ends, moving=made.moving))
-            if ends and not line.stands(in_force):
-                line.acts[-1] = Act(made.batch, brought=True, moving=made.moving)
+            line.acts.append(Act(made.batch, brought=True))
         line.there = True
         line.brought_by = made.seq
         return line

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from undoings import START, daemon_with, only_file
 
 from memory_daemon import MemoryDaemon, lines
@@ -243,23 +242,3 @@ def test_what_git_brings_anew_in_the_place_of_a_line_is_not_undone_with_whoever_
     reply = daemon.call(UNDO_TOOL, daemon.ben, writer="ann")
     assert daemon.text("f.txt") == pulled
     assert (reply["error"], named(reply)) == ("conflict", [(merged, "lines")])
-
-
-@pytest.mark.parametrize("mover", ["git", "an editor"])
-def test_an_undo_is_taken_back_after_somebody_took_it_out_and_put_it_back(mover: str) -> None:
-    """`git stash` and `git stash pop`, or undo and redo in an editor."""
-    daemon = daemon_with()
-    put(daemon, "five", "FIVE by ann", daemon.ann)
-    committed = daemon.text("f.txt")
-    assert committed is not None
-    daemon.call(UNDO_TOOL, daemon.ben, writer="ann")
-    for command, data in (("stash", committed), ("stash pop", START)):
-        if mover == "git":
-            by_git(daemon, command, data)
-        else:
-            daemon.outside("f.txt", data)
-    reply = daemon.call(REDO_TOOL, daemon.ben)
-    assert (reply["ok"], daemon.text("f.txt")) == (True, committed)
-    assert named(reply) == []
-    assert daemon.call(UNDO_TOOL, daemon.ben, writer="ann")["ok"]
-    assert daemon.text("f.txt") == START
