@@ -28,7 +28,6 @@ from quire_journal.text import (
     disputed,
     place_after,
     three_way,
-    without,
 )
 
 
@@ -62,7 +61,6 @@ class Rest(msgspec.Struct, frozen=True):
     made: Text | None = None
     lacking: str = ""  # why the bytes are not in the journal
     entry: int = REGULAR  # LINK: one that was not changed
-    anew: bool = False  # the file was made by undone steps; it holds what others put into it
 
     @classmethod
     def of(cls, state: State) -> Rest:
@@ -85,11 +83,6 @@ class Rest(msgspec.Struct, frozen=True):
 def _replaced(a: Text, b: Text) -> bool:
     """Is no line of `a` left in `b`?"""
     return any((splice.start, splice.stop) == (0, len(a)) for splice in changes(a, b))
-
-
-def _is_no_file(state: State) -> bool:
-    """Is it a link, or a folder?"""
-    return state.version is not None and state.version.entry != REGULAR
 
 
 def _same_bytes(a: bytes, b: bytes) -> bool:
@@ -116,35 +109,18 @@ class StepRebase:
         if not a.present:
             return self._after_creation()
         if not rest.present:
-            return self._of_others_alone()
-        merged = self._content()
-        return replace(merged, present=True, path=self._path(), mode=self._mode())
-
-    def _of_others_alone(self) -> Rest:
-        """What others put into a file that undone steps made: it goes where that is nothing."""
-        a, b = self.a, self.b
-        if _same_bytes(a.blob, b.blob):
-            return self.before
-        known = all(not _is_no_file(state) and self.history.holds(state.blob) for state in (a, b))
-        texts = (self._text(a), self._text(b)) if known else None
-        if texts is None or any(text.binary or not len(text) for text in texts):
+            # The file was made by undone steps: it goes only if nobody changed its bytes.
+            if _same_bytes(a.blob, b.blob):
+                return rest
             self._block("bytes", lambda s: s.after.blob != s.before.blob)
             return Rest.of(b)
-        base, theirs = texts
-        made, carried = without(base, theirs)
-        self.conflicts += self._line_conflicts(base, theirs, carried)
-        if not len(made):
-            return self.before
-        return Rest.of(b) if made == theirs else Rest(True, b.path, b.mode, made.blob, made, anew=True)
-
-    def _text(self, state: State) -> Text:
-        """Its text. Raises `NotHeld`."""
-        return self.history.text_of(state.blob)
+        merged = self._content()
+        return Rest(True, self._path(), self._mode(), merged.blob, merged.made, merged.lacking, merged.entry)
 
     def _after_deletion(self) -> Rest:
         a, rest = self.a, self.before
         if a.present and rest.present:
-            if not _same_bytes(a.blob, rest.blob) and not rest.anew:
+            if not _same_bytes(a.blob, rest.blob):
                 self._block("deleted", lambda s: not s.after.present)
             return Rest(False, self.b.path)
         return rest
@@ -181,20 +157,20 @@ class StepRebase:
             return rest
         if _same_bytes(rest.blob, a.blob):
             return Rest.of(b)
-        if _is_no_file(a) or _is_no_file(b) or rest.lacking == "not_a_file":
+        if any(s.version is not None and s.version.entry != REGULAR for s in (a, b)) or rest.lacking == "not_a_file":
             raise NotARegularFile
-        base, mine, theirs = self._text(a), rest.text(self.history), self._text(b)
+        base, mine, theirs = self.history.text_of(a.blob), rest.text(self.history), self.history.text_of(b.blob)
         if base.binary or mine.binary or theirs.binary:
             self._block("bytes", lambda s: s.after.blob != s.before.blob)
             return Rest.of(b)
         if not all(s.after.present for s in self.steps) and _replaced(base, theirs):
             self._block("occupied", lambda s: s.after.present and not s.before.present)
             return Rest.of(b)
-        made, carried = three_way(base, mine, theirs, lines_go_alone=rest.anew)
+        made, carried = three_way(base, mine, theirs)
         self.conflicts += self._line_conflicts(base, theirs, carried)
         if made == theirs:
             return Rest.of(b)
-        return Rest(True, b.path, rest.mode, made.blob, made, anew=rest.anew)
+        return Rest(True, b.path, rest.mode, made.blob, made)
 
     def _block(self, why: str, did: Callable[[TimelineStep], bool]) -> None:
         """Something stays: name the first record of the run that did it."""

@@ -29,7 +29,7 @@ class Unwound(msgspec.Struct, frozen=True, gc=False):
 
     `made` is a text that no version holds yet; otherwise the bytes are those of `blob`. `present` False: there
     would be no file. `missing` says why the answer is not known: "uncaptured", "not_a_file", "creation_not_seen",
-    "record_lost". `anew`: undone steps made the file, and it stays with what others put into it.
+    "record_lost".
     """
 
     now: State
@@ -43,7 +43,6 @@ class Unwound(msgspec.Struct, frozen=True, gc=False):
     missing: str = ""
     entry: int = REGULAR  # LINK, FOLDER: of what would be there, made anew
     needed: Version | None = None  # of what is missing: whose bytes are needed and not held
-    anew: bool = False
 
     @classmethod
     def left_alone(cls, now: State, why: str, needed: Version | None = None, kept: Sequence[int] = ()) -> Unwound:
@@ -108,7 +107,7 @@ def _unwind(history: History, life: FileTimeline) -> Unwound:
         return Unwound.left_alone(life.now, "not_a_file", kept=kept)
     except NotHeld as lost:
         return Unwound.left_alone(life.now, "uncaptured", life.with_bytes(lost.blob), kept)
-    if (rest.anew or not rest.present) and life.now.present and not _made_then(history, life.steps[0]):
+    if not rest.present and life.now.present and not _made_then(history, life.steps[0]):
         return Unwound.left_alone(life.now, "creation_not_seen", kept=kept)
     if rest.entry == LINK and history.holds(rest.blob):
         return Unwound(
@@ -116,17 +115,7 @@ def _unwind(history: History, life: FileTimeline) -> Unwound:
         )
     if rest.present and rest.made is None and not rest.held:
         return Unwound.left_alone(life.now, rest.lacking or "uncaptured", life.with_bytes(rest.blob), kept)
-    return Unwound(
-        life.now,
-        rest.present,
-        rest.path,
-        rest.mode,
-        rest.blob,
-        rest.made,
-        tuple(kept),
-        tuple(conflicts),
-        anew=rest.anew,
-    )
+    return Unwound(life.now, rest.present, rest.path, rest.mode, rest.blob, rest.made, tuple(kept), tuple(conflicts))
 
 
 def _made_then(history: History, first: TimelineStep) -> bool:

@@ -67,7 +67,6 @@ if TYPE_CHECKING:
         carry as carry,
         changes as changes,
         three_way as three_way,
-        without as without,
     )
 else:
     __getattr__ = face(
@@ -82,5 +81,5 @@ else:
         merge3="merge",
         splice="Along Splice apply carry_ranges clash moved_ranges new_breaks shift_lines trim",
         text="BINARY_PROBE BOM Text content_lines shown",
-        transform="BlockedSplice CarriedSplices carry changes three_way without",
+        transform="BlockedSplice CarriedSplices carry changes three_way",
     )

@@ -80,17 +80,14 @@ def _before(other: Splice, s: Splice) -> bool:
     return other.stop <= s.start and other.start != s.stop
 
 
-def three_way(base: Text, mine: Text, theirs: Text, lines_go_alone: bool = False) -> tuple[Text, CarriedSplices]:
+def three_way(base: Text, mine: Text, theirs: Text) -> tuple[Text, CarriedSplices]:
     """`theirs` with what `mine` changed in `base`. Where both changed the same lines, those of `theirs` stay.
 
     So do lines that `mine` takes from one place to another, where `theirs` changed them or is in the way at either:
-    with only one half done they would stand twice, or nowhere. `lines_go_alone`: of neighbouring lines that `mine`
-    removes each goes that `theirs` left as it was; else they go together.
+    with only one half done they would stand twice, or nowhere.
     """
-    wanted, over = changes(base, mine), changes(base, theirs)
-    if lines_go_alone:
-        wanted = tuple(_parted(wanted, over))
-    carried = carry(wanted, over)
+    wanted = changes(base, mine)
+    carried = carry(wanted, changes(base, theirs))
     pause()
     if carried.blocked or carried.met:
         carried = _without_half(carried, wanted, base, mine)
@@ -99,29 +96,6 @@ def three_way(base: Text, mine: Text, theirs: Text, lines_go_alone: bool = False
     pause()
     made = apply(theirs, carried.splices, final_break=final_break)
     return Text(bom, made.lines, made.breaks), carried
-
-
-def without(base: Text, theirs: Text) -> tuple[Text, CarriedSplices]:
-    """`theirs` without the lines that it has of `base`. What it made of lines of `base` stays, and is blocked."""
-    over = changes(base, theirs)
-    carried = carry([*_parted([Splice(0, len(base), (), ())], over)], over)
-    return apply(theirs, carried.splices), carried
-
-
-def _parted(splices: Sequence[Splice], over: Sequence[Splice]) -> Iterator[Splice]:
-    """The same splices, those that only remove lines in parts that end where one of `over` begins or ends."""
-    i = 0
-    for s in splices:
-        start = s.start
-        while not s.lines and i < len(over) and over[i].start < s.stop:
-            for at in (over[i].start, over[i].stop):
-                if start < at < s.stop:
-                    yield Splice(start, at, (), ())
-                    start = at
-            if over[i].stop > s.stop:
-                break  # it goes on in the next one
-            i += 1
-        yield s if start == s.start else Splice(start, s.stop, (), ())
 
 
 def _without_half(carried: CarriedSplices, wanted: Sequence[Splice], base: Text, mine: Text) -> CarriedSplices:

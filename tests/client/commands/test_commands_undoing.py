@@ -175,13 +175,6 @@ def test_undo_says_of_what_git_only_brought_that_it_did(writers: list[str], said
     assert ran.out == f"Undid 1 file.\n  write   z\n          keeps {said}\n"
 
 
-def test_undo_tells_with_whose_lines_a_file_stays_that_it_would_remove(quire: Quire) -> None:
-    kept = [{"version": "v3", "writer": {"id": "outside"}}]
-    files = [{"path": "z", "action": "write", "kept": kept, "conflicts": [], "left_with": 1, "skipped": None}]
-    ran = quire("undo", "z", undo={"ok": True, "message": "Undid 1 file.", "files": files})
-    assert ran.out == "Undid 1 file.\n  write   z\n          keeps the file, with the 1 line that outside wrote\n"
-
-
 def test_undo_tells_who_is_in_the_way_with_what_and_where_markers_stand(quire: Quire) -> None:
     conflicts = [
         {"writer": WRITER, "version": "v812", "why": "lines", "lines": [{"start": 3, "end": 3}]},

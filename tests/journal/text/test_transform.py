@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from quire_journal.text.splice import Splice, apply
 from quire_journal.text.text import Text
-from quire_journal.text.transform import BlockedSplice, carry, changes, three_way, without
+from quire_journal.text.transform import BlockedSplice, carry, changes, three_way
 
 NEW = (b"new",)
 
@@ -136,16 +136,3 @@ def test_many_lines_that_were_put_elsewhere_are_looked_at_a_few_times_each_where
     Counted.hashed = 0
     assert three_way(base, mine, theirs)[1].blocked
     assert 0 < Counted.hashed < 20 * len(lines)
-
-
-@given(st.sets(st.integers(0, 9), min_size=1), st.sets(st.integers(0, 9)))
-def test_without_the_base_every_line_stays_that_the_other_put_in_and_what_it_made_of_lines_is_told(
-    base: set[int], theirs: set[int]
-) -> None:
-    a, b = (text("".join(f"{n}\n" for n in sorted(numbers)).encode()) for numbers in (base, theirs))
-    left, carried = without(a, b)
-    new = [line for line in b.lines if line not in a.lines]
-    assert [line for line in left.lines if line in new] == new
-    assert len(left) == len(new)
-    replaced = [splice for splice in changes(a, b) if splice.lines and splice.start < splice.stop]
-    assert [one.splice.stop for one in carried.blocked] == [splice.stop for splice in replaced]

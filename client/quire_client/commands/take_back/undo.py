@@ -207,10 +207,8 @@ def _file(file: Mapping[str, Any]) -> Iterator[str]:
     kept = [who for who in file.get("kept") or () if isinstance(who, Mapping)]
     if kept and file.get("action") != "delete":  # what others did to a file that goes came to nothing
         names = ", ".join(sorted({render.writer(one.get("writer")) for one in kept if not one.get("by_git")}))
-        left = file.get("left_with")
-        lines = f"the file, with the {render.counted(left, 'line')} that" if isinstance(left, int) else "what"
         brought = "what git brought"
-        wrote = f"{lines} {names} wrote" if names else brought if not left else f"{lines} git brought"
+        wrote = f"what {names} wrote" if names else brought
         also = f", and {brought}" if names and any(one.get("by_git") for one in kept) else ""
         yield f"          keeps {wrote}{also}"
     first = file.get("first_seen")

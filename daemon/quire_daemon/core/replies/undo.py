@@ -58,7 +58,6 @@ class UnwoundFile(WrittenFile, frozen=True, kw_only=True):
     takes_back: Maybe[list[Kept]] = UNSET  # of `restore`: versions that are given up
     takes_back_more: Maybe[int] = UNSET
     conflicts: list[Conflict]
-    left_with: Maybe[int] = UNSET  # lines of others, for which a file stays that is taken back
     first_seen: Maybe[FirstSeen] = UNSET  # as far back as the file goes
     marked: Maybe[int] = UNSET
     skipped: str | None

@@ -35,7 +35,6 @@ SKIPPED: Final = {
 def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any]:
     """One entry of `files`: `{path, action, to?, kept, conflicts, marked?, skipped, why?}` and the lines' counts.
 
-    `left_with` is how many lines keep a file that would be removed, all of them others'.
     `first_seen` is the version that stays because the file was there when it was first looked at, which is no conflict.
     `marked` is how many places of the file get conflict markers, where those were asked for.
     `kept` are later versions of others whose changes stay; a restore has `takes_back` instead, the versions since the
@@ -55,8 +54,6 @@ def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any
     }
     if action.first_seen:
         entry["first_seen"] = {**_brief(action.first_seen, history), "why": SKIPPED[UNSEEN]}
-    if u.anew and action.do in ("write", "move"):
-        entry["left_with"] = len(action.after)
     if choice.conflicts == "markers":
         entry["marked"] = places_marked(action)
     if len(later) > MOST_KEPT:

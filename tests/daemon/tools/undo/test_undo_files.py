@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from undoings import START, daemon_with, only_file
 
 from memory_daemon import BEGAN_NS, MemoryDaemon, lines
@@ -21,56 +20,14 @@ def test_a_creation_is_removed_while_its_bytes_are_unchanged() -> None:
     assert daemon.text("new") is None
 
 
-@pytest.mark.parametrize("conflicts", ["skip", "markers", "abort"])
-def test_a_file_that_others_typed_into_stays_with_their_lines_when_its_creation_is_undone(conflicts: str) -> None:
+def test_a_creation_that_others_changed_stays() -> None:
     daemon = MemoryDaemon()
-    daemon.write("new", lines("a", "b", "c"), daemon.ann)
-    daemon.outside("new", lines("a", "b", "a person's", "c"))
-    daemon.write("new", lines("a", "b", "a person's", "c", "d"), daemon.ann)
-    daemon.outside("new", both := lines("a", "another", "b", "a person's", "c", "d"))
-    plan = daemon.call(UNDO_TOOL, daemon.ann, writer="ann", conflicts=conflicts, plan=True)
-    told = only_file(plan)
-    assert (told["action"], told["conflicts"], told["left_with"]) == ("write", [], 2)
-    assert daemon.call(UNDO_TOOL, daemon.ann, token=plan["token"])["ok"]
-    assert daemon.text("new") == lines("another", "a person's")
-    assert daemon.call(REDO_TOOL, daemon.ann)["ok"]
-    assert daemon.text("new") == both
-
-
-def test_a_line_that_others_made_of_one_that_goes_stays_and_is_a_conflict() -> None:
-    daemon = MemoryDaemon()
-    daemon.write("new", lines("a", "b", "c", "d"), daemon.ann)
-    later = daemon.write("new", lines("a", "B", "c", "d"), daemon.ben)
-    reply = daemon.call(UNDO_TOOL, daemon.ann)
-    assert [(c["seq"], c["lines"]) for c in only_file(reply)["conflicts"]] == [(later, [{"start": 2, "end": 2}])]
-    assert daemon.text("new") == lines("B")
-
-
-def test_of_a_file_in_which_others_only_removed_lines_nothing_stays() -> None:
-    daemon = MemoryDaemon()
-    daemon.write("new", lines("a", "b", "c"), daemon.ann)
-    daemon.write("new", lines("a", "c"), daemon.ben)
-    assert only_file(daemon.call(UNDO_TOOL, daemon.ann))["action"] == "delete"
-
-
-def test_a_file_that_others_emptied_or_whose_bytes_are_no_text_stays() -> None:
-    for first, later in ((lines("a"), b""), (lines("a"), b"\0"), (b"\0", lines("a"))):
-        daemon = MemoryDaemon()
-        daemon.write("new", first, daemon.ann)
-        changed = daemon.write("new", later, daemon.ben)
-        refused = daemon.call(UNDO_TOOL, daemon.ann)
-        assert [(c["seq"], c["why"]) for c in only_file(refused)["conflicts"]] == [(changed, "bytes")]
-        assert daemon.text("new") == later
-
-
-def test_a_file_that_others_typed_into_stays_where_the_bytes_that_it_was_made_with_are_gone() -> None:
-    daemon = MemoryDaemon()
-    daemon.write("new", lines("a"), daemon.ann)
-    changed = daemon.write("new", lines("a", "b"), daemon.ben)
-    daemon.lose(lines("a"))
+    daemon.write("new", lines("n"), daemon.ann)
+    later = daemon.write("new", lines("n", "more"), daemon.ben)
     refused = daemon.call(UNDO_TOOL, daemon.ann)
-    assert [(c["seq"], c["why"]) for c in only_file(refused)["conflicts"]] == [(changed, "bytes")]
-    assert daemon.text("new") == lines("a", "b")
+    assert refused["error"] == "conflict"
+    assert [c["seq"] for c in only_file(refused)["conflicts"]] == [later]
+    assert daemon.text("new") == lines("n", "more")
 
 
 def test_a_deletion_is_taken_back_where_nothing_stands() -> None:

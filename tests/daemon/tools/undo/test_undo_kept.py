@@ -32,16 +32,16 @@ def in_the_way(reply: dict[str, Any]) -> list[tuple[int, str]]:
 # ── bytes ────────────────────────────────────────────────────────────────────
 
 
-def test_of_a_file_that_was_made_the_lines_stay_that_others_put_into_it_where_they_moved_it() -> None:
+def test_of_what_others_did_to_a_file_that_was_made_the_change_of_its_bytes_keeps_it() -> None:
     daemon = MemoryDaemon()
     daemon.write("f.txt", START, daemon.ann)
     daemon.chmod("f.txt", 0o755, daemon.ben)
     daemon.move("f.txt", "g.txt", daemon.ben)
-    daemon.write("g.txt", START + b"seven\n", daemon.ben, mode=0o755)
-    daemon.write("g.txt", START + b"seven\neight\n", daemon.ben, mode=0o755)
+    changed = daemon.write("g.txt", START + b"seven\n", daemon.ben)
+    daemon.write("g.txt", START + b"seven\neight\n", daemon.ben)
     reply = undo(daemon)
-    assert (in_the_way(reply), only_file(reply)["left_with"]) == ([], 2)
-    assert (daemon.text("g.txt"), daemon.mode("g.txt")) == (lines("seven", "eight"), 0o755)
+    assert in_the_way(reply) == [(changed, "bytes")]
+    assert daemon.text("g.txt") == START + b"seven\neight\n"
 
 
 def test_bytes_that_others_only_moved_or_brought_back_are_in_nobodys_way() -> None:
@@ -129,7 +129,7 @@ def test_what_others_made_where_a_file_was_deleted_is_in_the_way_unless_it_is_th
 def test_a_name_and_a_mode_that_others_gave_stay_and_are_named() -> None:
     daemon = daemon_with()
     daemon.move("f.txt", "g.txt", daemon.ann)
-    daemon.write("g.txt", START + b"seven\n", daemon.ben, mode=0o755)
+    daemon.write("g.txt", START + b"seven\n", daemon.ben)
     moved = daemon.move("g.txt", "h.txt", daemon.ben)
     daemon.write("h.txt", START + b"seven\neight\n", daemon.ben)
     assert in_the_way(undo(daemon)) == [(moved, "moved")]

@@ -69,10 +69,6 @@ class Undoing(RuleBasedStateMachine):
         there = {name for path in self.daemon.files for name in (path, *above(path))}
         return [path for path in PATHS if path not in there and not {*above(path)} & self.daemon.files.keys()]
 
-    def number_of(self, path: str) -> str:
-        """The number with which each line of a file begins; one whose creation is undone has no head any more."""
-        return self.lines_of(path)[0].removeprefix("#").partition(".")[0]
-
     def line(self, file: str) -> str:
         self.lines += 1
         self.fresh.append(f"{file}.{self.lines}")
@@ -90,7 +86,7 @@ class Undoing(RuleBasedStateMachine):
         if how % 3 == 2 and len(lines) > 3:
             del lines[at]
         else:
-            lines[at : at + (how % 3)] = [self.line(self.number_of(path))]
+            lines[at : at + (how % 3)] = [self.line(lines[0][1:])]
         return text(lines)
 
     # ── what is done ──
@@ -182,11 +178,12 @@ class Undoing(RuleBasedStateMachine):
     @invariant()
     def each_file_is_itself(self) -> None:
         """No file stands under two names, no line in another file or twice."""
-        numbers = [self.number_of(path) for path in self.daemon.files]
-        assert len({*numbers}) == len(numbers)
+        names = [self.lines_of(path)[0] for path in self.daemon.files]
+        assert len({*names}) == len(names)
         for path in self.daemon.files:
-            lines = self.lines_of(path)
-            assert {line.removeprefix("#").partition(".")[0] for line in lines} == {self.number_of(path)}
+            name, *lines = self.lines_of(path)
+            assert name.startswith("#")
+            assert {line.partition(".")[0] for line in lines} <= {name[1:]}
             assert len({*lines}) == len(lines)
 
 

@@ -50,22 +50,6 @@ def test_a_file_that_was_only_found_is_not_deleted_as_if_it_had_been_made(eviden
     assert daemon.text("own") == data
 
 
-@pytest.mark.parametrize("evidence", ["captured", "scanned", "read"])
-@pytest.mark.parametrize("back", [False, True])
-def test_of_a_file_that_was_only_found_no_line_goes_because_somebody_typed_into_it(evidence: str, back: bool) -> None:
-    daemon = MemoryDaemon()
-    daemon.note(WorkspaceScanned("start", 0, 0))
-    daemon.note(OutsideWritten("own", blob_id(START), len(START), 0o644, evidence), blobs=(START,))
-    daemon.files["own"] = START
-    daemon.write("own", text := START.replace(b"two", b"two\nann's"), daemon.ann)
-    if back:  # as git stash and its pop do
-        daemon.outside("own", START)
-        daemon.outside("own", text)
-    refused = daemon.call(UNDO_TOOL, daemon.ann, writer="outside")
-    assert (refused["error"], only_file(refused)["skipped"]) == ("conflict", "creation_not_seen")
-    assert daemon.text("own") == text
-
-
 def found_then_edited() -> MemoryDaemon:
     """A file that the journal learned of after its first whole look at the tree, and that Ann edited then."""
     daemon = MemoryDaemon()
