@@ -295,6 +295,11 @@ class Journal:
         """Commits that are logged and not folded."""
         return len(self._pending)
 
+    @property
+    def unfolded(self) -> str:
+        """Why records that are logged cannot be folded, and so are seen by nobody before a start; "": all can."""
+        return self._unfolded
+
     def fold(self) -> None:
         """Put what is logged into the tables and the views.
 

@@ -233,7 +233,7 @@ class Decider:
             implied=looks.implied,
             landed=self._observer.in_flight.landed,
             being_written=self._observer.in_flight.batches,
-            unsure=self._failures.unsure,
+            unsure=self._failures.unsure or bool(self._recorder.journal.unfolded),
             announced=self._announced_calls.told,
         )
 
