@@ -30,8 +30,8 @@ _VISIBLE = (
 )
 _CAPTURE = (
     "a file is a record, its bytes and their address, a version, a head and a name in the store, put by one "
-    "interpreter, where git writes an object and a line of its index in C. Reading and packing are done on "
-    "threads of the same interpreter. Of 1,000 files most is the start of Python."
+    "interpreter, where git writes an object and a line of its index in C. Reading and packing go on in other "
+    "processes. Of 1,000 files most is the start of Python."
 )
 _CHECKPOINT = "it is a turn of the loop and one synced commit; what that takes alone stands under the line."
 _UNDO = (

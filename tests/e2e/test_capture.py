@@ -7,19 +7,18 @@ from typing import Any
 import pytest
 
 import live
-
-FILES = 600
+from quire_daemon.watch.prefetch_client import READER_FROM
 
 pytestmark = pytest.mark.real
 
 
 def test_a_tree_with_many_files_is_held_whole_whoever_writes_meanwhile(daemon: Any) -> None:
     at = daemon()
-    content = {f"src/part{n % 20}/file{n}.txt": f"{n}\n".encode() * (n % 7) for n in range(FILES)}
+    content = {f"src/part{n % 20}/file{n}.txt": f"{n}\n".encode() * (n % 7) for n in range(READER_FROM + 100)}
     for path, data in content.items():
         at.write(path, data)
     with at.connect("ada") as client:
-        for n in range(0, FILES, 50):
+        for n in range(0, READER_FROM, 50):
             path = f"src/part{n % 20}/file{n}.txt"
             if n % 100:
                 version = live.ok(client.call("read_file", {"path": path}))["version"]

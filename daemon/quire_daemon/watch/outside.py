@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from functools import partial
 
 from quire_daemon.config import WORKSPACE_FILE
 from quire_daemon.core import Renames, SeenStat, with_moves
@@ -19,7 +18,7 @@ from quire_daemon.watch.due import DueQueue
 from quire_daemon.watch.hints import Batch, Blind, below
 from quire_daemon.watch.observe import RETRY_S, FileInFlight, Observation, Observer
 from quire_daemon.watch.prefetch import Prefetcher
-from quire_daemon.watch.prefetch_reader import read_ahead
+from quire_daemon.watch.prefetch_client import ReadingAhead
 from quire_daemon.watch.scan import OVERFLOW, RULES, Scanner, TreeComparison
 from quire_daemon.watch.temporary_names import STANDS_S, is_temporary
 from quire_daemon.watch.watcher import Watcher
@@ -69,7 +68,7 @@ class Outside:
         self._moves = Renames()  # whose ends are not both looked at
         self._standing: set[str] = set()  # files that are looked at when they have stood for a while
         self._crawling: set[object] = set()  # crawls of folders that have not come back
-        self._ahead = Prefetcher(partial(read_ahead, observer), start_job, self._not_read_ahead)
+        self._ahead = Prefetcher(ReadingAhead(observer), start_job, self._not_read_ahead)
 
     # ── naming paths ──
 
@@ -439,3 +438,4 @@ class Outside:
         """Let crawls, scans and what is read ahead end early."""
         self._stopped = True
         self.scanner.stop()
+        self._ahead.stop()

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -48,20 +48,25 @@ class ReadAhead(msgspec.Struct, frozen=True):
     taken_ns: int  # wall clock before it was read
 
 
+class PrefetchReader(Protocol):
+    """Who reads (`prefetch_client`)."""
+
+    def begin(self, files: int) -> None:
+        """So many are going to be read."""
+
+    def read(self, paths: Sequence[str]) -> list[ReadAhead | None]:
+        """On a worker thread: what stands at these paths; None where the loop has to look itself."""
+
+    def end(self) -> None:
+        """Nothing more is going to be read. Idempotent."""
+
+
 class Prefetcher:
     """Files that are to be read, that are being read, and what was read of them. All in the loop but the reading."""
 
-    def __init__(
-        self,
-        read: Callable[[Sequence[str]], list[ReadAhead | None]],
-        start_job: StartJob,
-        missed: Callable[[str], None],
-    ) -> None:
-        """`read`, on a worker thread: what stands at these paths; None where the loop has to look itself.
-
-        `missed` is told, in the loop, of a path that nothing was read of.
-        """
-        self._read, self._start_job, self._missed = read, start_job, missed
+    def __init__(self, reading: PrefetchReader, start_job: StartJob, missed: Callable[[str], None]) -> None:
+        """`missed` is told, in the loop, of a path that nothing was read of."""
+        self._reading, self._start_job, self._missed = reading, start_job, missed
         self._left: deque[tuple[str, int]] = deque()
         self._out: set[str] = set()  # handed in, not given back by `take` or `forget`
         self._ready: deque[ReadAhead] = deque()
@@ -80,6 +85,7 @@ class Prefetcher:
     def begin(self, files: Mapping[str, int]) -> None:
         """Read these: path → bytes that it had."""
         new = [(path, size) for path, size in files.items() if path not in self._out]
+        self._reading.begin(len(new))
         self._out.update(path for path, _ in new)
         self._left.extend(new)
         self._hand_out()
@@ -109,11 +115,17 @@ class Prefetcher:
                 size += more
             self._chunks += 1
             self._start_job(partial(self._work, chunk), "read_ahead")
+        if self.over:
+            self._reading.end()
+
+    def stop(self) -> None:
+        """The daemon ends."""
+        self._reading.end()
 
     def _work(self, chunk: list[str]) -> Callable[[], None]:
         """On a worker thread: read them; what the loop does with that."""
         try:
-            found = self._read(chunk)
+            found = self._reading.read(chunk)
         except Exception:  # noqa: BLE001  whatever it is, the loop meets it too, and tells of it
             found = [None] * len(chunk)
         return lambda: self._arrived(chunk, found)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from quire_daemon.workspace.capabilities import can_openat2 as can_openat2
     from quire_daemon.workspace.confine import Beneath as Beneath, refusal as refusal
     from quire_daemon.workspace.mkdirs import own_folder as own_folder
+    from quire_daemon.workspace.read import FileReader as FileReader
     from quire_daemon.workspace.stage import (
         TOGETHER as TOGETHER,
         StagedWrite as StagedWrite,
@@ -42,6 +43,7 @@ else:
         capabilities="can_openat2",
         confine="Beneath refusal",
         mkdirs="own_folder",
+        read="FileReader",
         stage="StagedWrite TOGETHER UnsyncedWrites",
         stat_cache="SeenFiles",
         types=(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
-from outside_turns import Turns
+import pytest
 
 from quire_daemon.watch.prefetch import CHUNK, CHUNK_BYTES, ENOUGH, MOST_OUT, MOST_READY, Prefetcher, ReadAhead
-from quire_daemon.watch.prefetch_reader import read_ahead
+from quire_daemon.watch.prefetch_worker import Reader, Readers, Task, ahead, read_one
 from quire_daemon.workspace.types import Signature
+from quire_daemon.workspace.workspace import Workspace
 from quire_journal.model.ids import blob_id
 from quire_journal.storage.blobs.codec import compress
 
@@ -23,7 +25,14 @@ class Workers:
         self.jobs: list[Job] = []
         self.asked: list[list[str]] = []
         self.missed: list[str] = []
-        self.ahead = Prefetcher(self.read, lambda work, what, failed=None: self.jobs.append(work), self.missed.append)
+        self.wanted = False  # are they kept for more?
+        self.ahead = Prefetcher(self, lambda work, what, failed=None: self.jobs.append(work), self.missed.append)
+
+    def begin(self, files: int) -> None:
+        self.wanted = files > 0
+
+    def end(self) -> None:
+        self.wanted = False
 
     def read(self, paths: object) -> list[ReadAhead | None]:
         assert isinstance(paths, list)
@@ -85,6 +94,21 @@ def test_what_goes_wrong_on_a_worker_leaves_its_files_to_the_loop() -> None:
     assert workers.ahead.over
 
 
+def test_who_reads_is_told_when_all_is_read_though_nothing_of_the_last_files_is_to_be_noted() -> None:
+    """The processes of a large first capture stayed for good where its last files could not be read ahead."""
+    workers = Workers()
+    workers.ahead.begin({f"f{n}": 1 for n in range(CHUNK)} | {"odd": 1})
+    workers.work()
+    assert len(workers.ahead.take(CHUNK)) == CHUNK
+    assert not workers.wanted
+    workers.ahead.begin({"a": 1})
+    assert workers.wanted
+    workers.work()
+    workers.ahead.forget("a")
+    workers.ahead.take(9)
+    assert not workers.wanted
+
+
 def test_few_files_wait_for_more_as_long_as_more_are_read() -> None:
     workers = Workers()
     workers.ahead.begin({f"f{n}": 1 for n in range(ENOUGH + CHUNK)})
@@ -122,18 +146,55 @@ def test_large_files_are_read_one_by_one() -> None:
     assert workers.asked == [["a"], ["b"], ["c", "d"]]
 
 
-# ── reading ──────────────────────────────────────────────────────────────────
+# ── the process ──────────────────────────────────────────────────────────────
 
 
-def test_plain_files_are_read_ahead_and_all_others_left_to_the_loop(turns: Turns) -> None:
-    at = turns.root
+def test_the_process_reads_what_the_daemon_itself_would_read(workspace: Workspace) -> None:
+    at = workspace.root
     (at / "plain.txt").write_bytes(b"some words\n" * 50)
     (at / os.fsdecode(b"caf\xe9")).write_bytes(b"\x00\x01")
     (at / "secret.txt").write_text("token = ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zC0fG3hJ6\n")
+    (at / "large.bin").write_bytes(bytes(5000))
     os.mkfifo(at / "pipe")
     (at / "link").symlink_to("plain.txt")
-    paths = ["plain.txt", os.fsdecode(b"caf\xe9"), "secret.txt", "pipe", "link", "gone"]
-    there = read_ahead(turns.observer, paths)
-    assert [one is not None for one in there] == [True, True, False, False, False, False]
+    paths = ["plain.txt", os.fsdecode(b"caf\xe9"), "secret.txt", "large.bin", "pipe", "link", "gone"]
+    task = Task(str(at), workspace.protection, max_bytes=4000, scan_secrets=True)
+    reader = Reader(task)
+    try:
+        there = reader.read(paths)
+    finally:
+        reader.close()
+    here = [ahead(path, read_one(workspace.read, path, task, 0)) for path in paths]
+    assert [one and (one.path, one.signature, one.frame) for one in there] == [
+        one and (one.path, one.signature, one.frame) for one in here
+    ]
+    assert [one is not None for one in there] == [True, True, False, False, False, False, False]
     assert there[0] is not None
     assert there[0].frame.blob == blob_id(b"some words\n" * 50)
+    with pytest.raises(EOFError):
+        reader.read(["plain.txt"])  # it is closed
+
+
+def test_reads_that_are_asked_for_at_once_are_answered_each_by_a_process_that_is_free(workspace: Workspace) -> None:
+    for n in range(60):
+        (workspace.root / f"f{n}").write_bytes(b"%d\n" % n)
+    readers = Readers(Task(str(workspace.root), workspace.protection, 4000, True), count=2)
+    lists = [[f"f{n}" for n in range(first, first + 10)] for first in range(0, 60, 10)]
+    try:
+        with ThreadPoolExecutor(3) as threads:
+            found = list(threads.map(readers.read, lists))
+    finally:
+        readers.close()
+    assert [[one and one.path for one in some] for some in found] == lists
+    assert [one.frame.blob for some in found for one in some if one] == [blob_id(b"%d\n" % n) for n in range(60)]
+    with pytest.raises(EOFError):
+        readers.read(["f1"])  # they are closed
+
+
+def test_a_reader_whose_workspace_is_gone_says_so_at_once(workspace: Workspace) -> None:
+    reader = Reader(Task("/nowhere/at/all", workspace.protection, 4000, True))
+    try:
+        with pytest.raises((EOFError, OSError)):
+            reader.read(["plain.txt"])
+    finally:
+        reader.close()

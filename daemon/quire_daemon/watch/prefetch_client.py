@@ -1,0 +1,55 @@
+"""Reading new files beside the loop: on its worker threads, or in processes of their own where there are many."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Final
+
+from quire_daemon.watch.observe import Observer
+from quire_daemon.watch.prefetch import ReadAhead
+from quire_daemon.watch.prefetch_worker import Readers, Task, ahead, read_one
+
+READER_FROM: Final = 500
+"""From so many new files on processes read them: to start one takes as long as to read some hundred."""
+
+
+class ReadingAhead:
+    """What reads them. `read` is for any thread."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self._readers: Readers | None = None
+
+    def begin(self, files: int) -> None:
+        """So many files are going to be read ahead: many are worth processes."""
+        if files >= READER_FROM and self._readers is None:
+            self._readers = Readers(self._task())
+
+    def end(self) -> None:
+        """Nothing more is going to be read ahead."""
+        readers, self._readers = self._readers, None
+        if readers is not None:
+            readers.close()
+
+    def read(self, paths: Sequence[str]) -> list[ReadAhead | None]:
+        """Plain files that nobody is writing, of which the journal knows nothing; None for all else.
+
+        It asks nothing that the loop changes. `Observer.note_ahead` asks the rest.
+        """
+        asked = [path for path in paths if not self._observer.ignore.secret(path)]
+        readers = self._readers
+        try:
+            found = readers.read(asked) if readers is not None else self._read_here(asked)
+        except (OSError, EOFError):
+            found = self._read_here(asked)
+        by_path = dict(zip(asked, found, strict=True))
+        return [by_path.get(path) for path in paths]
+
+    def _read_here(self, paths: Sequence[str]) -> list[ReadAhead | None]:
+        now_ns, task, read = self._observer.recorder.clock.now_ns, self._task(), self._observer.workspace.read
+        return [ahead(path, read_one(read, path, task, now_ns())) for path in paths]
+
+    def _task(self) -> Task:
+        capture, workspace = self._observer.settings.capture, self._observer.workspace
+        return Task(os.fspath(workspace.root), workspace.protection, capture.max_bytes, capture.scan_secrets)
