@@ -15,6 +15,7 @@ files the fold reads some 60 records, and knows how many there were.
 from __future__ import annotations
 
 import zlib
+from bisect import insort
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
@@ -198,8 +199,7 @@ def story_page(query: StoryQuery, history: History) -> StoryPage:
     """The next stories."""
     fold = _Fold(query, history)
     reached = fold.run()
-    stories = sorted(fold.stories, key=lambda story: -story.newest)
-    told, behind = stories[: query.limit], stories[query.limit :]
+    told, behind = fold.stories[: query.limit], fold.stories[query.limit :]
     if behind:
         following: int | None = behind[0].newest
     else:
@@ -243,7 +243,7 @@ class _Fold:
 
     def __init__(self, query: StoryQuery, history: History) -> None:
         self.query, self.history = query, history
-        self.stories: list[Story] = []
+        self.stories: list[Story] = []  # the newest first; a volley is told later than what came between its writes
         self._open: dict[Key, Story] = {}
         self._expected: dict[tuple[int, int], FileRun] = {}  # (story, version that a run was made from) → the run
         self._attributed: dict[int, WriteAttributed] = {}
@@ -555,7 +555,7 @@ class _Fold:
         if story is None:
             story = Story(key, record.seq, record.seq, at_ns, at_ns)
             self._open[key] = story
-            self.stories.append(story)
+            insort(self.stories, story, key=lambda one: -one.newest)
         self._grow(story, record, at_ns)
         return story
 

@@ -351,6 +351,17 @@ def shape(stories: list[Story]) -> list[tuple[Key, int, int, int]]:
     return [(story.key, story.newest, story.oldest, story.writes) for story in stories]
 
 
+def test_a_page_does_not_end_before_what_was_saved_while_an_agent_worked_is_whole() -> None:
+    diary = Diary()
+    diary.outside("mine.py")
+    diary.turn("ben", "t1", "go")
+    ben = diary.turn("ben", "t2", "go")
+    diary.at_s += 5
+    diary.wrote("ben.py", ben)
+    diary.outside("mine.py", after_s=0.01)
+    assert [(story.form, story.writes) for story in diary.page(1).stories] == [("saves", 2)]
+
+
 @given(days(), st.integers(1, 4))
 def test_pages_tell_the_same_stories_as_one_page_does(diary: Diary, limit: int) -> None:
     upto: int | None = diary.journal.head
