@@ -174,7 +174,7 @@ FLOORS = {
         ("__main__",),
     ),
     "quire_client": (
-        ("transport", "cli", "export", "service", "setup"),
+        ("transport", "cli", "export", "loopback", "service", "setup"),
         ("calls", "hooks", "journals"),
         ("api", "mcp"),
         ("commands",),
@@ -332,7 +332,7 @@ def test_each_library_with_sharp_edges_is_imported_where_its_traps_are_handled_a
 
 def test_the_mcp_sdk_is_loaded_by_its_command_and_by_nothing_else() -> None:
     """It takes a second and brings a web server along; hooks and the other commands have a tenth of one."""
-    door = {"quire_client.mcp", "quire_client.commands.agents.mcp"}
+    door = {"quire_client.mcp", "quire_client.loopback", "quire_client.commands.agents.mcp"}
     sdk = {"anyio", "mcp", "mcp_types", "pydantic", "starlette", "uvicorn"}
     assert not {m for m in modules() if not within(m, door) and any(i.partition(".")[0] in sdk for i in imports(m))}
     inside = ("quire_client.mcp",)

@@ -14,7 +14,7 @@ apart from it:
 * `welcome` — who the server is, and how its tools are used.
 * `first_answers` — what a client asks when it starts, answered before the SDK is loaded.
 * `server` — puts these behind the SDK's low-level server.
-* `stdio`, `http`, `gate` — the two transports, with their limits and checks; `streams`, the lines of the first.
+* `stdio`, `http` — the two transports, with their limits and checks; `streams`, the lines of the first.
 
 A refusal of Quire is a result that a model reads and repairs (`isError`, and the whole reply as text, as structure, or
 as both); what is wrong with the message itself (no JSON, unknown method, unknown tool) is an error of the protocol.
@@ -30,8 +30,7 @@ from quire_journal.faces import face
 if TYPE_CHECKING:
     from quire_client.mcp.agents import AgentSessions as AgentSessions
     from quire_client.mcp.first_answers import FirstAnswers as FirstAnswers, Given as Given
-    from quire_client.mcp.gate import token_in as token_in
-    from quire_client.mcp.http import listener as listener, serve as serve
+    from quire_client.mcp.http import serve as serve
     from quire_client.mcp.identity import Own as Own, Who as Who, alone as alone
     from quire_client.mcp.server import over_stdio as over_stdio
     from quire_client.mcp.streams import standard_streams as standard_streams
@@ -40,8 +39,7 @@ else:
         __name__,
         agents="AgentSessions",
         first_answers="FirstAnswers Given",
-        gate="token_in",
-        http="listener serve",
+        http="serve",
         identity="Own Who alone",
         server="over_stdio",
         streams="standard_streams",

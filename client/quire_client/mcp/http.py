@@ -1,6 +1,7 @@
 """MCP as Streamable HTTP on this machine's loopback, for many agent sessions at a time.
 
-It listens on 127.0.0.1 only; `gate` decides who gets in, and the SDK's session manager serves both eras at `/mcp`.
+It listens on 127.0.0.1 only; the room `loopback` decides who gets in, and the SDK's session manager serves both eras
+at `/mcp`.
 """
 
 from __future__ import annotations
@@ -15,31 +16,16 @@ import anyio
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 
+from quire_client.loopback import HOST, MOST_HEAD, NAMES, Gate, TimedConnection
 from quire_client.mcp.agents import AgentSessions
-from quire_client.mcp.connections import MOST_HEAD, TimedConnection
-from quire_client.mcp.gate import NAMES, Gate
 from quire_client.mcp.identity import Own
 from quire_client.mcp.server import server
 from quire_client.mcp.streams import MOST_MESSAGE
 
-HOST: Final = "127.0.0.1"
 PATH: Final = "/mcp"
 LOOK_S: Final = 60
 GRACE_S: Final = 2
 """How long open streams may take to end when the server does."""
-
-
-def listener(port: int) -> socket.socket:
-    """A socket on loopback; port 0 takes a free one. Raises OSError."""
-    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind((HOST, port))
-        found.listen(128)
-    except OSError:
-        found.close()
-        raise
-    return found
 
 
 async def serve(

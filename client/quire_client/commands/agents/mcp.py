@@ -147,7 +147,8 @@ def _hooks(call: Invocation) -> Answerer | None:
 def _over_http(call: Invocation, sessions: AgentSessions) -> None:
     import anyio
 
-    from quire_client.mcp import listener, serve, token_in
+    from quire_client.loopback import listen, token_in
+    from quire_client.mcp import serve
     from quire_journal.workspaces import checked, make_private_folder
 
     checked(call.place)
@@ -158,7 +159,7 @@ def _over_http(call: Invocation, sessions: AgentSessions) -> None:
     if port > 65535:
         raise Usage(f"--port wants a port, up to 65535, not {port}.")
     try:
-        sock = listener(port)
+        sock = listen(port)
     except OSError as error:
         raise Usage(f"Port {port} cannot be listened on: {error.strerror}.") from None
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quire_client.mcp.gate import token_in, verdict
+from quire_client.loopback.gate import token_in, verdict
 from quire_journal.workspaces.layout import WorkspaceRefused
 
 TOKEN = "t" * 43

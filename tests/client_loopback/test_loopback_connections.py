@@ -9,9 +9,9 @@ from typing import Any
 
 import uvicorn
 
-from quire_client.mcp.connections import MOST_HEAD, TimedConnection
-from quire_client.mcp.gate import Gate
-from quire_client.mcp.http import HOST, listener
+from quire_client.loopback.connections import MOST_HEAD, TimedConnection
+from quire_client.loopback.gate import Gate
+from quire_client.loopback.listener import HOST, listen
 
 TOKEN = "t" * 43
 MOST_BODY = 1 << 20
@@ -40,7 +40,7 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
 @contextlib.asynccontextmanager
 async def serving() -> AsyncIterator[tuple[Connect, str]]:
     """A server; the way to it, and its host as requests name it."""
-    with listener(0) as sock:
+    with listen(0) as sock:
         port = sock.getsockname()[1]
         gate = Gate(application, port, TOKEN, MOST_BODY)
         config = uvicorn.Config(

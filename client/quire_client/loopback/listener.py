@@ -1,0 +1,21 @@
+"""The socket of an HTTP server on this machine's loopback."""
+
+from __future__ import annotations
+
+import socket
+from typing import Final
+
+HOST: Final = "127.0.0.1"
+
+
+def listen(port: int) -> socket.socket:
+    """A socket on loopback; port 0 takes a free one. Raises OSError."""
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((HOST, port))
+        found.listen(128)
+    except OSError:
+        found.close()
+        raise
+    return found
