@@ -16,11 +16,22 @@ def is_type_checking(node: ast.AST) -> bool:
     )
 
 
-def offered(face: ast.Module) -> dict[str, str]:
-    """Name → the module that defines it, as a face tells the type checker; of a module of the room, the room itself."""
+def offered(face: ast.Module, room: str) -> dict[str, str]:
+    """Name → the module that defines it, as the face of `room` loads it; of a module of the room, the room itself."""
+    calls = [node for node in ast.walk(face) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "face"]
+    loaded = {
+        name: f"{room}.{one.arg}"
+        for call in calls
+        for one in call.keywords
+        for name in ast.literal_eval(one.value).split()
+    }
+    return {alias.name: room for node in told(face) if node.module == room for alias in node.names} | loaded
+
+
+def told(face: ast.Module) -> list[ast.ImportFrom]:
+    """The imports by which a face tells the type checker what its names are."""
     blocks = (node for node in face.body if is_type_checking(node) and isinstance(node, ast.If))
-    stated = [one for block in blocks for one in block.body if isinstance(one, ast.ImportFrom)]
-    return {alias.name: one.module for one in stated for alias in one.names if one.module}
+    return [one for block in blocks for one in block.body if isinstance(one, ast.ImportFrom)]
 
 
 def named(module: ast.Module) -> set[str]:

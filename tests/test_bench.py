@@ -120,7 +120,9 @@ def test_the_figures_that_are_kept_have_a_row_for_each_that_the_readme_shows() -
 FACE = """\
 if TYPE_CHECKING:
     from quire_daemon.room import whole as whole
-    from quire_daemon.room.part import Part as Part, other as other
+    from quire_daemon.room.part import *
+else:
+    __getattr__ = face(__name__, part="Part other")
 """
 LOOP = """\
 import os
@@ -154,7 +156,7 @@ def test_a_name_of_a_face_counts_for_the_module_that_defines_it(tmp_path: Path) 
 
 def test_lines_modules_and_places_that_commit_are_counted_by_room(tmp_path: Path) -> None:
     known = source(tmp_path)
-    assert house.lines_by_room(known) == {"quire_daemon": 8, "quire_daemon.room": 7}
+    assert house.lines_by_room(known) == {"quire_daemon": 8, "quire_daemon.room": 9}
     assert house.modules_by_room(known) == {"quire_daemon": 1, "quire_daemon.room": 2}
     assert house.commits(known) == {"quire_daemon.loop": 1, "quire_daemon.room.part": 1}
     (tmp_path / "tests" / "daemon").mkdir(parents=True)

@@ -1,7 +1,8 @@
 """Faces: what a room offers to other rooms. A name is loaded when it is first asked for, so a face costs nothing.
 
-Each room states its names twice: below `if TYPE_CHECKING` for the type checker, and for `face`. A test holds the two
-against each other.
+Each room states its names in its call of `face`. Below `if TYPE_CHECKING` it tells the type checker their modules by
+`import *`, or name by name where modules of the room have a public name in common. A test holds both against each
+other.
 """
 
 from __future__ import annotations

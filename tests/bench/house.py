@@ -74,7 +74,7 @@ def importers(known: Mapping[str, Source]) -> dict[str, set[str]]:
         f"{face}.{name}": home
         for face, one in known.items()
         if one.face
-        for name, home in faces.offered(one.tree).items()
+        for name, home in faces.offered(one.tree, face).items()
         if home != face
     }
     found: dict[str, set[str]] = defaultdict(set)

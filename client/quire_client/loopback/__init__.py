@@ -1,15 +1,13 @@
 """HTTP on this machine's loopback: who may ask, how long a connection may take, and how many there are."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
-    from quire_client.loopback.connections import MOST_HEAD as MOST_HEAD, TimedConnection as TimedConnection
-    from quire_client.loopback.gate import NAMES as NAMES, Gate as Gate, token_in as token_in
-    from quire_client.loopback.listener import HOST as HOST, listen as listen
+    from quire_client.loopback.connections import *
+    from quire_client.loopback.gate import *
+    from quire_client.loopback.listener import *
 else:
     __getattr__ = face(
         __name__,

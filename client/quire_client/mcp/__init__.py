@@ -21,19 +21,17 @@ as both); what is wrong with the message itself (no JSON, unknown method, unknow
 Nothing imports `server`, `stdio` and `http` but the command `quire mcp`: the SDK takes a second to load.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
-    from quire_client.mcp.agents import AgentSessions as AgentSessions
-    from quire_client.mcp.first_answers import FirstAnswers as FirstAnswers, Given as Given
-    from quire_client.mcp.http import serve as serve
-    from quire_client.mcp.identity import Own as Own, Who as Who, alone as alone
-    from quire_client.mcp.server import over_stdio as over_stdio
-    from quire_client.mcp.streams import standard_streams as standard_streams
+    from quire_client.mcp.agents import *
+    from quire_client.mcp.first_answers import *
+    from quire_client.mcp.http import *
+    from quire_client.mcp.identity import *
+    from quire_client.mcp.server import *
+    from quire_client.mcp.streams import *
 else:
     __getattr__ = face(
         __name__,

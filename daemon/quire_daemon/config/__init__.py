@@ -1,27 +1,16 @@
 """Config: settings, the files they come from, globs, and errors in them."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
     from quire_daemon.config import globs as globs
-    from quire_daemon.config.errors import BadSettings as BadSettings
-    from quire_daemon.config.files import SettingsFiles as SettingsFiles
-    from quire_daemon.config.globs import is_glob as is_glob, linear as linear, matches as matches
-    from quire_daemon.config.live import LiveSettings as LiveSettings
-    from quire_daemon.config.settings import (
-        WORKSPACE_FILE as WORKSPACE_FILE,
-        EditDialect as EditDialect,
-        Offerable as Offerable,
-        Policy as Policy,
-        Retention as Retention,
-        Safety as Safety,
-        Settings as Settings,
-        policy_of as policy_of,
-    )
+    from quire_daemon.config.errors import *
+    from quire_daemon.config.files import *
+    from quire_daemon.config.globs import *
+    from quire_daemon.config.live import *
+    from quire_daemon.config.settings import *
 else:
     __getattr__ = face(
         __name__,

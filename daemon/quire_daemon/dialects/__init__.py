@@ -1,33 +1,21 @@
 """Dialects: the edit protocols of agents, each a pure function from arguments and a text to a new text."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
     from quire_daemon.dialects import hashline_edit as hashline_edit
-    from quire_daemon.dialects.base import (
-        HASH_MISMATCH as HASH_MISMATCH,
-        Dialect as Dialect,
-        Plan as Plan,
-        Sight as Sight,
-        planned_here as planned_here,
-    )
-    from quire_daemon.dialects.edit import EDIT as EDIT, EditParams as EditParams
+    from quire_daemon.dialects.base import *
+    from quire_daemon.dialects.edit import *
     from quire_daemon.dialects.edit_file import EDIT_FILE as EDIT_FILE, FileParams as FileParams
     from quire_daemon.dialects.hashline_edit import (
         HASHLINE_EDIT as HASHLINE_EDIT,
         HashlineParams as HashlineParams,
         edits_of as edits_of,
     )
-    from quire_daemon.dialects.regex_replace import (
-        REGEX_REPLACE as REGEX_REPLACE,
-        RegexParams as RegexParams,
-        planning as planning,
-    )
-    from quire_daemon.dialects.table import DIALECTS as DIALECTS
+    from quire_daemon.dialects.regex_replace import *
+    from quire_daemon.dialects.table import *
 else:
     __getattr__ = face(
         __name__,

@@ -1,15 +1,13 @@
 """Startup: recovery of writes that the last run of the daemon did not finish."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
-    from quire_daemon.startup.power_loss import bring_back as bring_back
-    from quire_daemon.startup.recovery import recover as recover
-    from quire_daemon.startup.recovery_context import RecoveryContext as RecoveryContext
+    from quire_daemon.startup.power_loss import *
+    from quire_daemon.startup.recovery import *
+    from quire_daemon.startup.recovery_context import *
 else:
     __getattr__ = face(
         __name__,

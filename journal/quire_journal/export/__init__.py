@@ -1,35 +1,17 @@
 """Export: the history in the formats of other tools, and its import."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
-    from quire_journal.export.formats import FORMATS as FORMATS
-    from quire_journal.export.git_patch import (
-        CONTEXT as CONTEXT,
-        USUAL as USUAL,
-        Content as Content,
-        DiffHunk as DiffHunk,
-        PatchStyle as PatchStyle,
-        file_patch as file_patch,
-        hunks as hunks,
-        is_binary as is_binary,
-        is_remade as is_remade,
-        split as split,
-        text_patch as text_patch,
-    )
-    from quire_journal.export.importer import (
-        ImportResult as ImportResult,
-        NotAnExport as NotAnExport,
-        import_lines as import_lines,
-    )
-    from quire_journal.export.jsonl_schema import EventLine as EventLine, decode_line as decode_line, schema as schema
-    from quire_journal.export.source import Source as Source, Stretch as Stretch
-    from quire_journal.export.steps import BY as BY, git_mode as git_mode
-    from quire_journal.export.wording import fits_git as fits_git
+    from quire_journal.export.formats import *
+    from quire_journal.export.git_patch import *
+    from quire_journal.export.importer import *
+    from quire_journal.export.jsonl_schema import *
+    from quire_journal.export.source import *
+    from quire_journal.export.steps import *
+    from quire_journal.export.wording import *
 else:
     __getattr__ = face(
         __name__,

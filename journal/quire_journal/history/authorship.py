@@ -21,7 +21,7 @@ UNDOING: Final = "undo"
 BY_COMMAND: Final = (ISOLATED, TRACED)
 """Evidence that proves who ran the command that wrote, which may have been a copy."""
 
-GIT: Final = ("git ", "git:")
+BY_GIT: Final = ("git ", "git:")
 """How the hint of a version begins that git brought."""
 
 
@@ -41,7 +41,7 @@ def is_met(version: Version, hint: str) -> bool:
 
 def is_by_git(hint: str) -> bool:
     """Was git at work when a version with this hint came?"""
-    return hint == "git" or hint.startswith(GIT)
+    return hint == "git" or hint.startswith(BY_GIT)
 
 
 class CommitLine(msgspec.Struct, frozen=True):

@@ -19,7 +19,7 @@ from quire_journal.history.history import History
 from quire_journal.history.typed_times import is_typed_time
 from quire_journal.model import Refusal, Seq, did_you_mean, parse_version_token
 
-FORMS: Final = "a version (v12), seq:N, a time (2026-01-31T12:00:00Z) or a checkpoint's name"
+POINT_FORMS: Final = "a version (v12), seq:N, a time (2026-01-31T12:00:00Z) or a checkpoint's name"
 """The accepted forms, for messages."""
 
 MAX_NAME: Final = 200
@@ -66,7 +66,7 @@ def parse_point(point: str, history: History, argument: str) -> Seq:
     if _NUMBER.fullmatch(point):
         return parse_point(f"seq:{point}", history, argument)
     if not is_name(point):
-        message = f"{point!r} is not a point: it must be {FORMS}."
+        message = f"{point!r} is not a point: it must be {POINT_FORMS}."
         raise Refusal("schema_invalid", message, "name_a_point", argument=argument, point=point)
     raise _unknown(no_checkpoint(point, history), point)
 
@@ -83,7 +83,7 @@ def _at_commit(commit: str, point: str, history: History) -> Seq:
 def no_checkpoint(name: str, history: History) -> str:
     """What to say where there is no checkpoint of this name."""
     names = [named.name for named in history.checkpoints()[-MOST_NAMES:]]
-    return f"There is no checkpoint {name!r}; a point is {FORMS}.{did_you_mean(name, names)}"
+    return f"There is no checkpoint {name!r}; a point is {POINT_FORMS}.{did_you_mean(name, names)}"
 
 
 def is_name(name: str) -> bool:

@@ -1,64 +1,24 @@
 """Storage: the port that a store implements, the stores behind it, compaction, and bytes made durable on disk."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
     from quire_journal.storage import afterimage as afterimage, fsync as fsync, log_entry as log_entry
-    from quire_journal.storage.afterimage import NAME as NAME, Afterimage as Afterimage, Looks as Looks
-    from quire_journal.storage.compaction import (
-        ByCopy as ByCopy,
-        Target as Target,
-        Tee as Tee,
-        copy_pairs as copy_pairs,
-    )
-    from quire_journal.storage.disk import (
-        FULL_BELOW_BYTES as FULL_BELOW_BYTES,
-        NO_ROOM as NO_ROOM,
-        free_bytes as free_bytes,
-        require_fit as require_fit,
-        require_room as require_room,
-        takes_nothing as takes_nothing,
-    )
-    from quire_journal.storage.fsync import sync_path as sync_path
-    from quire_journal.storage.fsync_thread import Sync as Sync, Syncer as Syncer
-    from quire_journal.storage.log_entry import LogEntry as LogEntry
-    from quire_journal.storage.lru import Recent as Recent
-    from quire_journal.storage.memory import MemoryStore as MemoryStore
-    from quire_journal.storage.port import (
-        TABLES as TABLES,
-        Compaction as Compaction,
-        JournalGone as JournalGone,
-        JournalUnseen as JournalUnseen,
-        OutOfOrder as OutOfOrder,
-        Outrun as Outrun,
-        ReadTransaction as ReadTransaction,
-        RowChange as RowChange,
-        Store as Store,
-        StoreFailure as StoreFailure,
-        WriteTransaction as WriteTransaction,
-        apply_changes as apply_changes,
-        last_number as last_number,
-        u32 as u32,
-        u64 as u64,
-    )
-    from quire_journal.storage.refcount import InUse as InUse, RefCounted as RefCounted
-    from quire_journal.storage.stores import (
-        KEY_BYTES as KEY_BYTES,
-        STORES as STORES,
-        UnfitFolder as UnfitFolder,
-        checked_key as checked_key,
-        random_id as random_id,
-    )
-    from quire_journal.storage.threads import Pool as Pool, Thread as Thread, side_by_side as side_by_side
-    from quire_journal.storage.write_ahead_log import (
-        MOST_BYTES as MOST_BYTES,
-        LogPosition as LogPosition,
-        WriteAheadLog as WriteAheadLog,
-    )
+    from quire_journal.storage.afterimage import *
+    from quire_journal.storage.compaction import *
+    from quire_journal.storage.disk import *
+    from quire_journal.storage.fsync import *
+    from quire_journal.storage.fsync_thread import *
+    from quire_journal.storage.log_entry import *
+    from quire_journal.storage.lru import *
+    from quire_journal.storage.memory import *
+    from quire_journal.storage.port import *
+    from quire_journal.storage.refcount import *
+    from quire_journal.storage.stores import *
+    from quire_journal.storage.threads import *
+    from quire_journal.storage.write_ahead_log import *
 else:
     __getattr__ = face(
         __name__,

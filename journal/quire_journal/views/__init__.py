@@ -1,7 +1,5 @@
 """Views: folds over the log, each kept in tables of its own, so that a question need not read the log."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from quire_journal.faces import face

@@ -1,21 +1,12 @@
 """History: log, since, watch, show, diff, blame, why, cat, ls, exports and import."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
     from quire_client.commands.history import log as log
-    from quire_client.commands.history.diff_text import (
-        counts as counts,
-        names as names,
-        names_with_status as names_with_status,
-        patches as patches,
-        whole as whole,
-        words as words,
-    )
+    from quire_client.commands.history.diff_text import *
 else:
     __getattr__ = face(
         __name__,

@@ -1,7 +1,5 @@
 """Together: who is present, and leases."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from quire_journal.faces import face

@@ -5,8 +5,6 @@ tool does, sentences that belong together stand in one line each. `writing` has 
 Texts may hold placeholders, so that the anchors in their examples are real ones: see `placeholders`.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from quire_journal.faces import face
@@ -20,19 +18,19 @@ if TYPE_CHECKING:
         write_file as write_file,
         writing as writing,
     )
-    from quire_daemon.dialects.manuals.arguments import notes as notes
-    from quire_daemon.dialects.manuals.edit import EDIT_MANUAL as EDIT_MANUAL
-    from quire_daemon.dialects.manuals.edit_file import EDIT_FILE_MANUAL as EDIT_FILE_MANUAL
-    from quire_daemon.dialects.manuals.edit_replace import EDIT_REPLACE_MANUAL as EDIT_REPLACE_MANUAL
-    from quire_daemon.dialects.manuals.hashline_edit import HASHLINE_EDIT_MANUAL as HASHLINE_EDIT_MANUAL
-    from quire_daemon.dialects.manuals.insert_lines import INSERT_LINES_MANUAL as INSERT_LINES_MANUAL
-    from quire_daemon.dialects.manuals.multi_edit import MULTI_EDIT_MANUAL as MULTI_EDIT_MANUAL
-    from quire_daemon.dialects.manuals.placeholders import filled as filled
-    from quire_daemon.dialects.manuals.regex_replace import REGEX_REPLACE_MANUAL as REGEX_REPLACE_MANUAL
-    from quire_daemon.dialects.manuals.replace_lines import REPLACE_LINES_MANUAL as REPLACE_LINES_MANUAL
-    from quire_daemon.dialects.manuals.summaries import MOST as MOST, ascii_text as ascii_text, summary as summary
-    from quire_daemon.dialects.manuals.text_editor import TEXT_EDITOR_MANUAL as TEXT_EDITOR_MANUAL
-    from quire_daemon.dialects.manuals.writing import CHANGED as CHANGED
+    from quire_daemon.dialects.manuals.arguments import *
+    from quire_daemon.dialects.manuals.edit import *
+    from quire_daemon.dialects.manuals.edit_file import *
+    from quire_daemon.dialects.manuals.edit_replace import *
+    from quire_daemon.dialects.manuals.hashline_edit import *
+    from quire_daemon.dialects.manuals.insert_lines import *
+    from quire_daemon.dialects.manuals.multi_edit import *
+    from quire_daemon.dialects.manuals.placeholders import *
+    from quire_daemon.dialects.manuals.regex_replace import *
+    from quire_daemon.dialects.manuals.replace_lines import *
+    from quire_daemon.dialects.manuals.summaries import *
+    from quire_daemon.dialects.manuals.text_editor import *
+    from quire_daemon.dialects.manuals.writing import *
 else:
     __getattr__ = face(
         __name__,

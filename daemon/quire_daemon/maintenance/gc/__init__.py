@@ -1,13 +1,11 @@
 """Garbage collection: versions that no rule keeps are marked, and their bytes dropped."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
-    from quire_daemon.maintenance.gc.collector import CollectionOrder as CollectionOrder, Collector as Collector
+    from quire_daemon.maintenance.gc.collector import *
 else:
     __getattr__ = face(
         __name__,

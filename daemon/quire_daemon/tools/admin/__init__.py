@@ -1,19 +1,13 @@
 """Admin: the tools that describe the daemon: describe, manual, status, who."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
-    from quire_daemon.tools.admin.describe import describe_tool as describe_tool
+    from quire_daemon.tools.admin.describe import *
     from quire_daemon.tools.admin.manual import MANUAL_TOOL as MANUAL_TOOL
-    from quire_daemon.tools.admin.status import (
-        OP_STATUS_TOOL as OP_STATUS_TOOL,
-        STATUS_TOOL as STATUS_TOOL,
-        WHO_TOOL as WHO_TOOL,
-    )
+    from quire_daemon.tools.admin.status import *
 else:
     __getattr__ = face(
         __name__,

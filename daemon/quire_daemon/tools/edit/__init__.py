@@ -1,45 +1,22 @@
 """Edit: the tools that write files: which base a caller saw, the rebase, the checks, the result."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
-    from quire_daemon.tools.edit.apply_patch import PATCH_TOOL as PATCH_TOOL
-    from quire_daemon.tools.edit.basis import Basis as Basis, basis_at as basis_at
-    from quire_daemon.tools.edit.delete_move import DELETE_TOOL as DELETE_TOOL, MOVE_TOOL as MOVE_TOOL
-    from quire_daemon.tools.edit.diff_preview import localised_diff as localised_diff
+    from quire_daemon.tools.edit.apply_patch import *
+    from quire_daemon.tools.edit.basis import *
+    from quire_daemon.tools.edit.delete_move import *
+    from quire_daemon.tools.edit.diff_preview import *
     from quire_daemon.tools.edit.edit_file import EDIT_FILE_TOOL as EDIT_FILE_TOOL
     from quire_daemon.tools.edit.engine import EDIT_TOOL as EDIT_TOOL, edit_tool as edit_tool
     from quire_daemon.tools.edit.hashline_edit import HASHLINE_TOOL as HASHLINE_TOOL
-    from quire_daemon.tools.edit.overlap import (
-        CONFLICTING as CONFLICTING,
-        MOST_STEPS as MOST_STEPS,
-        NONE as NONE,
-        WHOLE as WHOLE,
-        CallerLines as CallerLines,
-        done_by as done_by,
-        image as image,
-        inverse as inverse,
-        lines_of as lines_of,
-        relation as relation,
-        relations as relations,
-        strongest as strongest,
-    )
-    from quire_daemon.tools.edit.preconditions import (
-        captured as captured,
-        require_file as require_file,
-        require_lines as require_lines,
-        require_readable as require_readable,
-        require_size as require_size,
-        require_text as require_text,
-        shown_as as shown_as,
-    )
+    from quire_daemon.tools.edit.overlap import *
+    from quire_daemon.tools.edit.preconditions import *
     from quire_daemon.tools.edit.regex_replace import REGEX_TOOL as REGEX_TOOL
-    from quire_daemon.tools.edit.result import OFF as OFF, withheld as withheld
-    from quire_daemon.tools.edit.stale_replies import Stale as Stale, refuse_stale as refuse_stale
+    from quire_daemon.tools.edit.result import *
+    from quire_daemon.tools.edit.stale_replies import *
     from quire_daemon.tools.edit.view import VIEW_TOOL as VIEW_TOOL
     from quire_daemon.tools.edit.write_file import WRITE_TOOL as WRITE_TOOL
 else:

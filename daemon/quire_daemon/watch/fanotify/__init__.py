@@ -1,12 +1,10 @@
 """Fanotify: which processes write in the checkout, where the kernel may tell."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
-    from quire_daemon.watch.fanotify.tracer import Tracer as Tracer
+    from quire_daemon.watch.fanotify.tracer import *
 else:
     __getattr__ = face(__name__, tracer="Tracer")

@@ -24,15 +24,13 @@ What is done here, and why:
 Nothing in the process may open the files of an open environment: closing such a descriptor drops LMDB's locks.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
-    from quire_journal.storage.lmdb.environment import walk as walk
-    from quire_journal.storage.lmdb.store import Copy as Copy, LmdbStore as LmdbStore
+    from quire_journal.storage.lmdb.environment import *
+    from quire_journal.storage.lmdb.store import *
 else:
     __getattr__ = face(
         __name__,
