@@ -11,7 +11,7 @@ from quire_client.mcp.identity import HANDLE
 
 _HANDLE_SCHEMA: Final = {
     "type": "string",
-    "description": "The my_agent_session of your first reply. Pass it along, so that Quire knows what you were shown.",
+    "description": "Of your first reply.",
 }
 
 LARGE: Final = ("read_file", "show", "diff", "blame", "log", "since", "stories")
@@ -30,7 +30,7 @@ def tool(entry: Mapping[str, Any], *, with_handle: bool = False) -> dict[str, An
     No schema of the result: it would be the same few lines for each tool, and a client that has one insists on results
     with a structure.
     """
-    schema = dict(entry["schema"])
+    schema = {name: said for name, said in entry["schema"].items() if said != []}  # nothing is required, say
     if with_handle:
         schema["properties"] = {**schema["properties"], HANDLE: _HANDLE_SCHEMA}
     listed = {
@@ -38,7 +38,7 @@ def tool(entry: Mapping[str, Any], *, with_handle: bool = False) -> dict[str, An
         "title": entry["title"],
         "description": entry["description"],
         "inputSchema": schema,
-        "annotations": entry["annotations"],
+        "annotations": {name: said for name, said in entry["annotations"].items() if name != "title"},
     }
     return {**listed, "_meta": {_ROOM: MOST_CHARACTERS}} if entry["name"] in LARGE else listed
 

@@ -120,9 +120,10 @@ class Record(Shape, frozen=True, kw_only=True):
 
 
 class LogReply(Reply, frozen=True, kw_only=True):
-    """`log`: a page of records."""
+    """`log`: a page of records, or of stories."""
 
-    records: list[Record]
+    records: Maybe[list[Record]] = UNSET
+    stories: Maybe[list[Story]] = UNSET  # where these were asked for
     next: str | None  # the `cursor` of the next page; None at the end
     left_out: Maybe[int] = UNSET  # records that may be of the writer who is asked for
     capturing: Maybe[bool] = UNSET  # the first capture of the tree is not over: there may be more

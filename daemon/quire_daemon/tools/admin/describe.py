@@ -64,9 +64,9 @@ NATURES: Final[dict[str, Nature]] = {
     "move_file": Nature("Rename a file", idempotent=True),
     "log": Nature(
         "History",
-        "List who changed what and when: the records of the journal, newest first, a page of them. next is the cursor "
-        "of the next page; a page may be short, or empty, before the end. Filters: path (file, folder or glob), "
-        "writer, agent_session, turn, kind, since, until, contains, text_changed (it came or went).",
+        "List who changed what and when, newest first, a page of records. stories: true tells it as people look at it: "
+        "each turn of an agent with its prompt, calls and files, each git operation, saves and bursts. next is the "
+        "cursor of the next page; a page may be short, or empty, before the end.",
     ),
     "stories": Nature(
         "What happened",
@@ -98,10 +98,9 @@ NATURES: Final[dict[str, Nature]] = {
     "blobs": Nature("Bytes of versions", "Give the bytes with these addresses, in base64, for copies of a tree."),
     "undo": Nature(
         "Undo",
-        "Undo what somebody did and keep what others did since. Without arguments your own last batch. Choose by "
-        "writer, last, batch, turn, agent_session, burst, from and to, path. plan: true says what would be done and "
-        "what stands in the way, and gives a token; a call with that token does exactly that. Undo is a new record; "
-        "redo takes it back.",
+        "Undo what somebody did and keep what others did since. Without arguments your own last batch. plan: true says "
+        "what would be done and what stands in the way, and gives a token; a call with that token does exactly that. "
+        "redo takes an undo back.",
     ),
     "redo": Nature("Redo", "Bring back what was undone: without arguments, your own last undo is taken back."),
     "rollback": Nature("Go back to a checkpoint", "Undo what you did after a point, and keep what others did."),
@@ -193,16 +192,22 @@ TRAINED: Final = {"claude-code": "text_editor", "codex": "apply_patch", "gemini"
 """Agent → the edit protocol that its models were trained on, which they use with the fewest mistakes. The tool of
 Anthropic's own interface; the patches of Codex; the one replacement of Gemini CLI. Agents for any model have none."""
 
-UNLISTED: Final = ("idempotency_key", "dry_run", "content_base64")
+UNLISTED: Final = ("idempotency_key", "dry_run", "content_base64", "allow_uncaptured")
 UNLISTED_OF: Final = {
-    "delete_file": ("safety_check",),
+    "apply_patch": ("safety_check",),
+    "delete_file": ("safety_check", "on_stale"),
     "diff": ("context", "ignore_space", "agent_session", "turn"),
-    "log": ("agent", "burst", "stat"),
-    "redo": ("writer", "agent_session", "turn", "burst", "from", "to", "probable", "allow_uncaptured"),
+    "log": ("agent", "agent_session", "burst", "kind", "stat", "order"),
+    "edit_replace": ("safety_check", "on_stale"),
+    "redo": ("writer", "agent_session", "turn", "burst", "from", "to", "probable", "paths", "last", "conflicts"),
+    "restore": ("paths",),
+    "text_editor": ("safety_check", "on_stale"),
+    "undo": ("agent_session", "paths"),
+    "write_file": ("safety_check", "on_stale", "expected_file_version"),
 }
 """Arguments that a listing for agents leaves out: they are taken, and seldom of use to a model."""
 
-MOST_BRIEF: Final = 960
+MOST_BRIEF: Final = 800
 """Characters of a description in a listing for agents. What a change by others means, the server says once for all."""
 
 

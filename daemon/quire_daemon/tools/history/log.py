@@ -24,15 +24,16 @@ from quire_daemon.tools.history.filters import (
     nobody_warned,
     path_filter,
 )
-from quire_daemon.tools.history.pages import LogQuery, Page, page
+from quire_daemon.tools.history.pages import MOST_UNDONE, LogQuery, Page, page
+from quire_daemon.tools.history.stories import StoriesParams, tell
 from quire_journal.history import History, parse_point, rfc3339
 from quire_journal.model import REGULAR, Record, Refusal, WriteAttributed, counted, version_token
 
 MAX_LIMIT: Final = 1000
 """Records in one reply."""
 
-MOST_UNDONE: Final = 20
-"""Batches that a record of a file lists, where it takes changes back; the record of the undo itself lists all."""
+LIMIT: Final = 50
+"""Records in a reply when nobody says how many."""
 
 _CURSOR: Final = re.compile(r"c(\d{1,19})\.([0-9a-f]{1,16})", re.ASCII)
 _MORE_FIELDS: Final = (
@@ -80,7 +81,8 @@ class LogParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     text_changed: str = ""  # more or fewer occurrences of it than in the version before
     patch: bool = False  # with the difference to the version before
     stat: bool = False  # with how many lines came and went
-    limit: int = 50
+    stories: bool = False  # what happened as `stories` tells it, in place of records
+    limit: int | None = None  # 50 records, or 15 stories
     order: Literal["newest", "oldest"] = "newest"
     cursor: str | None = None
 
@@ -228,7 +230,10 @@ def decide_log(params: LogParams, world: World) -> Decision:
     `left_out` is how many records more may be of the writer who is asked for, and that nothing proves to be.
     `capturing`, where it stands: the first capture of the tree is not over, so that a file may be missing only as yet.
     """
-    require_in_bounds("limit", params.limit, MAX_LIMIT)
+    if params.stories:
+        return tell(_as_stories(params), world)
+    limit = LIMIT if params.limit is None else params.limit
+    require_in_bounds("limit", limit, MAX_LIMIT)
     history = world.history
     after: int = parse_point(params.since, history, "since") if params.since else 0
     upto: int = parse_point(params.until, history, "until") if params.until else history.head()
@@ -246,7 +251,7 @@ def decide_log(params: LogParams, world: World) -> Decision:
         after,
         upto,
         params.order == "newest",
-        params.limit,
+        limit,
         params.contains.encode(),
         params.text_changed.encode(),
         params.patch,
@@ -268,6 +273,28 @@ def decide_log(params: LogParams, world: World) -> Decision:
             **({} if found.found or found.more else nobody_warned(params.writer, history)),
         }
     )
+
+
+_OF_STORIES: Final = (*("path", "writer", "agent_session", "turn", "since", "until", "limit", "cursor", "stories"),)
+"""Arguments that mean the same of stories."""
+
+
+def _as_stories(params: LogParams) -> StoriesParams:
+    """The same question about stories. Raises `Refusal` for an argument that only records have."""
+    usual = LogParams()
+    for name in params.__struct_fields__:
+        if name not in _OF_STORIES and getattr(params, name) != getattr(usual, name):
+            raise Refusal("schema_invalid", f"{name}: it is about records; leave it out, or `stories`.", argument=name)
+    asked = StoriesParams(
+        path=params.path,
+        writer=params.writer,
+        agent_session=params.agent_session,
+        turn=params.turn,
+        since=params.since,
+        until=params.until,
+        cursor=params.cursor,
+    )
+    return asked if params.limit is None else msgspec.structs.replace(asked, limit=params.limit)
 
 
 def _counted(found: int, more: bool) -> str:

@@ -39,6 +39,9 @@ BYTES_OF_WORK: Final = 4096
 DIFFERENCE_WORK: Final = 40
 """To compare two texts line by line."""
 
+MOST_UNDONE: Final = 20
+"""Batches that a record of a file lists, where it takes changes back; the record of the undo itself lists all."""
+
 NEAR_BYTES: Final = 4 << 20
 """Bytes that are kept at hand while versions are searched: the next one is most likely made from one of them."""
 

@@ -21,8 +21,7 @@ from quire_daemon.tools.history.filters import (
     path_filter,
     single_path,
 )
-from quire_daemon.tools.history.log import MOST_UNDONE
-from quire_daemon.tools.history.pages import MOST_PATHS, NEAR_BYTES
+from quire_daemon.tools.history.pages import MOST_PATHS, MOST_UNDONE, NEAR_BYTES
 from quire_journal.history import (
     CAPTURE,
     CHECKPOINT,
@@ -87,7 +86,7 @@ class StoriesParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     cursor: str | None = None
 
 
-def decide(params: StoriesParams, world: World) -> Decision:
+def tell(params: StoriesParams, world: World) -> Decision:
     """The reply: `stories`, and `next`, the cursor of the next page or None."""
     require_in_bounds("limit", params.limit, MOST_STORIES)
     history = world.history
@@ -346,5 +345,5 @@ _TELL: Final = {
 
 
 STORIES_TOOL: Final[Tool[StoriesParams]] = Tool(
-    "stories", StoriesParams, no_paths, decide, catch_up=True, of_tree=True, long=True, all_noted=True, asks=("path",)
+    "stories", StoriesParams, no_paths, tell, catch_up=True, of_tree=True, long=True, all_noted=True, asks=("path",)
 )

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from memory_daemon import MemoryDaemon, lines
-from quire_daemon.tools.history.log import LOG_TOOL, MOST_UNDONE, SINCE_TOOL, LogParams
-from quire_daemon.tools.history.pages import MOST_PATHS, RECORD_WORK, WORK
+from quire_daemon.tools.history.log import LOG_TOOL, SINCE_TOOL, LogParams
+from quire_daemon.tools.history.pages import MOST_PATHS, MOST_UNDONE, RECORD_WORK, WORK
 from quire_daemon.tools.undo.tool import REDO_TOOL, ROLLBACK_TOOL, UNDO_TOOL
 from quire_journal.model.events import (
     CaptureFailed,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memory_daemon import MemoryDaemon, lines
-from quire_daemon.tools.history.log import MOST_UNDONE
+from quire_daemon.tools.history.pages import MOST_UNDONE
 from quire_daemon.tools.history.stories import MOST_FILES, STORIES_TOOL
 from quire_daemon.tools.undo.tool import UNDO_TOOL
 from quire_journal.model.events import (
@@ -194,3 +194,17 @@ def test_a_writer_that_nobody_is_called_is_refused_with_the_nearest_name() -> No
         True,
         True,
     )
+
+
+def test_the_log_tells_stories_where_it_is_asked_to_page_by_page() -> None:
+    daemon = day()
+    page = daemon.ask("log", {"stories": True, "limit": 2})
+    assert page["stories"] == told(daemon)[:2]
+    rest = daemon.ask("log", {"stories": True, "cursor": page["next"]})
+    assert [*page["stories"], *rest["stories"]] == told(daemon)
+
+
+@pytest.mark.parametrize("asked", [{"kind": "git_ran"}, {"patch": True}, {"order": "oldest"}, {"contains": "x"}])
+def test_the_log_refuses_stories_by_what_only_records_have(asked: dict[str, Any]) -> None:
+    refused = day().ask("log", {"stories": True, **asked})
+    assert (refused["error"], refused["argument"]) == ("schema_invalid", *asked)
