@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+from typing import Final
+
+REST_S: Final = 0.003
+"""A process that does nothing for so long is at rest."""
+
+_NOTHING_S: Final = 0.000_05
+"""Of processor, that a process at rest may use meanwhile: a thread that looks at its clock."""
+
 _CLEAN, _DIRTY = "Private_Clean", "Private_Dirty"
 
 
@@ -26,6 +36,30 @@ def cpu_s(pid: int) -> float:
             words = told.read().rpartition(")")[2].split()
         total += sum(int(words[n]) for n in (11, 12, 13, 14))
     return total / 100
+
+
+def used_s(pid: int) -> float:
+    """Seconds of processor of the process alone, all threads, to this moment: its clock, which the kernel keeps."""
+    return time.clock_gettime(~pid << 3 | 2)
+
+
+def wait_for_rest(pid: int, within_s: float = 2.0) -> None:
+    """Wait until no thread of the process works, or waits for the disk. Raises `TimeoutError`."""
+    until = time.monotonic() + within_s
+    while True:
+        before = used_s(pid)
+        time.sleep(REST_S)
+        if used_s(pid) - before < _NOTHING_S and _sleeps(pid):
+            return
+        if time.monotonic() > until:
+            raise TimeoutError(f"process {pid} did not come to rest in {within_s:g} s")
+
+
+def _sleeps(pid: int) -> bool:
+    return all(
+        (thread / "stat").read_text().rpartition(")")[2].split()[0] == "S"
+        for thread in Path(f"/proc/{pid}/task").iterdir()
+    )
 
 
 def _children(pid: int) -> list[int]:

@@ -8,10 +8,13 @@ from typing import Any
 
 from floor import durable_edits, echo, timed
 from peers import edits_of_peers, reads_of_peers
-from processes import cpu_s
+from processes import used_s, wait_for_rest
 from table import Line, Scale, compared
 
 from live import Live, ok
+
+WARM = 5
+"""Rounds that are not counted."""
 
 LARGE = 50_000
 """From so many lines on fewer rounds are measured, and the lines are short."""
@@ -148,11 +151,19 @@ def read(scale: Scale) -> Iterator[Line]:
 def _interleaved(
     ours: Callable[[], object], theirs: Callable[[], object], rounds: int, at: Live
 ) -> tuple[list[float], list[float], str]:
-    """Milliseconds of ours and of theirs, by turns, and a note of what ours took of the daemon's processor."""
-    for _ in range(5):
-        ours()
-        theirs()
-    before = cpu_s(at.daemon_pid())
-    pairs = [(timed(ours), timed(theirs)) for _ in range(rounds)]
-    used_ms = (cpu_s(at.daemon_pid()) - before) / rounds * 1000
-    return [mine for mine, _ in pairs], [other for _, other in pairs], f"{used_ms:.1f} ms of the daemon's processor"
+    """Milliseconds of ours and of theirs, by turns, and a note of what ours takes of the daemon besides.
+
+    Each begins when the daemon is at rest: what it does after its reply must not slow the other one down. What that is
+    shows where the next of ours follows at once.
+    """
+    pid, mine, others = at.daemon_pid(), list[float](), list[float]()
+    for number in range(-WARM, rounds):
+        if number == 0:
+            before = used_s(pid)
+        for took, act in ((mine, ours), (others, theirs)):
+            wait_for_rest(pid)
+            took.append(timed(act))
+    used_ms = (used_s(pid) - before) / rounds * 1000
+    closed_ms = timed(lambda: [ours() for _ in range(rounds)]) / rounds
+    note = f"{used_ms:.1f} ms of the daemon's processor; {closed_ms:.2f} ms each, where the next follows at once"
+    return mine[WARM:], others[WARM:], note

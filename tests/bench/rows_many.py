@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from floor import batched_edits, commits, timed
-from processes import cpu_s, memory_mb
+from processes import cpu_s, memory_mb, wait_for_rest
 from rows_edit import editor, functions, served
 from table import Line, Scale, bounded, compared, skipped
 from watchman import INSTALL, watching
@@ -34,6 +34,7 @@ def clients(scale: Scale) -> Iterator[Line]:
             before = cpu_s(pid)
             took, rate, fairness = _at_once(edits, each)
             used_ms = (cpu_s(pid) - before) * 1000 / (many * (each + 1))
+            wait_for_rest(pid)
             _, floor, _ = _at_once([bare(n) for n in range(many)], each)
         p50, p99 = statistics.median(took), took[int(len(took) * 0.99)]
         alone = alone or rate
@@ -102,6 +103,7 @@ def visible(scale: Scale) -> Iterator[Line]:
             begun = time.perf_counter()
             at.write("seen.txt", data)
             took.append((waiting.result() - begun) * 1000)
+            wait_for_rest(at.daemon_pid())
             floor.append(timed(commit))
             if told_by_watchman is not None:
                 when_asked, when_told = told_by_watchman(data)

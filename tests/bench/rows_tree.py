@@ -14,7 +14,7 @@ from pathlib import Path
 
 import log
 from floor import commits, file_system, timed
-from processes import cpu_s
+from processes import cpu_s, wait_for_rest
 from rows_scripts import files_in
 from table import Line, Scale, bounded, compared, skipped
 from watchman import INSTALL, watching
@@ -134,6 +134,7 @@ def checkpoint(scale: Scale) -> Iterator[Line]:
                         waits.append(timed(lambda c=client: caught_up(c)))
                         asked = {"action": "create", "name": f"c{n}"}
                         mine.append(timed(lambda c=client, a=asked: ok(c.call("checkpoint", a))))
+                        wait_for_rest(at.daemon_pid())
                         theirs.append(timed(git.snapshot))
                         floor.append(timed(commit))
             what = f"checkpoint of {files:,} files"

@@ -30,7 +30,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from processes import cpu_s
+from processes import cpu_s, wait_for_rest
 
 from live import Live, caught_up, eventually, ok, verified
 from quire_client import Client
@@ -101,6 +101,7 @@ def quire(files: int, lines: int, rounds: int, between: Callable[[], None]) -> d
             took["its processor time"].append((cpu_s(at.daemon_pid()) - before) * 1000)
             for n, name in enumerate(names(files)):
                 assert at.read(name) == text(lines, n).encode(), name
+            wait_for_rest(at.daemon_pid())
             between()
     return took
 
