@@ -1,4 +1,4 @@
-"""Workspace: files of the checkout, resolved, read, staged and swapped, none outside of it."""
+"""Workspace: resolves, reads, stages and swaps files of the checkout, and never touches a file outside."""
 
 from typing import TYPE_CHECKING
 

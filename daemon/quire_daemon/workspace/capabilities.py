@@ -1,4 +1,4 @@
-"""Which protections there are, found out by trying each on a file in `.quire/tmp`."""
+"""Find the protections of the kernel and the file system by trying each on a file in `.quire/tmp`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ABSENT: Final = (
     errno.EOPNOTSUPP,
     errno.EPERM,  # a seccomp filter that does not know the call
     errno.EACCES,
-    errno.EISDIR,  # what a kernel without O_TMPFILE says
+    errno.EISDIR,  # from a kernel without O_TMPFILE
     errno.ENOENT,
 )
 
@@ -26,11 +26,11 @@ _ABSENT: Final = (
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 _SYNCED_WHOLE: Final = ("ext4", "xfs", "tmpfs")
-"""File systems whose syncfs writes and waits as fsync does. FUSE, for one, may answer it without doing anything."""
+"""File systems whose syncfs writes and waits like fsync. FUSE may answer syncfs without doing anything."""
 
 
 def can_openat2(folder: int) -> bool:
-    """Whether the kernel confines opens."""
+    """True if the kernel has openat2."""
     try:
         fd = syscalls.openat2(folder, b".", syscalls.O_PATH, RULES)
     except OSError as error:
@@ -42,10 +42,12 @@ def can_openat2(folder: int) -> bool:
 
 
 def find_protection(tmp: int, prefix: str, has_openat2: bool) -> Protection:
-    """Try everything in `tmp`, with names that begin with `prefix`. Raises OSError if nothing can be written."""
+    """Try each protection in `tmp`, with file names that begin with `prefix`. Raises OSError if nothing can be
+    written.
+    """
     one, two = f"{prefix}a", f"{prefix}b"
     try:
-        made = _made(tmp, one)  # written through this descriptor only: the name may be another file by now
+        made = _made(tmp, one)  # written through this descriptor only: another program may have replaced the name
         try:
             stamps = _where_there_is_room(_stamps_stores, made)
             fine_stamps = _where_there_is_room(_stamps_finely, made)
@@ -68,7 +70,7 @@ def find_protection(tmp: int, prefix: str, has_openat2: bool) -> Protection:
 
 
 def none_but(has_openat2: bool) -> Protection:
-    """Where nothing can be tried, nothing is relied upon. Names that differ in case may be one file, or not."""
+    """The protection assumed where nothing can be written: only openat2. Case folding is then unknown."""
     return Protection(lease=False, exchange=False, openat2=has_openat2, tmpfile=False, stamps=False, fine_stamps=False)
 
 
@@ -126,7 +128,7 @@ def _can_tmpfile(tmp: int, name: str) -> bool:
 
 
 def _where_there_is_room(holds: Callable[[int], bool], fd: int) -> bool:
-    """What a store into the file tells. On a full disk nothing, and it is not relied upon until the next start."""
+    """The result of `holds(fd)`; False on a full disk, so that the protection is unused until the next start."""
     try:
         return holds(fd)
     except OSError as error:
@@ -136,7 +138,7 @@ def _where_there_is_room(holds: Callable[[int], bool], fd: int) -> bool:
 
 
 def _stamps_stores(fd: int) -> bool:
-    """Whether a store into a mapping that was read before moves mtime. tmpfs maps such a page writable at once."""
+    """True if a store into a mapping that was read before moves mtime. tmpfs maps such a page writable at once."""
     os.pwrite(fd, b"x", 0)
     with mmap.mmap(fd, 1) as mapped:
         read = mapped[0]
@@ -163,7 +165,7 @@ def _folds_case(tmp: int, name: str) -> bool:
 
 
 def _can_sync_many(tmp: int) -> bool:
-    """Whether syncfs can be relied upon: by the file system, and by the kernel, which tells its errors since 5.8."""
+    """True if syncfs is reliable: the file system waits, and the kernel (5.8 or later) reports write errors."""
     system = os.uname()
     try:
         release = tuple(int(number) for number in system.release.split("-")[0].split(".")[:2])
@@ -173,9 +175,9 @@ def _can_sync_many(tmp: int) -> bool:
 
 
 def _file_system(fd: int) -> str:
-    """The type of the file system, by the name that the table of mounts has; "" where it cannot be told.
+    """Type of the file system in /proc/self/mountinfo; "" if unknown.
 
-    A line is `36 35 98:0 /root /mount/point options [more…] - ext4 /dev/sda options`, the third word the device.
+    A line is `36 35 98:0 /root /mount/point options [more…] - ext4 /dev/sda options`; the third word is the device.
     """
     device = os.fstat(fd).st_dev
     wanted = f"{os.major(device)}:{os.minor(device)}"

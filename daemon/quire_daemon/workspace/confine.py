@@ -1,9 +1,10 @@
-"""Opening beneath the workspace: no path, link, mount or race of these leads a descriptor out of it.
+"""Confined opens: no path, link, mount or race leads a descriptor out of the workspace.
 
-The kernel does it (openat2 with BENEATH, NO_XDEV, NO_SYMLINKS and NO_MAGICLINKS) in one step; `realpath` and then
-open, which is the usual way, lost one race of links in four. A mount below the workspace is out of it: also a bind
-mount of the same device. Where openat2 is missing, the path is walked from folder to folder without following links,
-and each is compared by its mount: as tight against links, slower, and blind to bind mounts where /proc is missing too.
+openat2 with BENEATH, NO_XDEV, NO_SYMLINKS and NO_MAGICLINKS checks and opens in one step. The usual realpath and then
+open lost one link race in four. A mount below the workspace is outside, even a bind mount of the same device.
+
+Without openat2 the path is walked folder by folder, without following links, and the mount of each folder is compared.
+The walk is as safe against links, slower, and blind to bind mounts if /proc is missing, too.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from quire_journal.model import Refusal
 from quire_journal.workspaces import mount_of
 
 RULES = syscalls.BENEATH | syscalls.NO_XDEV | syscalls.NO_SYMLINKS | syscalls.NO_MAGICLINKS
-_ENCODING = sys.getfilesystemencoding()  # as `os.fsencode`, in one call where that takes four
+_ENCODING = sys.getfilesystemencoding()  # as `os.fsencode`, but one call instead of four
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ETXTBSY)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -29,13 +30,13 @@ _NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 
 
 def temporary_removed(path: str) -> Refusal:
-    """What to raise where somebody has removed a temporary file of ours before anything was changed."""
+    """Refusal for a temporary file that another program removed before anything was changed."""
     message = f"{path} was not written: its temporary file was removed from .quire/tmp; call again."
     return Refusal("busy", message, "retry", path=path, retry_after_ms=500)
 
 
 def on_another_mount(path: str) -> Refusal:
-    """What to raise for what lies behind a mount below the workspace."""
+    """Refusal for a path behind a mount below the workspace."""
     message = (
         f"{path} is on another file system or mount than the workspace: Quire keeps to one, and neither reads, writes "
         "nor records what is mounted below it."
@@ -44,10 +45,9 @@ def on_another_mount(path: str) -> Refusal:
 
 
 def refusal(error: OSError, path: str, to: str = "") -> Refusal | OSError:
-    """What to raise for `error`: a refusal where the disk forbids or is full, where another program put something else
-    at the path, or where no descriptors are left; else the error itself (a fault).
+    """The refusal for an `error` of the disk or of a race; `error` itself if it is a fault of the system.
 
-    `to`: where a file moves; the disk does not tell which of the two folders it is about.
+    `to`: target of a move. The error does not say which of the two folders it is about.
     """
     reason = os.strerror(error.errno or 0)
     if error.errno in _FORBIDDEN:
@@ -74,19 +74,19 @@ def refusal(error: OSError, path: str, to: str = "") -> Refusal | OSError:
 
 
 def close(fd: int) -> None:
-    """Give a descriptor back that nothing was written through: what the disk says to that is no news of any write."""
+    """Close a descriptor through which nothing was written; errors of close do not matter."""
     with suppress(OSError):
         os.close(fd)
 
 
 class Parent:
-    """The block of `Beneath.parent`. A class: a generator takes twice as long."""
+    """Context manager of `Beneath.parent`. A class, because a generator takes twice as long."""
 
     __slots__ = ("_beneath", "_fd", "_path")
 
     def __init__(self, beneath: Beneath, path: str) -> None:
         self._beneath, self._path = beneath, path
-        self._fd = -1  # of a folder below the top
+        self._fd = -1  # descriptor, if the folder is below the top
 
     def __enter__(self) -> tuple[int, str]:
         folder, _, name = self._path.rpartition("/")
@@ -102,20 +102,20 @@ class Parent:
 
 
 class Beneath:
-    """A folder, and everything that can be reached below it without a link."""
+    """A folder, and confined opens below it."""
 
     def __init__(self, fd: int, use_openat2: bool) -> None:
         """Take over the folder descriptor `fd`."""
         self.fd = fd
         self._use_openat2 = use_openat2
-        self._mount: tuple[int, int] | None = None  # of the folder, where openat2 does not compare it
+        self._mount: tuple[int, int] | None = None  # of the folder, compared if openat2 is missing
 
     def open(self, path: str, flags: int) -> int:
-        """A descriptor for `path`, following no link and crossing no mount. Raises OSError (EXDEV: a mount)."""
+        """A descriptor for `path`, following no link and crossing no mount. Raises OSError (EXDEV: another mount)."""
         return self.open_in(self.fd, path, flags)
 
     def open_in(self, folder: int, path: str, flags: int) -> int:
-        """The same from `folder`, the descriptor of a folder that was opened here."""
+        """Like `open`, from `folder`, a descriptor that was opened here."""
         if self._use_openat2:
             return syscalls.openat2(folder, path.encode(_ENCODING, "surrogateescape"), flags | os.O_NOFOLLOW, RULES)
         return self._walk(folder, path, flags | os.O_NOFOLLOW)
@@ -144,15 +144,15 @@ class Beneath:
         return fd
 
     def parent(self, path: str) -> Parent:
-        """The folder of `path` as a descriptor, and the last name, for a block. Raises FileVanished, Refusal."""
+        """Context manager: a descriptor of the folder of `path`, and the last name. Raises FileVanished, Refusal."""
         return Parent(self, path)
 
     def reach_folder(self, folder: str, named: str) -> int:
-        """A descriptor of a folder, on the way to `named`. Raises FileVanished, Refusal."""
+        """A descriptor of `folder`; errors name the path `named`. Raises FileVanished, Refusal."""
         return self._reach(folder, syscalls.O_PATH | os.O_DIRECTORY, named)
 
     def reach(self, path: str) -> int:
-        """An O_PATH descriptor for whatever is at `path`. Raises FileVanished, Refusal."""
+        """An O_PATH descriptor for `path`, of any kind. Raises FileVanished, Refusal."""
         return self._reach(path, syscalls.O_PATH, path)
 
     def _reach(self, path: str, flags: int, named: str) -> int:
@@ -164,7 +164,7 @@ class Beneath:
             raise refusal(error, named) from error
 
     def look(self, path: str) -> Look:
-        """What is at `path`, without opening it. Raises Refusal where a folder on the way is closed to us."""
+        """What is at `path`, without opening it. Raises Refusal if a folder on the way cannot be entered."""
         try:
             signature = self._signature(path)
         except FileVanished:
@@ -195,8 +195,8 @@ class Beneath:
     def open_file(self, path: str, flags: int = os.O_RDONLY) -> int:
         """A descriptor for the regular file `path`. Raises FileVanished, NotRegular, Refusal, FileBusy (a lease).
 
-        It is looked at before it is opened: opening a FIFO, even without blocking, lets its writer go on and then
-        kills it with SIGPIPE, and opening a device may do anything.
+        The kind is checked before the open: opening a FIFO, even without blocking, wakes its writer and kills it with
+        SIGPIPE, and opening a device may do anything.
         """
         flags |= os.O_NONBLOCK | os.O_NOCTTY
         try:
@@ -216,7 +216,7 @@ class Beneath:
             os.close(seen)
 
     def _open_unseen(self, path: str, flags: int) -> int:
-        """Without O_PATH there is a gap between look and open; the second look notices what came in it."""
+        """Open without O_PATH: a second check of the kind closes the gap between check and open."""
         if self._stat(path).kind != "file":
             raise NotRegular(path)
         fd = self._reach(path, flags, path)
@@ -226,7 +226,7 @@ class Beneath:
         return fd
 
     def read_link(self, path: str) -> bytes:
-        """Where the link `path` points to. Raises FileVanished, NotRegular (not a link)."""
+        """Target of the link `path`. Raises FileVanished, NotRegular (not a link)."""
         with self.parent(path) as (folder, name):
             try:
                 return os.readlink(os.fsencode(name), dir_fd=folder)

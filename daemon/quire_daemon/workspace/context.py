@@ -1,4 +1,4 @@
-"""What the steps of a write work with: the same for those that perform, trade and revert."""
+"""The collaborators that the steps of a write share."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from quire_daemon.workspace.types import Protection
 
 
 class WriteContext(NamedTuple):
-    """Of one workspace."""
+    """Collaborators of the writes of one workspace."""
 
     beneath: Beneath
     reading: FileReader
     tmp: int  # the folder `.quire/tmp`
     protection: Protection
     displaced_files: DisplacedFiles
-    step: Callable[[str], None]  # is told of each fault point that is passed
+    step: Callable[[str], None]  # called with the name of each fault point

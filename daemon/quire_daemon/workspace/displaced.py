@@ -1,8 +1,9 @@
-"""Displaced files, watched for a while: a program may have resolved the path before the swap and open it after.
+"""Displaced files, watched for late writers: programs that resolved the path before a swap and open it after.
 
-It then writes into an inode that has no path any more. The read lease is kept on that inode, so such an open
-waits and breaks the lease. The kernel tells that by a signal, and the next sweep answers it: at once, or the program
-would hang for up to /proc/sys/fs/lease-break-time, 45 s. When it is done, what it wrote is handed out as `LateBytes`.
+A late writer writes into an inode that no longer has a path. The daemon keeps a read lease on the inode, so the open
+waits and breaks the lease. The kernel signals the break, and the next sweep must answer at once: the program hangs
+until then, at most /proc/sys/fs/lease-break-time (45 s). When the writer is done, the bytes are returned as
+`LateBytes`.
 """
 
 from __future__ import annotations
@@ -21,18 +22,21 @@ from quire_daemon.workspace.read import Held, read_all
 from quire_daemon.workspace.types import LateBytes, Signature
 
 GRACE_S: Final = 1.0
-"""How long a displaced inode is watched. An open() takes microseconds; a second covers a process that lost its core."""
+"""Seconds for which a displaced inode is watched. An open() takes microseconds; a second covers a process that lost its
+core.
+"""
 
 MOST: Final = 256
-"""At most so many (each is a descriptor); beyond, the oldest are let go before their time, but for those that somebody
-has open for writing. Those that a batch may still want back are not counted: they stay, and others need their time."""
+"""Most displaced files watched; each costs a descriptor. Beyond, the oldest are released early, except files that are
+open for writing. Pinned files do not count.
+"""
 
 AT_ONCE: Final = 128
-"""Of those beyond, so many are let go in one sweep: after a write of a thousand files others are waiting by then."""
+"""Most surplus files released in one sweep, because callers wait after a write of a thousand files."""
 
 
 def unlink(tmp: int, name: str) -> None:
-    """Remove `name` from `.quire/tmp` if it is there and a file. A folder that a swap brought out stays."""
+    """Remove the file `name` from `.quire/tmp` if it exists. A folder that a swap brought out stays."""
     try:
         os.unlink(name, dir_fd=tmp)
     except (FileNotFoundError, IsADirectoryError):
@@ -45,31 +49,32 @@ class DisplacedFile(msgspec.Struct, eq=False, gc=False):
     path: str
     name: str  # in `.quire/tmp`
     held: Held
-    expected: bytes | None  # its bytes when it was displaced; None: not known, and any are worth reporting
-    owned: bool = True  # ours to unlink; False: its bytes were handed out as `Kept`, and `discard` says when
+    expected: bytes | None  # its bytes when it was displaced; None: unknown, report any bytes
+    # unlinked when released; False: its bytes were returned as `DisplacedBytes`, and `discard` decides
+    owned: bool = True
     pinned: bool = False  # a batch may still want it back
     since: float | None = None  # monotonic seconds of the first sweep that saw it
     broken: bool = False  # a program opened it for writing; the lease was given back
 
 
 class DisplacedFiles(msgspec.Struct, eq=False):
-    """All displaced inodes. For the loop's thread only, but for `drop_spent`."""
+    """All displaced inodes. Only `drop_spent` may run on another thread than the loop's."""
 
     tmp: int
     items: dict[DisplacedFile, None] = msgspec.field(default_factory=dict)  # in the order in which they came
-    named: dict[str, DisplacedFile] = msgspec.field(default_factory=dict)  # the first of each name, mostly the only one
-    spent: list[str] = msgspec.field(default_factory=list)  # names that are to be unlinked
-    late: list[LateBytes] = msgspec.field(default_factory=list)  # what has been found and is not handed out
-    most_bytes: int = sys.maxsize  # that are read of one of them
-    crowded: bool = False  # too many, and a sweep that follows at once lets more of them go
+    named: dict[str, DisplacedFile] = msgspec.field(default_factory=dict)  # first file of each name
+    spent: list[str] = msgspec.field(default_factory=list)  # names to unlink
+    late: list[LateBytes] = msgspec.field(default_factory=list)  # found, not returned yet
+    most_bytes: int = sys.maxsize  # most bytes read of one file
+    crowded: bool = False  # over `MOST`; another sweep at once would release more
 
     def add(self, item: DisplacedFile, links: int | None = None) -> None:
-        """Watch `item`; its descriptor is taken over. `links`: how many names it has, where that has just been seen.
+        """Watch `item` and take over its descriptor. `links`: its link count, if just read.
 
-        A file with other names keeps no lease: writers who come by those are not late, and must not wait for a sweep.
+        A file with other names keeps no lease: writers through those names are not late and must not wait for a sweep.
         """
         if item.held.leased and (os.fstat(item.held.fd).st_nlink if links is None else links) > 1:
-            with suppress(OSError):  # of a swap that stands: nothing may take it for one that failed
+            with suppress(OSError):  # the swap succeeded, and an error here must not make it look failed
                 syscalls.give_lease_back(item.held.fd)
             item.held.leased = False
         self.items[item] = None
@@ -77,23 +82,25 @@ class DisplacedFiles(msgspec.Struct, eq=False):
         self.crowded = self.crowded or len(self.items) > MOST
 
     def find(self, name: str) -> DisplacedFile | None:
-        """The watched file that is called `name`."""
+        """The watched file named `name`."""
         return self.named.get(name)
 
     def unpin(self, names: Container[str]) -> None:
-        """Those that are called so may go when their time is over."""
+        """Allow the files in `names` to go when their grace time is over."""
         for item in self.items:
             if item.name in names:
                 item.pinned = False
 
     def release(self, item: DisplacedFile) -> None:
-        """Stop watching `item` and close it; its name stays."""
+        """Stop watching `item` and close it; its file stays."""
         del self.items[item]
         self._forget_name(item)
         item.held.drop()
 
     def _forget_name(self, item: DisplacedFile) -> None:
-        """It is watched no more; another of that name may be: of what came out of a swap that was undone."""
+        """Remove `item` from the name index. If another displaced file has the same name (after an undone swap), index
+        that one.
+        """
         if self.named.get(item.name) is item:
             del self.named[item.name]
             if len(self.named) < len(self.items):
@@ -101,10 +108,10 @@ class DisplacedFiles(msgspec.Struct, eq=False):
                 self.named.update((other.name, other) for other in islice(others, 1))
 
     def sweep(self, mono_s: float) -> list[LateBytes]:
-        """Answer lease breaks, let go what was watched long enough, and say what was written late.
+        """Answer lease breaks, release files whose time is over, and return late writes.
 
-        Raises OSError where one could not be looked at, after all others were: it is watched no more, and stays for the
-        next start. What was written late is said by the next sweep then.
+        Raises OSError if a file could not be read, after all others were checked. That file is no longer watched and
+        stays for the next start; the next sweep returns the late writes.
         """
         before = _loose(self.items)
         surplus = min(before - MOST, AT_ONCE)
@@ -117,7 +124,7 @@ class DisplacedFiles(msgspec.Struct, eq=False):
                 if item.held.leased and not syscalls.lease_stands(item.held.fd):
                     self._answer_break(item)
                 grace_over = surplus > 0 or mono_s - item.since > GRACE_S
-                if not grace_over and not item.broken:  # each is looked at several times, and mostly that is all
+                if not grace_over and not item.broken:  # the usual case: each file is checked several times
                     rest.append(item)
                     continue
                 if item.pinned or not self._is_quiet(item, grace_over) or not self._is_done(item, grace_over):
@@ -130,14 +137,14 @@ class DisplacedFiles(msgspec.Struct, eq=False):
                 item.held.drop()
         if len(rest) < len(self.items):
             self.items, self.named = dict.fromkeys(rest), {item.name: item for item in reversed(rest)}
-        self.crowded = MOST < _loose(rest) < before  # where nothing could go, nothing would at once
+        self.crowded = MOST < _loose(rest) < before  # if this sweep released nothing, another one would not, either
         if failed is not None:
             raise failed
         late, self.late = self.late, []
         return late
 
     def drop_spent(self) -> None:
-        """Unlink what the sweeps let go of. For any thread: it takes longer than the other system calls of an edit."""
+        """Unlink the released files. For any thread: unlink takes longer than the other system calls of an edit."""
         while True:
             try:
                 name = self.spent.pop()
@@ -146,7 +153,7 @@ class DisplacedFiles(msgspec.Struct, eq=False):
             self._remove(name)
 
     def close(self) -> None:
-        """Let everything go, whatever its time. What is being written stays in `.quire/tmp` for the next start."""
+        """Release everything at once. Files that are being written stay in `.quire/tmp` for the next start."""
         self.drop_spent()
         for item in self.items:
             self._answer_break(item)
@@ -158,7 +165,7 @@ class DisplacedFiles(msgspec.Struct, eq=False):
         self.named.clear()
 
     def _remove(self, name: str) -> None:
-        """What the disk does not let go of stays for the next start."""
+        """Unlink `name`; a file that cannot be removed stays for the next start."""
         with suppress(OSError):
             unlink(self.tmp, name)
 
@@ -172,24 +179,24 @@ class DisplacedFiles(msgspec.Struct, eq=False):
     def _is_quiet(self, item: DisplacedFile, grace_over: bool) -> bool:
         if not item.broken:
             return grace_over
-        # The writer is done when a lease can be had again; None cannot come, there was one before.
+        # A lease can be taken again once the writer is done. None is impossible: this file had a lease before.
         item.held.leased = syscalls.take_lease(item.held.fd) is True
         return item.held.leased
 
     def _is_done(self, item: DisplacedFile, grace_over: bool) -> bool:
-        """Close a quiet item and add to `late` what was written into it. False: it has to be watched further."""
+        """Close a quiet item and add late writes to `late`. False: keep watching."""
         held = item.held
         if item.broken or not held.leased:
             changed, data, large = self._difference(item)
             if held.leased and not syscalls.lease_stands(held.fd):
-                self._answer_break(item)  # the next writer came while we read
+                self._answer_break(item)  # another writer opened it during the read
                 return False
             if changed:
                 held.drop()
                 self.late.append(LateBytes(item.path, data, item.name, large))
                 return True
             if not grace_over:
-                item.broken = False  # opened and nothing written; another may still come
+                item.broken = False  # opened, nothing written; another writer may still come
                 return False
         held.drop()
         if item.owned:
@@ -197,7 +204,7 @@ class DisplacedFiles(msgspec.Struct, eq=False):
         return True
 
     def _difference(self, item: DisplacedFile) -> tuple[bool, bytes, int]:
-        """Was something written into it, what is in it, and how many bytes, where they are too many to be read."""
+        """Whether the file changed, its bytes, and its size if it is too large to read."""
         now = Signature.of(os.fstat(item.held.fd))
         # A link has no bytes to change. A hard link has another path, where the change is seen.
         if now.kind != "file" or now.nlink > 1:
@@ -210,5 +217,5 @@ class DisplacedFiles(msgspec.Struct, eq=False):
 
 
 def _loose(items: Iterable[DisplacedFile]) -> int:
-    """How many of them no batch may want back."""
+    """Number of unpinned files."""
     return sum(not item.pinned for item in items)

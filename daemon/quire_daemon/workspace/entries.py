@@ -1,4 +1,4 @@
-"""Links and empty folders, made where nothing is: one call to the kernel, which never replaces anything."""
+"""Creation and removal of links and empty folders: one system call, which never replaces anything."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from quire_daemon.workspace.types import FileVanished, InDoubt, NotRegular, Swap
 from quire_journal.model import LINK, Refusal
 
 UNFINISHED: Final = 0o700
-"""Mode of a folder that is made, until it gets its own."""
+"""Mode of a new folder until its own mode is set."""
 
 
 def make(beneath: Beneath, write: Make, step: Callable[[str], None] = lambda name: None) -> SwapDone | SwapLost:
-    """Make it. Raises OSError, Refusal, FileVanished (a folder on the way is gone)."""
+    """Create the link or folder. Raises OSError, Refusal, FileVanished (a parent folder is gone)."""
     with beneath.parent(write.path) as (folder, name):
         try:
             if write.entry == LINK:
@@ -43,7 +43,7 @@ def make(beneath: Beneath, write: Make, step: Callable[[str], None] = lambda nam
 
 
 def _take_back(beneath: Beneath, path: str, fault: OSError) -> None:
-    """Remove the folder that was made, and raise the `fault` that it is for; InDoubt where that cannot be."""
+    """Remove the new folder and raise `fault`; InDoubt if the folder cannot be removed."""
     try:
         with beneath.parent(path) as (folder, name):
             os.rmdir(name, dir_fd=folder)
@@ -55,7 +55,7 @@ def _take_back(beneath: Beneath, path: str, fault: OSError) -> None:
 
 
 def clear(beneath: Beneath, path: str) -> int | SwapLost:
-    """Remove the folder at `path`, if nothing is in it; the mode that it had. Raises OSError, Refusal, FileVanished."""
+    """Remove the empty folder at `path` and return its mode. Raises OSError, Refusal, FileVanished."""
     with beneath.parent(path) as (above, name):
         try:
             seen = os.stat(name, dir_fd=above, follow_symlinks=False)
@@ -72,13 +72,13 @@ def clear(beneath: Beneath, path: str) -> int | SwapLost:
 
 
 def finish(beneath: Beneath, path: str, mode: int) -> bool:
-    """Give the folder at `path` its mode, when it has none but that of a beginning and nothing is in it; was it so?
+    """Set the mode of the folder at `path` if the folder is empty and unfinished; True if it was.
 
     Raises OSError, Refusal, FileVanished, NotRegular.
     """
     made = beneath.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        now = stat.S_IMODE(os.fstat(made).st_mode) & ~stat.S_ISGID  # which comes from the folder above
+        now = stat.S_IMODE(os.fstat(made).st_mode) & ~stat.S_ISGID  # inherited from the parent folder
         if now != UNFINISHED or mode == UNFINISHED or os.listdir(made):
             return False
         os.fchmod(made, mode)
@@ -88,7 +88,7 @@ def finish(beneath: Beneath, path: str, mode: int) -> bool:
 
 
 def unmake(beneath: Beneath, write: Make) -> SwapDone | SwapLost:
-    """Remove what `make` made, if it is still that: a link that leads there, a folder in which nothing is."""
+    """Remove what `make` made, if unchanged: a link with the same target, or an empty folder."""
     if write.entry == LINK:
         try:
             if beneath.read_link(write.path) != write.target:

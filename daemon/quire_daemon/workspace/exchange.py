@@ -1,6 +1,6 @@
-"""Trading places: the steps of the kernel that a write is made of, each undone where it met somebody else's file.
+"""The system calls that swap, remove and rename files, each undone if it met another program's file.
 
-What came out is looked at before anything is said; `swap` has the theory, and puts the steps together.
+`swap` has the theory of operation and combines these steps.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from quire_daemon.workspace.read import Held, read_all
 from quire_daemon.workspace.types import DisplacedBytes, InDoubt, Signature, SwapDone, SwapLost
 
 _HOPS: Final = 100
-"""So many writers in a row between two of our system calls mean that something else is wrong."""
+"""More conflicting writers in a row than this mean a fault."""
 
 
 class Exchanger:
@@ -36,7 +36,7 @@ class Exchanger:
         new: tuple[Held, bytes | None],
         pinned: bool,
     ) -> SwapDone | SwapLost:
-        """Trade the file `base` at `path` for `new`, which is called `tmp_name`; each with its bytes."""
+        """Exchange the file `base` at `path` for `new`, which is named `tmp_name`; each with its bytes."""
         planned, before = base
         with self._beneath.parent(path) as (folder, name):
             try:
@@ -62,8 +62,8 @@ class Exchanger:
         return SwapDone(done.signature, done.settled, hard_link_broken=others)
 
     def _undone(self, fault: OSError | None, undo: Callable[[], SwapLost]) -> SwapLost:
-        """What `undo` brought out, of a step that changed a path. Raises the `fault` that it is undone for, where there
-        was one and nobody else's file has come into our hands; InDoubt where it could not be undone.
+        """Result of `undo`. Raises `fault` if there is one and no other program's file was brought out; InDoubt if
+        `undo` fails.
         """
         try:
             lost = undo()
@@ -74,12 +74,12 @@ class Exchanger:
         return lost
 
     def take_out(self, path: str, tmp_name: str, base: Held, before: bytes | None, pinned: bool) -> SwapDone | SwapLost:
-        """Rename what is at `path` to `tmp_name`; put it back if it is not `base`."""
+        """Rename the file at `path` to `tmp_name`; put it back if it is not `base`."""
         with self._beneath.parent(path) as (folder, name):
             try:
                 syscalls.rename_new(folder, name, self._tmp, tmp_name)
             except FileNotFoundError as error:
-                if self._stat_at(folder, name) is not None:  # so it is `.quire/tmp` that has gone
+                if self._stat_at(folder, name) is not None:  # so `.quire/tmp` is gone
                     raise temporary_removed(path) from error
                 return SwapLost("missing")
             fault: OSError | None = None
@@ -117,20 +117,21 @@ class Exchanger:
             return self._undone(fault, lambda: self._move_back(where, back, tmp_name))
 
     def _move_back(self, where: tuple[int, str, str], to: tuple[int, str, str], tmp_name: str) -> SwapLost:
-        """Undo a rename: what was moved goes to `where` it was, by way of `.quire/tmp`."""
+        """Undo a rename through `.quire/tmp`."""
         moved = self._stat_at(*to[:2])
         self._step("perform.conflict")
         try:
             syscalls.rename_new(*to[:2], self._tmp, tmp_name)
-        except FileNotFoundError:  # somebody has taken it away again
+        except FileNotFoundError:  # another program removed it
             return SwapLost("changed")
-        if moved is None or not self._in_tmp(tmp_name).same_inode(moved):  # not what we moved: it belongs where it was
+        # another program's file, which belongs where it was
+        if moved is None or not self._in_tmp(tmp_name).same_inode(moved):
             where = to
         folder, name, path = where
         return self._give_back(folder, name, tmp_name, path)
 
     def hold_temporary(self, name: str) -> Held:
-        """Our own temporary file, leased: who opens it at the path before all is verified has to wait."""
+        """Our temporary file, leased: a program that opens its path before verification has to wait."""
         fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._tmp)
         leased = syscalls.take_lease(fd) if self._protection.lease else None
         return Held(fd, Signature.of(os.fstat(fd)), leased is True)
@@ -142,7 +143,7 @@ class Exchanger:
             return None
 
     def done(self, new: Held) -> SwapDone:
-        """It stands. What the disk does not say of it now, a later look finds out."""
+        """Result of a swap that succeeded; a stat error leaves the signature unsettled."""
         try:
             signature = new.refresh()
             settled = new.leased and self._reading.settles(signature) and new.stands()
@@ -153,15 +154,15 @@ class Exchanger:
     def _trade(self, folder: int, name: str, tmp_name: str, planned: Held | None) -> bool:
         """Exchange path and temporary file. False (only without EXCHANGE): the path is not `planned`, nothing changed.
 
-        Without EXCHANGE: a backup link, the check, a rename over the path. What is saved between check and rename
-        is lost: 32 of 12,521 saves of a hot writer.
+        Without EXCHANGE: make a backup link, check, rename over the path. A save between check and rename is lost: 32
+        of 12,521 saves of a hot writer.
         """
         if self._protection.exchange:
             syscalls.rename_flags(folder, name, self._tmp, tmp_name, syscalls.EXCHANGE)
             return True
         backup = tmp_name + ".backup"
         os.link(name, backup, src_dir_fd=folder, dst_dir_fd=self._tmp, follow_symlinks=False)
-        os.fsync(self._tmp)  # or a crash after the rename has neither name
+        os.fsync(self._tmp)  # without it, a crash after the rename could leave neither name
         seen = Signature.of(os.stat(backup, dir_fd=self._tmp, follow_symlinks=False))
         if planned is not None and not (seen.same_inode(planned.signature) and planned.stands()):
             unlink(self._tmp, backup)
@@ -180,19 +181,19 @@ class Exchanger:
         planned: Held,
         new: tuple[Held, bytes | None],
     ) -> SwapLost:
-        """Somebody was faster: undo, until what comes out is what we last put there."""
+        """Undo an exchange that met another writer, until the file that comes out is the last one placed here."""
         came, placed = self._in_tmp(tmp_name), new[0].signature
         with ExitStack() as held:
             for _ in range(_HOPS):
                 self._step("perform.conflict")
-                # While we know an inode by its number it must not be freed: the next save would get that number.
+                # Keeps the inode number from being reused by the next save while it is compared.
                 held.callback(os.close, self._open_in_tmp(tmp_name))
                 try:
                     self._trade(where[0], where[1], tmp_name, None)
                 except FileNotFoundError:
-                    # Deleted by somebody who came after what we hold: the deletion stands, the bytes are kept.
+                    # Another program deleted the path after the exchange: the deletion stands, the bytes are kept.
                     return SwapLost("missing", self._keep(tmp_name, where[2]))
-                planned.drop()  # a writer that waits for the base goes on, and writes into the file that it meant
+                planned.drop()  # a writer that waits for the base may go on, in the file that it meant
                 now = self._in_tmp(tmp_name)
                 if now.same_inode(placed):
                     break
@@ -203,10 +204,10 @@ class Exchanger:
     def _after_putting_back(
         self, path: str, tmp_name: str, last: Signature, new: tuple[Held, bytes | None]
     ) -> tuple[DisplacedBytes, ...]:
-        """What to make of the file that we hold in the end: `new`, or one whose place a third program took."""
+        """Handle the file that remains in `.quire/tmp`: `new`, or the file of a third program."""
         if not last.same_inode(new[0].signature):
             return self._keep(tmp_name, path)
-        if self._displaced_files.find(tmp_name) is None:  # a revert's file is watched already
+        if self._displaced_files.find(tmp_name) is None:  # a revert's file is already watched
             self._displaced_files.add(DisplacedFile(path, tmp_name, new[0].hand_over(), new[1]))
         return ()
 
@@ -223,12 +224,12 @@ class Exchanger:
         return SwapLost("changed")
 
     def _follow_chmod(self, planned: Signature, came: Signature, new: Held) -> None:
-        """A chmod between the copy of the mode and the exchange hit the displaced inode; it is done again here."""
+        """Repeat on the new file a chmod that hit the displaced inode after its mode was copied."""
         if stat.S_IMODE(came.mode) != stat.S_IMODE(planned.mode):
             os.fchmod(new.fd, stat.S_IMODE(came.mode))
 
     def _still(self, held: Held, before: bytes | None) -> bool:
-        """Whether the displaced `held` is untouched. Without a lease its bytes are compared once more."""
+        """True if the displaced `held` is unchanged. Without a lease its bytes are compared again."""
         if not held.stands():
             return False
         if held.leased or before is None or held.signature.kind != "file":
@@ -236,7 +237,9 @@ class Exchanger:
         return read_all(held.fd, held.signature.size) == before
 
     def _keep(self, tmp_name: str, path: str) -> tuple[DisplacedBytes, ...]:
-        """Bytes of others that ended up in our hands. What is still being written is told by a later sweep."""
+        """Bytes of another program that ended up in `.quire/tmp`. A file still being written is reported by a later
+        sweep.
+        """
         seen = os.stat(tmp_name, dir_fd=self._tmp, follow_symlinks=False)
         if not stat.S_ISREG(seen.st_mode):
             return (DisplacedBytes(tmp_name, path, b""),)

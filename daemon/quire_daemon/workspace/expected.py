@@ -1,4 +1,4 @@
-"""What a write was decided on: is it what is at the path?"""
+"""Comparison of the file at a path with the file that the decision saw."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from quire_daemon.workspace.types import Signature, SwapLost
 
 
 class ExpectedFiles:
-    """Holds what is at a path for the time of a write."""
+    """Opens and compares the file at a path before a write."""
 
     def __init__(self, beneath: Beneath, reading: FileReader) -> None:
         self._beneath = beneath
         self._reading = reading
 
     def hold(self, path: str, over: FileNow, staged: StagedWrite) -> Held | SwapLost:
-        """What is at `path`, leased, if it is what the decision saw."""
+        """The file at `path`, leased, if it is the one that the decision saw."""
         if over.kind == "link":
             return self._hold_link(path, over)
         held = self._reading.hold(path)
@@ -46,7 +46,9 @@ class ExpectedFiles:
 
 
 def is_base(held: Held, over: FileNow, staged: StagedWrite) -> bool:
-    """Is it what the decision saw? Bytes that were not captured (no `over.text`) are told by inode and size alone."""
+    """True if `held` is the file that the decision saw. A file that was not captured (no `over.text`) is compared by
+    inode and size.
+    """
     if over.inode not in (0, held.signature.ino):
         return False
     if over.text is None:

@@ -1,4 +1,4 @@
-"""The folders that a write needs, or we do, and that are not there yet."""
+"""Creation of missing folders, for writes and for Quire's own files."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _INTO: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class NewFolders:
-    """Makes them, and takes them away again."""
+    """Makes and removes the folders above a new file."""
 
     def __init__(self, beneath: Beneath, step: Callable[[str], None]) -> None:
         self._beneath = beneath
         self._step = step
 
     def make(self, path: str, staged: StagedWrite) -> None:
-        """The missing folders above `path`, with the mode of the folder they are in. Raises Refusal, OSError."""
+        """Make the missing folders above `path`, with the mode of their parent. Raises Refusal, OSError."""
         names = path.split("/")[:-1]
         for count in range(1, len(names) + 1):
             folder = "/".join(names[:count])
@@ -43,14 +43,14 @@ class NewFolders:
             self._step("perform.folders_made")
 
     def remove(self, staged: StagedWrite) -> None:
-        """Those that were made for a write that is not: deepest first, until one is in use."""
+        """Remove the folders made for an abandoned write, deepest first, until one is in use."""
         while staged.folders:
             path = staged.folders.pop()
             try:
                 with self._beneath.parent(path) as (above, name):
                     os.rmdir(name, dir_fd=above)
             except (OSError, FileVanished, Refusal):
-                return  # somebody uses it by now
+                return  # in use
 
     def _make_folder(self, path: str, staged: StagedWrite) -> None:
         with self._beneath.parent(path) as (above, name):
@@ -68,8 +68,7 @@ class NewFolders:
 
 
 def own_folder(root: Path | str, path: str) -> int:
-    """A descriptor of a folder of ours below `root`, made where it is missing; no link is followed, no mount entered.
-
+    """A descriptor of Quire's folder `path` below `root`, made if missing. No link is followed and no mount entered.
     Raises OSError.
     """
     fd = os.open(root, _INTO & ~os.O_NOFOLLOW)
@@ -89,9 +88,9 @@ def own_folder(root: Path | str, path: str) -> int:
 
 
 def finish_made(beneath: Beneath, path: str) -> bool:
-    """Give the folder at `path`, which a kill caught when it was made for a write, its mode; was it such a one?
+    """Set the mode of a folder made for a write, if a kill left it empty and unfinished; True if so.
 
-    Nothing is in it then, and it has the mode of a beginning. Raises OSError, Refusal, FileVanished, NotRegular.
+    Raises OSError, Refusal, FileVanished, NotRegular.
     """
     with beneath.parent(path) as (above, _name):
         mode = stat.S_IMODE(os.fstat(above).st_mode)

@@ -1,7 +1,7 @@
-"""Names in `.quire/displaced`, where bytes lie that the journal must not have, or that are too many for it.
+"""Files in `.quire/displaced`: bytes that the journal must not hold, or that are too large for it.
 
-Each is given once: what is there already stays as it is, whoever put it there. A file of `.quire/tmp` gets its name
-beside the one that it has, so that a start finds it there as long as the log does not tell of it.
+No name is used twice, and an existing file is never replaced. A file of `.quire/tmp` gets a second name here, so that
+recovery still finds it there until the log records it.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from quire_daemon.workspace.displaced import unlink
 from quire_daemon.workspace.read import read_all
 
 _NO_LINKS: Final = (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS)
-"""How a file system, or the system for a file of another user, refuses a second name."""
+"""Errors of a file system without hard links, or of the system for a file of another user."""
 
 
 def put(folder: int, name: str, part: str, data: bytes) -> str:
-    """Write `data` into a file of `folder` that is called `name`, or nearly; its name. `part`: until it is complete.
+    """Write `data` into a new file `name` or `name.N` of `folder`; return the name. `part` is the name of the
+    incomplete file.
 
-    A file with these bytes that is called so is the one. Raises OSError; nothing remains then.
+    An existing file of that name with the same bytes is used. Raises OSError; no file remains then.
     """
-    unlink(folder, part)  # never written into: it may be another name of any file
+    unlink(folder, part)  # never written into: it may be a link to any file
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(part, flags, 0o600, dir_fd=folder)
     try:
@@ -39,14 +40,14 @@ def put(folder: int, name: str, part: str, data: bytes) -> str:
     except OSError:
         unlink(folder, part)
         raise
-    unlink(folder, part)  # where another had the bytes
+    unlink(folder, part)  # if an existing file had the bytes
     return named
 
 
 def link(tmp: int, name: str, folder: int, to: str) -> str:
-    """Let the file `name` of `tmp` be called `to`, or nearly, in `folder`; that name. Once more does no harm.
+    """Link the file `name` of `tmp` into `folder` as `to` or `to.N`; return that name. Idempotent.
 
-    Without second names it is the only one from then on. Raises OSError.
+    Without hard links the file is renamed. Raises OSError.
     """
     try:
         found = os.stat(name, dir_fd=tmp, follow_symlinks=False)
@@ -69,7 +70,7 @@ def link(tmp: int, name: str, folder: int, to: str) -> str:
 
 
 def _named(name: str, give: Callable[[str], None], is_it: Callable[[str], bool]) -> str:
-    """The first name from `name` on that can be given, or that the file has already."""
+    """The first free name from `name` on, or the one that the file already has."""
     for candidate in _from(name):
         try:
             give(candidate)
@@ -86,7 +87,7 @@ def _from(name: str) -> Iterator[str]:
 
 
 def _holds(folder: int, name: str, data: bytes) -> bool:
-    """Is that a file of exactly these bytes?"""
+    """True if the file `name` has exactly the bytes `data`."""
     try:
         fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError:

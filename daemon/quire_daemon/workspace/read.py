@@ -1,9 +1,8 @@
-"""Reading a file as one whole, never half a save, without waiting for anybody.
+"""Consistent reads of whole files, without waiting for writers.
 
-Under a read lease no program has the file open for writing or mapped writable, and none can start without
-breaking the lease: an unbroken lease before and after proves that the bytes belong together. Leases need the
-file to be ours (or CAP_LEASE) and a file system that has them. Elsewhere: stat, read, stat, and nothing changed
-for `RACY_NS` before.
+Under a read lease no program has the file open for writing or mapped writable, and an open for writing breaks the
+lease. A lease unbroken before and after the read proves that the bytes belong together. Leases need an own file (or
+CAP_LEASE) and support by the file system. Without leases: stat, read, stat, and no change for `RACY_NS` before.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ from quire_daemon.workspace.types import (
 from quire_journal.model import Refusal
 
 RACY_NS: Final = 12_000_000
-"""A change this old, in ns, has a stamp that no later change can share: three ticks of 4 ms, the usual longest."""
+"""Age of a change in ns after which no later change can share its timestamp: three ticks of 4 ms, the usual longest."""
 
-_FUTURE_NS: Final = 2_000_000_000  # stamps further ahead than this come from a clock that was set back
+_FUTURE_NS: Final = 2_000_000_000  # timestamps further ahead come from a clock that was set back
 _CHUNK: Final = 1 << 20
 
 
 def read_all(fd: int, expected: int) -> bytes:
-    """All bytes of `fd` from the start; `expected` is their likely number."""
+    """All bytes of `fd` from the start. `expected`: their likely number."""
     parts: list[bytes] = []
     at = 0
     while True:
@@ -48,36 +47,36 @@ def read_all(fd: int, expected: int) -> bytes:
 
 
 class Held(msgspec.Struct, gc=False):
-    """An open regular file, under a read lease where there are any. `drop` it."""
+    """An open regular file, under a read lease if possible. `drop` it."""
 
     fd: int
     signature: Signature
     leased: bool
 
     def stands(self) -> bool:
-        """Whether nobody wrote, or is about to write, since it was taken. Renames do not count."""
+        """True if no program wrote, or opened the file for writing, since it was opened here. Renames do not count."""
         if self.leased:
             return syscalls.lease_stands(self.fd)
         now = os.fstat(self.fd)
         return (now.st_size, now.st_mtime_ns) == (self.signature.size, self.signature.mtime_ns)
 
     def refresh(self) -> Signature:
-        """The signature as it is now, also kept: our own rename and chmod move ctime."""
+        """Reread and store the signature, after our own rename or chmod moved ctime."""
         self.signature = Signature.of(os.fstat(self.fd))
         return self.signature
 
     def hand_over(self) -> Held:
-        """The same for a new owner; this one is empty afterwards."""
+        """Move the descriptor to a new `Held`; this one is empty afterwards."""
         given = Held(self.fd, self.signature, self.leased)
         self.fd = -1
         return given
 
     def drop(self) -> None:
-        """Give the lease back and close. Twice is harmless."""
+        """Give the lease back and close. Idempotent."""
         if self.fd < 0:
             return
         fd, self.fd = self.fd, -1
-        with suppress(OSError):  # the end of a descriptor takes its lease along
+        with suppress(OSError):  # close releases the lease anyway
             if self.leased:
                 syscalls.give_lease_back(fd)
         close(fd)
@@ -97,7 +96,7 @@ class FileReader:
         return self.hold_fd(self._beneath.open_file(path), path)
 
     def hold_fd(self, fd: int, path: str) -> Held:
-        """The same for a file that is open already; `fd` is taken over, also on an error."""
+        """Like `hold`, for the open file `fd`, which is taken over, also on an error."""
         try:
             leased = syscalls.take_lease(fd) if self._protection.lease else None
             signature = Signature.of(os.fstat(fd))
@@ -114,7 +113,7 @@ class FileReader:
         return -_FUTURE_NS < age < RACY_NS
 
     def settles(self, signature: Signature) -> bool:
-        """Whether any later change will move `signature`, which has just been seen. See `Image.settled`."""
+        """True if any later change will move `signature`, which was just read. See `Image.settled`."""
         given = self._protection
         return given.stamps and (given.fine_stamps or not self._is_fresh(signature))
 
@@ -151,7 +150,7 @@ class FileReader:
         return Image(data[:limit], signature, settled=False, finished=False)
 
     def is_unchanged(self, path: str, signature: Signature) -> bool:
-        """Whether `path` is still what a settled `signature` was taken of. False when in doubt."""
+        """True if `path` still matches a settled `signature`; False when in doubt."""
         if not self._protection.stamps:
             return False
         try:

@@ -1,8 +1,8 @@
-"""From the path that a caller wrote to the one place in the workspace that it means, or a refusal.
+"""Resolution of a caller's path to one place in the workspace, or a refusal.
 
-Links are followed here, one by one and only inside the workspace; the answer is free of links, and every later
-open refuses to follow any (`Beneath`). If somebody puts a link in the way meanwhile, the open fails: nothing
-that was decided here is relied upon for confinement.
+Links are followed here, one by one and only inside the workspace. The answer has no links, and later opens (`Beneath`)
+refuse to follow any: a link put in the way meanwhile makes the open fail, so confinement does not depend on this
+module.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MAX_NAME: Final = 255
 _MAX_GITFILE: Final = 4096
 
 _PROTECTED: Final = RESERVED | {".quire.toml", ".quireignore"}
-"""Names that tools leave alone at every depth: a folder below may be a repository or a workspace of its own."""
+"""Names that tools never touch, at any depth: a folder below may be a repository or a workspace."""
 
 _OWN_FILES: Final = (".quire", ".quire.toml", ".quireignore")
 
@@ -39,14 +39,14 @@ class _Route(msgspec.Struct, gc=False):
     """A resolved path."""
 
     done: list[str]
-    named: str = ""  # the path through the first link that was followed
-    dangling: bool = False  # a link leads to nothing
-    ends_in: str = ""  # the first link that is the last name on its way
+    named: str = ""  # the path with the first followed link in place
+    dangling: bool = False  # a link has no target
+    ends_in: str = ""  # path of the first link that is the last name
     look: Look | None = None  # of the whole path
 
 
 class Places:
-    """Resolves paths and keeps callers off what is protected."""
+    """Resolves paths and refuses protected ones."""
 
     def __init__(self, root: Path, beneath: Beneath, folds_case: bool) -> None:
         """`root`: absolute, as the user wrote it."""
@@ -57,7 +57,7 @@ class Places:
         self._globs: tuple[tuple[str, ...], tuple[Callable[[str], object], ...]] = ((), ())
 
     def place(self, given: str, writing: bool, policy: Policy, followed: bool = True) -> Place:
-        """Where `given` leads. Raises Refusal (NoPath, outside_workspace, permission_denied)."""
+        """The place that `given` leads to. Raises Refusal (NoPath, outside_workspace, permission_denied)."""
         self._check_shape(given)
         names = self._relative(given, policy)
         route = self._resolve(names, given) if followed else self._resolve_above(names, given)
@@ -66,7 +66,7 @@ class Places:
             self._check_names(path, given, policy)
             if not route.ends_in:
                 raise Refusal("permission_denied", f"{given} is below a link that leads to nothing.", path=given)
-            path = route.ends_in  # no file is made where a link leads: what is there is the link
+            path = route.ends_in  # no file is made at a link's target: the link itself is the place
             route = _Route(path.split("/"), route.named)
         for spelled in filter(None, (path, route.named)):
             self._check_names(spelled, given, policy)
@@ -74,7 +74,7 @@ class Places:
         return Place(path, "" if route.named == path else route.named, route.look)
 
     def below(self, given: str, policy: Policy) -> str:
-        """The absolute path `given` as one below the workspace: what is there is not looked at, and no link followed.
+        """The absolute path `given` relative to the workspace, without looking at the disk or following links.
 
         Raises Refusal (NoPath, outside_workspace).
         """
@@ -108,13 +108,13 @@ class Places:
         return below
 
     def _below_root(self, absolute: str) -> list[str] | None:
-        """The names below the workspace in `absolute`; None where it is elsewhere."""
+        """The names in `absolute` below the workspace; None if it is elsewhere."""
         for root in self._roots:
             if absolute == root:
                 return ["."]
             if absolute.startswith(root.rstrip("/") + "/"):
                 return absolute[len(root.rstrip("/")) + 1 :].split("/")
-        # another spelling of the way to the workspace (a link above it, `..`); it only tells what to resolve below
+        # another spelling of the workspace's path (a link above it, `..`)
         folder, _, name = absolute.rpartition("/")
         real = os.path.realpath(folder or "/")
         for root in self._roots:
@@ -133,14 +133,14 @@ class Places:
         return self._walk(deque(plain), given)
 
     def _resolve_above(self, names: Sequence[str], given: str) -> _Route:
-        """The name itself, whatever it leads to, in the folder that it is in."""
+        """Resolve the folder only, and keep the last name, even if it is a link."""
         route = self._resolve(names[:-1], given)
         return _Route([*route.done, names[-1]])
 
     def _walk(self, todo: deque[str], given: str) -> _Route:
         route = _Route([])
         links = 0
-        after_link: int | None = None  # how many names were left behind the last link: fewer left, and it is passed
+        after_link: int | None = None  # names left after the last link: once fewer are left, the link was passed
         while todo:
             name = todo.popleft()
             if name in ("", "."):
@@ -148,7 +148,7 @@ class Places:
             if name == "..":
                 if not route.done:
                     raise Refusal("outside_workspace", f"{given} leads out of the workspace.", path=given)
-                route.done.pop()  # free of links, so that the name before is the folder above
+                route.done.pop()  # `done` has no links, so this is the parent folder
                 continue
             path = "/".join([*route.done, name])
             kind = self._beneath.look(path).kind
@@ -173,7 +173,7 @@ class Places:
         try:
             target = os.fsdecode(self._beneath.read_link(path))
         except (FileVanished, NotRegular):
-            todo.appendleft(path.rpartition("/")[2])  # no link any more: it is looked at again
+            todo.appendleft(path.rpartition("/")[2])  # no longer a link: resolved again
             return
         names: Sequence[str] = target.split("/")
         if target.startswith("/"):
@@ -185,11 +185,10 @@ class Places:
         todo.extendleft(reversed(names))
 
     def _as_on_disk(self, folder: str, name: str) -> str:
-        """The one sibling that `name` cannot be told from, or `name` itself.
+        """The one sibling equivalent to `name`, or `name`.
 
-        Everywhere, a name in another Unicode form (macOS archives have them) means the file that is there;
-        where the file system ignores case, so does a name in another case. ASCII names on ordinary file systems
-        are not looked up, so that no folder is listed for them.
+        Equivalent: another Unicode form (from macOS archives); if the file system ignores case, another case, too.
+        ASCII names on ordinary file systems need no listing of the folder.
         """
         if name.isascii() and not self._folds_case:
             return name
@@ -224,16 +223,16 @@ class Places:
     def _compiled(self, globs: tuple[str, ...]) -> tuple[Callable[[str], object], ...]:
         known, compiled = self._globs
         if known != globs:
-            # Folded twins beside the patterns, not instead: `[A-Z]` folded is another set. Nothing is un-forbidden
-            # by "!": the workspace's own settings are added to the user's, and must not widen them.
+            # Case-folded patterns are added, not used instead: `[A-Z]` folded is another set. "!" patterns are dropped:
+            # the workspace's settings are added to the user's and must not widen them.
             sound = [glob for glob in globs if glob and not glob.startswith("!")]
             compiled = (*(matches(glob) for glob in sound), *(twin for glob in sound if (twin := _folded(glob))))
             self._globs = (globs, compiled)
         return compiled
 
     def _check_inodes(self, route: _Route, given: str) -> None:
-        """Refuse what is a protected file under another name (a hard link, a spelling we do not know), or what is in
-        a folder that is git's own whatever its name: a bare repository, or the one that a `.git` file points to.
+        """Refuse a protected file under another name (hard link, unknown spelling), and files in a git folder of any
+        name: a bare repository, or the target of a `.git` file.
         """
         guarded, names = self._guarded(), route.done
         found = None if route.look is None else route.look.signature
@@ -246,11 +245,11 @@ class Places:
                 raise _protected(given)
             if (seen is None or stat.S_ISDIR(seen.st_mode)) and self._is_repository(folder):
                 raise _protected(given, f" ({folder or '.'} is a repository of git's)")
-        if found is not None and (found.dev, found.ino) in guarded:  # it was looked at a moment ago
+        if found is not None and (found.dev, found.ino) in guarded:  # looked at a moment ago
             raise _protected(given)
 
     def _is_repository(self, folder: str) -> bool:
-        """Does git take the folder itself for a repository? It has HEAD, with objects and refs, or with commondir."""
+        """True if git takes the folder for a repository: it has HEAD, and objects with refs, or commondir."""
         within = f"{folder}/" if folder else ""
         if self._stat(f"{within}HEAD") is None:
             return False
@@ -260,7 +259,7 @@ class Places:
         return all(seen is not None and not stat.S_ISREG(seen.st_mode) for seen in inside)
 
     def _guarded(self) -> frozenset[tuple[int, int]]:
-        """(dev, ino) of what is protected; looked up again when a name in the workspace's own folder changes."""
+        """(dev, ino) of protected files, refreshed when a name in the workspace's top folder changes."""
         top = os.fstat(self._beneath.fd)
         stamp = (top.st_mtime_ns, top.st_ctime_ns)
         if self._own[0] != stamp:
@@ -276,7 +275,7 @@ class Places:
         return frozenset((seen.st_dev, seen.st_ino) for seen in found if seen is not None)
 
     def _git_folder(self, is_link: bool) -> os.stat_result | None:
-        """What `.git` leads to: a link, or the file of a linked worktree or a submodule."""
+        """Target of `.git`: a link, or the file of a linked worktree or submodule."""
         target = ".git" if is_link else self._pointed_to()
         try:
             return os.stat(os.path.join(self._roots[-1], target)) if target else None
@@ -284,7 +283,7 @@ class Places:
             return None
 
     def _pointed_to(self) -> str:
-        """What stands in a `.git` file; "" where there is none."""
+        """Content of a `.git` file; "" if there is none."""
         try:
             fd = self._beneath.open_file(".git")
         except (FileVanished, NotRegular, FileBusy, Refusal, OSError):
@@ -308,7 +307,7 @@ def _protected(given: str, why: str = "") -> Refusal:
 
 
 def _folded(glob: str) -> Callable[[str], object] | None:
-    """`glob` for names in one case; None where that makes none of it (`[Z-a]`)."""
+    """Case-folded `glob`; None if folding makes it invalid (`[Z-a]`)."""
     try:
         return matches(fold(glob))
     except ValueError:

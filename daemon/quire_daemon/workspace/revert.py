@@ -1,6 +1,6 @@
-"""Undoing writes that were performed, for requests over several files of which one failed.
+"""Revert of performed writes, when another write of the same request failed.
 
-A revert is a write like any other: what stands at the path by now, if it is not ours, stays.
+A revert is a write like any other: another program's file at the path stays.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from quire_journal.model import FOLDER
 
 
 class Reverter:
-    """Undoes performed writes. For the loop's thread only."""
+    """Reverts performed writes. For the loop's thread only."""
 
     def __init__(self, means: WriteContext, parts: tuple[Exchanger, NewFolders]) -> None:
-        """`parts`: those that the writes were performed with."""
+        """`parts`: the objects that performed the writes."""
         self._beneath, self._reading, self._tmp, _, self._displaced_files, self._step = means
         self._trading, self._folders = parts
 
     def revert(self, staged: StagedWrite) -> SwapDone | SwapLost:
-        """Undo a performed and pinned write, if the path still is as it left it. Raises as `perform`."""
+        """Undo a performed, pinned write if its result is still at the path. Raises as `perform`."""
         ways = {
             "create": self._uncreate,
             "swap": self._unswap,
@@ -52,7 +52,7 @@ class Reverter:
         return result
 
     def _ours(self, staged: StagedWrite, path: str) -> Held | SwapLost:
-        """What we put at `path`, if it is there and unchanged."""
+        """The file that the write left at `path`, if unchanged."""
         write = staged.write
         held = self._reading.hold(path)
         if isinstance(write, Put):
@@ -73,7 +73,7 @@ class Reverter:
         assert isinstance(write, Put)
         item = self._displaced_files.find(staged.name)
         if item is None:
-            return SwapLost("changed")  # it was not pinned, and its time is over
+            return SwapLost("changed")  # not pinned, and already released
         ours = self._ours(staged, write.path)
         if isinstance(ours, SwapLost):
             return ours
@@ -126,7 +126,7 @@ class Reverter:
         return unmake(self._beneath, write)
 
     def _unclear(self, staged: StagedWrite) -> SwapDone | SwapLost:
-        """The folder again, with the mode that it had."""
+        """Make the folder again, with its old mode."""
         write = staged.write
         again = Make(write.seq, write.path, FOLDER, b"", staged.mode, FileNow(write.path, "missing"))
         return make(self._beneath, again, self._step)

@@ -1,27 +1,22 @@
-"""The temporary file: everything about a write that takes time, done before the path is touched.
+"""Staging: the new file is written, synced and named in `.quire/tmp` before the path is touched.
 
-It lies in `.quire/tmp` of the workspace, so that it is on the same mount and never shows in a watched folder. It
-is private until it has its content, owner, mode, ACL and attributes, and is synced before it gets a name: an
-exchange without that sync leaves an empty file after a power cut (112 of 120 simulated ones on ext4 and XFS).
-Many files of one request are synced together, by syncfs, where that is to be relied upon (`Protection.sync_many`):
-each fsync is a commit of the file system's journal (1,000 files on ext4: 0.7 s, together 0.03 s).
+`.quire/tmp` is on the same mount and not in a watched folder. The file has no name until it has content, owner, mode,
+ACL and attributes and is synced: an exchange without that sync leaves an empty file after a power cut (112 of 120
+simulated ones on ext4 and XFS). Many files of one request are synced together by syncfs if that is reliable
+(`Protection.sync_many`), because each fsync commits the file system's journal (1,000 files on ext4: 0.7 s, together
+0.03 s).
 
-Considered, and left: to swap before the new bytes are synced, where the journal has them. A start could tell such a
-file (our bytes with blocks that are NUL, or cut off) and mend it. But until that start everybody would find it empty
-who looks after a power cut, and for good where the journal is lost; today they find the old bytes or the new. It would
-save a tenth of an edit, whose sync runs beside the commit's, and nothing of an undo of a thousand files: each portion
-of these is synced while others are written and swapped.
+The sync runs on a worker thread while the journal commits; the threads share only the name counter. A small file is
+written on the calling thread, because switching the interpreter between two threads costs more (an edit of 2,000 lines:
+1.6 ms on the worker and 2.0 ms for the commit beside it; 0.3 and 1.2 one after the other).
 
-Runs on a worker thread while the journal commits; it shares nothing but the counter of names. Of a small
-write only the sync does: two threads that take turns at the interpreter, call by call, cost it more than they save (an
-edit of 2,000 lines: 1.6 ms on the worker and 2.0 ms for the commit beside it, 0.3 and 1.2 one after the other).
+Rejected: swapping before the sync if the journal has the bytes. Recovery could repair the file, but until then readers
+would find it empty after a power cut, and for good if the journal is lost. It would save a tenth of an edit, and
+nothing of an undo of a thousand files.
 
-Tried and taken back: to make the inodes of a long request ahead on a thread, which is the longest step of all on ext4
-without a journal: it passes over inodes that were removed in the last minutes. But the loop had to get the interpreter
-back after each of a thousand: an undo of as many took a fifth more of the processor, and its longest turn half as long
-again. By a process of its own, which has an interpreter of its own, the daemon took a fifth to two fifths less of the
-processor, but on busy cores the undo took as long as before, and its longest turn, the decision and its commit, nearly
-twice as long.
+Rejected: making the inodes of a long request ahead, the longest step on ext4 without a journal. On a thread, an undo
+took a fifth more CPU and its longest turn half as long again; in a process, the daemon took a fifth to two fifths less
+CPU, but on busy cores the longest turn nearly doubled.
 """
 
 from __future__ import annotations
@@ -46,24 +41,24 @@ from quire_journal.model import Refusal
 from quire_journal.storage import side_by_side
 
 PART: Final = "part"
-"""The last word in the name of a temporary file that is not complete."""
+"""Last word in the name of an incomplete temporary file."""
 
 WITHHELD: Final = "withheld"
-"""The last word in the name of a new file that the journal is not to have: a kill may leave it without a record."""
+"""Last word in the name of a new file that must not be journaled; a kill may leave it without a record."""
 
 TOGETHER: Final = 16
-"""From so many files on they are synced together: what others left to write on that disk is then waited for, too."""
+"""Fewest files that are synced together. syncfs also waits for what other programs left to write on that disk."""
 
 MOST_DIRTY_BYTES: Final = 64 << 20
-"""So much that is not written yet (by anybody, on any disk), and each file is synced by itself: it does not wait."""
+"""With more dirty bytes than this (of any program, on any disk), each file is synced by itself."""
 
 SIDE_BY_SIDE: Final = 8
-"""Of those as many as this at a time: one commit of the file system's journal serves all that wait for one."""
+"""Files synced at a time then: one journal commit of the file system serves all fsyncs that wait."""
 
 _ACCESS_ACL: Final = "system.posix_acl_access"
 _DEFAULT_ACL: Final = "system.posix_acl_default"
 _ABOUT_CONTENT: Final = ("security.capability", "security.ima", "security.evm")
-"""Attributes that vouch for the old bytes; a write into the file drops or invalidates them too."""
+"""Attributes that vouch for the old bytes; a write into the file drops or invalidates them, too."""
 
 
 _HOW: Final[dict[type[Write], str]] = {Remove: "remove", Move: "move", Make: "make", Clear: "clear"}
@@ -71,42 +66,42 @@ _HOW: Final[dict[type[Write], str]] = {Remove: "remove", Move: "move", Make: "ma
 
 
 class StagedWrite(msgspec.Struct, gc=False):
-    """A write that is ready to be performed. It belongs to `Swapper` from then on."""
+    """A write that is ready to be performed; `Swapper` owns it then."""
 
     write: Write
-    name: str  # in `.quire/tmp`: the new file, and after the swap the displaced one
+    name: str  # in `.quire/tmp`: the new file, after the swap the displaced one
     how: str  # "create", "swap", "remove", "move", "make", "clear"
     inode: tuple[int, int] = (0, 0)  # (dev, ino) of the new file
     base: Signature | None = None  # of the file whose owner, mode and attributes were copied
     proven: bool = False  # `base` proves the bytes that the decision saw
-    folders: list[str] = msgspec.field(default_factory=list)  # made for it, outermost first
-    mode: int = 0  # of the folder that it removed
+    folders: list[str] = msgspec.field(default_factory=list)  # made for this write, outermost first
+    mode: int = 0  # mode of the removed folder
     performed: bool = False
 
 
 class _Unnamed(msgspec.Struct, gc=False):
-    """A new file with its content and identity, before it is synced and gets its name."""
+    """A new file with content and metadata, not synced or named yet."""
 
     staged: StagedWrite
     fd: int
-    part: str  # what it is called meanwhile, where there are no files without a name
+    part: str  # temporary name, if O_TMPFILE is missing
 
 
 class UnsyncedWrites(msgspec.Struct):
-    """Writes whose new files have their content, and wait for `FileStager.sync` and `FileStager.name`."""
+    """Writes whose new files are written, and wait for `FileStager.sync` and `FileStager.name`."""
 
     staged: list[StagedWrite]
     unnamed: list[_Unnamed]
 
     def close(self) -> None:
-        """Give the descriptors back."""
+        """Close the descriptors."""
         for one in self.unnamed:
             os.close(one.fd)
         self.unnamed = []
 
 
 class _Whole:
-    """The block of `FileStager._whole`. A class: a generator takes twice as long."""
+    """Context manager of `FileStager._whole`. A class, because a generator takes twice as long."""
 
     __slots__ = ("_tmp", "_written")
 
@@ -114,7 +109,7 @@ class _Whole:
         self._tmp, self._written = tmp, written
 
     def __enter__(self) -> None:
-        """Nothing has gone wrong yet."""
+        """Do nothing."""
 
     def __exit__(self, kind: type[BaseException] | None, *raised: object) -> None:
         if kind is not None:
@@ -137,7 +132,7 @@ class FileStager:
         token: str,
         step: Callable[[str], None],
     ) -> None:
-        """`token`: part of every name of this run, which tells its files from those of dead runs."""
+        """`token`: part of every name of this run, to distinguish files of dead runs."""
         self._root = root
         self._beneath = beneath
         self._reading = reading
@@ -148,18 +143,18 @@ class FileStager:
         self._numbers: Iterator[int] = count(1)
 
     def stage(self, writes: Sequence[Write]) -> list[StagedWrite]:
-        """Prepare `writes`. Raises Refusal (permission_denied, disk_full); nothing of any of them remains then.
+        """Prepare `writes`. Raises Refusal (permission_denied, disk_full) and removes all of them.
 
-        Until they are synced, each has an open descriptor.
+        Each file has an open descriptor until it is synced.
         """
         written = self.write(writes)
         self.sync(written)
         return self.name(written)
 
     def write(self, writes: Sequence[Write], with_: UnsyncedWrites | None = None) -> UnsyncedWrites:
-        """The first part of `stage`: the files have all but a name. What comes next is `sync`. Raises Refusal.
+        """First part of `stage`: write the files, without names; `sync` must follow. Raises Refusal.
 
-        `with_` are others that were written before, and stand and fall with these.
+        `with_`: files written before, which are removed together with these on an error.
         """
         written = with_ or UnsyncedWrites([], [])
         with self._whole(written):
@@ -175,12 +170,12 @@ class FileStager:
         return written
 
     def sync(self, written: UnsyncedWrites) -> None:
-        """The second part, which waits for the disk. What comes next is `name`. Raises Refusal."""
+        """Second part of `stage`: wait for the disk; `name` must follow. Raises Refusal."""
         with self._whole(written):
             self._sync(written.unnamed)
 
     def name(self, written: UnsyncedWrites) -> list[StagedWrite]:
-        """The last part: what is synced gets its name. Raises Refusal."""
+        """Last part of `stage`: name the synced files. Raises Refusal."""
         with self._whole(written):
             for one in written.unnamed:
                 self._name(one)
@@ -188,7 +183,7 @@ class FileStager:
         return written.staged
 
     def _whole(self, written: UnsyncedWrites) -> _Whole:
-        """When anything goes wrong inside, nothing of what was written remains."""
+        """Context manager: an error inside removes all files of `written`."""
         return _Whole(self._tmp, written)
 
     def _new_name(self, seq: int, word: str) -> str:
@@ -202,7 +197,7 @@ class FileStager:
         try:
             base = self._base(write, staged)
         except (FileVanished, NotRegular, FileBusy):
-            return self._fill(write, None, staged)  # the look at the path, later, says what to make of it
+            return self._fill(write, None, staged)  # `perform` looks at the path again and decides
         try:
             self._plan_over(base, write, staged)
             return self._fill(write, base, staged)
@@ -215,7 +210,7 @@ class FileStager:
         staged.proven = staged.proven or self._proves(base, write)
 
     def _base(self, write: Put, staged: StagedWrite) -> Held:
-        """What is replaced. A look that proved its bytes is not made again while nothing has moved the signature."""
+        """The file to replace. While its signature is unchanged, an earlier proof of its bytes is not repeated."""
         if write.over.proof and syscalls.HAS_PATH_FDS:
             fd = self._beneath.reach(write.path)
             seen = Signature.of(os.fstat(fd))
@@ -230,9 +225,9 @@ class FileStager:
             return Held(fd, Signature.of(os.fstat(fd)), leased=False)
 
     def _check_writable(self, base: Held, path: str) -> None:
-        """A file that is read-only for us is not replaced, though the folder would allow it."""
+        """Refuse to replace a read-only file, though the folder would allow it."""
         ids = os.access in os.supports_effective_ids
-        if syscalls.HAS_PATH_FDS:  # of the inode itself: the path may be empty for an instant
+        if syscalls.HAS_PATH_FDS:  # the inode itself: the path may be empty for an instant
             writable = os.access(syscalls.magic_link(base.fd), os.W_OK, effective_ids=ids)
         else:
             with self._beneath.parent(path) as (folder, name):
@@ -265,8 +260,8 @@ class FileStager:
         if self._protection.sync_many and len(written) >= TOGETHER and dirty_bytes() < MOST_DIRTY_BYTES:
             try:
                 syscalls.sync_file_system(self._tmp)
-                written = written[-1:]  # makes the disk empty its own cache once more, after all that
-            except OSError:  # of anybody's file: whether ours are well, each says itself
+                written = written[-1:]  # flushes the disk's own cache once more, after all files
+            except OSError:  # may concern another program's file; fsync below checks ours
                 pass
         sync_each(written)
 
@@ -282,7 +277,7 @@ class FileStager:
             self._step("stage.named")
             seen = os.fstat(one.fd)
         except OSError as error:
-            if error.errno == errno.ENOENT:  # as `git clean -x` does; no write of this daemon can be made any more
+            if error.errno == errno.ENOENT:  # as after `git clean -x`; this daemon can make no more writes
                 message = f"{staged.write.path} was not written: .quire was removed, and this daemon ends; call again."
                 raise Refusal("busy", message, "retry", retry_after_ms=500) from error
             raise refusal(error, staged.write.path) from error
@@ -300,7 +295,7 @@ class FileStager:
             self._inherit(fd, write)
 
     def _inherit(self, fd: int, write: Put) -> None:
-        """Group and default ACL of the folder, as a file that is made right there would get them."""
+        """Set the group and default ACL of the folder, as for a file created in it."""
         folder = self._nearest_folder(write.path)
         try:
             above = os.fstat(folder)
@@ -312,7 +307,7 @@ class FileStager:
         mode = stat.S_IMODE(write.mode)
         if acl is not None:
             os.setxattr(fd, _ACCESS_ACL, acl)
-            mode &= stat.S_IMODE(os.fstat(fd).st_mode)  # the kernel's rule: the mode masks the inherited entries
+            mode &= stat.S_IMODE(os.fstat(fd).st_mode)  # the kernel's rule: the mode masks inherited entries
         os.fchmod(fd, mode)
 
     def _nearest_folder(self, path: str) -> int:
@@ -326,7 +321,7 @@ class FileStager:
 
 
 def sync_each(written: Sequence[_Unnamed]) -> None:
-    """Each by itself, of many several at a time. Raises Refusal, OSError; then some may not be."""
+    """Sync each file by itself, `SIDE_BY_SIDE` at a time. Raises Refusal, OSError; some may be unsynced then."""
     if len(written) < TOGETHER:
         for one in written:
             _sync_one(one)
@@ -342,7 +337,7 @@ def _sync_one(one: _Unnamed) -> None:
 
 
 def dirty_bytes() -> int:
-    """Bytes that the kernel has still to write to its disks; 0 where it does not say."""
+    """Bytes that the kernel has not yet written to its disks; 0 if unknown."""
     try:
         with open("/proc/meminfo", "rb") as told:
             words = [line.split() for line in told]
@@ -352,7 +347,7 @@ def dirty_bytes() -> int:
 
 
 def write_all(fd: int, data: bytes, at: int = 0) -> None:
-    """All of `data` at offset `at` of `fd`, however many calls it takes."""
+    """Write all of `data` at offset `at` of `fd`."""
     rest = memoryview(data)
     while rest:
         done = os.pwrite(fd, rest, at)
@@ -361,18 +356,18 @@ def write_all(fd: int, data: bytes, at: int = 0) -> None:
 
 
 def copy_identity(source: int, seen: Signature, target: int, write: Put) -> None:
-    """Owner, mode, ACL and attributes of the file `source` (open, or an O_PATH descriptor) for `target`.
+    """Copy owner, mode, ACL and attributes of the file `source` (open, or an O_PATH descriptor) to `target`.
 
-    Raises Refusal where the owner cannot be kept: a file must not change hands because an agent edited a line.
+    Raises Refusal if the owner cannot be kept: an edit of a line must not change the owner of a file.
     """
     _copy_owner(source, target, write.path)
-    # The mode of the disk, unless the decision means to change it: somebody may have run chmod meanwhile.
+    # Keep the mode on disk unless the decision changes it: a program may have run chmod meanwhile.
     asked = stat.S_IMODE(write.mode)
     mode = stat.S_IMODE(seen.mode) if asked == stat.S_IMODE(write.over.mode) else asked
     os.fchmod(target, mode)
     if not hasattr(os, "listxattr"):  # macOS: no such calls in Python
         return
-    named = syscalls.magic_link(source) if syscalls.HAS_PATH_FDS else source  # an O_PATH descriptor is not taken
+    named = syscalls.magic_link(source) if syscalls.HAS_PATH_FDS else source  # listxattr refuses an O_PATH descriptor
     for name in os.listxattr(named):
         if name in _ABOUT_CONTENT:
             continue
@@ -380,7 +375,7 @@ def copy_identity(source: int, seen: Signature, target: int, write: Put) -> None
         if value is not None:
             _set_attribute(target, name, value)
     if mode != stat.S_IMODE(seen.mode):
-        os.fchmod(target, mode)  # the ACL brought the old mode back
+        os.fchmod(target, mode)  # the ACL restored the old mode
 
 
 def _copy_owner(source: int, target: int, path: str) -> None:
@@ -407,6 +402,6 @@ def _set_attribute(fd: int, name: str, value: bytes) -> None:
     try:
         os.setxattr(fd, name, value)
     except OSError as error:
-        # labels and trusted attributes are the system's to set; an ACL that is lost would open the file
+        # labels and trusted attributes are the system's to set; a lost ACL would open the file
         if name == _ACCESS_ACL or error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EACCES):
             raise

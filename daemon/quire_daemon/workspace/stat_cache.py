@@ -1,8 +1,7 @@
-"""What stood on the disk when it was read last, by path: the table `seen`, and before it what is not saved yet.
+"""Stat cache: signature and bytes of each file when last read, in the table `seen` and in memory until saved.
 
-A cache: losing it costs the time to read files again, never more, for an entry counts only while the file has its
-signature. So nothing of it is read when the daemon starts: a path is looked up when somebody asks for it, and the
-first scan reads the table on its own thread.
+Losing the cache costs only rereading files, because an entry counts only while the file has its signature. Nothing is
+read at start: a path is looked up on demand, and the first scan reads the table on its own thread.
 """
 
 from __future__ import annotations
@@ -23,18 +22,20 @@ _SEEN = msgspec.msgpack.Decoder(SeenStat)
 
 
 class SeenFiles:
-    """The cache of the disk. The loop's, but for what `all` returns. It has the length of what is in memory."""
+    """The stat cache. For the loop's thread only, except the function that `all` returns. `len` is the number of
+    entries in memory.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._told: dict[str, SeenStat | None] = {}  # what was told or looked up; None: nothing is known any more
+        self._told: dict[str, SeenStat | None] = {}  # entries set or looked up; None: unknown
         self._unsaved: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._told)
 
     def get(self, path: str) -> SeenStat | None:
-        """What stood at `path` (as on disk) when it was read last; None: nobody knows."""
+        """The entry of `path` (as on disk); None if unknown."""
         if path in self._told:
             return self._told[path]
         with self._store.reading() as r:
@@ -46,12 +47,12 @@ class SeenFiles:
         return found
 
     def tell(self, seen: Mapping[str, SeenStat | None]) -> None:
-        """This is what stands at these paths; None: what stood there counts no more."""
+        """Store entries of these paths; None removes an entry."""
         self._told.update(seen)
         self._unsaved.update(seen)
 
     def all(self) -> Callable[[ReadTransaction, PathNames], dict[str, SeenStat]]:
-        """What reads all of it from the table, as it is now; for another thread, with names of its own."""
+        """A function that reads all entries, as they are now, on another thread with its own path names."""
         told = dict(self._told)
 
         def read(r: ReadTransaction, names: PathNames) -> dict[str, SeenStat]:
@@ -63,7 +64,7 @@ class SeenFiles:
         return read
 
     def save(self, most: int | None = None) -> bool:
-        """Write what was told, of `most` paths at once, for others wait meanwhile; is there more to write?"""
+        """Save unsaved entries, at most `most` in one call, because others wait meanwhile. True if more remain."""
         if not self._unsaved:
             return False
         paths = list(self._unsaved if most is None else islice(self._unsaved, most))
@@ -78,14 +79,15 @@ class SeenFiles:
                 else:
                     w.put("seen", u32(number), _ENCODER.encode(what))
         for path in paths:
-            if self._told.get(path) is None:  # so does the table: a name that came and went is not kept for good
+            # removed from the table, too, so that names that came and went are not kept
+            if self._told.get(path) is None:
                 self._told.pop(path, None)
         self._unsaved.difference_update(paths)
         return bool(self._unsaved)
 
 
 def _decoded(row: bytes) -> SeenStat | None:
-    """A row that makes no sense says nothing."""
+    """The entry in `row`; None if it cannot be decoded."""
     try:
         return _SEEN.decode(row)
     except msgspec.MsgspecError:

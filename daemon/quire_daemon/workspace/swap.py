@@ -1,17 +1,17 @@
-"""Compare-and-swap on a path: what is overwritten is exactly what was planned on, or everything is put back.
+"""Compare-and-swap on a path: the overwritten file is exactly the planned one, or everything is put back.
 
-The path and the temporary file trade places in one step of the kernel, so that nothing is ever overwritten;
-whatever was at the path is in our hands then, and is looked at. If it is the base (the inode that was planned
-on, under a lease that nobody broke since its bytes were compared), the swap stands. If not, a program was faster:
-what came out is put back, and what comes out then must be what we last put there; a third writer makes it another
-round. Rejected: compare and then rename, which lost up to half of the saves of a busy program.
+The kernel exchanges path and temporary file in one step, so nothing is ever overwritten, and the old file is in
+`.quire/tmp`, where it is compared. If it is the base (the planned inode, under a lease unbroken since its bytes were
+compared), the swap stands. If not, a program was faster: its file is put back, and the file that comes out then must be
+the last one placed here; a third writer causes another round. Rejected: compare and then rename, which lost up to half
+of the saves of a busy program.
 
-    exchange(path, tmp), never (tmp, path): with the other order inotify's last word about the path is MOVED_FROM,
-    and watchers believe it was deleted.
+exchange(path, tmp), never (tmp, path): with the other order inotify's last event for the path is MOVED_FROM, and
+watchers believe that it was deleted.
 
-Here the steps of each kind of write are put together; the exchange and what undoes it is `exchange`. No step waits:
-a file that is held open raises FileBusy, and the staged write can be performed again later.
-Readers never see a torn, empty or missing file; when a race is lost they may see our version for some 10 us.
+This module combines the steps of each kind of write; `exchange` has the system calls and their undo. No step waits: a
+file that is open for writing raises FileBusy, and the staged write can be performed later. Readers never see a torn,
+empty or missing file; after a lost race they may see our version for some 10 us.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ from quire_journal.model import Refusal
 
 STEPS: Final = (
     "stage.written",  # content, owner and mode are in the unnamed file
-    "stage.synced",  # and on the platter
-    "stage.named",  # it has its name in .quire/tmp
+    "stage.synced",  # synced to disk
+    "stage.named",  # named in .quire/tmp
     "perform.base_held",  # the base is leased and its bytes are compared
     "perform.folders_made",
-    "perform.created",  # the new file has its path
-    "perform.made",  # the link or the folder is there, the folder without its mode
-    "perform.exchanged",  # path and temporary file have traded places, nothing is checked yet
-    "perform.verified",  # what came out is the base
-    "perform.conflict",  # what came out is not; about to be put back
-    "perform.put_back",  # the path is as the others left it
-    "perform.removed",  # the path is empty, what was there has a name in .quire/tmp
+    "perform.created",  # the new file is at its path
+    "perform.made",  # the link or folder exists, the folder without its mode
+    "perform.exchanged",  # path and temporary file are exchanged, nothing is checked yet
+    "perform.verified",  # the displaced file is the base
+    "perform.conflict",  # the displaced file is not the base; about to be put back
+    "perform.put_back",  # the path has the other program's file
+    "perform.removed",  # the file is in .quire/tmp, its path is empty
     "perform.moved",  # the file has its new path, nothing is checked yet
     "perform.cleared",  # the empty folder is gone
-    "revert.base_held",  # our own file at the path is leased and compared; what follows are the steps of a perform
+    "revert.base_held",  # our file at the path is leased and compared; the steps of a perform follow
     "discard.unlinked",
 )
-"""The fault points, in the order in which a write passes them; a crash test kills the process at each."""
+"""Fault points, in the order of a write; a crash test kills the process at each."""
 
 
 class Swapper:
@@ -68,23 +68,25 @@ class Swapper:
         self._reverting = Reverter(means, (self._trading, self._folders))
 
     def perform(self, staged: StagedWrite, pinned: bool) -> SwapDone | SwapLost:
-        """Do it. Raises FileBusy (do it again later, or `abandon`), Refusal or OSError (nothing changed), InDoubt."""
+        """Perform the write. Raises FileBusy (try again later, or `abandon`), Refusal or OSError (nothing changed),
+        InDoubt.
+        """
         result = self._guarded(staged, pinned)
         staged.performed = isinstance(result, SwapDone)
         if isinstance(result, SwapLost):
-            if result.kept:  # the name in `.quire/tmp` stands for bytes of others now
+            if result.kept:  # the name in `.quire/tmp` now holds another program's bytes
                 self._folders.remove(staged)
             else:
                 self.abandon(staged)
         return result
 
     def revert(self, staged: StagedWrite) -> SwapDone | SwapLost:
-        """Undo a performed and pinned write, if the path still is as it left it. Raises as `perform`."""
+        """Undo a performed, pinned write if its result is still at the path. Raises as `perform`."""
         return self._reverting.revert(staged)
 
     def abandon(self, staged: StagedWrite) -> None:
-        """Forget a write that was not performed. Only what we wrote ourselves is removed; what cannot be goes with the
-        next start.
+        """Discard a write that was not performed. Only our own file is removed; the next start removes what cannot be
+        removed now.
         """
         if staged.performed:
             return
@@ -122,7 +124,7 @@ class Swapper:
         new: Held | None = None
         try:
             new = self._hold_new(staged)
-            if base.signature != staged.base:  # somebody ran chmod, or touch, since the metadata was copied
+            if base.signature != staged.base:  # chmod or touch since the metadata was copied
                 copy_identity(base.fd, base.signature, new.fd, write)
             self._step("perform.base_held")
             before = base, write.over.data
@@ -133,7 +135,7 @@ class Swapper:
                 new.drop()
 
     def _create(self, staged: StagedWrite, pinned: bool) -> SwapDone | SwapLost:
-        del pinned  # what is new displaces nothing
+        del pinned  # a new file displaces nothing
         path = staged.write.path
         self._folders.make(path, staged)
         new = self._hold_new(staged)
@@ -179,14 +181,14 @@ class Swapper:
             base.drop()
 
     def _make(self, staged: StagedWrite, pinned: bool) -> SwapDone | SwapLost:
-        del pinned  # what is new displaces nothing
+        del pinned  # a new entry displaces nothing
         write = staged.write
         assert isinstance(write, Make)
         self._folders.make(write.path, staged)
         return make(self._beneath, write, self._step)
 
     def _clear(self, staged: StagedWrite, pinned: bool) -> SwapDone | SwapLost:
-        del pinned  # nothing is displaced
+        del pinned  # a folder is not displaced
         mode = clear(self._beneath, staged.write.path)
         if isinstance(mode, SwapLost):
             return mode
@@ -196,7 +198,7 @@ class Swapper:
         return SwapDone(None)
 
     def _hold_new(self, staged: StagedWrite) -> Held:
-        """The new file. Raises Refusal where somebody has removed it, or put another file in its place."""
+        """The new file. Raises Refusal if another program removed or replaced it."""
         path = staged.write.path
         try:
             held = self._trading.hold_temporary(staged.name)

@@ -1,8 +1,8 @@
-"""The calls of the kernel that Python does not wrap: openat2, renameat2, syncfs, leases, naming an unnamed file.
+"""System calls that Python does not wrap: openat2, renameat2, syncfs, leases, naming an O_TMPFILE.
 
-Sources: openat2(2), rename(2), open(2) (O_TMPFILE), fcntl(2) (leases). The numbers are those of x86_64 and of the
-generic table (aarch64, riscv64). A call that this system does not have raises OSError(ENOSYS); `capabilities.py`
-finds out once which there are, and callers choose the documented fallback by `Protection`.
+Sources: openat2(2), rename(2), open(2) (O_TMPFILE), fcntl(2) (leases). Call numbers are those of x86_64 and the generic
+table (aarch64, riscv64). A missing call raises OSError(ENOSYS); `capabilities.py` probes once, and callers choose the
+fallback by `Protection`.
 """
 
 from __future__ import annotations
@@ -28,18 +28,17 @@ NO_SYMLINKS: Final = 0x04
 BENEATH: Final = 0x08
 
 HAS_PATH_FDS: Final = hasattr(os, "O_PATH") and os.path.exists("/proc/self/fd")
-"""Are there descriptors that open nothing, and the way from them to open ones (`reopen`)? Not on macOS, nor where a
-sandbox has no /proc."""
+"""True if there are O_PATH descriptors and `reopen` works. False on macOS, and in a sandbox without /proc."""
 
-O_PATH: Final[int] = getattr(os, "O_PATH", os.O_RDONLY)  # a plain descriptor does for folders
+O_PATH: Final[int] = getattr(os, "O_PATH", os.O_RDONLY)  # a plain descriptor serves for folders
 O_TMPFILE: Final[int] = getattr(os, "O_TMPFILE", 0)
 
 _RENAMEAT2: Final = {"x86_64": 316, "aarch64": 276, "riscv64": 276}
-_ENCODING: Final = sys.getfilesystemencoding()  # as `os.fsencode`, in one call where that takes four
+_ENCODING: Final = sys.getfilesystemencoding()  # as `os.fsencode`, but one call instead of four
 _HAS_LEASES: Final = hasattr(fcntl, "F_SETLEASE")
 _RING: Final = int(signal.SIGURG)
 
-_OPENAT2: Final = 437  # the same everywhere: younger than the common table
+_OPENAT2: Final = 437  # the same on every architecture: younger than the common table
 
 
 class _OpenHow(ctypes.Structure):
@@ -63,7 +62,7 @@ def _how(flags: int, resolve: int) -> _OpenHow:
 
 @cache
 def _openat2() -> Any:
-    # `[...]` makes a new function object each time, so that these argument types are its own
+    # `[...]` makes a new function object, with its own argument types
     call = _libc()["syscall"]
     call.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(_OpenHow), ctypes.c_size_t)
     call.restype = ctypes.c_long
@@ -80,7 +79,7 @@ def _syncfs() -> Any:
 
 @cache
 def _rename() -> Any:
-    """renameat2 as a function of (folder, name, folder, name, flags); None where the number is not known."""
+    """renameat2 as a function of (folder, name, folder, name, flags); None if its number is unknown."""
     names = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
     if sys.platform == "darwin":
         call = _libc()["renameatx_np"]
@@ -110,7 +109,7 @@ def openat2(folder: int, path: bytes, flags: int, resolve: int) -> int:
 
 
 def rename_flags(from_folder: int, name: str, to_folder: int, to: str, flags: int) -> None:
-    """renameat2 with NOREPLACE or EXCHANGE. Raises OSError (ENOSYS, EINVAL: not here; EXDEV: another mount)."""
+    """renameat2 with NOREPLACE or EXCHANGE. Raises OSError (ENOSYS, EINVAL: unsupported; EXDEV: another mount)."""
     call = _rename()
     if call is None:
         raise OSError(errno.ENOSYS, "renameat2")
@@ -127,31 +126,28 @@ def rename_new(from_folder: int, name: str, to_folder: int, to: str) -> None:
     except OSError as error:
         if error.errno not in (errno.ENOSYS, errno.EINVAL):
             raise
-        # link(2) never replaces either; for an instant the file has both names
+        # link(2) never replaces, either; for an instant the file has both names
         os.link(name, to, src_dir_fd=from_folder, dst_dir_fd=to_folder, follow_symlinks=False)
         os.unlink(name, dir_fd=from_folder)
 
 
 def name_unnamed(fd: int, folder: int, name: str) -> None:
-    """Give an O_TMPFILE inode a name. The way by /proc needs no capability, AT_EMPTY_PATH would."""
+    """Name an O_TMPFILE inode through /proc, which needs no capability, unlike AT_EMPTY_PATH."""
     os.link(magic_link(fd), name, dst_dir_fd=folder, follow_symlinks=True)
 
 
 def sync_file_system(fd: int) -> None:
-    """Everything that is dirty on the file system of `fd`, to the disk: files without a name, too. Raises OSError."""
+    """Write all dirty data of the file system of `fd` to disk, including unnamed files. Raises OSError."""
     _check(_syncfs()(fd))
 
 
 def magic_link(fd: int) -> str:
-    """A path to the very inode of `fd`, for calls that take no descriptor, or none of O_PATH."""
+    """A path to the inode of `fd`, for calls that take no descriptor, or no O_PATH descriptor."""
     return f"/proc/self/fd/{fd}"
 
 
 def reopen(fd: int, flags: int) -> int:
-    """Open the very inode that the O_PATH descriptor `fd` stands for. Raises OSError.
-
-    It is there as long as `fd` is: what is missing, then, is /proc, and that says nothing of the file.
-    """
+    """Open the inode of the O_PATH descriptor `fd`. Raises OSError; a missing file means that /proc is gone."""
     try:
         return os.open(magic_link(fd), flags | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -161,12 +157,12 @@ def reopen(fd: int, flags: int) -> int:
 def take_lease(fd: int) -> bool | None:
     """Take a read lease.
 
-    True: held. False: somebody has it open in a way that forbids it. None: no leases here (not our file and no
-    CAP_LEASE, or the file system has none).
+    True: taken. False: the file is open in a way that forbids a lease. None: no leases (another user's file without
+    CAP_LEASE, or no support by the file system).
 
-    A broken lease signals its holder, by default with SIGIO, which kills. SIGURG is asked for instead, because its
-    default is to be ignored: that holds for this descriptor alone, in any thread, and leaves the process's own
-    handlers as they are. The loop listens, so that nobody has to wait; `lease_stands` is asked where it matters.
+    A broken lease signals its holder, by default with SIGIO, which kills. F_SETSIG selects SIGURG, which is ignored by
+    default: the choice holds for this descriptor alone, in any thread, and leaves the process's handlers alone. The
+    loop listens for it; `lease_stands` is asked where the answer matters.
     """
     if not _HAS_LEASES:
         return None
@@ -183,25 +179,24 @@ def take_lease(fd: int) -> bool | None:
 
 
 def lease_stands(fd: int) -> bool:
-    """Whether the read lease on `fd` is still unbroken: nobody opened the file for writing since it was taken."""
+    """True if no program opened the file for writing since the read lease on `fd` was taken."""
     return fcntl.fcntl(fd, fcntl.F_GETLEASE) == fcntl.F_RDLCK
 
 
 def give_lease_back(fd: int) -> None:
-    """Let waiting writers go on.
+    """Release the lease, so that waiting writers go on.
 
-    Always said aloud, not left to close(2): a child forked meanwhile shares the open file, and the lease would
-    live on in it.
+    close(2) is not enough: a child forked meanwhile shares the open file and would keep the lease.
     """
     try:
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
     except OSError as error:
-        if error.errno != errno.EAGAIN:  # there was none any more
+        if error.errno != errno.EAGAIN:  # there was no lease any more
             raise
 
 
 def flock_holder(fd: int) -> int:
-    """The process that holds the flock on this file; 0 where nobody does, or /proc/locks does not say who."""
+    """Pid of the holder of the flock on this file; 0 if there is none, or /proc/locks does not say."""
     found = os.fstat(fd)
     file = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
     try:

@@ -1,4 +1,4 @@
-"""What the workspace says about the disk, as values, and the three ways in which a file cannot be had just now."""
+"""Values about files on disk, and the errors of a file that cannot be read now."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from quire_journal.model import Refusal
 
 
 class Signature(msgspec.Struct, frozen=True, gc=False):
-    """What fstat said about an inode. Two equal signatures mean equal bytes only where the first was `settled`."""
+    """The fstat values of an inode. Equal signatures prove equal bytes only if the first was `settled`."""
 
     dev: int
     ino: int
@@ -24,7 +24,7 @@ class Signature(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, seen: os.stat_result) -> Signature:
-        """The signature in a stat result."""
+        """The signature of a stat result."""
         return cls(
             seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_mode, seen.st_nlink
         )
@@ -39,12 +39,12 @@ class Signature(msgspec.Struct, frozen=True, gc=False):
         return "link" if stat.S_ISLNK(self.mode) else "special"
 
     def same_inode(self, other: Signature) -> bool:
-        """Whether both are of one inode."""
+        """True if both are of one inode."""
         return (self.dev, self.ino) == (other.dev, other.ino)
 
 
 class Look(msgspec.Struct, frozen=True, gc=False):
-    """What is at a path. `kind` is "file", "missing", "folder", "link" or "special" (FIFO, socket, device)."""
+    """What is at a path. `kind`: "file", "missing", "folder", "link" or "special" (FIFO, socket, device)."""
 
     kind: str
     signature: Signature | None
@@ -53,12 +53,11 @@ class Look(msgspec.Struct, frozen=True, gc=False):
 class Image(msgspec.Struct, frozen=True, gc=False):
     """The bytes of a file, read as one whole.
 
-    `settled`: any later change moves the signature, so that an equal signature proves these bytes. It holds for
-    a read under an unbroken read lease (a mapping that is already dirty takes stores without moving mtime, and
-    a lease is refused while a writable mapping exists), on a file system that stamps the first store into a
-    mapping and gives every change a stamp of its own; where stamps are as coarse as the kernel's tick, only if
-    the last change is older than `read.RACY_NS`. Without leases that age is all there is to go by, and a
-    mapping that stays open can deceive it.
+    `settled`: any later change moves the signature, so an equal signature proves these bytes. That needs a read under
+    an unbroken lease (a dirty mapping takes stores without moving mtime, and a writable mapping forbids a lease), and a
+    file system that stamps the first store into a mapping and gives every change its own stamp; with stamps as coarse
+    as the kernel's tick, the last change must be older than `read.RACY_NS`. Without leases that age is the only
+    evidence, and an open mapping can deceive it.
 
     `finished`: False if another program had the file open for writing (only with `unfinished_ok`).
     """
@@ -73,16 +72,15 @@ class Place(msgspec.Struct, frozen=True, gc=False):
     """A path that is inside the workspace and not protected."""
 
     path: str  # workspace-relative, "/" between names, as the disk spells it; bytes outside UTF-8 as surrogates
-    resolved_from: str = ""  # the path that the caller named, when a link in it led to `path`
-    look: Look | None = None  # what was there a moment ago, where that had to be looked at
+    resolved_from: str = ""  # the caller's path, if a link in it led to `path`
+    look: Look | None = None  # what was there a moment ago, if it was looked at
 
 
 class DisplacedBytes(msgspec.Struct, frozen=True):
-    """Bytes that a swap brought out and that belong to somebody else; they stay in `.quire/tmp/<name>` until `discard`.
+    """Bytes of another program that a swap brought out; they stay in `.quire/tmp/<name>` until `discard`.
 
-    From `leftovers` (temporary files of a dead run) `path` is "" and `seq` leads to the intent in the journal.
-    `withheld`: the journal was not to have what was to be written. `large`: how many bytes it has, where those are more
-    than may be read; `data` is empty then.
+    From `leftovers` (files of a dead run) `path` is "" and `seq` leads to the intent in the journal. `withheld`: the
+    new bytes must not be journaled. `large`: size in bytes of a file too large to read; `data` is empty then.
     """
 
     name: str
@@ -94,37 +92,39 @@ class DisplacedBytes(msgspec.Struct, frozen=True):
 
 
 class LateBytes(msgspec.Struct, frozen=True):
-    """What a program wrote into a displaced file, through a path that it had resolved before the swap."""
+    """Bytes that a program wrote into a displaced file, through a path resolved before the swap."""
 
     path: str
     data: bytes
-    name: str = ""  # in `.quire/tmp`, "" if it has no name any more
+    name: str = ""  # in `.quire/tmp`, "" if the file is unlinked
     large: int = 0  # as in `DisplacedBytes`
 
 
 class UnreadFile(NamedTuple):
-    """A temporary file of a dead run that was not read: it is too large, closed to us, or is being written."""
+    """A temporary file of a dead run that was not read: too large, not readable, or being written."""
 
     name: str
     seq: int  # of the intent, as in `DisplacedBytes`
     ino: int
     size: int
-    written: bool = False  # a program has it open for writing, or nobody can tell
+    written: bool = False  # open for writing by a program, or unknown
 
 
 class SwapDone(msgspec.Struct, frozen=True, gc=False):
-    """Done. `signature` is of what is now at the path (of a move: at the new one), None after a removal."""
+    """A write that succeeded. `signature`: of the file now at the path (of a move: the new path), None after a
+    removal.
+    """
 
     signature: Signature | None
-    settled: bool = False  # as in `Image`: an equal signature proves the bytes that were put there
-    hard_link_broken: bool = False  # the other names of the displaced inode still hold the old bytes
+    settled: bool = False  # as in `Image`: an equal signature proves the written bytes
+    hard_link_broken: bool = False  # other names of the displaced inode still have the old bytes
 
 
 class SwapLost(msgspec.Struct, frozen=True):
-    """The path was not what was planned on; it is as the others left it.
+    """The path did not have the planned file, and keeps what the other program left.
 
-    `why`: "missing", "changed", "exists" (the destination), "not_a_file". `kept` are bytes that nobody has at a
-    path any more, because several writers replaced the file within the microseconds of the swap.
+    `why`: "missing", "changed", "exists" (the destination), "not_a_file". `kept`: bytes that are at no path any more,
+    because several writers replaced the file within the microseconds of the swap.
     """
 
     why: str
@@ -132,22 +132,21 @@ class SwapLost(msgspec.Struct, frozen=True):
 
 
 class Protection(msgspec.Struct, frozen=True):
-    """Which protections the kernel and the file system of the workspace give. All true on local Linux disks."""
+    """Protections of the kernel and the workspace's file system. All are true on local Linux disks."""
 
-    lease: bool  # F_SETLEASE: writers are seen; else a quiet time of `read.RACY_NS` has to do
+    lease: bool  # F_SETLEASE: writers are seen; else a quiet time of `read.RACY_NS`
     exchange: bool  # renameat2 EXCHANGE (renamex_np SWAP); else backup link, check, rename: a window of microseconds
-    openat2: bool  # RESOLVE_BENEATH and NO_XDEV in the kernel; else a walk from folder to folder that checks each
-    tmpfile: bool  # O_TMPFILE; else named temporary files, swept at the next start
-    stamps: bool  # the first store into a mapping moves mtime (tmpfs: not always); else no signature proves anything
-    fine_stamps: bool  # every change has a stamp of its own (multigrain stamps, Linux 6.13); else see `Image.settled`
-    sync_many: bool = False  # syncfs syncs all that was written, and tells errors; else each file is synced by itself
+    openat2: bool  # RESOLVE_BENEATH and NO_XDEV in the kernel; else a walk that checks each folder
+    tmpfile: bool  # O_TMPFILE; else named temporary files, removed at the next start
+    stamps: bool  # the first store into a mapping moves mtime (tmpfs: not always); else no signature proves bytes
+    # every change has its own timestamp (multigrain timestamps, Linux 6.13); else see `Image.settled`
+    fine_stamps: bool
+    sync_many: bool = False  # syncfs is reliable and reports errors; else each file is synced by itself
     folds_case: bool = False  # names that differ in case or Unicode form are one file
 
 
 class NoPath(Refusal):
-    """What was given can be the name of nothing, whatever is there. The argument that it was given in is `path`, unless
-    somebody knows better.
-    """
+    """The given path cannot name any file. `argument` is the argument that held it."""
 
     def __init__(self, problem: str, argument: str = "path") -> None:
         super().__init__("schema_invalid", f"`{argument}` {problem}.", argument=argument)
@@ -159,13 +158,13 @@ class FileBusy(Exception):
 
 
 class InDoubt(OSError):
-    """The disk failed behind a step that changed a path, and again when that was to be taken back: what stands at the
-    path may be ours. The name in `.quire/tmp` stays, for a start to find.
+    """The disk failed after a step that changed a path, and again during its undo, so our file may be at the path. The
+    name in `.quire/tmp` stays for recovery.
     """
 
 
 class FileVanished(Exception):
-    """There is nothing at the path (any more)."""
+    """Nothing is at the path (any more)."""
 
 
 class NotRegular(Exception):
@@ -173,7 +172,7 @@ class NotRegular(Exception):
 
 
 class TooLarge(Exception):
-    """The file has more than the allowed number of bytes; `size` is how many."""
+    """The file exceeds the allowed number of bytes; `size` is its size."""
 
     def __init__(self, path: str, size: int) -> None:
         super().__init__(f"{path}: {size} bytes")

@@ -1,8 +1,8 @@
-"""The checkout: the only code that touches it.
+"""The checkout, and the only code that touches its files.
 
-Confined opens (`confine`, `resolve`), consistent reads (`read`), writes that compare and swap (`stage`,
-`swap`), and the watch over what was displaced (`displaced`). Nothing here waits, keeps a thread, or knows the
-journal; the order of durability is the app's.
+Confined opens (`confine`, `resolve`), consistent reads (`read`), compare-and-swap writes (`stage`, `swap`), and watched
+displaced files (`displaced`). Nothing here waits, keeps a thread, or knows the journal; the engine decides the order of
+syncs.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ COOKIES: Final = f"{HOME}/cookies"
 ASIDE: Final = f"{HOME}/displaced"
 _PROBE: Final = "probe-"
 _CLOSED: Final = (errno.EROFS, errno.EACCES, errno.EPERM)
-"""How the system refuses every write to a checkout, whoever asks: it can be read all the same."""
+"""Errors of a checkout in which nothing can be written, though it can be read."""
 
 LONGEST_ASIDE: Final = 160
-"""Bytes of a file's name that stand in that of the file which keeps bytes of it: a name has 255 at most."""
+"""Most bytes of a file's name that its quarantine name keeps; the limit for a whole name is 255."""
 
 OWNER_DIGITS: Final = 12
-"""How much of the journal's id stands in the names of temporary files."""
+"""Number of digits of the journal's id in names of temporary files."""
 
 
 def _at_once(work: Callable[[], None]) -> None:
@@ -65,11 +65,11 @@ def _at_once(work: Callable[[], None]) -> None:
 
 
 def _no_step(name: str) -> None:
-    """Between two steps, nothing happens."""
+    """Do nothing."""
 
 
 class Workspace:
-    """One checkout. All methods but `stage`, `stage_all`, `sync` and `read` are for one thread; these run beside it."""
+    """One checkout. Only `stage`, `stage_all`, `sync` and `read` may run on other threads."""
 
     _tmp = -1  # `.quire/tmp`; not open
 
@@ -83,14 +83,15 @@ class Workspace:
         owner: str = "",
         most_bytes: int = sys.maxsize,
     ) -> None:
-        """Open the folder `root`, make `.quire/{tmp,cookies}` in it and find out what protects it.
+        """Open the folder `root`, make `.quire/{tmp,cookies}` and find the protections.
 
-        `steps` is called with a name of `STEPS` between the steps of a write; a crash test kills there.
-        `protection`: instead of what is found, to try the fallbacks. `wall_ns`: the clock of file stamps.
-        `owner`: the journal's id; the temporary files of another journal's daemon are left alone. `most_bytes`: that
-        are read of a file of others which comes into our hands.
-        Raises OSError; Refusal where `.quire` is not a plain folder. Where nothing can be written, `read_only` says
-        why, and what is read is proved by a quiet time, as there is no file of ours to try a protection on.
+        `steps`: called with a name of `STEPS` between the steps of a write; a crash test kills there. `protection`:
+        replaces the one found, to test fallbacks. `wall_ns`: the clock of file timestamps. `owner`: the journal's id;
+        temporary files of other journals' daemons are left alone. `most_bytes`: most bytes read of another program's
+        file.
+
+        Raises OSError; Refusal if `.quire` is not a plain folder. If nothing can be written, `read_only` says why, and
+        reads rely on a quiet time, because no protection could be tried.
         """
         self.read_only = ""
         self.root = Path(os.path.abspath(root))
@@ -143,7 +144,7 @@ class Workspace:
         os.close(self._made_folder(path, mode))
 
     def _made_folder(self, path: str, mode: int = 0o700) -> int:
-        """The folder, open, which is made where it is not there."""
+        """A descriptor of the folder, made if missing."""
         with self._beneath.parent(path) as (folder, name), contextlib.suppress(FileExistsError):
             os.mkdir(name, mode, dir_fd=folder)
         return self._open_home(path)
@@ -153,135 +154,140 @@ class Workspace:
             return self._beneath.open(path, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:  # a cloned repository may bring a link or a file of that name
             if error.errno in _CLOSED:
-                raise  # the folder of another user, for whose journals it is
+                raise  # another user's folder; the caller may only read
             message = f"{path} is not a folder of this workspace: {os.strerror(error.errno or 0)}."
             raise Refusal("permission_denied", message, path=path) from error
 
     # --- seeing ----------------------------------------------------------------------------------------------------
 
     def place(self, given: str, *, writing: bool, policy: Policy, followed: bool = True) -> Place:
-        """The place that `given` means: relative or absolute, links followed inside the workspace.
+        """The place that `given` (relative or absolute) means, with links followed inside the workspace.
 
-        Not `followed`: of a link, its own place; so is one that leads to nothing for `writing`. Raises Refused: NoPath,
-        outside_workspace, permission_denied (protected, forbidden, too many links, below one that leads to nothing).
+        Not `followed`: the place of the link itself; a link without a target is its own place for `writing`, too.
+        Raises Refusal (NoPath, outside_workspace, or permission_denied: protected, forbidden, too many links, below a
+        link without a target).
         """
         return self._places.place(given, writing, policy, followed)
 
     def below(self, given: str, policy: Policy) -> str:
-        """The absolute path `given` as one below the workspace. Raises Refusal (NoPath, outside_workspace)."""
+        """The absolute path `given` relative to the workspace. Raises Refusal (NoPath, outside_workspace)."""
         return self._places.below(given, policy)
 
     def look(self, path: str) -> Look:
-        """What is at `path`, without opening it or following a link. Raises Refusal (a closed folder)."""
+        """What is at `path`, without opening it or following a link. Raises Refusal (a folder that cannot be
+        entered).
+        """
         return self._beneath.look(path)
 
     def read(self, path: str, limit: int, *, unfinished_ok: bool = False) -> Image:
         """The bytes of the file `path`, as one whole.
 
-        `limit`: in bytes. `unfinished_ok`: also while another program has it open for writing.
-        Raises FileBusy, FileVanished, NotRegular, TooLarge, Refusal.
+        `limit`: in bytes. `unfinished_ok`: also read a file open for writing. Raises FileBusy, FileVanished,
+        NotRegular, TooLarge, Refusal.
         """
         return self._reading.read(path, limit, unfinished_ok)
 
     def read_link(self, path: str) -> bytes:
-        """Where the link `path` points to. Raises FileVanished, NotRegular, Refusal."""
+        """Target of the link `path`. Raises FileVanished, NotRegular, Refusal."""
         return self._beneath.read_link(path)
 
     def verify_unchanged(self, path: str, signature: Signature) -> bool:
-        """Whether `path` still holds what a *settled* `signature` was taken of. False when in doubt."""
+        """True if `path` still matches a *settled* `signature`; False when in doubt."""
         return self._reading.is_unchanged(path, signature)
 
     def finish_folder(self, path: str, mode: int) -> bool:
-        """Give an empty folder, which a kill caught before it had its mode, that mode; was there such a one?
+        """Set the mode of an empty folder that a kill left without its mode; True if it was such a folder.
 
         Raises OSError, Refusal, FileVanished, NotRegular.
         """
         return finish(self._beneath, path, mode)
 
     def finish_made(self, path: str) -> bool:
-        """The same for a folder that was made because something was to be written into it."""
+        """Like `finish_folder`, for a folder made above a new file."""
         return finish_made(self._beneath, path)
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
     def stage(self, write: Write) -> StagedWrite:
-        """Prepare a write: the temporary file, complete and synced. Any thread. Raises Refusal, OSError.
+        """Prepare a write: its temporary file, complete and synced. Any thread. Raises Refusal, OSError.
 
-        A staged write is performed, or abandoned.
+        The result must be performed or abandoned.
         """
         return self._staging.stage((write,))[0]
 
     def stage_all(self, writes: Sequence[Write]) -> list[StagedWrite]:
-        """Prepare writes of one request as `stage` does, all or none; many are synced together. Any thread."""
+        """Prepare the writes of one request, all or none; many are synced together. Any thread."""
         return self._staging.stage(writes)
 
     def write(self, writes: Sequence[Write], with_: UnsyncedWrites | None = None) -> UnsyncedWrites:
-        """The first part of `stage_all`, in the thread of all else; `sync` and `name` must follow. Raises Refusal.
+        """First part of `stage_all`, on the loop's thread; `sync` and `name` must follow. Raises Refusal.
 
-        `with_` are others that were written before; on a refusal nothing of these remains, either.
+        `with_`: files written before; a refusal removes them, too.
         """
         return self._staging.write(writes, with_)
 
     def sync(self, written: UnsyncedWrites) -> None:
-        """The part that waits for the disk. Any thread. Raises Refusal; nothing of `written` remains then."""
+        """Second part of `stage_all`: wait for the disk. Any thread. Raises Refusal and removes `written`."""
         self._staging.sync(written)
 
     def name(self, written: UnsyncedWrites) -> list[StagedWrite]:
-        """The last part. Raises Refusal; nothing of `written` remains then."""
+        """Last part of `stage_all`. Raises Refusal and removes `written`."""
         return self._staging.name(written)
 
     def perform(self, staged: StagedWrite, *, pinned: bool = False) -> SwapDone | SwapLost:
         """Compare and swap.
 
-        `pinned`: one of several that stand or fall together; what it displaces stays until `release` or `revert`.
-        Raises FileBusy (perform again later, or `abandon`), Refusal or OSError (nothing changed, nothing to abandon),
-        InDoubt (a fault of the disk: what is at the path has to be looked at).
+        `pinned`: one of several writes that succeed or fail together; the displaced file stays until `release` or
+        `revert`. Raises FileBusy (perform again later, or `abandon`), Refusal or OSError (nothing changed, nothing to
+        abandon), InDoubt (a fault of the disk: the path must be read again).
         """
         return self._swapping.perform(staged, pinned)
 
     def release(self, staged: Iterable[StagedWrite]) -> None:
-        """The batch of these pinned writes is complete."""
+        """Unpin these writes: their batch is complete."""
         self._displaced_files.unpin({step.name for step in staged})
 
     def revert(self, staged: StagedWrite) -> SwapDone | SwapLost:
-        """Undo a performed, pinned write if the path is still as it left it. Raises as `perform`."""
+        """Undo a performed, pinned write if its result is still at the path. Raises as `perform`."""
         return self._swapping.revert(staged)
 
     def abandon(self, staged: StagedWrite) -> None:
-        """Forget a write that will not be performed. Harmless if it was."""
+        """Discard a write that will not be performed. Harmless if it was."""
         self._swapping.abandon(staged)
 
     def discard(self, kept: Iterable[DisplacedBytes | LateBytes]) -> None:
-        """Remove the files of `kept`, whose bytes are in the journal by now. One that cannot be goes with a start."""
+        """Remove the files of `kept`, whose bytes are now in the journal. The next start removes those that cannot be
+        removed now.
+        """
         for one in kept:
             item = self._displaced_files.find(one.name)
             if item is not None:
-                item.owned = True  # a late writer may still have it; it goes when its time is over
+                item.owned = True  # a late writer may still have it open; removed when its time is over
             elif one.name:
                 with contextlib.suppress(OSError):
                     unlink(self._tmp, one.name)
             self._step("discard.unlinked")
 
     def put_aside(self, path: str, data: bytes, blob: bytes) -> str:
-        """Keep bytes that were of `path` in a file of their own, for good; its path. `blob`: their address.
+        """Keep bytes of `path` in a permanent file of their own; return its path. `blob`: their address.
 
-        Bytes that are there already have one name. Raises OSError, Refusal.
+        Equal bytes share one file. Raises OSError, Refusal.
         """
         with self._aside(path) as (folder, begins):
             name = f"{begins}.{blob.hex()[:16]}"
             return f"{ASIDE}/{quarantine.put(folder, name, f'{name}.{self._token}.{PART}', data)}"
 
     def move_aside(self, path: str, name: str) -> str:
-        """The same for the file `name` of `.quire/tmp`, too large to be read: until `discard` it has both names.
+        """Give the file `name` of `.quire/tmp`, too large to read, a second name in quarantine until `discard`.
 
-        Once more does no harm. Raises OSError, Refusal.
+        Idempotent. Raises OSError, Refusal.
         """
         with self._aside(path) as (folder, begins):
             return f"{ASIDE}/{quarantine.link(self._tmp, name, folder, f'{begins}.{name}')}"
 
     @contextlib.contextmanager
     def _aside(self, path: str) -> Iterator[tuple[int, str]]:
-        """The folder for what is put aside, which is synced in the end, and how a name of bytes of `path` begins."""
+        """Context manager: the quarantine folder, synced at the end, and the first part of a name for bytes of `path`."""
         folder = self._made_folder(ASIDE)
         try:
             yield folder, os.fsdecode(os.fsencode(path.rpartition("/")[2])[:LONGEST_ASIDE])
@@ -290,14 +296,11 @@ class Workspace:
             os.close(folder)
 
     def read_at_most(self, most_bytes: int) -> None:
-        """Of a file of others which comes into our hands so many bytes are read from now on."""
+        """Set the most bytes read of another program's displaced file."""
         self._displaced_files.most_bytes = most_bytes
 
     def sync_folder(self, path: str) -> None:
-        """Make the name of `path` durable: fsync of the folder that it is in. Raises OSError.
-
-        Where there is no such folder any more, somebody has removed it since, and the name with it.
-        """
+        """Make the name of `path` durable: fsync its folder, if that still exists. Raises OSError."""
         folder = path.rpartition("/")[0] or "."
         try:
             fd = self._beneath.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -311,10 +314,10 @@ class Workspace:
     # --- what was displaced ----------------------------------------------------------------------------------------
 
     def sweep(self, mono_s: float, later: Callable[[Callable[[], None]], object] = _at_once) -> list[LateBytes]:
-        """Answer lease breaks and let go what was watched long enough; at a lease break, and now and then.
+        """Answer lease breaks and release displaced files; called at a lease break, and periodically.
 
-        `mono_s`: now, in monotonic seconds. The answers are what programs wrote into displaced files: journal
-        them, then `discard` them. `later` may do the unlinking of the others on another thread.
+        `mono_s`: now, in monotonic seconds. Returns late writes: journal, then `discard` them. `later` may run the
+        unlinking on another thread.
         """
         late = self._displaced_files.sweep(mono_s)
         if self._displaced_files.spent:
@@ -322,17 +325,17 @@ class Workspace:
         return late
 
     def displaced_files(self) -> int:
-        """How many displaced files are being watched."""
+        """Number of displaced files being watched."""
         return len(self._displaced_files.items)
 
     def crowded(self) -> bool:
-        """Whether more are being watched than there should be, and a sweep that comes at once would help."""
+        """True if too many displaced files are watched, and another sweep at once would release some."""
         return self._displaced_files.crowded
 
     def stands(self) -> bool:
-        """Whether the workspace and its `.quire` are the folders that were opened, still at their paths.
+        """True if the workspace and its `.quire` are still the opened folders.
 
-        Raises OSError where that cannot be told.
+        Raises OSError if that cannot be determined.
         """
         try:
             root = os.stat(self.root)
@@ -344,7 +347,7 @@ class Workspace:
         return os.path.samestat(root, self._root_stat) and os.path.samestat(tmp, self._tmp_stat)
 
     def mended(self) -> bool:
-        """Could a workspace that is opened now be written, which this one could not? Tries it."""
+        """True if a read-only workspace could be written now. Creates and removes a file to find out."""
         if not self.read_only:
             return False
         try:
@@ -361,9 +364,9 @@ class Workspace:
         return True
 
     def own(self) -> int | None:
-        """Take the workspace for this process: None. Else the pid of the daemon that has it, 0 where that is not known.
+        """Lock the workspace for this process: None. Else the pid of the daemon that holds the lock, 0 if unknown.
 
-        One that can only be read is nobody's: those who read it are in nobody's way.
+        A read-only workspace is not locked.
         """
         if not self.read_only:
             try:
@@ -373,16 +376,16 @@ class Workspace:
         return None
 
     def leftovers(self, limit: int) -> list[DisplacedBytes]:
-        """The temporary files of dead runs: journal their bytes where the journal lacks them, then `discard`.
+        """Temporary files of dead runs: journal bytes that the journal lacks, then `discard`.
 
-        Files that were never complete are removed. One that a program still writes into is told by `sweep` later. One
-        of more than `limit` bytes, or that is closed to us, stays where it is (`unread`).
+        Incomplete files are removed. Files still being written are reported by `sweep` later. Files over `limit` bytes,
+        or unreadable, stay (`unread`).
         """
         self._drop_parts_aside()
         return [kept for name, seq in self._of_dead_runs() for kept in self._left(name, seq, limit)]
 
     def unread(self) -> list[UnreadFile]:
-        """The files that `leftovers` left there, for `remove` or `move_aside`."""
+        """Files that `leftovers` did not read, for `remove` or `move_aside`."""
         looks = ((name, seq, self.look(f"{TMP}/{name}").signature) for name, seq in self._of_dead_runs())
         files = ((name, seq, s) for name, seq, s in looks if s is not None and s.kind == "file")
         return [UnreadFile(name, seq, s.ino, s.size, self._is_written(name)) for name, seq, s in files]
@@ -392,24 +395,24 @@ class Workspace:
             return False
         try:
             held = self._swapping.hold_temporary(name)
-        except PermissionError:  # closed to us
+        except PermissionError:  # not readable
             return False
         free = held.leased and held.stands()
         held.drop()
         return not free
 
     def address(self, name: str) -> BlobId:
-        """Of the bytes of a file in `.quire/tmp`, however many there are. Raises OSError."""
+        """Address of the bytes of a file in `.quire/tmp`, of any size. Raises OSError."""
         fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._tmp)
         with os.fdopen(fd, "rb") as file:
             return BlobId(hashlib.file_digest(file, "sha256").digest())
 
     def remove(self, name: str) -> None:
-        """Remove a file of a dead run, whose bytes are not to be kept."""
+        """Remove a file of a dead run whose bytes must not be kept."""
         unlink(self._tmp, name)
 
     def _drop_parts_aside(self) -> None:
-        """Of what a dead run was putting aside; it stands in `.quire/tmp` as well, or at its path."""
+        """Remove incomplete quarantine files of a dead run; their bytes are also in `.quire/tmp`, or at their path."""
         if self.read_only or self.look(ASIDE).kind != "folder":
             return
         with contextlib.suppress(OSError, Refusal):
@@ -424,14 +427,15 @@ class Workspace:
                 os.close(folder)
 
     def _of_dead_runs(self) -> Iterator[tuple[str, int]]:
-        """The temporary files of this journal, and the seq of each."""
+        """Temporary files of this journal's dead runs, each with its seq."""
         for name in () if self.read_only else sorted(os.listdir(self._tmp)):
             words = name.split(".")
             if self._token in words:
                 continue
             if words[-1] == PART or name.startswith(_PROBE):
                 unlink(self._tmp, name)
-            elif len(words) > 1 and words[1].startswith(self._owner):  # another journal's are for its own daemon
+            # another journal's files belong to its own daemon
+            elif len(words) > 1 and words[1].startswith(self._owner):
                 yield name, int(words[0]) if words[0].isdecimal() else 0
 
     def _left(self, name: str, seq: int, limit: int) -> list[DisplacedBytes]:
@@ -453,7 +457,7 @@ class Workspace:
         return [DisplacedBytes(name, "", data, seq, name.endswith("." + WITHHELD))]
 
     def close(self) -> None:
-        """Give everything back. Idempotent."""
+        """Close everything. Idempotent."""
         self._give_tmp_back()
         if self._beneath.fd >= 0:
             os.close(self._beneath.fd)
