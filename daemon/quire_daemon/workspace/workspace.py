@@ -287,7 +287,9 @@ class Workspace:
 
     @contextlib.contextmanager
     def _aside(self, path: str) -> Iterator[tuple[int, str]]:
-        """Context manager: the quarantine folder, synced at the end, and the first part of a name for bytes of `path`."""
+        """Context manager: the quarantine folder, synced at the end, and the first part of a name for bytes of
+        `path`.
+        """
         folder = self._made_folder(ASIDE)
         try:
             yield folder, os.fsdecode(os.fsencode(path.rpartition("/")[2])[:LONGEST_ASIDE])
