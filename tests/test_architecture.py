@@ -52,6 +52,7 @@ DECISIONS = (
     "quire_daemon.core",
     "quire_daemon.config.globs",
     "quire_daemon.dialects",
+    "quire_daemon.manuals",
     "quire_daemon.tools",
     "quire_daemon.checks.safety",
     "quire_daemon.workers.regex.job",
@@ -159,7 +160,8 @@ FLOORS = {
         ("export",),
     ),
     "quire_daemon": (
-        ("clock", "config"),
+        ("clock", "manuals"),
+        ("config",),
         ("workers",),
         ("checks", "integrity", "ops"),
         ("core",),

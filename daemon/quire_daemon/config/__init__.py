@@ -18,5 +18,5 @@ else:
         files="SettingsFiles",
         globs="is_glob linear matches",
         live="LiveSettings",
-        settings="EditDialect Offerable Policy Retention Safety Settings WORKSPACE_FILE policy_of",
+        settings="EditDialect Policy Retention Safety Settings WORKSPACE_FILE policy_of",
     )

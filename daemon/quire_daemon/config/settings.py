@@ -15,7 +15,7 @@ import msgspec
 
 from quire_daemon.config.errors import not_fitting, not_toml, wrong_at
 from quire_journal.maintenance import retention as keeping
-from quire_journal.model import path_map
+from quire_journal.model import LONGEST_GUESS, path_map
 
 
 class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -116,45 +116,10 @@ class Retention(Strict, frozen=True):
     reserve_bytes: int = 16 << 20  # of the disk, given back when it is full, so that a gc can still run
 
 
-Offerable = Literal[
-    "read_file",
-    "edit",
-    "hashline_edit",
-    "edit_file",
-    "edit_replace",
-    "insert_lines",
-    "replace_lines",
-    "multi_edit",
-    "text_editor",
-    "regex_replace",
-    "apply_patch",
-    "write_file",
-    "delete_file",
-    "move_file",
-    "log",
-    "since",
-    "show",
-    "diff",
-    "blame",
-    "why",
-    "undo",
-    "redo",
-    "rollback",
-    "restore",
-    "checkpoint",
-    "claim",
-    "release",
-    "claims",
-    "who",
-    "manual",
-]
-"""Tools that agents can be offered over MCP. None of them removes history, repairs the journal or ends the daemon."""
-
-
 class Mcp(Strict, frozen=True):
     """`[mcp]`: what agents are offered over MCP."""
 
-    tools: tuple[Offerable, ...] | Literal["default", "all"] = "default"  # in this order
+    tools: tuple[str, ...] | Literal["default", "all"] = "default"  # in this order
 
 
 class Hooks(Strict, frozen=True):
@@ -334,6 +299,9 @@ def _convert(table: dict[str, Any], name: str, text: str | None) -> Settings:
         if not (least <= value <= most and value < math.inf):  # nor what is no number, which TOML can write
             wanted = f"from {least} on" if most == math.inf else f"from {least} to {most}"
             raise wrong_at(name, text, dotted, f"{dotted} is {value}; it must be a number {wanted}")
+    for tool in settings.mcp.tools if isinstance(settings.mcp.tools, tuple) else ():
+        if not _is_offerable(tool):
+            raise wrong_at(name, text, "mcp.tools", f"mcp.tools cannot hold {tool[:LONGEST_GUESS]!r}")
     for glob in settings.policy.forbidden_globs:
         _check_glob(glob, name, text)
     try:
@@ -353,6 +321,15 @@ def _value(settings: Settings, dotted: str) -> Any:
     for part in dotted.split("."):
         value = getattr(value, part)
     return value
+
+
+def _is_offerable(tool: str) -> bool:
+    from quire_daemon.manuals import page  # hardly any settings name tools
+
+    try:
+        return page(tool).offerable
+    except KeyError:
+        return False
 
 
 def _check_glob(glob: str, name: str, text: str | None) -> None:

@@ -95,7 +95,6 @@ class Dialect(msgspec.Struct, Generic[P], frozen=True):
     in_place: bool = False  # the lines that a call names must stand where they stood, even after the caller's own edits
     in_other_words: Callable[[P], InOtherWords | None] = planned_here
     safety: str = "warn"  # default of `safety_check`
-    manual: str = ""  # the guidance that the seeds require in an agent's system prompt
 
 
 class NamedFile(WriteArguments, frozen=True, kw_only=True):

@@ -24,7 +24,6 @@ from quire_daemon.dialects.anchors import (
     resolve_range,
 )
 from quire_daemon.dialects.base import Dialect, Plan, Sight
-from quire_daemon.dialects.manuals import EDIT_MANUAL
 from quire_journal.model import Refusal, counted
 from quire_journal.text import LineHashes, Splice, content_lines
 
@@ -220,4 +219,4 @@ def _in_order(splices: list[tuple[Splice, int]]) -> tuple[Splice, ...]:
     return tuple(s for s, _ in ordered)
 
 
-EDIT: Final = Dialect("edit", EditParams, plan, stale="anchor_stale", safety="strict", manual=EDIT_MANUAL)
+EDIT: Final = Dialect("edit", EditParams, plan, stale="anchor_stale", safety="strict")

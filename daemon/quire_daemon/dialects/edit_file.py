@@ -15,7 +15,6 @@ import msgspec
 from quire_daemon.config import Settings
 from quire_daemon.core import WriteArguments, checked_sha256
 from quire_daemon.dialects.base import Dialect, Plan, Sight
-from quire_daemon.dialects.manuals import EDIT_FILE_MANUAL
 from quire_daemon.dialects.text import (
     LineIndex,
     count_of,
@@ -177,5 +176,4 @@ EDIT_FILE: Final = Dialect(
     FileParams,
     plan,
     stale="stale_file",
-    manual=EDIT_FILE_MANUAL,
 )

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from quire_daemon.config import Settings
 from quire_daemon.dialects.base import Dialect, NamedFile, Plan, Sight, own_text
-from quire_daemon.dialects.manuals import EDIT_REPLACE_MANUAL
 from quire_daemon.dialects.text import count_of, not_in, replaced_everywhere, require_few
 from quire_journal.model import Refusal
 
@@ -56,5 +55,4 @@ EDIT_REPLACE: Final = Dialect(
     plan,
     stale="stale_base",
     proof=own_text,
-    manual=EDIT_REPLACE_MANUAL,
 )

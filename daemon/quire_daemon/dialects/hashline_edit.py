@@ -17,7 +17,6 @@ import msgspec
 from quire_daemon.config import Settings
 from quire_daemon.core import WriteArguments
 from quire_daemon.dialects.base import HASH_MISMATCH, Dialect, Plan, Proof, Sight
-from quire_daemon.dialects.manuals import HASHLINE_EDIT_MANUAL
 from quire_daemon.dialects.text import normalised, not_in, occurrences, replaced
 from quire_journal.model import Refusal
 from quire_journal.text import SHOWN_DIGITS, Splice, Text, content_lines, hash8, line_id
@@ -290,5 +289,4 @@ HASHLINE_EDIT: Final = Dialect(
     stale="stale_base",
     proof=proof,
     in_place=True,
-    manual=HASHLINE_EDIT_MANUAL,
 )

@@ -6,7 +6,6 @@ from typing import Final
 
 from quire_daemon.config import Settings
 from quire_daemon.dialects.base import Dialect, NamedFile, Plan, Proof, Sight
-from quire_daemon.dialects.manuals import INSERT_LINES_MANUAL
 from quire_journal.model import Refusal
 from quire_journal.text import Splice, content_lines
 
@@ -51,5 +50,4 @@ INSERT_LINES: Final = Dialect(
     plan,
     stale="stale_base",
     proof=proof,
-    manual=INSERT_LINES_MANUAL,
 )

@@ -9,7 +9,6 @@ import msgspec
 from quire_daemon.config import Settings
 from quire_daemon.dialects.base import Dialect, NamedFile, Plan, Sight, own_text
 from quire_daemon.dialects.edit_replace import empty_old_text, left_over
-from quire_daemon.dialects.manuals import MULTI_EDIT_MANUAL
 from quire_daemon.dialects.text import Draft, nearest, not_in, replaced, require_searchable, why_not
 from quire_journal.model import Refusal
 from quire_journal.text import Text
@@ -78,5 +77,4 @@ MULTI_EDIT: Final = Dialect(
     plan,
     stale="stale_base",
     proof=own_text,
-    manual=MULTI_EDIT_MANUAL,
 )

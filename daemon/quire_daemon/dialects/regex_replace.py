@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from quire_daemon.config import Settings
 from quire_daemon.dialects.base import Dialect, NamedFile, Plan, Sight, own_text
-from quire_daemon.dialects.manuals import REGEX_REPLACE_MANUAL
 from quire_daemon.dialects.text import replaced, require_few
 from quire_daemon.workers.regex import (
     NO_TEXT,
@@ -153,5 +152,4 @@ REGEX_REPLACE: Final = Dialect(
     planning({}),
     stale="stale_base",
     proof=own_text,
-    manual=REGEX_REPLACE_MANUAL,
 )

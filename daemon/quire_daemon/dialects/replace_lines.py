@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from quire_daemon.config import Settings
 from quire_daemon.dialects.base import Dialect, NamedFile, Plan, Sight
-from quire_daemon.dialects.manuals import REPLACE_LINES_MANUAL
 from quire_journal.model import Refusal
 from quire_journal.text import Splice, content_lines
 
@@ -45,5 +44,4 @@ REPLACE_LINES: Final = Dialect(
     LinesParams,
     plan,
     stale="stale_base",
-    manual=REPLACE_LINES_MANUAL,
 )

@@ -12,7 +12,6 @@ from typing import Any, Final, Literal
 from quire_daemon.config import Settings
 from quire_daemon.core import WriteArguments
 from quire_daemon.dialects.base import Dialect, InOtherWords, Plan, Proof, Sight
-from quire_daemon.dialects.manuals import TEXT_EDITOR_MANUAL
 from quire_daemon.dialects.text import LineIndex, count_of, normalised, not_in, occurrences, replaced
 from quire_journal.model import Refusal
 from quire_journal.text import Splice, content_lines
@@ -136,5 +135,4 @@ TEXT_EDITOR: Final = Dialect(
     stale="stale_base",
     proof=proof,
     in_other_words=in_other_words,
-    manual=TEXT_EDITOR_MANUAL,
 )

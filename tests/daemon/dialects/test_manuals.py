@@ -16,10 +16,10 @@ import pytest
 from memory_daemon import MemoryDaemon
 from quire_daemon.config.settings import Dialects, HashlineDialect, Settings
 from quire_daemon.core.arguments import WriteArguments
-from quire_daemon.dialects.manuals import writing
-from quire_daemon.dialects.manuals.placeholders import filled
 from quire_daemon.dialects.table import DIALECTS
-from quire_daemon.tools.admin.manual import MANUALS, about
+from quire_daemon.manuals.pages import page
+from quire_daemon.tools.admin.manual import EDITING
+from quire_daemon.tools.admin.placeholders import filled
 from quire_daemon.tools.table import TOOLS
 from quire_journal.model.refusals import CODES
 from quire_journal.text.line_hash import LineHashes
@@ -72,27 +72,25 @@ def test_text_replacement_is_told_only_where_the_settings_allow_it() -> None:
 
 
 def test_every_dialect_has_a_manual_and_so_has_every_tool_that_edits() -> None:
-    assert {name for name, dialect in DIALECTS.items() if not dialect.manual} == set()
-    editing = {*DIALECTS, "apply_patch", "read_file", "write_file", "delete_file", "move_file"}
-    assert set(MANUALS) == editing
-    assert editing <= set(TOOLS)
+    assert {*DIALECTS, "apply_patch", "read_file", "write_file", "delete_file", "move_file"} == {*EDITING} <= {*TOOLS}
+    assert {name for name in TOOLS if page(name).about} == {*EDITING}
 
 
-@pytest.mark.parametrize("name", MANUALS)
+@pytest.mark.parametrize("name", EDITING)
 def test_a_manual_begins_with_a_line_that_says_what_the_tool_does(name: str) -> None:
     text = manual(name)
     assert text.startswith(f"# `{name}`: ")
     assert text.endswith("\n")
-    assert 10 < len(about(text)) <= 90
+    assert 10 < len(page(name).about) <= 90
 
 
 def test_without_a_name_there_is_a_list_and_all_of_it() -> None:
     reply = MemoryDaemon().ask("manual", {})
     assert reply["ok"]
-    assert [row["name"] for row in reply["dialects"]] == list(MANUALS)
+    assert [row["name"] for row in reply["dialects"]] == list(EDITING)
     told = reply["manual"]
-    for text in MANUALS.values():
-        assert filled(text, Settings()) in told
+    for name in EDITING:
+        assert filled(page(name).text, Settings()) in told
     for row in reply["dialects"]:
         assert f"- `{row['name']}`: {row['about']}\n" in told
 
@@ -100,8 +98,8 @@ def test_without_a_name_there_is_a_list_and_all_of_it() -> None:
 def test_an_unknown_name_is_refused_with_those_that_there_are() -> None:
     reply = MemoryDaemon().ask("manual", {"dialect": "sed"})
     assert (reply["ok"], reply["error"]) == (False, "not_found")
-    assert all(name in reply["message"] for name in MANUALS)
-    assert [row["name"] for row in reply["dialects"]] == list(MANUALS)
+    assert all(name in reply["message"] for name in EDITING)
+    assert [row["name"] for row in reply["dialects"]] == list(EDITING)
 
 
 def test_to_read_a_manual_leaves_nothing_in_the_journal() -> None:
@@ -120,20 +118,20 @@ def test_what_all_writing_tools_take_is_told_alone_and_before_all_manuals() -> N
     assert alone.startswith("# `writing`: what every writing tool takes")
     assert told.count(alone) == 1
     assert told.index(alone) < told.index("# `edit`: ")
-    assert f"- `writing`: {about(alone)}\n" in told
+    assert f"- `writing`: {page('writing').about}\n" in told
 
 
-@pytest.mark.parametrize("name", MANUALS)
+@pytest.mark.parametrize("name", EDITING)
 def test_the_manual_of_a_tool_that_writes_ends_with_every_argument_of_all_that_do(name: str) -> None:
     own, common, told = manual(name).partition("\n## What every writing tool takes\n")
     assert own.startswith(f"# `{name}`: ")
-    assert bool(common) == TOOLS[name].writes == (name in writing.CHANGED)
+    assert bool(common) == TOOLS[name].writes == bool(page(name).changed)
     if common:
         arguments = {field.name for field in msgspec.structs.fields(WriteArguments)} - {"path"}
         assert {*re.findall(r"^- `([a-z_]+)`: ", told, re.MULTILINE)} == arguments
         for word in ["`reject` | `rebase`", "`strict` | `warn` | `off`", "`clean`, `suspicious`", "`op_status`"]:
             assert word in told
-        assert writing.CHANGED[name] in told
+        assert page(name).changed in told
 
 
 def test_the_common_part_tells_every_argument_and_names_every_tool() -> None:
@@ -141,7 +139,8 @@ def test_the_common_part_tells_every_argument_and_names_every_tool() -> None:
     for field in msgspec.structs.fields(WriteArguments):
         assert field.name == "path" or f"- `{field.name}`: " in told
     rows = [row.split(" | ")[0] for row in told.splitlines() if row.startswith("| `")]
-    assert {*re.findall(r"`([a-z_]+)`", " ".join(rows))} - {"insert", "str_replace"} == {*writing.CHANGED}
+    named = re.findall(r"`([a-z_]+)`", " ".join(rows))
+    assert sorted(named) == sorted(name for name in EDITING if TOOLS[name].writes)
 
 
 def test_the_defaults_of_the_safety_check_are_as_they_are_told() -> None:
@@ -188,7 +187,7 @@ def test_what_is_told_of_a_change_by_others_elsewhere_in_the_file_is_so(
     daemon.save("a.txt", LINES.replace("five", "5"))
     reply = daemon.ask(tool, {**call, "path": "a.txt"})
     assert (reply["ok"], reply.get("error", "")) == (not code, code), reply
-    assert f"`{code}`" in writing.CHANGED[tool] if code else reply["changed_since_your_read"]
+    assert f"`{code}`" in page(tool).changed if code else reply["changed_since_your_read"]
 
 
 @pytest.mark.parametrize(
@@ -229,7 +228,7 @@ def test_what_a_refusal_shows_counts_as_shown_as_it_is_told() -> None:
 # ── what they show is true ──
 
 
-@pytest.mark.parametrize("name", MANUALS)
+@pytest.mark.parametrize("name", EDITING)
 def test_a_manual_names_only_error_codes_that_exist(name: str) -> None:
     """A word in backquotes before a colon, or in the table of errors, is a code."""
     text = manual(name)
@@ -251,7 +250,7 @@ def test_anchors_are_those_of_the_lines_that_are_shown() -> None:
     assert whole.startswith(f"{reference}|")
 
 
-@pytest.mark.parametrize("name", MANUALS)
+@pytest.mark.parametrize("name", EDITING)
 def test_no_placeholder_is_left_in_a_manual(name: str) -> None:
     assert "{{" not in manual(name, REPLACING_TEXT)
     assert "{{" not in manual(name)
@@ -273,14 +272,14 @@ BLOCK = re.compile(r"^(Bad:\n)?```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 def examples(name: str) -> Iterator[Example]:
     """The examples of one manual, in order."""
     shown = None
-    for bad, language, text in BLOCK.findall(filled(MANUALS[name], REPLACING_TEXT)):
+    for bad, language, text in BLOCK.findall(filled(page(name).text, REPLACING_TEXT)):
         if language == "json":
             yield Example(name, shown, json.loads(text), not bad)
         else:
             shown = text
 
 
-EXAMPLES = [(f"{name}-{i}", example) for name in MANUALS for i, example in enumerate(examples(name), 1)]
+EXAMPLES = [(f"{name}-{i}", example) for name in EDITING for i, example in enumerate(examples(name), 1)]
 
 
 def file_with(shown: str) -> str:
@@ -316,7 +315,7 @@ def test_an_example_of_a_manual_lands(example: Example) -> None:
 
 
 def test_the_manuals_of_all_editing_tools_have_examples() -> None:
-    assert {e.tool for _, e in EXAMPLES if e.good} == set(MANUALS) - {"read_file"}
+    assert {e.tool for _, e in EXAMPLES if e.good} == set(EDITING) - {"read_file"}
 
 
 @pytest.mark.parametrize(

@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
 from memory_daemon import MemoryDaemon
 from quire_daemon.config.errors import BadSettings
-from quire_daemon.config.settings import Mcp, Offerable, Settings, load
+from quire_daemon.config.settings import Mcp, Settings, load
 from quire_daemon.core.json_schema import flat
-from quire_daemon.dialects.manuals.summaries import MOST, ascii_text, summary
 from quire_daemon.dialects.table import DIALECTS
 from quire_daemon.maintenance.table import SERVICES
-from quire_daemon.tools.admin.describe import NATURES, TRAINED, DescribeParams, answer, offered
+from quire_daemon.manuals.pages import page
+from quire_daemon.tools.admin.describe import TRAINED, DescribeParams, answer, offered
+from quire_daemon.tools.admin.summaries import MOST, ascii_text, summary
 from quire_daemon.tools.table import TOOLS
 
 ALL = Settings(mcp=Mcp(tools="all"))
@@ -52,7 +53,7 @@ def test_an_agent_is_offered_the_one_edit_protocol_beside_edit_that_it_was_train
     protocols = {*DIALECTS, "apply_patch"}
 
     def of(agent: str) -> list[str]:
-        return [name for name in offered(Settings(), agent) if name in protocols]
+        return [name for name in offered(Settings(), TOOLS, agent) if name in protocols]
 
     assert {agent: of(agent) for agent in ("claude-code", "codex", "gemini", "opencode", "")} == {
         "claude-code": ["edit", "text_editor"],
@@ -73,7 +74,7 @@ def test_the_caller_is_the_agent_that_is_offered_something() -> None:
 def test_the_settings_choose_the_tools_and_their_order() -> None:
     settings = load('[mcp]\ntools = ["hashline_edit", "claim", "read_file"]', None)
     assert list(listed(settings, offered=True)) == ["hashline_edit", "claim", "read_file"]
-    assert offered(load('[mcp]\ntools = "all"', None)) == get_args(Offerable)
+    assert len(offered(load('[mcp]\ntools = "all"', None), TOOLS)) == 30
 
 
 @pytest.mark.parametrize("wrong", ['["edti"]', '["purge"]', '"every"', "3"])
@@ -82,8 +83,16 @@ def test_a_tool_that_cannot_be_offered_is_an_error_of_the_settings(wrong: str) -
         load(f"[mcp]\ntools = {wrong}", None)
 
 
-def test_all_that_the_settings_can_name_is_there_and_so_is_each_protocol() -> None:
-    assert {*DIALECTS, "apply_patch", *offered(Settings(), "codex")} <= {*get_args(Offerable)} <= {*TOOLS}
+def test_all_that_is_offered_by_default_can_be_and_so_can_each_protocol() -> None:
+    assert {*DIALECTS, "apply_patch", *offered(Settings(), TOOLS, "codex")} <= {*offered(ALL, TOOLS)}
+
+
+def test_every_tool_and_service_has_a_page_which_names_arguments_that_there_are() -> None:
+    for name, tool in (TOOLS | {name: service.tool() for name, service in SERVICES.items()}).items():
+        schema = json.dumps(flat(tool.params))
+        assert page(name).title
+        assert page(name).text
+        assert not [argument for argument in page(name).arguments if f'"{argument}": {{' not in schema]
 
 
 def test_a_listing_for_agents_leaves_out_what_a_model_has_no_use_for() -> None:
@@ -95,10 +104,10 @@ def test_a_listing_for_agents_leaves_out_what_a_model_has_no_use_for() -> None:
 
 def test_nothing_that_removes_history_or_ends_the_daemon_is_offered_whatever_is_set() -> None:
     words = ("purge", "gc", "repair", "shutdown", "retention", "export", "burst")
-    assert not [name for name in offered(ALL) if any(word in name for word in words)]
+    assert not [name for name in offered(ALL, TOOLS) if any(word in name for word in words)]
 
 
-@pytest.mark.parametrize("name", offered(ALL))
+@pytest.mark.parametrize("name", offered(ALL, TOOLS))
 def test_what_is_offered_keeps_to_what_clients_can_take(name: str) -> None:
     """Names are cut after 30 characters or so, descriptions after 2 KiB; some pass only ASCII."""
     tool = everything()[name]
@@ -111,10 +120,9 @@ def test_what_is_offered_keeps_to_what_clients_can_take(name: str) -> None:
     undescribed = [prop for prop, below in schema["properties"].items() if not below.get("description")]
     assert not undescribed
     assert json.dumps(schema).isascii()
-    assert name in NATURES
 
 
-@pytest.mark.parametrize("name", offered(ALL))
+@pytest.mark.parametrize("name", offered(ALL, TOOLS))
 def test_annotations_say_all_four_and_agree_with_the_tool(name: str) -> None:
     told = everything()[name]["annotations"]
     assert set(told) == {"title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
@@ -159,11 +167,6 @@ def test_services_are_described_as_tools_are_and_never_offered() -> None:
     assert set(told["purge"]["schema"]["properties"]) == {"path", "blob", "matching", "plan", "note"}
     (alone,) = answer(DescribeParams(tool="verify"), tools, ALL)["tools"]
     assert "findings" in alone["reply"]["$defs"]["VerifyReply"]["properties"]
-
-
-@pytest.mark.parametrize("name", sorted({*TOOLS, *SERVICES}))
-def test_every_tool_is_told_of(name: str) -> None:
-    assert name in NATURES
 
 
 def test_a_tool_that_there_is_not_is_refused_with_the_names_of_those_that_are() -> None:
