@@ -8,17 +8,17 @@ if TYPE_CHECKING:
     from quire_client.cli import render as render, stdio as stdio, wording as wording
     from quire_client.cli.human_time import *
     from quire_client.cli.pager import *
+    from quire_client.cli.plan_table import *
     from quire_client.cli.progress import *
     from quire_client.cli.stdio import *
     from quire_client.cli.story_table import *
-    from quire_client.cli.wording import *
 else:
     __getattr__ = face(
         __name__,
         human_time="HERE NoMoment PARTED POINTS point",
         pager="git_pager page",
+        plan_table="in_the_way show_files whose",
         progress="Progress",
         stdio="Output OutputFailure silence",
         story_table="View names_of story_lines",
-        wording="sentence step",
     )

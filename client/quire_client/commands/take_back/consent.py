@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-
-from quire_client.cli import render
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -26,20 +24,6 @@ def is_person(client: Client) -> bool:
     """Is the caller no agent? The daemon knows an agent by the process that started this command."""
     listed = client.call("who", {"present": True, "limit": 100}).get("writers") or ()
     return not any(entry.get("you") and entry.get("agent") for entry in listed)
-
-
-def whose(plan: Mapping[str, Any]) -> Iterator[str]:
-    """Whose work goes: a row for each writer."""
-    for entry in plan.get("writers") or ():
-        yield f"  of {render.writer(entry.get('writer'))}: {render.counted(entry.get('batches', 0), 'change')}"
-
-
-def line_counts(file: Mapping[str, Any]) -> str:
-    """How many lines come to a file of a plan and how many go: `+3 -10`; "" where that is not told."""
-    ranges = [one for one in file.get("changed") or () if isinstance(one, Mapping)]
-    came = sum(max(one.get("end", 0) - one.get("start", 1) + 1, 0) for one in ranges)
-    went = sum(max(one.get("was_end", 0) - one.get("was_start", 1) + 1, 0) for one in ranges)
-    return f"+{came} -{went}" if came or went else ""
 
 
 def goes_on(client: Client, plan: Mapping[str, Any]) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from quire_client.cli import in_the_way, show_files
 from quire_client.commands import DONE, Command, Invocation
-from quire_client.commands.take_back.undo import CHOICE, choices, in_the_way, show_files
+from quire_client.commands.take_back.undo import CHOICE, choices
 
 
 def run(call: Invocation) -> int:

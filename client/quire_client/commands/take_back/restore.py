@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from quire_client.cli import in_the_way, show_files
 from quire_client.commands import Command, Invocation, MissingArgument, Usage
-from quire_client.commands.take_back.undo import PLANNED, executing, in_the_way, show_files
+from quire_client.commands.take_back.undo import PLANNED, executing
 
 
 def run(call: Invocation) -> int:

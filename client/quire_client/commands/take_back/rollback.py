@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from quire_client.cli import in_the_way, show_files, whose
 from quire_client.commands import Command, Invocation, MissingArgument, Option, Usage, point_of
-from quire_client.commands.take_back.consent import is_person, whose
-from quire_client.commands.take_back.undo import EXECUTING, PROBABLE, executing, files_named, in_the_way, show_files
+from quire_client.commands.take_back.consent import is_person
+from quire_client.commands.take_back.undo import EXECUTING, PROBABLE, executing, files_named
 
 if TYPE_CHECKING:
     from quire_client.api import Client

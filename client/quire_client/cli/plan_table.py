@@ -1,0 +1,119 @@
+"""The plan of an undo, a redo, a rollback or a restore in words: the files, what stays, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from quire_client.cli import render
+from quire_client.cli.wording import sentence, step
+
+
+def show_files(reply: Mapping[str, Any]) -> str:
+    """The files of an undo or restore: what is done to each, what stays, and why."""
+    lines = [sentence(render.said(reply.get("message", ""))), *_list(reply)]
+    if reply.get("token") and reply.get("valid", True):
+        lines.append(f"To carry it out: --token {render.one_line(reply['token'], 100_000)}")
+    elif reply.get("token") and any(file.get("conflicts") for file in reply.get("files") or ()):
+        lines.append(f"Next: {step('plan')}.")
+    return "\n".join(lines)
+
+
+def in_the_way(reply: Mapping[str, Any]) -> list[str]:
+    """What keeps all of it from being done; the sentence of such a refusal names the first only."""
+    rows = _list(reply) if reply.get("error") == "conflict" else []
+    one_reason = len(reply.get("files") or ()) == 1 and not reply["files"][0].get("conflicts")
+    return [] if one_reason else rows  # the sentence has it
+
+
+def _list(reply: Mapping[str, Any]) -> list[str]:
+    """A row for each file, with what is below it; many to which nothing is done for one reason share theirs."""
+    lines: list[str] = []
+    files = [file for file in reply.get("files") or () if isinstance(file, Mapping)]
+    idle: dict[str, list[str]] = {}  # why nothing is done → to which files
+    for file in files:
+        if _is_idle(file):
+            idle.setdefault(_why(file), []).append(render.one_line(file.get("path", "")))
+    for file in files:
+        if not _is_idle(file) or len(idle[_why(file)]) <= FEW:
+            lines += _file(file)
+    for why, paths in idle.items():
+        if len(paths) > FEW:
+            lines.append(f"  {render.counted(len(paths), 'file')} left alone: {why}")
+            lines.append(f"          {', '.join(paths[:FEW])} and {len(paths) - FEW} more; --json lists them")
+    for entry in reply.get("left_out") or ():
+        if isinstance(entry, Mapping):
+            version, path = (render.one_line(entry.get(key, "")) for key in ("version", "path"))
+            probable = f"~{render.writer(entry.get('writer'))}; --probable takes it, too"
+            why = "Quire's own, by `quire setup`" if entry.get("why") == "setup" else probable
+            lines.append(f"  left    {path} {version}: {why}")
+    return lines
+
+
+FEW: Final = 3
+"""So many files to which nothing is done for one and the same reason are listed each by itself."""
+
+
+def _is_idle(file: Mapping[str, Any]) -> bool:
+    """Is nothing done to it, and nothing to be told but why?"""
+    told = any(file.get(name) for name in ("kept", "conflicts", "first_seen", "marked"))
+    return file.get("action") == "none" and not told
+
+
+def _why(file: Mapping[str, Any]) -> str:
+    """Why nothing is done to it, or not all."""
+    if not file.get("skipped"):
+        return "nothing has to be changed"
+    return sentence(render.one_line(file.get("why") or str(file.get("skipped", "")).replace("_", " ")))
+
+
+def _file(file: Mapping[str, Any]) -> Iterator[str]:
+    target = f" -> {render.one_line(file['to'])}" if file.get("to") else ""
+    counts = f"  {line_counts(file)}" if line_counts(file) else ""
+    yield f"  {render.one_line(file.get('action', 'write')):8}{render.one_line(file.get('path', ''))}{target}{counts}"
+    if file.get("skipped") or _is_idle(file):
+        yield f"          left alone: {_why(file)}"
+    kept = [who for who in file.get("kept") or () if isinstance(who, Mapping)]
+    if kept and file.get("action") != "delete":  # what others did to a file that goes came to nothing
+        names = ", ".join(sorted({render.writer(one.get("writer")) for one in kept if not one.get("by_git")}))
+        brought = "what git brought"
+        wrote = f"what {names} wrote" if names else brought
+        also = f", and {brought}" if names and any(one.get("by_git") for one in kept) else ""
+        yield f"          keeps {wrote}{also}"
+    first = file.get("first_seen")
+    if isinstance(first, Mapping):
+        version, why = (render.one_line(first.get(key, "")) for key in ("version", "why"))
+        yield f"          back to {version} only: {why}"
+    for conflict in file.get("conflicts") or ():
+        if isinstance(conflict, Mapping):
+            who = "git" if conflict.get("by_git") else render.writer(conflict.get("writer"))
+            spans = render.lines(conflict["lines"]) if conflict.get("lines") else ""
+            where = f" ({'line' if spans.isdigit() else 'lines'} {spans})" if spans else ""
+            version = render.one_line(conflict.get("version", ""))
+            with_ = f" with {version}" if version else ""
+            yield f"          conflict: {who} {_DID.get(str(conflict.get('why')), 'built on it')}{with_}{where}"
+    if file.get("marked"):
+        yield f"          {render.counted(file['marked'], 'place')} with both sides, between conflict markers"
+
+
+_DID: Final = {
+    "deleted": "deleted it",
+    "moved": "moved it",
+    "mode": "changed its permission bits",
+    "occupied": "put something else there",
+}
+"""What was done by the record that is in the way, by the reason of a conflict; else it built on what is undone."""
+
+
+def whose(plan: Mapping[str, Any]) -> Iterator[str]:
+    """Whose work goes: a row for each writer."""
+    for entry in plan.get("writers") or ():
+        yield f"  of {render.writer(entry.get('writer'))}: {render.counted(entry.get('batches', 0), 'change')}"
+
+
+def line_counts(file: Mapping[str, Any]) -> str:
+    """How many lines come to a file of a plan and how many go: `+3 -10`; "" where that is not told."""
+    ranges = [one for one in file.get("changed") or () if isinstance(one, Mapping)]
+    came = sum(max(one.get("end", 0) - one.get("start", 1) + 1, 0) for one in ranges)
+    went = sum(max(one.get("was_end", 0) - one.get("was_start", 1) + 1, 0) for one in ranges)
+    return f"+{came} -{went}" if came or went else ""
