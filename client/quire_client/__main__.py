@@ -1,7 +1,7 @@
-"""`quire`: finds the command, reads its options, and turns what goes wrong into a sentence and an exit status.
+"""`quire`: finds the command, reads its options, and turns errors into a sentence and an exit status.
 
-`getopt` reads the options: it costs a millisecond where the larger parsers cost twenty to sixty, which an agent
-would pay with every call. Only the module of the command that is called is imported.
+`getopt` reads the options: it costs 1 ms, larger parsers cost 20 to 60 ms at every call of an agent. Only the module of
+the called command is imported.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from quire_client.commands import (
 from quire_journal import VERSION
 
 READ_AS: Final = {"POINT": point_of, "KIND": kind_of}
-"""How the value of an option is read, by what the help calls it."""
+"""Placeholder in the help → the reader of the option's value."""
 
 
 def main(argv: Sequence[str] | None = None, opener: Opener = open_client) -> int:
-    """Run one command line (`sys.argv` if none is given) and return its exit status."""
+    """Run one command line (default: `sys.argv`) and return its exit status."""
     stdio.settle()
     words = list(sys.argv[1:] if argv is None else argv)
     try:
@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None, opener: Opener = open_client) -> int
 
 
 def _done(words: list[str], opener: Opener) -> int:
-    """Run it, with a sentence about what went wrong. Raises `OutputFailure`."""
+    """Run the command line and report errors as a sentence. Raises `OutputFailure`."""
     json = "--json" in words  # also for what goes wrong before the options are read
     try:
         return _dispatch(words, opener)
@@ -112,7 +112,8 @@ def _dispatch(words: list[str], opener: Opener) -> int:
 
 
 def _help(options: dict[str, str], words: list[str], opener: Opener) -> int:
-    """Explain the command in `words`, or what follows it there where the command knows better; else list them all."""
+    """Explain the command in `words`, or its subcommand if the command has its own help; without words, list all
+    commands."""
     from quire_client.commands import help
 
     call = Invocation(words[1:], options, os.environ, opener)
@@ -140,7 +141,7 @@ def _load(name: str) -> Command:
 
 
 def _read(words: list[str], known: Sequence[Option], command: str = "") -> tuple[dict[str, str], list[str]]:
-    """(options by long name, the other words). Before a command the options end at the first other word."""
+    """(options by long name, the other words). Before a command, options end at the first other word."""
     words = _counted(words, known)
     short = "".join(option.short + (":" if option.value else "") for option in known if option.short)
     long = [name + ("=" if option.value else "") for option in known for name in (option.name, *option.also)]
@@ -169,7 +170,7 @@ def _read(words: list[str], known: Sequence[Option], command: str = "") -> tuple
 
 
 def _counted(words: list[str], known: Sequence[Option]) -> list[str]:
-    """The words, with `-5` as git's users type it spelled out, for commands that have `-n`."""
+    """The words, with git's `-5` spelled out for commands that have `-n`."""
     if not any(option.short == "n" and option.value == "N" for option in known):
         return words
     end = words.index("--") if "--" in words else len(words)
@@ -186,7 +187,7 @@ _OF_GIT: Final = {
     "follow": "Files are followed through renames without --follow.",
     "hard": "`quire rollback POINT` goes back to a point and keeps what others did; it has no --hard.",
 }
-"""What is said to who types an option of git's that there is not."""
+"""Git option that Quire lacks → the message for it."""
 
 
 def _wants(option: Option) -> str:
@@ -194,7 +195,8 @@ def _wants(option: Option) -> str:
 
 
 def _what_is_wrong(error: getopt.GetoptError, words: Sequence[str], known: Sequence[Option], command: str) -> str:
-    """What getopt found: an option that there is not (which there are, and the nearest), several, or no value."""
+    """The message for a getopt error: an unknown option (with the nearest known ones), an ambiguous one, or a missing
+    value."""
     if "not recognized" not in error.msg:
         meant = next(
             (option for option in known if error.opt and error.opt in (option.name, option.short, *option.also)), None
@@ -226,7 +228,7 @@ def _what_is_wrong(error: getopt.GetoptError, words: Sequence[str], known: Seque
 
 
 def _explain(error: Exception, json: bool) -> int:
-    """The sentence and the exit status of what was raised."""
+    """The message and the exit status of an exception."""
     from quire_client.transport import NoDaemon
     from quire_journal.workspaces import NoFolder, WorkspaceRefused
 
@@ -243,7 +245,7 @@ def _explain(error: Exception, json: bool) -> int:
 
 
 def _hook_goes_on(wrong: Usage) -> int:
-    """Agents take status 2 of a hook for an order to block the call, which a wrong entry in their settings is not."""
+    """Exit 0 for a wrong hook entry: agents read a hook's status 2 as an order to block the call."""
     print(f"quire: {render.clean_text(str(wrong))}", file=sys.stderr)
     print("{}")
     return DONE

@@ -63,10 +63,10 @@ def connect(
     tool_call: str = "",
     model: str = "",
 ) -> Client:
-    """A client for exactly the folder `workspace`, which becomes a workspace if it is none yet.
+    """A client for exactly the folder `workspace`, which becomes a workspace if necessary.
 
-    `agent` and `session` say who calls; without them it is the user. `timeout_s` is the limit of each call. With
-    `start=False` no daemon is started. Raises NoDaemon or WorkspaceRefused with the reason.
+    `agent` and `session` name the caller; without them the caller is the user. `timeout_s` limits each call.
+    `start=False` starts no daemon. Raises NoDaemon or WorkspaceRefused with the reason.
     """
     place = place_of(os.fspath(workspace), None if state_dir is None else os.fspath(state_dir))
     caller = Caller(agent, session, turn, tool_call, model)
@@ -76,5 +76,5 @@ def connect(
 class Client(Queries, Edits, UndoCalls, Leases, Maintenance):
     """One caller's connection to the daemon of one workspace, with a method for each tool.
 
-    Threads may share it: their calls take turns. When the daemon was restarted, the next call goes to the new one.
+    Threads may share it: their calls take turns. After a restart of the daemon, the next call goes to the new one.
     """

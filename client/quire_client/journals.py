@@ -1,8 +1,7 @@
-"""All journals of the user, and the end of one.
+"""All journals of the user, and the removal of a journal.
 
-A journal is removed in three steps, under both of its locks: its folder gets a name at which nobody looks, loses its
-identity, and is emptied. Whatever interrupts that, there is either a whole journal or none, and what is left of one
-that is none is cleared away the next time.
+A removal has three steps, under both locks of the journal: its folder is renamed to an unused name, loses its identity,
+and is emptied. An interruption leaves either a whole journal or none; the next removal clears what is left.
 """
 
 from __future__ import annotations
@@ -31,17 +30,17 @@ from quire_journal.workspaces import (
 )
 
 ANSWER_S: Final = 1.0
-"""How long a daemon may take to say its version; a list does not wait for one that hangs."""
+"""Longest wait for a daemon's version; a list does not wait for a hanging daemon."""
 
 _ASIDE: Final = ".forgotten-"
 _OURS: Final = re.compile(
     r"\.?(journal|lock|start|daemon\.log|workspace\.json|reserve|mounts|gc\.begun|mcp\.token)(\..*)?", re.DOTALL
 )
-"""The names in a state folder."""
+"""The file names in a state folder."""
 
 
 class KnownJournal(NamedTuple):
-    """A journal of the user's."""
+    """A journal of the user."""
 
     state: Path
     identity: Identity
@@ -53,12 +52,12 @@ class KnownJournal(NamedTuple):
 
     @property
     def place(self) -> Place:
-        """Where it is."""
+        """The journal's place."""
         return Place(Path(self.identity.root), self.state)
 
 
 def journals(state_dir: Path | None = None) -> Iterator[KnownJournal]:
-    """Every journal in the user's state home, by their paths; with `state_dir`, the one there."""
+    """Every journal in the user's state home, sorted by path; with `state_dir`, only that one."""
     if state_dir is None:
         found = sorted(known_journals(), key=lambda one: one[1].root)
     else:
@@ -74,10 +73,9 @@ def journals(state_dir: Path | None = None) -> Iterator[KnownJournal]:
 
 
 def measured(folder: Path) -> tuple[int, int]:
-    """(bytes on the disk, the newest change of a file in ns) of all below `folder`, but for what vanishes meanwhile.
+    """(bytes on disk, newest modification in ns) below `folder`. Files that vanish meanwhile are skipped.
 
-    Files of locks do not count for the second: who only reads a journal, as a daemon does that is asked for its
-    version, writes into them.
+    Lock files do not count for the time: a daemon that is asked for its version writes them.
     """
     used = newest = 0
     for above, _, names in os.walk(folder):
@@ -92,9 +90,9 @@ def measured(folder: Path) -> tuple[int, int]:
 
 
 def forget(journal: KnownJournal) -> int:
-    """Remove the journal and the id that its workspace carries; how many bytes that freed.
+    """Remove the journal and its workspace's id; return the freed bytes.
 
-    Raises Refused: `busy` while a daemon runs or starts, `config_unusable` for a folder that holds other things too.
+    Raises Refused: `busy` while a daemon runs or starts, `config_unusable` for a folder that holds other files, too.
     """
     state, identity = journal.state, journal.identity
     at_home = state.parent == Path(os.path.realpath(state_home()))
@@ -123,7 +121,8 @@ def forget(journal: KnownJournal) -> int:
 
 
 def _version(place: Place) -> str:
-    """Of the daemon of `place`; "" when it does not say. The tool it is asked for is none, so nobody is journaled."""
+    """The version of `place`'s daemon; "" without an answer. It is asked for an unknown tool, so that no caller is
+    journaled."""
     try:
         with Quick(place, {}, time.monotonic() + ANSWER_S) as line:
             line.call("hello", {})

@@ -1,4 +1,4 @@
-"""Hooks: what agents tell of their own tools, and what they are answered."""
+"""Hooks: the events that agents report about their own tools, and the answers to them."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What an agent's hook means, whichever agent it is, and what it may be answered."""
+"""The meaning of an agent's hook, the same for every agent, and the possible answers."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from quire_client.hooks.fields import Fields, one_path, replaced, span, text
 from quire_client.hooks.payloads import Payload, written
 
 MOMENTS: Final = ("start", "turn", "before", "after", "read", "end", "session_end")
-"""An agent session or a turn begins; one of its own tools is about to write, has written, has read; a turn or an agent
-session ends."""
+"""Session or turn begins; before a write, after a write, after a read; turn ends; session ends."""
 
 
 IN_BACKGROUND: Final = ("run_in_background", "is_background")
-"""How agents say that a command is left running; it is told as the shell would be."""
+"""Argument names of agents for a command that runs in the background."""
 
 
 class Intent(NamedTuple):
-    """One event of an agent, in Quire's words."""
+    """One event of an agent."""
 
     event: str  # as the agent calls it; the answer repeats it
     moment: str  # see MOMENTS
@@ -42,7 +41,7 @@ class Intent(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What comes of it."""
+    """The answer to an event."""
 
     allow: bool = True
     reason: str = ""  # for the agent: why not
@@ -52,7 +51,7 @@ class Outcome(NamedTuple):
 
 
 class Agent(NamedTuple):
-    """An agent's language."""
+    """The translator of one agent's hook format."""
 
     name: str
     understand: Callable[[Mapping[str, Any]], Intent | None]  # None: this event is none of ours
@@ -63,7 +62,7 @@ class Agent(NamedTuple):
 
 
 class Tools(NamedTuple):
-    """How an agent calls its own tools, of each kind."""
+    """An agent's tool names, by kind."""
 
     edits: tuple[str, ...]
     whole: tuple[str, ...]  # of the edits: those that write whole files
@@ -72,7 +71,7 @@ class Tools(NamedTuple):
 
 
 def with_tool(intent: Intent, kind: str, told: Fields, tools: Tools, has_read: bool) -> Intent | None:
-    """What a call of the tool `kind` means; None where it is none of ours, or a read that is not over (`has_read`)."""
+    """The intent of a call of tool `kind`; None for other tools, and for a read before it happened (`has_read`)."""
     if kind in tools.commands:
         command = text(told, "command")
         left = command and any(told.get(name) is True for name in IN_BACKGROUND)

@@ -1,10 +1,11 @@
 """Claude Code: PreToolUse, PostToolUse and their neighbours.
 
-"allow" is never answered: it would pass over the person's own permission rules. A subagent tells the session of its
-parent; its own id is added, because what the one has read the other has not.
+The answer is never "allow", which would bypass the person's own permission rules. A subagent reports its parent's
+session; its own id is added, because parent and subagent have read different files.
 
-After an edit it tells what came of it, which its arguments do not: it takes a straight quote for a curly one, and keeps
-line ends. `bashEditDiff`, what changed while a shell command ran, is left alone: a person's save at that time is in it.
+PostToolUse reports the result of an edit, which can differ from its arguments: Claude Code replaces curly quotes by
+straight ones and keeps line ends. `bashEditDiff`, the changes during a shell command, is ignored: it includes a
+person's saves at that time.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ MOMENTS: Final = {
     "SessionEnd": "session_end",
 }
 HEARD: Final = frozenset({"SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure"})
-"""The events whose answer may hold context for the model."""
+"""Events whose answer can carry context for the model."""
 
 
 def understand(given: Fields) -> Intent | None:
-    """What a hook's JSON means."""
+    """The intent of a hook's JSON."""
     event = text(given, "hook_event_name")
     if event not in MOMENTS:
         return None
@@ -71,7 +72,7 @@ def _of_tool(intent: Intent, given: Fields) -> Intent | None:
 
 
 def _came_of_it(path: str, told: Fields) -> tuple[Payload, ...]:
-    """What an edit has done to the file as the agent found it."""
+    """The result of an edit, relative to the file as the agent found it."""
     before, after = text_or_none(told, "original_file"), text_or_none(told, "updated_file")
     if before is not None and after is not None:  # of a notebook
         return changed(path, before, after)
@@ -79,7 +80,7 @@ def _came_of_it(path: str, told: Fields) -> tuple[Payload, ...]:
 
 
 def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:
-    """The JSON that the agent understands."""
+    """The answer as JSON."""
     told: dict[str, Any] = {"systemMessage": outcome.warning} if outcome.warning else {}
     specific: dict[str, Any] = {"hookEventName": intent.event}
     if not outcome.allow and intent.event == "PreToolUse":
@@ -90,7 +91,7 @@ def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:
 
 
 def greeting(session: str, folder: str) -> dict[str, Any]:
-    """The event with which a session begins."""
+    """The event that begins a session."""
     return {"hook_event_name": "SessionStart", "session_id": session, "cwd": folder}
 
 

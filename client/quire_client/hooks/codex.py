@@ -1,8 +1,7 @@
-"""Codex: the names of Claude Code's events, `apply_patch` for edits, and no reads: it reads by shell.
+"""Codex: Claude Code's event names, `apply_patch` for edits, and no read events, because Codex reads by shell.
 
-So what a refusal shows counts as read, and the lines that a patch names are all that tells what it knew. Answers are
-checked against a closed schema there; nothing stands in them that it does not list, and "allow" and "ask" are not
-answered, which it does not support.
+Lines that a refusal shows therefore count as read, and the context lines of a patch are the only sign of what Codex
+knew. Codex validates answers against a closed schema without "allow" and "ask", so neither is answered.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ PATCHES: Final = ("apply_patch",)
 
 
 def understand(given: Fields) -> Intent | None:
-    """What a hook's JSON means."""
+    """The intent of a hook's JSON."""
     if text(given, "tool_name") not in PATCHES:
         intent = claude_code.understand(given)
         return _with_patches(intent) if intent is not None and intent.command else intent
@@ -29,7 +28,8 @@ def understand(given: Fields) -> Intent | None:
 
 
 def _with_patches(intent: Intent) -> Intent:
-    """A shell command with the patches that it applies; one that does nothing else is a call of `apply_patch`."""
+    """A shell command with the patches that it applies. A command that only applies patches becomes a call of
+    `apply_patch`."""
     patch, alone = patches.in_shell(intent.command)
     if not patch:
         return intent

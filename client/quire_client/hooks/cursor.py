@@ -1,6 +1,6 @@
-"""Cursor: generic tool events, and the older ones of single kinds (`beforeShellExecution`, `afterFileEdit`, …).
+"""Cursor: generic tool events, and the older specific ones (`beforeShellExecution`, `afterFileEdit`, …).
 
-`quire setup` asks for the generic ones; a configuration of one's own may use either.
+`quire setup` asks for the generic events; a person's own configuration may use either.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _OF_ONE_KIND: Final = {
 
 
 def understand(given: Fields) -> Intent | None:
-    """What a hook's JSON means."""
+    """The intent of a hook's JSON."""
     event = text(given, "hook_event_name")
     if event not in MOMENTS:
         return None
@@ -72,7 +72,7 @@ def _first(roots: Any) -> str:
 
 
 def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:
-    """The JSON that the agent understands."""
+    """The answer as JSON."""
     if not outcome.allow and intent.moment == "before":
         return {"permission": "deny", "user_message": _first_line(outcome.reason), "agent_message": outcome.reason}
     told: dict[str, Any] = {"user_message": outcome.warning} if outcome.warning else {}
@@ -88,7 +88,7 @@ def _first_line(reason: str) -> str:
 
 
 def greeting(session: str, folder: str) -> dict[str, Any]:
-    """The event with which a session begins."""
+    """The event that begins a session."""
     return {"hook_event_name": "sessionStart", "conversation_id": session, "workspace_roots": [folder]}
 
 

@@ -1,7 +1,7 @@
-"""What an intent asks of the daemon, and what its answers mean for the agent. Values in, values out.
+"""The daemon calls for an intent, and the meaning of the replies for the agent. Values in, values out.
 
-`Call` stands for the socket. Refusals of the daemon that are about what the agent wants to do (`DENYING`) are denials;
-all others are Quire's own trouble: the agent goes on, and the person is told.
+`Call` stands for the socket. A refusal that concerns the agent's plan (`DENYING`) becomes a denial. Any other refusal
+is a fault of Quire: the agent goes on, and the person is told.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 """(tool, arguments) → the daemon's reply."""
 
 GREETING: Final = "Quire keeps every version of every file here, whoever writes."
-"""The first words to an agent session. Only a daemon that answered makes us say them."""
+"""First sentence to an agent session, sent only after a daemon has answered."""
 
 DENYING: Final = ("stale_file", "stale_base", "lease_held")
 
 MOST_PATHS: Final = 200
-"""Files of one call that the daemon is told of; it takes no more."""
+"""Most files of one call that are sent; the daemon accepts no more."""
 
 MOST_CHARACTERS: Final = 16_384
-"""Characters of a prompt or a command line that the daemon is told. It keeps fewer."""
+"""Most characters of a prompt or command line that are sent; the daemon keeps fewer."""
 
 MOST_LINES: Final = 30
 MOST_WIDE: Final = 200
@@ -33,7 +33,10 @@ MOST_OTHERS: Final = 5
 
 
 def tell(intent: Intent, rereads: bool, call: Call, quire: str = "quire") -> Outcome:
-    """Tell the daemon of one workspace. Paths are relative to it; `quire` is how the command is called there."""
+    """Report an intent to the daemon of one workspace.
+
+    Paths are relative to the workspace. `quire` is the command's name in the agent's shell.
+    """
     match intent.moment:
         case "before":
             return _judged(call("native", {**_native(intent), "rereads": rereads}))
@@ -58,8 +61,8 @@ def tell(intent: Intent, rereads: bool, call: Call, quire: str = "quire") -> Out
 
 
 def _native(intent: Intent) -> dict[str, Any]:
-    """What is told of a call before and after it. Texts of more than `MOST_BYTES` are not sent: the write of such a
-    call counts as one of whole files."""
+    """The arguments of `native` before and after a call. Texts above `MOST_BYTES` are left out, and the write counts as
+    one of whole files."""
     large = size(intent.replaces) > MOST_BYTES
     told: dict[str, Any] = {
         "moment": intent.moment,
@@ -100,7 +103,7 @@ def _trouble(reply: Mapping[str, Any]) -> str:
 
 
 def reason(reply: Mapping[str, Any]) -> str:
-    """Why an agent's tool must not write now, and what it should do instead."""
+    """Why an agent's tool must not write now, and what the agent should do instead."""
     said = render.one_line(reply.get("message", ""), 600)
     if reply.get("error") == "lease_held":
         return f"Quire: {said}\nNothing was written. Work on something else, or wait until that is over."
@@ -122,13 +125,13 @@ def _changes(reply: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _numbered(row: str) -> str:
-    """A line of a hashed read (`N#hash [quality]|text`) as people number lines."""
+    """A line of a hashed read (`N#hash [quality]|text`) with a plain line number."""
     anchor, _, line = row.partition("|")
     return f"{anchor.partition('#')[0]:>6}  {render.clean(line, keep=chr(9))[:MOST_WIDE]}"
 
 
 def notice(reply: Mapping[str, Any]) -> str:
-    """What others did to files that the agent has read; "" when there is no news."""
+    """Others' changes to files that the agent has read; "" without news."""
     news, own = list(reply.get("news") or ()), list(reply.get("changed_by_command") or ())
     if own:
         names = ", ".join(render.one_line(path) for path in own)
@@ -155,7 +158,8 @@ def _where(change: Mapping[str, Any]) -> str:
 
 
 def _by(change: Mapping[str, Any]) -> str:
-    """By whom and when. Names and hints come from agents: they are quoted, so that they cannot pass for our words."""
+    """Writer and time of a change. Names and hints come from agents, so they are quoted and cannot pass for Quire's
+    words."""
     hint = f', probably "{render.one_line(change["hint"], 120)}"' if change.get("hint") else ""
     return f"by {_name(change.get('writer'))} at {render.moment(change.get('at', ''))}{hint}"
 
@@ -169,7 +173,7 @@ def _name(writer: Any) -> str:
 
 
 def welcome(reply: Mapping[str, Any], quire: str = "quire") -> str:
-    """What an agent should know when its session begins: that there is a journal, and who else is there."""
+    """The greeting of a new agent session: the journal, and who else works here."""
     others = [entry for entry in reply.get("writers") or () if entry.get("present") and not entry.get("you")]
     lines = [
         f"{GREETING} `{quire} log PATH`, `{quire} diff` and `{quire} blame PATH` tell what happened; `{quire} burst` "

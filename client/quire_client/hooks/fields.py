@@ -1,4 +1,4 @@
-"""Fields of the JSON that agents' hooks send: the same things, which each agent calls by a name of its own."""
+"""Fields of agents' hook JSON, under each agent's name for them."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ PATH_NAMES: Final = (
     "target_file",
     "target_notebook",
 )
-"""How agents call the file that a tool is about."""
+"""Names of the file that a tool works on."""
 
 OLD_NAMES: Final = ("old_string", "oldString", "old_text", "oldText", "old_str")
-"""How they call the text that an edit replaces."""
+"""Names of the text that an edit replaces."""
 
 NEW_NAMES: Final = ("new_string", "newString", "new_text", "newText", "new_str")
-"""How they call the text that stands there then."""
+"""Names of the replacement text."""
 
 CONTENT_NAMES: Final = ("content", "contents", "file_text")
-"""How they call the whole text that a file is to have."""
+"""Names of the whole new text of a file."""
 
 ALL_NAMES: Final = ("replace_all", "replaceAll", "allow_multiple")
-"""How they say that an edit replaces the text wherever it stands."""
+"""Names of the flag that replaces every occurrence."""
 
 
 def text(fields: Fields, *names: str) -> str:
-    """The first of these fields that holds a text; "" when none does."""
+    """The first of these fields that holds a text; "" without one."""
     return text_or_none(fields, *names) or ""
 
 
 def text_or_none(fields: Fields, *names: str) -> str | None:
-    """The first of these fields that holds a text, an empty one only where no other does; None when none does."""
+    """The first of these fields that holds a text, an empty text last; None without one."""
     empty = None
     for name in names:
         found = fields.get(name)
@@ -49,7 +49,7 @@ def text_or_none(fields: Fields, *names: str) -> str | None:
 
 
 def number(fields: Fields, *names: str) -> int | None:
-    """The first of these fields that holds a whole number."""
+    """The first of these fields that holds an integer."""
     for name in names:
         found = fields.get(name)
         if isinstance(found, int) and not isinstance(found, bool):
@@ -58,7 +58,7 @@ def number(fields: Fields, *names: str) -> int | None:
 
 
 def fields(of: Fields, *names: str) -> Fields:
-    """The first of these fields that is an object; an empty one when none is."""
+    """The first of these fields that is an object; {} without one."""
     for name in names:
         found = of.get(name)
         if isinstance(found, Mapping):
@@ -67,14 +67,14 @@ def fields(of: Fields, *names: str) -> Fields:
 
 
 def objects(items: Any) -> list[Fields]:
-    """The objects of a list."""
+    """The objects in a list."""
     if not isinstance(items, Sequence) or isinstance(items, str):
         return []
     return [item for item in items if isinstance(item, Mapping)]
 
 
 def span(of: Fields, first: str = "offset", count: str = "limit") -> tuple[int | None, int | None]:
-    """(first line, last line) of a read that says where it begins, 1-based, and how many lines it takes."""
+    """(first line, last line) of a read, 1-based, from its offset and its line count."""
     start, lines = number(of, first), number(of, count)
     start = None if start is None or start < 1 else start
     end = None if lines is None or lines < 1 else (start or 1) + lines - 1
@@ -82,7 +82,7 @@ def span(of: Fields, first: str = "offset", count: str = "limit") -> tuple[int |
 
 
 def one_path(of: Fields) -> tuple[str, ...]:
-    """The file that a tool is about, if it names one."""
+    """The file of a tool call, as a tuple; () without one."""
     path = text(of, *PATH_NAMES)
     return (path,) if path else ()
 

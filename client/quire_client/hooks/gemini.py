@@ -1,7 +1,7 @@
 """Gemini CLI: BeforeTool, AfterTool and their neighbours. Its tool calls have no ids.
 
-Before a prompt stands what hooks said when the session began, between marks. After an edit it tells the file before and
-after, which its arguments need not give: it looks for a text in other ways where it is not there as written.
+A prompt begins with the output of the session's first hooks, between marks. AfterTool reports the file before and after
+an edit. That can differ from the arguments, because Gemini also matches a text loosely.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CONTEXT_ENDS: Final = "</hook_context>"
 
 
 def understand(given: Fields) -> Intent | None:
-    """What a hook's JSON means."""
+    """The intent of a hook's JSON."""
     event = text(given, "hook_event_name")
     if event not in MOMENTS:
         return None
@@ -55,7 +55,7 @@ def understand(given: Fields) -> Intent | None:
 
 
 def _with_result(edit: Intent, shown: Fields) -> Intent:
-    """The edit with what came of it, once that is known."""
+    """The edit with its result, after the call."""
     before, after = text_or_none(shown, "originalContent"), text_or_none(shown, "newContent")
     if before is None or after is None:
         return edit
@@ -63,7 +63,7 @@ def _with_result(edit: Intent, shown: Fields) -> Intent:
 
 
 def _with_lines(read: Intent, told: Fields) -> Intent:
-    """The lines of a read, in its own words."""
+    """The lines of a read, by Gemini's arguments."""
     start, end = number(told, "start_line"), number(told, "end_line")
     if start is None and end is None and (offset := number(told, "offset")) is not None:
         start, end = span({**told, "offset": offset + 1})  # it counts them from 0
@@ -71,7 +71,7 @@ def _with_lines(read: Intent, told: Fields) -> Intent:
 
 
 def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:
-    """The JSON that the agent understands."""
+    """The answer as JSON."""
     if not outcome.allow and intent.event == "BeforeTool":
         return {"decision": "deny", "reason": outcome.reason}
     told: dict[str, Any] = {"systemMessage": outcome.warning} if outcome.warning else {}
@@ -81,7 +81,7 @@ def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:
 
 
 def greeting(session: str, folder: str) -> dict[str, Any]:
-    """The event with which a session begins."""
+    """The event that begins a session."""
     return {"hook_event_name": "SessionStart", "session_id": session, "cwd": folder}
 
 

@@ -1,8 +1,8 @@
-"""opencode: its plugin callbacks as the plugin that `quire setup opencode` writes passes them on.
+"""opencode: plugin callbacks, passed on by the plugin that `quire setup opencode` writes.
 
-It sends `{event, tool, sessionID, parentID, callID, args, directory}`, after a call also `diff`, what came of an edit,
-and `error`, and of a message `prompt` and `model`. It throws what is answered as `reason`, and appends `context` to
-what the tool said. opencode looks for a text in other ways where it is not there as written; the diff has what it did.
+The plugin sends `{event, tool, sessionID, parentID, callID, args, directory}`; after a call also `diff` (the result of
+an edit) and `error`; for a message `prompt` and `model`. The plugin throws `reason` of the answer, and appends
+`context` to the tool's output. opencode also matches a text loosely, so `diff` and not `args` tells what an edit did.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOMENTS: Final = {
 
 
 def understand(given: Fields) -> Intent | None:
-    """What the plugin's JSON means."""
+    """The intent of the plugin's JSON."""
     event = text(given, "event")
     if event not in MOMENTS:
         return None
@@ -59,7 +59,7 @@ def _of_tool(intent: Intent, given: Fields) -> Intent | None:
 
 
 def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:
-    """The JSON that the plugin understands."""
+    """The answer as JSON."""
     if not outcome.allow and intent.moment == "before":
         return {"decision": "deny", "reason": outcome.reason}
     told = {"context": outcome.notice, "message": outcome.warning}
@@ -67,7 +67,7 @@ def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:
 
 
 def greeting(session: str, folder: str) -> dict[str, Any]:
-    """The event with which a session begins."""
+    """The event that begins a session."""
     return {"event": "session.created", "sessionID": session, "directory": folder}
 
 

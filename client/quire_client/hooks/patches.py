@@ -1,4 +1,4 @@
-"""Patches in the envelope of `apply_patch`: the files that they name, what they replace, and where they stand."""
+"""Patches in the `apply_patch` envelope: their files, the replaced texts, and patches inside shell commands."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _HEREDOC: Final = _FOLDER + _BEGIN + r"(?P<patch>.*?)\n(?P=end)[ \t]*(?=\n|$)"
 
 
 def rows(patch: str) -> Iterator[tuple[str, str, str]]:
-    """(header, name, row) of each row of a patch; header and name are "" for rows that name no file.
+    """(header, name, row) of each row of a patch; header and name are "" for rows without a file name.
 
-    A form feed, say, ends no row. Below an update, a row behind a blank is a line of the file.
+    Only a newline ends a row, not a form feed. Within an update, a row that begins with a blank is a line of the file.
     """
     updating = False
     for whole in patch.split("\n"):
@@ -34,7 +34,7 @@ def rows(patch: str) -> Iterator[tuple[str, str, str]]:
 
 
 def in_patch(patch: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(the files that a patch names, the texts that its hunks replace)."""
+    """(files of a patch, texts that its hunks replace)."""
     paths: list[str] = []
     hunks: list[list[str]] = [[]]
     blank = 0  # lines without even a mark, which are empty ones of the file where others of it follow
@@ -53,7 +53,7 @@ def in_patch(patch: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def renamed(patch: str, name_of: Callable[[str], str | None]) -> str:
-    """The patch with other names for its files; without the files for which `name_of` has none."""
+    """The patch with renamed files, without the files for which `name_of` returns None."""
     kept: list[str] = []
     named = True
     for header, name, row in rows(patch):
@@ -67,16 +67,16 @@ def renamed(patch: str, name_of: Callable[[str], str | None]) -> str:
 
 
 def of_call(intent: Intent, patch: str) -> Intent | None:
-    """The intent of a call that applies a patch; None where the patch names no file."""
+    """The intent of a call that applies a patch; None for a patch without files."""
     paths, replaces = in_patch(patch)
     payload = {"kind": "patch", "text": patch}
     return intent._replace(paths=paths, replaces=replaces, payloads=(payload,)) if paths else None
 
 
 def in_shell(command: str) -> tuple[str, bool]:
-    """(the patches that a shell command gives to `apply_patch` as here-documents, does it do nothing else).
+    """(patches that a shell command passes to `apply_patch` as here-documents, True if the command does nothing else).
 
-    The names in them are relative to the folder in which the command is called.
+    File names are relative to the folder in which the command is called.
     """
     if "*** Begin Patch" not in command:
         return "", False

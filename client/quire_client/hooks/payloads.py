@@ -1,8 +1,8 @@
-"""Payloads: accounts of what one call of an agent's own tool writes, for the daemon to hold against the bytes found.
+"""Payloads: claims about the writes of one native tool call, which the daemon checks against the bytes it finds.
 
-Each payload is an object with a `kind`, as the tool `native` takes it. Several of one call are several accounts of the
-same write; any that fits is evidence of who wrote. What an agent read from disk before it wrote is never told as its
-own: an account that has a whole file is told as the lines that changed, beside the text that they changed in.
+A payload is an object with a `kind`, as the tool `native` takes it. Several payloads of one call are alternative claims
+about the same write; any match is evidence of the writer. Text that an agent only read is never claimed as its own: a
+claim about a whole file is sent as the changed lines with their context.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from quire_client.hooks.fields import (
 Payload = Mapping[str, Any]
 
 MOST_BYTES: Final = 8 * 1024 * 1024
-"""Bytes of all texts of the payloads of one call. A call with more goes without."""
+"""Most bytes of text in the payloads of one call. A call with more sends none."""
 
 CONTEXT: Final = 3
-"""Lines before and after a change that tell where it is."""
+"""Context lines before and after a change."""
 
 UNENDED: Final = "\\ No newline at end of file"
-"""The row of a hunk that says of the row before it that its line has no end."""
+"""The row of a hunk that says that the line before it has no newline."""
 
 
 def content(path: str, whole: str) -> Payload:
-    """The file has this text then."""
+    """Claim: the file has this text."""
     return {"kind": "content", "path": path, "text": whole}
 
 
 def removed(path: str) -> Payload:
-    """The file is gone then."""
+    """Claim: the file is gone."""
     return {"kind": "removed", "path": path}
 
 
 def written(path: str, told: Fields) -> tuple[Payload, ...]:
-    """What the arguments of a tool say: a whole text, or texts in place of others. A text in place of "" is whole."""
+    """Claims from the arguments of a tool: a whole text, or replacements. A replacement of "" is a whole text."""
     whole = text_or_none(told, *CONTENT_NAMES)
     edits = [edit for given in (told, *objects(told.get("edits"))) if (edit := _edit(given)) is not None]
     if edits and not edits[0]["old"]:
@@ -69,7 +69,7 @@ def _edit(told: Fields) -> dict[str, Any] | None:
 
 
 def cell(path: str, told: Fields) -> Payload:
-    """A cell of a notebook, in Claude Code's words."""
+    """Claim about a notebook cell, from Claude Code's arguments."""
     return {
         "kind": "cell",
         "path": path,
@@ -81,7 +81,7 @@ def cell(path: str, told: Fields) -> Payload:
 
 
 def patched(path: str, before: str | None, hunks: Any) -> tuple[Payload, ...]:
-    """Hunks as the library `diff` of npm makes them: `oldStart`, 1-based, and `lines` with a mark each."""
+    """Claims from hunks of npm's `diff` library: `oldStart`, 1-based, and marked `lines`."""
     found = [{"start": number(hunk, "oldStart"), "lines": _rows(hunk.get("lines"))} for hunk in objects(hunks)]
     if not found or any(hunk["start"] is None or not hunk["lines"] for hunk in found):
         return ()
@@ -94,7 +94,7 @@ def _rows(rows: Any) -> list[str]:
 
 
 def changed(path: str, before: str, after: str) -> tuple[Payload, ...]:
-    """What makes one text of a file of another one: a hunk from the first line that differs to the last."""
+    """Claim about the change between two texts: one hunk from the first different line to the last."""
     if before == after:
         return ()
     old, new = _lines(before), _lines(after)
@@ -109,7 +109,7 @@ def changed(path: str, before: str, after: str) -> tuple[Payload, ...]:
 
 
 def _lines(whole: str) -> list[str]:
-    """Lines with their ends: what stands before a carriage return belongs to the line, as in a patch."""
+    """Lines with their ends, split at newlines only: a carriage return belongs to its line, as in a patch."""
     *ended, last = whole.split("\n")
     return [line + "\n" for line in ended] + ([last] if last else [])
 
@@ -122,7 +122,7 @@ def _marked(mark: str, lines: Iterable[str]) -> Iterable[str]:
 
 
 def diffed(path: str, unified: str) -> tuple[Payload, ...]:
-    """The hunks of a unified diff of one file."""
+    """Claims from a unified diff of one file."""
     hunks: list[dict[str, Any]] = []
     for row in unified.removesuffix("\n").split("\n"):
         if row.startswith("@@ -"):
@@ -136,7 +136,7 @@ def diffed(path: str, unified: str) -> tuple[Payload, ...]:
 
 
 def size(values: Iterable[Any]) -> int:
-    """Bytes of all texts in these values, as UTF-8: of payloads, or of texts."""
+    """Bytes of all texts in these values, in UTF-8."""
     return sum(map(_size, values))
 
 

@@ -1,4 +1,4 @@
-"""An event of an agent, told to the daemons of the workspaces that it is about, and the answer of all of them."""
+"""The relay of an agent's event to the daemons of its workspaces, and of their joined answer."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from quire_journal.workspaces import Place
 
 PATIENCE_S: Final = 5.0
-"""How long the agent waits for an answer, a start of the daemon included."""
+"""Longest wait for an answer, including a daemon start."""
 
 Connected = Callable[["Place", Mapping[str, str], float], Any]
-"""(workspace, caller, until when) → a connection, as `fast_client.Quick` is one. Raises Unreachable."""
+"""(workspace, caller, deadline) → a connection like `fast_client.Quick`. Raises Unreachable."""
 
 
 class Surroundings(NamedTuple):
-    """Where the agent runs, as the hook that it calls sees it."""
+    """The agent's environment, as its hook sees it."""
 
     environ: Mapping[str, str]
     folder: str = ""  # for an event that names none; "" is the current one
@@ -38,13 +38,13 @@ class Surroundings(NamedTuple):
 def answered(
     speaks: Agent, told: Mapping[str, Any], where: Surroundings, connected: Connected | None = None
 ) -> dict[str, Any]:
-    """The answer to an event of an agent. Raises OSError, WorkspaceRefused."""
+    """The answer to an agent's event. Raises OSError, WorkspaceRefused."""
     intent = speaks.understand(told)
     return {} if intent is None else answer_to(speaks, intent, where, connected)
 
 
 def answer_to(speaks: Agent, intent: Intent, where: Surroundings, connected: Connected | None = None) -> dict[str, Any]:
-    """The answer to an event that was understood. Raises OSError, WorkspaceRefused."""
+    """The answer to a parsed event. Raises OSError, WorkspaceRefused."""
     outcome = Outcome()
     for place, here in workspaces(intent, where):
         outcome = _joined(outcome, _told(speaks, here, place, where, connected or connection))
@@ -55,7 +55,7 @@ def answer_to(speaks: Agent, intent: Intent, where: Surroundings, connected: Con
 
 
 def _write_lines(speaks: Agent, outcome: Outcome, where: Surroundings) -> None:
-    """Lines for the agent's shell, in the file that it reads them from."""
+    """Write environment lines into the file that the agent's shell reads."""
     file = where.environ.get(speaks.env_file, "") if speaks.env_file else ""
     if not file or not outcome.environment:
         return
@@ -66,7 +66,7 @@ def _write_lines(speaks: Agent, outcome: Outcome, where: Surroundings) -> None:
 
 
 def _told(speaks: Agent, intent: Intent, place: Place, where: Surroundings, connected: Connected) -> Outcome:
-    """Tell the daemon of one workspace, started if need be."""
+    """Report an event to the daemon of one workspace, started if necessary."""
     from quire_client.transport import Unreachable
 
     caller = {
@@ -98,14 +98,14 @@ def _told(speaks: Agent, intent: Intent, place: Place, where: Surroundings, conn
 
 
 def running(place: Place, caller: Mapping[str, str], until: float) -> Any:
-    """A connection to the daemon that runs. Raises Unreachable."""
+    """A connection to a running daemon. Raises Unreachable."""
     from quire_client.transport import Quick
 
     return Quick(place, caller, until)
 
 
 def connection(place: Place, caller: Mapping[str, str], until: float) -> Any:
-    """A connection to the daemon, which is started if need be. Raises Unreachable."""
+    """A connection to the daemon, started if necessary. Raises Unreachable."""
     from quire_client.transport import DaemonAbsent, Quick, Unreachable
 
     try:
@@ -122,7 +122,7 @@ def connection(place: Place, caller: Mapping[str, str], until: float) -> Any:
 
 
 def _joined(one: Outcome, other: Outcome) -> Outcome:
-    """Of a call that is about files of several workspaces: all must allow it, and each may have something to say."""
+    """The joined outcome of a call on several workspaces: one denial denies the call, and all notices are kept."""
     texts = zip(one[1:4], other[1:4], strict=True)
     reason, notice, warning = ("\n".join(part for part in parts if part) for parts in texts)
     return Outcome(one.allow and other.allow, reason, notice, warning, {**one.environment, **other.environment})
@@ -175,7 +175,7 @@ def files_of(intent: Intent) -> list[str]:
 
 
 def concerning(intent: Intent, names: Mapping[str, str]) -> Intent:
-    """The event with the files of one workspace only; `names` has how each is called there."""
+    """The event, limited to the files of one workspace; `names` maps an agent's path to the path there."""
     paths = dict.fromkeys(names[path] for path in intent.paths if path in names)
     payloads = (_payload(payload, names) for payload in intent.payloads)
     return intent._replace(paths=tuple(paths), payloads=tuple(one for one in payloads if one is not None))
@@ -190,7 +190,7 @@ def _payload(payload: Payload, names: Mapping[str, str]) -> Payload | None:
 
 
 def _journaled(folder: str, state_dir: Path | None) -> Place | None:
-    """The workspace that holds `folder`, which need not exist yet; None where there is no journal."""
+    """The workspace that holds `folder`, which may not exist yet; None without a journal."""
     from quire_journal.workspaces import WorkspaceRefused, at_home, find_workspace
 
     try:
@@ -206,7 +206,7 @@ def _journaled(folder: str, state_dir: Path | None) -> Place | None:
 
 
 def _must_be_reachable(place: Place) -> bool:
-    """Do the settings of the user or of the workspace forbid to go on without the daemon?"""
+    """True if the settings of the user or the workspace forbid work without the daemon."""
     import tomllib
 
     from quire_journal.workspaces import settings_files

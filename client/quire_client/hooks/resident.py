@@ -1,7 +1,7 @@
-"""Hooks that a process answers which stays: the MCP server of an agent, or the helper of its plugin.
+"""Hooks that a resident process answers: the agent's MCP server, or its plugin's helper.
 
-A server says that it answers, in a file named after the process of its agent: the command that stands beside the tool
-in the agent's settings looks for this file (see `setup.claude_code`).
+A server announces itself by a file named after the agent's process. The hook command in the agent's settings looks for
+this file (see `setup.claude_code`).
 """
 
 from __future__ import annotations
@@ -25,15 +25,14 @@ if TYPE_CHECKING:
     from quire_journal.workspaces import Place
 
 MOST_LINES: Final = 64
-"""Agent sessions, a subagent is one, whose connections are kept."""
+"""Most agent sessions, subagents included, whose connections are kept."""
 
 
 # ── what is asked ────────────────────────────────────────────────────────────
 
 
 def event_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The event that a filled-in template tells of; a field that the event does not have is "" there. An event that is
-    whole is given back as it is."""
+    """The event that a filled-in template describes; a missing field is "". A complete event is returned unchanged."""
     event: dict[str, Any] = {}
     for name, value in arguments.items():
         if value == "":
@@ -52,9 +51,9 @@ def event_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Answerer:
-    """Answers the events of one agent process, from several threads at a time, by connections that it keeps.
+    """Answers the events of one agent process, from several threads, over kept connections.
 
-    `running` connects to daemons that run already.
+    `running` connects to running daemons only.
     """
 
     def __init__(
@@ -67,7 +66,7 @@ class Answerer:
         self._sessions: dict[str, Intent] = {}  # those that have not ended, each with its last event
 
     def answer(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to what the tool was called with. An agent's work does not stop for our faults."""
+        """The answer to an event. Quire's own faults never stop the agent."""
         try:
             intent = self._speaks.understand(event_of(arguments))
             if intent is None:
@@ -84,19 +83,19 @@ class Answerer:
         return answer
 
     def part(self) -> None:
-        """Say of all sessions that they have ended, where a daemon runs: the agent has gone."""
+        """End all sessions at the running daemons: the agent has gone."""
         for last in self._sessions.values():
             end = Intent(last.event, "session_end", last.session, folder=last.folder, parent=last.parent)
             with contextlib.suppress(Exception):  # there is nobody left who could be told
                 answer_to(self._speaks, end, self._where, self._running or running)
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         self._lines.close()
 
 
 class Lines:
-    """Connections to daemons, kept from event to event. Those of an agent session are for this session alone."""
+    """Kept connections to daemons, each for one agent session."""
 
     def __init__(self, connect: Connected = connection) -> None:
         self._connect = connect
@@ -139,14 +138,14 @@ class Lines:
             one.close()
 
     def drop(self, session: str) -> None:
-        """Close those of an agent session that has ended."""
+        """Close the connections of an ended agent session."""
         with self._lock:
             given_up = [line for key in [*self._free] if key[1] == session for line in self._free.pop(key)]
         for line in given_up:
             line.close()
 
     def close(self) -> None:
-        """Close all that are not in use, and the others when they are given back."""
+        """Close idle connections now, and busy ones when they are returned."""
         with self._lock:
             self._closed = True
             given_up = [line for lines in self._free.values() for line in lines]
@@ -159,7 +158,7 @@ class Lines:
 
 
 def marker(process: int) -> Path:
-    """The file that says that a server answers the hooks of this agent process."""
+    """The file that announces a server for this agent process."""
     from quire_journal.workspaces import state_home
 
     return state_home() / SERVING / str(process)
@@ -167,7 +166,7 @@ def marker(process: int) -> Path:
 
 @contextlib.contextmanager
 def serving(process: int) -> Iterator[None]:
-    """Say meanwhile that this process answers the hooks of that agent process. Where it cannot be said, it is not."""
+    """Announce, within the context, that this process answers the agent's hooks. A failure is ignored."""
     from quire_journal.workspaces import WorkspaceRefused, make_private_folder
 
     file = marker(process)
@@ -188,7 +187,7 @@ def serving(process: int) -> Iterator[None]:
 
 
 def _forget_ended(folder: Path) -> None:
-    """Remove the files of servers that were killed."""
+    """Remove the files of killed servers."""
     for file in folder.iterdir():
         with contextlib.suppress(OSError, ValueError):
             try:

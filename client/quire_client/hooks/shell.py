@@ -1,4 +1,4 @@
-"""The shell of an agent: what git and `quire` need there to say who runs them, and how `quire` is called there."""
+"""The agent's shell: the environment by which git and `quire` name their caller, and the name of `quire` there."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from quire_journal.workspaces import Place
 
 TOLD: Final = ("QUIRE_AGENT", "QUIRE_SESSION")
-"""The variables that git is asked to tell of."""
+"""Variables that git's trace2 reports."""
 
 
 def variables_for(place: Place, environ: Mapping[str, str], agent: str, session: str) -> dict[str, str]:
-    """What a shell's environment needs for git and `quire` to say who runs them, beside what it has already."""
+    """The environment variables that a shell lacks for git and `quire` to name their caller."""
     from quire_journal.workspaces import running, trace_socket
 
     found = running(place)
@@ -30,14 +30,14 @@ def variables_for(place: Place, environ: Mapping[str, str], agent: str, session:
 
 
 def exports(variables: Mapping[str, str]) -> str:
-    """Lines for a shell."""
+    """Shell lines that set these variables."""
     return "\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables.items())
 
 
 def command(environ: Mapping[str, str], called: str = "") -> str:
-    """How `quire` is called in a shell with this environment: by its name where the PATH has it, else by its path.
+    """The name of `quire` in a shell with this environment: the plain name if it is on PATH, else its path.
 
-    `called` is the path of this program, `sys.argv[0]` where it is "".
+    `called` is the path of this program; "" means `sys.argv[0]`.
     """
     folders = environ.get("PATH", "").split(os.pathsep)
     if any(os.access(found := os.path.join(folder, "quire"), os.X_OK) and os.path.isfile(found) for folder in folders):

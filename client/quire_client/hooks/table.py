@@ -1,9 +1,8 @@
-"""Hooks: what agents tell of their own tools, and what they are answered.
+"""The table of agents with hooks.
 
-Each agent has a module with `AGENT`, a record of pure functions: its JSON → an `Intent`, an `Outcome` → its JSON. What
-an intent asks of the daemon is in `dispatch`; the socket is `quire_client.transport.fast_client`'s, and
-`commands/hook.py` puts them together. A new agent is a module, a line here, its files in `setup.agents`, and vectors in
-`tests/vectors/hooks/`.
+Each agent has a module with `AGENT`, a record of pure functions: JSON → `Intent`, `Outcome` → JSON. `dispatch` turns an
+intent into daemon calls, `quire_client.transport.fast_client` owns the socket, and `commands/hook.py` joins them. A new
+agent needs a module, a line here, its files in `setup.agents`, and vectors in `tests/vectors/hooks/`.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ AGENTS: Final[dict[str, str]] = {
     "gemini": "quire_client.hooks.gemini",
     "opencode": "quire_client.hooks.opencode",
 }
-"""Agent → the module that speaks its language."""
+"""Agent → the module that translates its hooks."""
 
 
 def agent(name: str) -> Agent:

@@ -1,12 +1,12 @@
-"""Which files make a workspace's daemon a service, and the commands that put them in force. Nothing is written here.
+"""The files that make a workspace's daemon a service, and the commands that activate them. This module writes nothing.
 
-    ~/.config/systemd/user/quired@.service                    of all workspaces: the unit
+    ~/.config/systemd/user/quired@.service                    all workspaces: the unit
                            quired@.socket                     … and its socket
-                           quired@INSTANCE.service.d/quire.conf   of one: where its journals are
-                           quired@INSTANCE.socket.d/quire.conf    … and where its clients look for it
-    ~/Library/LaunchAgents/quire.NAME-HASH.plist              macOS: of one workspace
+                           quired@INSTANCE.service.d/quire.conf   one workspace: its journal folder
+                           quired@INSTANCE.socket.d/quire.conf    … and its socket's path
+    ~/Library/LaunchAgents/quire.NAME-HASH.plist              macOS: one workspace
 
-Every file says in its first lines who wrote it. Only such a file is ever changed or removed.
+The first lines of every file name its author. Only a file with that mark is changed or removed.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from quire_journal.model import Refusal
 from quire_journal.workspaces import Place, state_home
 
 MARK: Final = "Written by `quire service install`"
-"""Stands in every file of ours."""
+"""The mark in every file of Quire's."""
 
 _HERE: Final = Path(__file__).parent
 _UNITS: Final = (_HERE, _HERE.parents[2] / "systemd")
-"""Where the units are: in this room of an installed wheel, in `systemd/` of a checkout."""
+"""Folders of the units: this room in an installed wheel, `systemd/` in a checkout."""
 
 _LONGEST_NAME: Final = 255  # bytes of a file's name
 
 
 class UnitFile(NamedTuple):
-    """A file of the service, as it has to be."""
+    """A file of the service, with its wanted content."""
 
     path: Path
     text: str
@@ -40,7 +40,7 @@ class UnitFile(NamedTuple):
 
 
 class Service(NamedTuple):
-    """The service of one workspace: its files, and what the service manager is told."""
+    """The service of one workspace: its files, and the service manager's commands."""
 
     name: str  # as the manager knows it
     parts: tuple[UnitFile, ...]
@@ -51,7 +51,7 @@ class Service(NamedTuple):
 
 
 def systemd(place: Place, quired: str, environ: Mapping[str, str], home: Path, on_demand: bool) -> Service:
-    """For systemd. `on_demand`: a client's first call starts the daemon, not the login. Raises Refusal."""
+    """The systemd service. With `on_demand` a client's first call starts the daemon, not the login. Raises Refusal."""
     instance = escaped(place.root)
     service, socket = f"quired@{instance}.service", f"quired@{instance}.socket"
     if len(service) + len(".d") > _LONGEST_NAME:
@@ -78,13 +78,13 @@ def systemd(place: Place, quired: str, environ: Mapping[str, str], home: Path, o
 
 
 def _unit(name: str) -> str:
-    """The text of a unit. Raises FileNotFoundError where the installation lacks it."""
+    """The text of a unit. Raises FileNotFoundError if the installation lacks it."""
     here = next((folder for folder in _UNITS if (folder / name).is_file()), _HERE)
     return (here / name).read_text("utf-8")
 
 
 def launchd(place: Place, quired: str, environ: Mapping[str, str], home: Path) -> Service:
-    """For macOS. An agent that is there from login on. Raises Refusal."""
+    """The launchd agent, which runs from login on. Raises Refusal."""
     label = f"quire.{place.state.name}"
     path = home / "Library" / "LaunchAgents" / f"{label}.plist"
     domain = f"gui/{os.getuid()}"
@@ -99,7 +99,7 @@ def launchd(place: Place, quired: str, environ: Mapping[str, str], home: Path) -
 
 
 def escaped(path: Path) -> str:
-    """A path as the name of an instance: what `systemd-escape --path` prints."""
+    """A path as an instance name, as `systemd-escape --path` prints it."""
     plain = os.fsencode(path).strip(b"/")
     if not plain:
         return "-"
@@ -114,7 +114,7 @@ def _escaped_byte(byte: int) -> bytes:
 
 
 def _where(place: Place, quired: str, environ: Mapping[str, str]) -> str:
-    """What this user's shell knows and the service manager may not: where journals and settings are."""
+    """The journal and settings folders, which the service manager may not know from the user's environment."""
     lines = [f"# {MARK}.", "[Service]"]
     said = _folders(environ)
     if said:
@@ -133,12 +133,12 @@ def _folders(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def home_of_journals() -> Path:
-    """The folder in which state folders are that nobody chose otherwise."""
+    """The default parent folder of state folders."""
     return Path(os.path.realpath(state_home()))
 
 
 def _listening(place: Place) -> str:
-    """Where clients look who have the XDG_RUNTIME_DIR of a login; whoever installs may have none (su, cron)."""
+    """The socket path for clients with a login's XDG_RUNTIME_DIR. The installing process may have none (su, cron)."""
     return f"# {MARK}.\n[Socket]\n# Where clients look.\nListenStream=%t/quire/{place.socket.name}\n"
 
 
@@ -167,7 +167,7 @@ def _plist(label: str, place: Place, quired: str, environ: Mapping[str, str]) ->
 
 
 def _quoted(text: str) -> str:
-    """One word of a unit file: no white space, quote, backslash or percent sign of it means anything."""
+    """One word of a unit file, with white space, quotes, backslashes and percent signs escaped."""
     inner = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("%", "%%")
     return inner if inner == text and not set(text) & set(" \t'$;") else f'"{inner}"'
 

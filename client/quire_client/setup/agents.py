@@ -1,9 +1,9 @@
-"""What stands in which file of which agent: the hooks, and the entry of the MCP server.
+"""The table of agents' files: hooks, and the MCP server's entry.
 
-Entries are known by what they call (`quire hook AGENT`, `quire mcp`), wherever that `quire` lies, so that a new
-installation replaces what an old one wrote. A project's entries go into files that are not shared where the agent has
-such: the path of the installed `quire` is this machine's. Files that people check in name a plain `quire`, and the
-project as the agent itself tells it, where both can be found so; else they hold paths, and `setup` says so.
+An entry of Quire's is known by its command (`quire hook AGENT`, `quire mcp`) with any path, so a new installation
+replaces the entries of an old one. A project's entries go into unshared files if the agent has such files, because the
+path of `quire` belongs to this machine. Shared files name a plain `quire` and the agent's own variable for the project
+if both work; else they hold paths, and `setup` says so.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from quire_client.setup.claude_code import SERVER
 from quire_client.setup.errors import MalformedConfig
 
 TIMEOUT_S: Final = 10
-"""How long an agent waits for a hook, which itself gives up after 5 s."""
+"""How long an agent waits for a hook. The hook itself gives up after 5 s."""
 
 STARTUP_S: Final = 30
-"""How long Codex waits for the server, which may have to start a daemon on a busy machine. Its own measure is 10 s."""
+"""How long Codex waits for the server, which may start a daemon on a busy machine. Codex's default is 10 s."""
 
 
 class Scope(NamedTuple):
-    """Where an agent is set up."""
+    """The folder or home that an agent is set up for."""
 
     home: Path
     environ: Mapping[str, str]
@@ -37,7 +37,7 @@ class Scope(NamedTuple):
 
 
 class File(NamedTuple):
-    """A file of an agent, and how it is changed. Both functions raise MalformedConfig."""
+    """A file of an agent, and its two transforms. Both raise MalformedConfig."""
 
     path: Path
     put: Callable[[str | None], str]  # the text with our entries; None: there is no such file
@@ -46,16 +46,16 @@ class File(NamedTuple):
 
 
 PLAIN: Final = "quire"
-"""The command as it is called where it is on the PATH."""
+"""The command's name on PATH."""
 
 
 def files(agent: str, scope: Scope, quire: str, shared: str = "") -> list[File]:
-    """The files of `agent`; `quire` is the absolute path of the command, `shared` what files that are shared call."""
+    """The files of `agent`. `quire` is the command's absolute path, `shared` its name in shared files."""
     return list(_AGENTS[agent](scope, quire, quire if scope.project is None else shared or quire))
 
 
 def afterwards(agent: str, scope: Scope) -> str:
-    """What the person has to do then, beside starting the agent anew."""
+    """What the person has to do next, besides a restart of the agent."""
     said = _AFTERWARDS.get(agent, ("", ""))
     return " ".join(part for part in (said[0] if scope.project is not None else "", said[1]) if part)
 
@@ -77,14 +77,14 @@ _AFTERWARDS: Final = {
         "",
     ),
 }
-"""Agent → what it wants of the person for a project's files, and what it wants in any case."""
+"""Agent → (approvals for a project's files, approvals in any case)."""
 
 
 # ── what is set up ──
 
 
 class WayIn(NamedTuple):
-    """A way in that an agent was given."""
+    """A command that an agent's configuration calls."""
 
     kind: str  # "hook" or "mcp"
     command: tuple[str, ...]
@@ -92,7 +92,7 @@ class WayIn(NamedTuple):
 
 
 def ways_in(agent: str, scope: Scope) -> list[WayIn]:
-    """What the files of `agent` call, each once. Files that cannot be read are passed over; `broken` has those."""
+    """The commands in the files of `agent`, without repeats. Unreadable files are skipped; `broken` lists them."""
     found: dict[tuple[str, tuple[str, ...]], WayIn] = {}
     for file in files(agent, scope, ""):
         try:
@@ -106,7 +106,7 @@ def ways_in(agent: str, scope: Scope) -> list[WayIn]:
 
 
 def broken(agent: str, scope: Scope) -> list[tuple[Path, str]]:
-    """The files of `agent` that are there and cannot be read, each with why. What they call is not known."""
+    """The unreadable files of `agent`, each with the reason."""
     found = []
     for file in files(agent, scope, ""):
         try:
@@ -148,7 +148,7 @@ def _commands(path: Path, agent: str) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 class _Entries(NamedTuple):
-    """Our entries in a JSON file."""
+    """Quire's entries in a JSON file."""
 
     lists: Mapping[tuple[str, ...], Any] = {}  # path of a list → our item of it
     members: Mapping[tuple[str, ...], Any] = {}  # path of a member that is ours alone → its value
@@ -181,7 +181,7 @@ def _put(text: str | None, entries: _Entries, agent: str) -> str:
 
 
 def _made(entries: _Entries) -> dict[str, Any]:
-    """What a file holds that nobody else writes to."""
+    """The content of a file that only Quire writes."""
     value: dict[str, Any] = dict(entries.base)
     for path, entry in (*((path, [item]) for path, item in entries.lists.items()), *entries.members.items()):
         *above, last = path
@@ -193,8 +193,8 @@ def _made(entries: _Entries) -> dict[str, Any]:
 
 
 def _take(text: str, entries: _Entries, agent: str) -> str | None:
-    """The text without our entries. A file that `_put` made has exactly the bytes that `_put` gives a new file, a blank
-    one these bytes behind the blanks, and without a line end."""
+    """The text without Quire's entries. A file that `_put` made has exactly `_put`'s bytes for a new file; a formerly
+    blank file has them behind its blanks, without a line end."""
     body = text.lstrip(jsonc.BLANK)
     if not body:
         return text
@@ -209,7 +209,7 @@ def _take(text: str, entries: _Entries, agent: str) -> str | None:
 
 
 def _stands(value: Any, entries: _Entries, agent: str) -> bool:
-    """Is everything there as it should be, and nothing of ours besides? A server may have further settings."""
+    """True if every entry is there, and no other entry of Quire's. A server may have further settings."""
     wanted = len(entries.lists) + len(entries.members)
     return (
         len([*_ours(value, entries, agent)]) == wanted
@@ -219,12 +219,12 @@ def _stands(value: Any, entries: _Entries, agent: str) -> bool:
 
 
 def _has(found: Any, wanted: Mapping[str, Any]) -> bool:
-    """Does the object that was found say all that is wanted?"""
+    """True if `found` contains everything in `wanted`."""
     return isinstance(found, dict) and all(found.get(key) == value for key, value in wanted.items())
 
 
 def _ours(value: Any, entries: _Entries, agent: str) -> Iterator[tuple[str | int, ...]]:
-    """Where our entries are, in the order of the text: hooks of any event, and the server."""
+    """Paths of Quire's entries, in text order: hooks of any event, and the server."""
     for key, found in value.items() if isinstance(value, dict) else ():
         if key == "hooks":
             yield from _our_hooks(found, agent)
@@ -249,7 +249,7 @@ def _list(found: Any) -> list[Any]:
 
 
 def _is_hook(hook: Any, agent: str) -> bool:
-    """Is it `/somewhere/quire hook AGENT`, with its guard or without, or the tool that stands beside that?"""
+    """True for `/somewhere/quire hook AGENT`, guarded or not, and for the tool beside it."""
     if not isinstance(hook, dict):
         return False
     if agent == "claude-code" and claude_code.is_tool(hook):
@@ -263,7 +263,7 @@ def _is_hook(hook: Any, agent: str) -> bool:
 
 
 def _calls_server(server: Any) -> bool:
-    """Is it `/somewhere/quire mcp …`, as `{command, args}` or as one list?"""
+    """True for `/somewhere/quire mcp …`, as `{command, args}` or as one list."""
     if not isinstance(server, dict):
         return False
     words = _words(server)
@@ -291,12 +291,13 @@ _TOLD_PROJECT: Final[Mapping[str, tuple[str, ...]]] = {
     "gemini": (),  # it starts servers where it was started
     "opencode": (),  # it starts servers in the project
 }
-"""How a project's server learns which project that is, without a path of this machine. Codex has no way for it: its
-app starts servers elsewhere."""
+"""How a project's server learns its project without a path of this machine. Codex has no way: its app starts servers in
+other folders."""
 
 
 def _mcp_arguments(agent: str, scope: Scope, quire: str) -> list[str]:
-    """A project's server serves that project; the user's one where it is started."""
+    """The arguments of `quire mcp`. A project's server serves that project, the user's server the folder it is started
+    in."""
     words = ["mcp", "--agent", agent]
     if scope.project is None:
         return words
@@ -314,7 +315,7 @@ def _server(agent: str, scope: Scope, quire: str) -> dict[str, Any]:
 
 
 def _matched(events: Mapping[str, str], *hooks: dict[str, Any]) -> dict[tuple[str, ...], Any]:
-    """Event → its item, in the shape that Claude Code, Codex and Gemini CLI share. A matcher "" is left out."""
+    """Event → its item, in the shape that Claude Code, Codex and Gemini CLI share. An empty matcher is left out."""
     return {
         ("hooks", event): {**({"matcher": matcher} if matcher else {}), "hooks": [*hooks]}
         for event, matcher in events.items()
@@ -322,10 +323,10 @@ def _matched(events: Mapping[str, str], *hooks: dict[str, Any]) -> dict[tuple[st
 
 
 def _whole(names: str) -> str:
-    """A matcher of whole names, for agents that look for a pattern anywhere in a name.
+    """A matcher of whole names, for agents that search the pattern anywhere in a name.
 
-    Without it `edit` would start a hook at each call of our own `mcp_quire_edit`. Claude Code and Codex take a list of
-    names for whole names.
+    Otherwise `edit` would start a hook at each call of Quire's own `mcp_quire_edit`. Claude Code and Codex match a list
+    of names as whole names.
     """
     return f"^({names})$"
 
@@ -372,7 +373,7 @@ def _codex(scope: Scope, quire: str, shared: str) -> Iterator[File]:
 
 
 _PASSED: Final = ("XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "QUIRE_PATH_MAP")
-"""What `quire mcp` looks at to find the daemon. Codex passes little of its environment to a server, beside HOME."""
+"""Variables by which `quire mcp` finds the daemon. Codex passes a server little of its environment besides HOME."""
 
 
 def _toml_file(path: Path, table: Mapping[str, Any], tied: bool) -> File:
@@ -437,11 +438,11 @@ def _opencode(scope: Scope, quire: str, shared: str) -> Iterator[File]:
 
 _MARKED: Final = "// Written by `quire setup opencode`"
 _PLUGIN: Final = "opencode_plugin.js"
-"""A module of JavaScript beside this one, in which the first "quire" stands for the command."""
+"""A JavaScript module beside this one. Its first "quire" stands for the command."""
 
 
 def _plugin_file(path: Path, quire: str, tied: bool) -> File:
-    """A file that is ours as a whole."""
+    """A file that belongs to Quire as a whole."""
 
     def put(text: str | None) -> str:
         require_ours(text)

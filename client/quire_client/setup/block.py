@@ -1,8 +1,8 @@
-"""A table of ours in a TOML file, at its end: nothing else in the file is touched.
+"""A table of Quire's at the end of a TOML file. Nothing else in the file changes.
 
-There are no marks around it: Codex drops comments when it writes the file. It also adds tables below ours (an approval
-is `[mcp_servers.quire.tools.edit]`), which mean nothing without ours and go with it. Whether the file still means what
-it meant is checked by reading it before and after.
+The table has no marker comments, because Codex drops comments when it writes the file. Codex also adds tables below it
+(`[mcp_servers.quire.tools.edit]` is an approval), which are removed together with it. The file is parsed before and
+after, and must mean the same otherwise.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _EMPTY: Final = ("\n", "\r\n")
 
 
 def put(text: str | None, path: tuple[str, ...], table: Mapping[str, Any]) -> str:
-    """The text of a file with our table at its end; None: there is no file. Raises MalformedConfig."""
+    """The text with the table at its end; `text` None means a new file. Raises MalformedConfig."""
     name, before = ".".join(path), read(text or "")
     if at(before, path) is not None:
         raise MalformedConfig(f"[{name}] stands there already, and is not from `quire setup`")
@@ -33,9 +33,9 @@ def put(text: str | None, path: tuple[str, ...], table: Mapping[str, Any]) -> st
 
 
 def take(text: str, path: tuple[str, ...]) -> str | None:
-    """The text without the table at `path` and the tables below it; None where that was all of it.
+    """The text without the table at `path` and its subtables; None if nothing else is left.
 
-    Raises MalformedConfig where the table cannot be told from the rest.
+    Raises MalformedConfig if the table cannot be told from the rest.
     """
     name, lines = ".".join(path), _LINES.findall(text)
     header = next((n for n, line in enumerate(lines) if line.strip() == f"[{name}]"), len(lines))
@@ -50,7 +50,7 @@ def take(text: str, path: tuple[str, ...]) -> str | None:
 
 
 def _end(lines: Sequence[str], header: int) -> int:
-    """Behind the last line of the table with that header."""
+    """The index behind the last line of the table with that header."""
     end = header + 1
     while end < len(lines) and lines[end].strip() and lines[end].lstrip()[0] not in "[#":
         end += 1
@@ -58,7 +58,7 @@ def _end(lines: Sequence[str], header: int) -> int:
 
 
 def _behind(lines: Sequence[str], below: str) -> Iterator[str]:
-    """The lines without the tables whose headers begin so, each with the empty line before it."""
+    """The lines without the tables whose headers begin with `below`, and without the empty line before each."""
     at = 0
     while at < len(lines):
         header = at + (lines[at] in _EMPTY and at + 1 < len(lines))
@@ -70,7 +70,7 @@ def _behind(lines: Sequence[str], below: str) -> Iterator[str]:
 
 
 def read(text: str) -> dict[str, Any]:
-    """What the text means. Raises MalformedConfig."""
+    """The parsed text. Raises MalformedConfig."""
     try:
         return tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
@@ -78,7 +78,7 @@ def read(text: str) -> dict[str, Any]:
 
 
 def at(value: Any, path: tuple[str, ...]) -> Any:
-    """What stands there in nested objects; None where nothing does."""
+    """The value at `path` in nested objects; None without one."""
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value
@@ -92,7 +92,7 @@ def _leaves(rest: str, whole: dict[str, Any], path: Sequence[str]) -> bool:
 
 
 def _same_but(before: Any, after: Any, path: Sequence[str]) -> bool:
-    """Is `after` what `before` is, beside the table at `path`, which `before` does not have?"""
+    """True if `after` equals `before` except for a new table at `path`."""
     first, *rest = path
     if {key: value for key, value in after.items() if key != first} != {k: v for k, v in before.items() if k != first}:
         return False

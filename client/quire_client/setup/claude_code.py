@@ -1,8 +1,8 @@
-"""Hooks of Claude Code that the MCP server of its session answers, so that no process is started for them.
+"""Claude Code hooks that the session's MCP server answers, without a process for each hook.
 
-Claude Code calls the tool `hook` of the server in place of a command. Where no server is, the call fails and the agent
-goes on. So a command stands beside the tool: it starts `quire hook` where no server says that it answers, in a file
-named after the process of the agent. When a session begins and ends, no server can be called at all.
+Claude Code calls the server's tool `hook`. Without a server the call fails and the agent goes on, so a command stands
+beside the tool: it starts `quire hook` unless a server has announced itself by a file named after the agent's process.
+At the begin and the end of a session Claude Code can call no server.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 SERVER: Final = "quire"
-"""The name of the MCP server; without a hyphen, which changes what matchers mean."""
+"""The MCP server's name. A hyphen would change the meaning of matchers."""
 
 TOOL: Final = "hook"
-"""The tool of the MCP server that answers hooks. It is in no list of tools: an agent's model has no use for it."""
+"""The MCP tool that answers hooks. It is not listed, because the model has no use for it."""
 
 SERVING: Final = "serving"
-"""In the folder of all state folders: a file for each agent process whose hooks a server answers, with the pid of the
-server."""
+"""Subfolder of the state home: one file for each agent process whose hooks a server answers, holding the server's pid.
+"""
 
 _ALWAYS: Final = ("hook_event_name", "session_id", "agent_id", "cwd", "prompt_id", "model")
 _OF_A_TURN: Final = ("transcript_path", "prompt")
@@ -35,18 +35,18 @@ FIELDS: Final = {
     "Stop": _ALWAYS,
     "SubagentStop": _ALWAYS,
 }
-"""Event → what the tool is given of it. Claude Code fills in a template; it cannot give the event as a whole. What a
-command printed and what a file holds that was read stay where they are."""
+"""Event → the fields that the tool receives. Claude Code fills in a template and cannot pass the whole event. Command
+output and file contents are not asked for."""
 
 OBJECTS: Final = ("tool_input", "tool_response.structuredPatch")
-"""The fields that hold no text: they come as JSON within a text."""
+"""Fields that hold objects; they arrive as JSON inside a text."""
 
 SINCE: Final = (2, 1, 118)
-"""The first version of Claude Code whose hooks call tools. An older one passes over the whole file with such a hook."""
+"""First version of Claude Code whose hooks call tools. An older version ignores a whole file with such a hook."""
 
 
 def hooks(event: str, quire: str, agent: str, timeout_s: int) -> list[dict[str, Any]]:
-    """The two hooks of an event: the tool, and the command for where no server answers."""
+    """The two hooks of an event: the tool, and the command for sessions without a server."""
     template = {name: f"${{{name}}}" for name in FIELDS[event]}
     return [
         {"type": "mcp_tool", "server": SERVER, "tool": TOOL, "input": template, "timeout": timeout_s},
@@ -55,9 +55,9 @@ def hooks(event: str, quire: str, agent: str, timeout_s: int) -> list[dict[str, 
 
 
 def guarded(quire: str, agent: str) -> str:
-    """The shell command that starts `quire hook AGENT` only where no server answers the hooks of the agent.
+    """The shell command that starts `quire hook AGENT` only if no server answers the agent's hooks.
 
-    The parent of the shell is the agent. `read` and `kill` are the shell's own: no process is started to find out.
+    The shell's parent is the agent. `read` and `kill` are shell builtins, so the check starts no process.
     """
     file = f"${{XDG_STATE_HOME:-$HOME/.local/state}}/quire/{SERVING}/$PPID"
     return f'{_GUARD}"{file}" && kill -0 "$p"; }} 2>/dev/null || exec {shlex.join([quire, "hook", agent])}'
@@ -67,17 +67,16 @@ _GUARD: Final = "{ read -r p <"
 
 
 def unguarded(command: str) -> str:
-    """The command that a guard stands before; a command without one as it is."""
+    """The command behind a guard; an unguarded command unchanged."""
     return command.rpartition(" || exec ")[2] if command.startswith(_GUARD) else command
 
 
 def is_tool(hook: Mapping[str, Any]) -> bool:
-    """Does the hook call our tool?"""
+    """True for a hook that calls Quire's tool."""
     return (hook.get("type"), hook.get("server"), hook.get("tool")) == ("mcp_tool", SERVER, TOOL)
 
 
 def calls_tools(version: str) -> bool:
-    """Do the hooks of this Claude Code call tools? `version` is what `claude --version` prints; "" is taken for a new
-    one."""
+    """True if hooks of this Claude Code call tools. `version` is the output of `claude --version`; "" counts as new."""
     found = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
     return found is None or tuple(map(int, found.groups())) >= SINCE

@@ -1,9 +1,9 @@
-"""JSON with comments and trailing commas, changed as a text: what is not ours keeps every byte.
+"""Text edits of JSON with comments and trailing commas. Every byte of others is kept.
 
-A change names a path of keys. Each change reads the text anew; configuration files are small.
+A change names a path of keys and parses the text anew; configuration files are small.
 
-An insertion is one piece of text behind an opening bracket, so that its removal leaves the text that was there before.
-One blank behind the bracket (`_WAS_EMPTY`) tells an object or a list that stood there empty from one that was made.
+An insertion is one piece of text behind an opening bracket, so its removal restores the earlier text. One blank behind
+the bracket (`_WAS_EMPTY`) marks an object or list that was there, empty, before the insertion.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Node(NamedTuple):
 
 
 class Member(NamedTuple):
-    """A member of an object, or an item of a list (whose key is its place)."""
+    """A member of an object, or an item of a list with its index as key."""
 
     key: str | int
     start: int  # of the key, or of the item
@@ -43,19 +43,19 @@ class Member(NamedTuple):
 
 
 def read(text: str) -> Any:
-    """The value. Raises MalformedConfig."""
+    """The parsed value. Raises MalformedConfig."""
     return _parse(text).value
 
 
 def rendered(value: Any) -> str:
-    """`value` as the text of a file of its own, without a final line end."""
+    """`value` as the text of a new file, without a final newline."""
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with a new member at `path`; objects on the way are made.
+    """The text with a new member at `path`; missing objects on the way are made.
 
-    Raises MalformedConfig, also where something else stands at `path` or on the way.
+    Raises MalformedConfig, also if another value stands at `path` or on the way.
     """
     node, missing = _follow(_parse(text), path)
     if not missing or not isinstance(node.value, dict):
@@ -67,7 +67,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def prepend(text: str, path: Sequence[str], item: Any) -> str:
-    """The text with `item` as the first of the list at `path`, which is made if need be. Raises MalformedConfig."""
+    """The text with `item` first in the list at `path`, which is made if missing. Raises MalformedConfig."""
     node, missing = _follow(_parse(text), path)
     if missing:
         return put(text, path, [item])
@@ -77,9 +77,9 @@ def prepend(text: str, path: Sequence[str], item: Any) -> str:
 
 
 def remove(text: str, path: Sequence[str | int]) -> str:
-    """The text without what stands at `path`, as it was before `put` or `prepend` brought that.
+    """The text without the value at `path`, as before `put` or `prepend`.
 
-    Objects and lists that were made for it go, too. Those that were empty before stay.
+    Objects and lists that were made for the value go with it; formerly empty ones stay.
     """
     above, missing = _follow(_parse(text), path[:-1])
     index = next((i for i, part in enumerate(above.parts) if part.key == path[-1]), -1)
@@ -153,7 +153,7 @@ def _member(text: str, at: int, depth: int) -> Member:
 
 
 def _skip(text: str, at: int) -> int:
-    """Behind blanks and comments."""
+    """The index behind blanks and comments."""
     if text[at : at + 1] not in _SKIPS:
         return at
     found = _SKIPPED.match(text, at)
@@ -168,7 +168,7 @@ def _malformed(text: str, at: int, what: str) -> MalformedConfig:
 
 
 def _follow(node: Node, path: Sequence[str | int]) -> tuple[Node, list[Any]]:
-    """(the node farthest along `path`, the keys that are missing from there)."""
+    """(the deepest existing node along `path`, the missing keys below it)."""
     for done, key in enumerate(path):
         below = next((part.node for part in node.parts if part.key == key), None)
         if below is None:
@@ -181,13 +181,13 @@ def _follow(node: Node, path: Sequence[str | int]) -> tuple[Node, list[Any]]:
 
 
 def _indent(text: str) -> str:
-    """By which the text is indented: as its first indented line is; two blanks if none is."""
+    """The indentation of the first indented line; two blanks without one."""
     found = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
     return found[1] if found else "  "
 
 
 def _insert(text: str, node: Node, key: str, value: Any, depth: int) -> str:
-    """The text with the value as the first part of `node`; all that stood behind the bracket stands behind that."""
+    """The text with the value first in `node`, before the existing parts."""
     at = node.start + 1
     if not node.parts:
         return text[:at] + _WAS_EMPTY + key + json.dumps(value, ensure_ascii=False) + text[at:]
@@ -199,7 +199,7 @@ def _insert(text: str, node: Node, key: str, value: Any, depth: int) -> str:
 
 
 def _without(text: str, above: Node, index: int) -> str:
-    """The text without that part, the blanks before it and the comma behind it, or before it if it is the last."""
+    """The text without that part, the blanks before it, and its comma (for the last part, the comma before it)."""
     part = above.parts[index]
     start = part.start
     while start > above.start + 1 and text[start - 1] in BLANK:

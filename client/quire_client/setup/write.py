@@ -1,8 +1,8 @@
-"""Changing an agent's files: all or none is computed first, and none is written that changed meanwhile.
+"""Changes to an agent's files: all changes are computed first, and a file that changed meanwhile is not written.
 
-These files belong to other programs, which write them when they like. A file is read, the change is computed, and just
-before the new text takes its place the file is read again: other bytes, and nothing is written. A link is followed, so
-that a file that is kept elsewhere stays there; the mode is kept. What is write-protected, or no file, is left alone.
+These files belong to other programs, which may write them at any time. Just before the new text replaces a file, the
+file is read again; different bytes stop the write. Links are followed, modes are kept, and a write-protected or
+irregular file is left alone.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from quire_client.setup.errors import MalformedConfig
 from quire_journal.model import Refusal
 
 _MADE: Final = "user.quire.made"
-"""The mark (an extended attribute) of folders that were made here, so that they go when nothing is left in them."""
+"""The extended attribute that marks folders made by setup, so that they are removed once they are empty."""
 
 
 class Change(NamedTuple):
-    """A file as it is, and as it is to be. None: it does not exist."""
+    """A file's text before and after. None: the file does not exist."""
 
     path: Path
     before: bytes | None
@@ -33,7 +33,7 @@ class Change(NamedTuple):
 
     @property
     def action(self) -> str:
-        """What becomes of it."""
+        """The verb for the change."""
         if self.before == self.after:
             return "unchanged"
         return "create" if self.before is None else "remove" if self.after is None else "change"
@@ -47,9 +47,9 @@ class Change(NamedTuple):
 
 
 def planned(files: Sequence[File], puts: bool) -> list[Change]:
-    """What becomes of each file when our entries are put into it, or else taken out of it.
+    """The change of each file when Quire's entries are added, or removed.
 
-    Raises Refusal: then none is to be written.
+    Raises Refusal; no file may be written then.
     """
     return [_planned(file, puts) for file in files]
 
@@ -128,9 +128,9 @@ def _write(change: Change) -> None:
 
 
 def _beside(temporary: Path) -> BinaryIO:
-    """A new file, which has no name while it is written, where the disk and the system can do so; else this one.
+    """A new file without a name while it is written, if disk and system can make one; else `temporary`.
 
-    In a workspace the daemon watches: a name that stands for as long as a sync takes would come into the journal.
+    The daemon watches a workspace, and would journal a name that exists as long as a sync takes.
     """
     if os.path.isdir(_DESCRIPTORS):
         with contextlib.suppress(OSError):
@@ -139,7 +139,7 @@ def _beside(temporary: Path) -> BinaryIO:
 
 
 def _name(descriptor: int, name: Path) -> None:
-    """Give an open file without a name this one. Raises FileExistsError where somebody has just made such a file."""
+    """Link an unnamed open file to this name. Raises FileExistsError if the name exists by now."""
     folder = os.open(name.parent, os.O_PATH | os.O_CLOEXEC)
     try:  # with a folder's descriptor Python asks the kernel to follow the link, without one it does not
         os.link(f"{_DESCRIPTORS}/{descriptor}", name.name, dst_dir_fd=folder)
@@ -151,7 +151,7 @@ _DESCRIPTORS: Final = "/proc/self/fd"
 
 
 def _make(folder: Path) -> None:
-    """Make the folder, and those above it, each with a mark that says so."""
+    """Make the folder and its missing parents, each with the mark."""
     if folder.is_dir():
         return
     _make(folder.parent)
@@ -164,7 +164,7 @@ def _make(folder: Path) -> None:
 
 
 def _remove_made(folder: Path) -> None:
-    """Remove the folder, and those above it, as far as they have the mark and nothing is in them."""
+    """Remove the folder and its parents, while they are marked and empty."""
     with contextlib.suppress(OSError, AttributeError):
         while os.getxattr(folder, _MADE, follow_symlinks=False):
             folder.rmdir()

@@ -1,8 +1,8 @@
-"""The way to a daemon: find the one that runs, or start it, once, however many clients come at the same time.
+"""The way to a daemon: find the running one, or start one, once for any number of simultaneous clients.
 
-Whichever process holds the flock on `lock` is the daemon; a file that a dead one left means nothing. Clients that find
-none queue on `start.lock`; the first starts the daemon, the others find it. What the daemon said last on stderr before
-it gave up is the reason that the caller gets.
+The process that holds the flock on `lock` is the daemon; the file of a dead daemon means nothing. Clients without a
+daemon queue on `start.lock`: the first starts the daemon, the others find it. The last line of the daemon's stderr
+before it gave up becomes the error's reason.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
     from quire_client.transport.file_transport import SpoolLine
 
 Told = Callable[[str], None]
-"""Called with what the daemon does before it listens, in words."""
+"""Called with the daemon's progress messages before it listens."""
 
 PATIENCE_S: Final = 30.0
-"""How much longer a daemon is waited for that says what it does."""
+"""Extra wait for a daemon that reports progress."""
 
 LEAVING_S: Final = 4.0
-"""How long a daemon that listens without its lock is waited for: it looks for its state folder once a second."""
+"""Wait for a daemon that listens without its lock. A daemon checks its state folder once a second."""
 
 DIED_OF_ITS_JOURNAL: Final = (-7, -11, -6)
-"""How a daemon ends that opens a damaged journal, if it dies of it: SIGBUS, SIGSEGV, SIGABRT (numbers of Linux)."""
+"""Exit codes of a daemon killed by its own damaged journal: SIGBUS, SIGSEGV, SIGABRT (Linux numbers)."""
 
 PAUSE_S: Final = 0.01
-"""Between two looks at a daemon that is starting."""
+"""Interval between checks of a starting daemon."""
 
 
 class Child(Protocol):
-    """A daemon's process, as who started it sees it: of `subprocess.Popen`, what is used here."""
+    """The used part of `subprocess.Popen`."""
 
     @property
     def pid(self) -> int: ...
@@ -54,9 +54,9 @@ class Child(Protocol):
 
 
 class Door:
-    """Opens connections to the daemon of one place; `may_start` says whether to start one where none runs.
+    """Opens connections to the daemon of one place. `may_start` allows the start of a daemon.
 
-    Where `told` is given, a daemon that says what it does before it listens is waited for as long as it takes.
+    With `told`, the wait for a daemon that reports progress has no limit.
     """
 
     def __init__(self, place: Place, may_start: bool, told: Told | None = None) -> None:
@@ -65,11 +65,10 @@ class Door:
         self.told = told
 
     def open(self, until: float, starting: bool = True) -> Connection | SpoolLine:
-        """A connection that has shaken hands with the daemon, by `until` (monotonic).
+        """A connection after its handshake, by `until` (monotonic clock).
 
-        Where a sandbox blocks sockets, or hides the state folder, a line by files, if a daemon takes them. `starting`
-        False: no daemon is started for this one.
-        Raises NoDaemon, or WorkspaceRefused when a daemon would have to be started where no journal may live.
+        In a sandbox without sockets or state folder, a connection by files if a daemon accepts them. `starting=False`
+        starts no daemon. Raises NoDaemon, or WorkspaceRefused if no journal may live there.
         """
         while True:
             by_files = _by_files(self.place)
@@ -90,7 +89,7 @@ class Door:
                 raise NoDaemon(no_start(self.place.root, f"{error.filename}: {error.strerror}")) from error
 
     def _dial(self, until: float) -> Connection | None:
-        """A connection to the daemon that holds the lock; None when nobody does. Raises NoDaemon at `until`."""
+        """A connection to the daemon that holds the lock; None without one. Raises NoDaemon at `until`."""
         while (found := running(self.place)) is not None:
             reason = "A daemon is starting and has not said where it listens."
             if found.doing:
@@ -115,7 +114,7 @@ class Door:
 
 
 def _by_files(place: Place) -> SpoolLine | None:
-    """A line by files, where a daemon takes them and nothing better can be had. Most workspaces have no such folder."""
+    """A connection by files, if a daemon accepts them and sockets are unreachable. Most workspaces have no spool."""
     if not os.path.lexists(place.root.joinpath(*SPOOL_FOLDER)):
         return None
     from quire_client.transport.file_transport import way_in
@@ -124,9 +123,9 @@ def _by_files(place: Place) -> SpoolLine | None:
 
 
 def start(place: Place, until: float, told: Told | None = None) -> None:
-    """Start the daemon unless somebody else just did; return when it answers.
+    """Start the daemon unless another process just did; return when it answers.
 
-    Raises NoDaemon, or WorkspaceRefused when no journal may live there.
+    Raises NoDaemon, or WorkspaceRefused if no journal may live there.
     """
     checked(place)
     make_private_folder(place.state)
@@ -139,11 +138,10 @@ def start(place: Place, until: float, told: Told | None = None) -> None:
 
 
 def _activated(place: Place, until: float) -> bool:
-    """Does somebody else (systemd) listen for the daemon, and start it now that we have called? False: nobody does.
+    """True if systemd listens for the daemon and has started it for this call.
 
-    Returns when the daemon has its lock. Raises NoDaemon when that does not come to be. If the other side hangs up, it
-    was a daemon that is being killed (the kernel may take its lock before its socket) or that gives up: then we start
-    one ourselves.
+    Returns when the daemon has its lock. Raises NoDaemon if the daemon does not get it. A hang-up means that the
+    listener was a dying daemon (the kernel may release its lock before its socket), and this client starts one itself.
     """
     import socket
 
@@ -180,7 +178,7 @@ def _activated(place: Place, until: float) -> bool:
 
 
 def _daemon_behind(caller: socket.socket) -> int:
-    """The process id of the daemon that made the listener `caller` is connected to; 0: somebody else, or not known."""
+    """The pid of the daemon that made the listener behind `caller`; 0 for another process or an unknown one."""
     import socket
     import struct
 
@@ -196,7 +194,7 @@ def _daemon_behind(caller: socket.socket) -> int:
 
 
 def _longer(found: LockHolder, told: Told | None, until: float) -> float:
-    """Until when to wait for a daemon that says what it does: longer, if whoever waits is told of it."""
+    """The deadline for a daemon that reports progress: later, if the waiting caller is shown the progress."""
     if told is None:
         return until
     told(found.doing)
@@ -204,7 +202,7 @@ def _longer(found: LockHolder, told: Told | None, until: float) -> float:
 
 
 def command(place: Place) -> list[str]:
-    """How the daemon is started."""
+    """The command line that starts the daemon."""
     return [
         sys.executable,
         "-m",
@@ -219,12 +217,12 @@ def command(place: Place) -> list[str]:
 
 
 def checking_settings(place: Place) -> list[str]:
-    """What says whether a daemon could use the settings files as they are, and starts none."""
+    """The command line that checks the settings files without a daemon."""
     return [sys.executable, "-m", "quire_daemon", "--workspace", os.fspath(place.root), "--check-settings"]
 
 
 def apart(words: list[str], log: int, errors: int) -> Child:
-    """Run a program apart from us: own session, no terminal, no descriptor of ours but the two that it writes to."""
+    """Run a program detached: own session, no terminal, and only these two descriptors."""
     import subprocess
 
     return subprocess.Popen(
@@ -262,9 +260,9 @@ def _spawn(place: Place) -> Child:
 
 
 def _wait_until_up(place: Place, child: Child, until: float, told: Told | None, again: bool = True) -> None:
-    """Return when the lock's holder answers. Raises NoDaemon when the child ended, or at `until`.
+    """Return when the lock's holder answers. Raises NoDaemon when the child ends, or at `until`.
 
-    One that was ended by its own journal, mapped into its memory and damaged, is started `again`: that one checks it.
+    A daemon that its damaged journal killed is started `again`; the next one checks the journal.
     """
     doing = ""
     while time.monotonic() < until:
@@ -292,7 +290,7 @@ def _wait_until_up(place: Place, child: Child, until: float, told: Told | None, 
 
 
 def _last_words(place: Place, child: Child) -> str:
-    """What the daemon gave as its reason: the last line of its stderr. Without a reason of its own, where all is."""
+    """The daemon's reason: the last line of its stderr, else the path of the log."""
     try:
         tail = place.start_error.read_bytes()[-4096:].decode("utf-8", "replace")
     except OSError:
@@ -308,7 +306,7 @@ def _last_words(place: Place, child: Child) -> str:
 
 
 def _is_full(folder: Path) -> bool:
-    """Has its disk no room, not even for a reason?"""
+    """True if the folder's disk is full."""
     try:
         return os.statvfs(folder).f_bavail == 0
     except OSError:
@@ -316,7 +314,7 @@ def _is_full(folder: Path) -> bool:
 
 
 def _check_owner(path: str) -> None:
-    """Requests hold file contents: they go to nobody else's socket. A missing one may still come."""
+    """Refuse a socket of another user: requests hold file contents. A missing socket may still appear."""
     try:
         found = os.lstat(path)
     except OSError:

@@ -1,9 +1,9 @@
-"""One socket to one run of the daemon: a frame out, the frame with the same id back, all within a deadline.
+"""One socket to one run of the daemon: send a frame, return the frame with the same id, within a deadline.
 
-The only module of the client that knows ZeroMQ. A DEALER without an identity (two clients with one identity
-would get each other's replies). Nothing is sent unless the daemon has shaken hands and holds its lock: what is queued
-for a daemon that is not there is performed by its successor. ZeroMQ's own way to that (`IMMEDIATE`) throws away what
-has been received when a connection ends: of the replies that a daemon sent just before its end, every third.
+The only client module that knows ZeroMQ. The socket is a DEALER without an identity: two clients with one identity
+would receive each other's replies. A request is sent only after the handshake and while the daemon holds its lock,
+because a successor would perform requests queued for a dead daemon. ZeroMQ's `IMMEDIATE` is no substitute: it drops
+received messages when a connection ends, a third of the replies sent just before the daemon's end.
 """
 
 from __future__ import annotations
@@ -22,18 +22,17 @@ from quire_journal.model import MAX_MESSAGE, Reply, decode_reply
 from quire_journal.workspaces import LockHolder, Place, is_held, look_into, running
 
 SLICE_S: Final = 0.2
-"""How often a waiting call looks whether the daemon still lives. Mostly the end of its socket tells first."""
+"""Interval at which a waiting call checks that the daemon lives. Usually the end of its socket is noticed first."""
 
 FIRST_S: Final = 0.02
-"""How long hands are waited for before it is looked whether this process may connect at all. Mostly they take one
-millisecond."""
+"""Wait for the handshake before checking whether this process may connect at all. A handshake usually takes 1 ms."""
 
 SOON_S: Final = 0.005
-"""And how soon it looks again at first when its socket has ended, and the daemon has not yet."""
+"""First check interval after the socket has ended and the daemon has not."""
 
 LAST_WAIT_S: Final = 2.0
-"""How long the end of its socket is waited for once a daemon holds its lock no more, which it lets go of first. All
-that it has sent comes before that, on a busy machine much later than the news of the lock."""
+"""Wait for the socket's end once the daemon has released its lock. Its last replies come before that end, on a busy
+machine long after the lock."""
 
 _POLLIN: Final = int(zmq.POLLIN)  # as a number: zmq's enums take longer than what is asked with them
 
@@ -63,22 +62,22 @@ class Connection:
         self._socket.connect(f"ipc://{found.socket}")
 
     def usable(self) -> bool:
-        """Whether a request may be sent here: same process, and the lock looks as it did at the start. One `stat`.
+        """True if a request may be sent: same process, and an unchanged lock. Costs one `stat`.
 
-        A socket of before a fork belongs to the parent. A lock that was taken anew means another run, to which
-        ZeroMQ would reconnect without a word.
+        After a fork the socket belongs to the parent. A new lock means another run, to which ZeroMQ would reconnect
+        silently.
         """
         return self._pid == os.getpid() and (_stamp(self._lock_path) == self._lock_stamp or self.alive())
 
     def alive(self) -> bool:
-        """Whether the run of the daemon that this connection was made for still holds its lock."""
+        """True while that run of the daemon holds its lock."""
         found = running(self._place)
         return found is not None and found.epoch == self.epoch
 
     def wait_ready(self, until: float) -> None:
-        """Return when the daemon has shaken hands. `until` is of the monotonic clock.
+        """Return after the handshake. `until` is monotonic.
 
-        Raises NotSent; NoDaemon where this process may not connect, of which ZeroMQ says nothing.
+        Raises NotSent; NoDaemon if this process may not connect, which ZeroMQ does not report.
         """
         self._look()
         slice_s = FIRST_S
@@ -97,7 +96,7 @@ class Connection:
     def exchange(self, request_id: int, frame: bytes, until: float) -> Reply:
         """Send `frame` and return the reply to `request_id`. Raises NotSent or NoReply.
 
-        Replies to other ids belong to calls that were given up; they are dropped.
+        Replies to abandoned calls are dropped.
         """
         self.wait_ready(until)
         # On a busy machine the socket learns late that the other side is gone, and takes one more message: then
@@ -114,7 +113,7 @@ class Connection:
                 return reply
 
     def close(self) -> None:
-        """Give the socket back. What is still unsent is dropped. Nothing happens after a fork: it is the parent's."""
+        """Close the socket and drop unsent frames. After a fork this does nothing: the socket is the parent's."""
         if self._pid != os.getpid():
             return
         self._context.destroy(linger=0)
@@ -123,7 +122,7 @@ class Connection:
             self._lock = -1
 
     def _receive(self, until: float) -> Reply:
-        """The next reply, whichever call it belongs to. Raises NoReply."""
+        """The next reply to any call. Raises NoReply."""
         ended, slice_s = False, SLICE_S
         while True:
             left = until - time.monotonic()
@@ -146,7 +145,7 @@ class Connection:
             raise NoReply(f"The daemon's reply cannot be read ({error}).") from error
 
     def _look(self) -> bool:
-        """Take what ZeroMQ tells of the connection. Has one ended?"""
+        """Read ZeroMQ's connection events; True if a connection has ended."""
         ended = False
         while int(self._told.get(zmq.EVENTS)) & _POLLIN:
             event = int.from_bytes(self._told.recv_multipart(zmq.NOBLOCK)[0][:2], sys.byteorder)
@@ -155,7 +154,7 @@ class Connection:
         return ended
 
     def _unreachable(self) -> str:
-        """Why a daemon that holds its lock could not be reached."""
+        """Why a daemon that holds its lock is unreachable."""
         found = running(self._place)
         who = f"The daemon (pid {found.pid})" if found is not None else "The daemon"
         if not os.path.exists(self._path):
@@ -165,7 +164,7 @@ class Connection:
 
 
 def _stamp(path: str) -> tuple[int, int]:
-    """Which state of the lock file this is: a daemon that takes the lock rewrites the file."""
+    """The identity of the lock file's state. A daemon that takes the lock rewrites the file."""
     try:
         found = os.stat(path)
     except OSError:

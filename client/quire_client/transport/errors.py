@@ -1,18 +1,18 @@
-"""What goes wrong between a client and its daemon, told by how much was sent. The text says why.
+"""Failures between a client and its daemon, by how much was sent. The text gives the reason.
 
-Nothing is imported here: what explains a failure must not load what could have failed.
+This module imports nothing: an explanation must not depend on what failed.
 """
 
 from __future__ import annotations
 
 
 class NoDaemon(Exception):
-    """No daemon could be reached or started; nothing was sent. The text is a sentence with the precise reason."""
+    """No daemon was reached or started; nothing was sent. The text is a sentence with the reason."""
 
 
 class NotSent(Exception):
-    """Nothing was sent: the daemon could not be reached in time, or had ended. The text says which."""
+    """Nothing was sent: the daemon was not reached in time, or had ended. The text says which."""
 
 
 class NoReply(Exception):
-    """The request was sent and no reply came; whether it was performed is unknown. The text says why."""
+    """The request was sent and not answered; its effect is unknown. The text gives the reason."""

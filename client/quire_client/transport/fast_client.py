@@ -1,8 +1,8 @@
-"""One call of a running daemon, without a library: for processes that live no longer than that, such as hooks.
+"""One call to a running daemon without a library, for short-lived processes such as hooks.
 
-`connection` is the client for everything else. ZeroMQ and msgspec take 60 to 90 ms to import, which is most of what a
-hook may take in all; what one request and one reply need of ZMTP 3 (NULL mechanism, DEALER to ROUTER) is a greeting, a
-READY and two frames. No daemon is started here, and nothing is tried twice: what was sent may have been performed.
+`connection` is the general client. ZeroMQ and msgspec take 60 to 90 ms to import, most of a hook's budget. One request
+and one reply need little of ZMTP 3 (NULL mechanism, DEALER to ROUTER): a greeting, a READY and two frames. This client
+starts no daemon and never retries, because a sent request may have been performed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MAX_REPLY: Final = 80 * 1024 * 1024
 
 
 class Unreachable(Exception):
-    """The daemon was not asked, or did not answer; the text is a sentence with the reason."""
+    """The daemon was not asked, or did not answer. The text is a sentence with the reason."""
 
 
 class DaemonAbsent(Unreachable):
@@ -36,12 +36,14 @@ class DaemonAbsent(Unreachable):
 
 
 class NoAccess(Unreachable):
-    """One runs, and this process may not connect to it."""
+    """A daemon runs, and this process may not connect to it."""
 
 
 class Quick:
-    """A connection to the daemon of `place` for a few calls of one caller. Raises Unreachable: `DaemonAbsent` where
-    none runs, `NoAccess` in a sandbox."""
+    """A connection to the daemon of `place` for a few calls of one caller.
+
+    Raises Unreachable: `DaemonAbsent` without a daemon, `NoAccess` in a sandbox.
+    """
 
     def __init__(self, place: Place, caller: Mapping[str, str], until: float) -> None:
         found = running(place)
@@ -70,7 +72,7 @@ class Quick:
             raise Unreachable(f"The daemon (pid {found.pid}) does not answer: {error}.") from error
 
     def call(self, tool: str, args: Mapping[str, Any]) -> dict[str, Any]:
-        """The reply, of a refusal too. Raises Unreachable when there is none in time."""
+        """The reply, also of a refusal. Raises Unreachable at the deadline."""
         self._last_id += 1
         left_ns = int(max(0.0, self._until - time.monotonic()) * 1e9)
         request = {
@@ -98,7 +100,7 @@ class Quick:
         self._until = until
 
     def renew(self, caller: Mapping[str, str], until: float) -> bool:
-        """Use the connection for more calls. False: the daemon has ended, or something is left unread."""
+        """Prepare the connection for more calls. False: the daemon has ended, or unread bytes are left."""
         self._set_caller(caller, until)
         try:
             self._socket.settimeout(0)
@@ -110,7 +112,7 @@ class Quick:
         return False
 
     def close(self) -> None:
-        """Give the connection back."""
+        """Close the connection."""
         self._socket.close()
 
     def __enter__(self) -> Quick:
@@ -120,7 +122,7 @@ class Quick:
         self.close()
 
     def _shake_hands(self) -> None:
-        """Both sides say who they are at once; ours may be in the pipe before theirs has come."""
+        """Send the greeting without waiting for the daemon's."""
         self._socket.sendall(_GREETING + _frame(_COMMAND, _READY))
         theirs = self._bytes(64)
         if theirs[0] != 0xFF or theirs[9] != 0x7F or theirs[10] < 3 or theirs[12:16] != b"NULL":
@@ -130,7 +132,7 @@ class Quick:
             raise Unreachable("it did not become ready")
 
     def _message(self) -> bytes:
-        """The next message, which has one frame; commands in between are not for us."""
+        """The next single-frame message; ZMTP commands in between are skipped."""
         while True:
             flags, body = self._one_frame()
             if not flags & _COMMAND:
@@ -175,7 +177,7 @@ def _frame(flags: int, body: bytes) -> bytes:
 
 
 def _check_owner(path: Path) -> None:
-    """Requests hold file contents: they go to nobody else's socket."""
+    """Refuse a socket of another user: requests hold file contents."""
     try:
         owner = os.lstat(path).st_uid
     except OSError as error:

@@ -1,8 +1,8 @@
-"""A line to the daemon by files, where no socket can be reached: what `connection` does, through `.quire/spool`.
+"""A connection by files through `.quire/spool`, for callers that cannot reach a socket.
 
-The daemon makes the folder when the user's settings say so, and holds a lock in it as long as it lives: that lock is
-all that tells a client that somebody takes what it leaves there (`quire_journal.model.file_transport`). A request that
-has not been taken can be taken back, and then was not sent.
+The daemon makes the folder if the user's settings ask for it, and holds a lock in it while it lives. The lock is a
+client's only sign that requests are taken (`quire_journal.model.file_transport`). An untaken request can be withdrawn,
+and then counts as not sent.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from quire_journal.workspaces import Place, running
 
 FIRST_PAUSE_S: Final = 0.001
 LONGEST_PAUSE_S: Final = 0.02
-"""Between two looks for a reply: the pauses grow. There is nothing here that could wake us."""
+"""Longest interval between checks for a reply. Intervals grow; no event wakes the client."""
 
 _LOOK_S: Final = 0.2  # how often a waiting call looks whether the daemon still lives
 _INTO: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def way_in(place: Place) -> SpoolLine | None:
-    """A line by files, where a daemon takes them and its socket is not known or cannot be reached; else None.
+    """A connection by files if a daemon takes them and its socket is unknown or unreachable; else None.
 
-    Raises NoDaemon where no file can be left.
+    Raises NoDaemon if no file can be written.
     """
     folder = _folder(place.root)
     if folder < 0:
@@ -64,10 +64,10 @@ def way_in(place: Place) -> SpoolLine | None:
 
 
 class SpoolLine:
-    """A line to the run of the daemon that holds the folder's lock. One thread at a time."""
+    """A connection to the run of the daemon that holds the spool's lock. One thread at a time."""
 
     def __init__(self, folder: int, epoch: str) -> None:
-        """Takes over the descriptor `folder`. Raises OSError, and leaves it open, where nothing can be left."""
+        """Takes ownership of the descriptor `folder`. Raises OSError, and keeps it open, if the spool is read-only."""
         self.epoch = epoch
         self._folder = folder
         self._pid = os.getpid()
@@ -77,16 +77,17 @@ class SpoolLine:
             fcntl.flock(self._caller, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def usable(self) -> bool:
-        """Whether a request may be left here: same process, same run of the daemon."""
+        """True if a request may be left: same process, same run of the daemon."""
         return self._pid == os.getpid() and self.alive()
 
     def alive(self) -> bool:
-        """Whether the run of the daemon that this line was made for still holds its lock."""
+        """True while that run of the daemon holds its lock."""
         return self._folder >= 0 and _epoch(self._folder) == self.epoch
 
     def exchange(self, request_id: int, frame: bytes, until: float) -> Reply:
-        """Leave `frame` and return the reply to `request_id`. Raises NotSent or NoReply; NoDaemon where no file can be
-        left, which would not be better the next time.
+        """Leave `frame` and return the reply to `request_id`.
+
+        Raises NotSent or NoReply; NoDaemon if no file can be written, now or later.
         """
         if len(frame) > MAX_BYTES:
             message = f"The call has {len(frame)} bytes; as a file it may have {MAX_BYTES}. Nothing was sent."
@@ -110,7 +111,7 @@ class SpoolLine:
         return reply
 
     def close(self) -> None:
-        """Give the line back. Nothing happens after a fork: it is the parent's."""
+        """Close the connection. After a fork this does nothing: it is the parent's."""
         if self._pid != os.getpid() or self._folder < 0:
             return
         with contextlib.suppress(OSError):
@@ -142,7 +143,7 @@ class SpoolLine:
                 os.unlink(part, dir_fd=self._folder)
 
     def _fetch(self, request_id: int) -> Reply | None:
-        """The reply, if it is there. Raises NoReply for what is none."""
+        """The reply, once it exists. Raises NoReply for an invalid one."""
         name = reply_file(self._client, request_id)
         try:
             fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._folder)
@@ -163,7 +164,7 @@ class SpoolLine:
             raise NoReply(f"The daemon's reply cannot be read ({error}).") from error
 
     def _take_back(self, name: str, reason: str) -> None:
-        """The request is given up: NotSent when nobody had taken it, else NoReply."""
+        """Abandon the request. Raises NotSent if nobody had taken it, else NoReply."""
         try:
             os.unlink(name, dir_fd=self._folder)
         except OSError:
@@ -172,7 +173,7 @@ class SpoolLine:
 
 
 def _folder(root: Path) -> int:
-    """A descriptor of the workspace's spool, if it is there and ours; else -1. No link is followed."""
+    """A descriptor of the workspace's spool if this user owns it, else -1. Links are not followed."""
     try:
         fd = os.open(root, _INTO & ~os.O_NOFOLLOW)
         for name in SPOOL_FOLDER:
@@ -191,7 +192,7 @@ def _folder(root: Path) -> int:
 
 
 def _epoch(folder: int) -> str:
-    """Of the daemon that takes what is left in the folder; "" when none does."""
+    """The run of the daemon that takes requests from the folder; "" without one."""
     try:
         fd = os.open(LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError:
@@ -209,7 +210,7 @@ def _epoch(folder: int) -> str:
 
 
 def _reachable(path: str) -> bool:
-    """Does somebody take connections there, and may we make one?"""
+    """True if the socket has a listener and this process may connect to it."""
     try:
         line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     except OSError:

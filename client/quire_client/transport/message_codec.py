@@ -1,6 +1,6 @@
 """MessagePack for small messages in plain Python, for processes that live for one call.
 
-To import msgspec costs 30 ms, more than all that a hook does besides. Maps have string keys; extensions are not used.
+The import of msgspec costs 30 ms, more than the rest of a hook. Maps have string keys; extensions are not supported.
 `tests/client/transport/test_fast_client.py` compares with msgspec.
 """
 
@@ -14,14 +14,14 @@ MAX_DEPTH: Final = 64
 
 
 def pack(value: Any) -> bytes:
-    """None, bool, int, float, str, bytes, list, tuple or dict as MessagePack. Raises TypeError, OverflowError."""
+    """MessagePack of None, bool, int, float, str, bytes, list, tuple or dict. Raises TypeError, OverflowError."""
     out = bytearray()
     _pack(value, out)
     return bytes(out)
 
 
 def unpack(data: bytes) -> Any:
-    """The one value that `data` holds. Raises ValueError for anything else."""
+    """The single value in `data`. Raises ValueError for anything else."""
     try:
         value, end = _unpack(data, 0, 0)
     except (IndexError, struct.error) as error:
@@ -66,7 +66,7 @@ def _integer(value: int) -> bytes:
 
 
 def _head(size: int, fixed: int, most_fixed: int, codes: tuple[int, int, int]) -> bytes:
-    """What stands before `size` bytes or items: within the code, or in 1, 2 or 4 bytes (code 0: no such form)."""
+    """The head of `size` bytes or items: inside the code byte, or in 1, 2 or 4 bytes (code 0: no such form)."""
     if size <= most_fixed:
         return bytes([fixed | size])
     for code, form, limit in zip(codes, (">BB", ">BH", ">BI"), (1 << 8, 1 << 16, 1 << 32), strict=True):
@@ -103,7 +103,7 @@ _SIZES: Final = {
 
 
 def _unpack(data: bytes, at: int, depth: int) -> tuple[Any, int]:
-    """(the value at `at`, where the next one begins)."""
+    """(the value at `at`, the offset behind it)."""
     code, at = data[at], at + 1
     if code < 0x80 or code >= 0xE0:
         return (code if code < 0x80 else code - 256), at

@@ -1,7 +1,7 @@
-"""What a sandbox keeps this process from, and what the person can do about it.
+"""The limits of a sandbox, and what the person can do about them.
 
-Agents run shell commands in sandboxes: that of Codex has `connect` fail with EPERM and the state folder read-only, and
-lets the workspace be written; others refuse with EACCES, or let no Unix socket be made.
+Agents run shell commands in sandboxes. In Codex's, `connect` fails with EPERM, the state folder is read-only and the
+workspace is writable; others fail with EACCES or allow no Unix socket.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NO_CONNECTION: Final = f"This process may not connect to the daemon: it is in a 
 
 
 def no_start(root: object, why: str) -> str:
-    """The sentence where no daemon runs for `root`, and none can be started here."""
+    """The message for `root` without a daemon that could be started here."""
     return (
         f"No daemon runs for {root}, and this process may not start one ({why}): it is in a sandbox, probably. Start "
         f"one outside of it with `quire up`. {_BY_FILES}"
@@ -30,7 +30,7 @@ def no_start(root: object, why: str) -> str:
 
 
 def no_spool(why: str) -> str:
-    """The sentence where a daemon takes calls by files, and none can be left."""
+    """The message for a daemon that takes calls by files if none can be written."""
     return (
         f"This process may not connect to the daemon, and cannot write to .quire/spool ({why}): it is in a sandbox, "
         "probably. Let it write to the workspace."
@@ -38,7 +38,7 @@ def no_spool(why: str) -> str:
 
 
 def blocked(path: str) -> bool:
-    """Is this process kept from connecting to Unix sockets? One at `path` may be missing, or nobody's."""
+    """True if this process may not connect to Unix sockets. The socket at `path` may be missing or unused."""
     try:
         line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
         try:
