@@ -1,4 +1,4 @@
-"""Watch: what other programs do to the checkout, noticed by hints and scans, and noted."""
+"""Watch: notices what other programs change in the checkout, and journals it."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,7 @@
-"""Cookies: files whose events prove that every event before them has been noticed.
+"""Cookies: files whose event proves that every earlier event has been read.
 
-The watcher watches their folder, though it is hidden from everybody else; it decides when one is written. Each is
-made and removed at once: its event is in the queue by then, and that is all it is for.
+The watcher watches their hidden folder and decides when to write one. A cookie is removed at once, because only its
+event matters.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Final
 
 from quire_daemon.workspace import COOKIES, own_folder
 
-_MOST: Final = 1024  # remembered; an older one counts as not seen
+_MOST: Final = 1024  # remembered; an older cookie counts as not seen
 _TOKEN: Final = re.compile(r"[0-9a-f]+-[0-9a-f]{16}")
 
 
 def new_token() -> str:
-    """The name of a cookie that nobody has written yet."""
+    """A new, unused token."""
     return f"{os.getpid():x}-{secrets.token_hex(8)}"
 
 
 class Cookies:
-    """The cookies of the workspace at `root`, and which of them came back. Any thread may call."""
+    """The cookies of the workspace at `root`, and which of them were seen. Any thread may call."""
 
     def __init__(self, root: str) -> None:
         self._root = root
@@ -35,7 +35,7 @@ class Cookies:
         self._folder = -1  # the folder, open; -1: not prepared
 
     def prepare(self) -> None:
-        """Make the folder, and sweep what earlier runs left there. Raises `OSError`."""
+        """Make the folder and remove cookies of earlier runs. Raises `OSError`."""
         with self._writing:
             self._close()
             self._folder = own_folder(self._root, COOKIES)
@@ -45,7 +45,7 @@ class Cookies:
                         os.unlink(name, dir_fd=self._folder)
 
     def close(self) -> None:
-        """None is written any more. Idempotent."""
+        """Close the folder; no cookie is written afterwards. Idempotent."""
         with self._writing:
             self._close()
 
@@ -55,24 +55,24 @@ class Cookies:
             self._folder = -1
 
     def expect(self, token: str) -> None:
-        """It is about to be written."""
+        """Register `token`, before its cookie is written."""
         with self._lock:
             while len(self._came) >= _MOST:
                 del self._came[next(iter(self._came))]
             self._came[token] = False
 
     def expected(self) -> list[str]:
-        """Those that have not come back."""
+        """Tokens whose event has not come."""
         with self._lock:
             return [token for token, came in self._came.items() if not came]
 
     def came(self, token: str) -> bool:
-        """Has it come back?"""
+        """True if the event of `token` has come."""
         with self._lock:
             return self._came.get(token, False)
 
     def write(self, token: str) -> None:
-        """Make its file, and remove it. Raises `OSError`; `FileNotFoundError` where the folder has to be prepared."""
+        """Make and remove the file of `token`. Raises `OSError`; `FileNotFoundError` if the folder must be prepared."""
         with self._writing:
             if not self._stands():
                 raise FileNotFoundError(COOKIES)
@@ -81,7 +81,7 @@ class Cookies:
             os.unlink(token, dir_fd=self._folder)
 
     def _stands(self) -> bool:
-        """Is the folder that is open, and watched, the one at its path?"""
+        """True if the open, watched folder is still at its path."""
         if self._folder < 0:
             return False
         try:
@@ -90,7 +90,7 @@ class Cookies:
             return False
 
     def take(self, token: str) -> bool:
-        """Its event came; False where nobody expects it."""
+        """Record the event of `token`; False if the token is not expected."""
         with self._lock:
             if self._came.get(token) is not False:
                 return False

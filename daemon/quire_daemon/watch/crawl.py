@@ -1,8 +1,7 @@
-"""The crawl: what stands in the workspace, by stat alone. No file is opened, no link is followed.
+"""Crawl: lists the workspace by stat alone, without opening files or following links.
 
-Folders are opened one below the other, from the folder above, so that a folder which becomes a link or a mount while
-the crawl runs cannot lead it outside. Entries that vanish meanwhile are left out: their events, or
-the next crawl, tell.
+Each folder is opened from the folder above, so a folder that becomes a link or a mount cannot lead the crawl outside.
+Entries that vanish meanwhile are left out; their events, or the next crawl, report them.
 """
 
 from __future__ import annotations
@@ -20,29 +19,30 @@ from quire_daemon.core import Kind, StatEntry
 from quire_daemon.workers import Cancellation
 from quire_daemon.workspace import Beneath, can_openat2
 
-"""`special`: FIFO, socket, device. `unreadable`: it exists, but what it is, or what is below it, cannot be told: a
-closed folder, or one at which something is mounted."""
+"""`special`: FIFO, socket, device. `unreadable`: an entry of unknown kind, or a folder that cannot be listed or has a
+mount on it.
+"""
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _VANISHED: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})  # gone, or replaced by a file or a link
 
 OUR_LIMITS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-"""Errors that say nothing of what is on the disk: this process cannot look just now."""
+"""Errors of this process, not of the disk."""
 
 
 MOST_LISTED: Final = 10_000
-"""Names of a folder that are looked at to show some: the others wait meanwhile."""
+"""Most names read of one folder for a listing, because other callers wait."""
 
 
 class Rules(Protocol):
-    """What the crawl asks of `ignore.Ignore`."""
+    """The part of `ignore.Ignore` that the crawl needs."""
 
     def ignored(self, path: str, folder: bool) -> bool:
-        """Whether to leave `path` out."""
+        """True if `path` is left out."""
 
 
 class _NothingIgnored:
-    """Rules that leave nothing out."""
+    """Rules that ignore nothing."""
 
     def ignored(self, path: str, folder: bool) -> bool:
         return False
@@ -59,15 +59,14 @@ def crawl(
 ) -> Generator[StatEntry, None, None]:
     """Everything below `start` that is not ignored, `start` itself first (the root is not an entry).
 
-    Each folder comes before what is in it. A folder that cannot be listed is an entry of kind "unreadable":
-    what the journal holds below it is not gone, it is unknown. `start` may be a file, or missing.
+    Each folder precedes its content. A folder that cannot be listed is an entry of kind "unreadable": the journal's
+    files below it are unknown, not gone. `start` may be a file, or missing.
 
-    Raises `OSError` when the root cannot be opened (an unmounted workspace must not look like an empty one), and for
-    want of descriptors (nor must a folder look like a closed one); `Cancellation` as soon as `cancelled`, asked once
-    a folder, says so.
+    Raises `OSError` if the root cannot be opened (an unmounted workspace must not look empty) or descriptors run out;
+    `Cancellation` if `cancelled`, called once a folder, returns True.
     """
     top = _open_root(root)
-    pending: list[_Folder] = []  # the folders being walked, from the top
+    pending: list[_Folder] = []  # open folders, from the top
     try:
         if not start:
             pending.append(_Folder(os.dup(top.fd), ""))
@@ -90,9 +89,9 @@ def crawl(
 
 
 def is_bare(root: Path, ignore: Rules, path: str) -> bool:
-    """Is there a folder at `path`, not ignored, in which there is nothing but what is ignored?
+    """True if `path` is a folder, not ignored, that holds only ignored entries.
 
-    False as well for one that cannot be listed. Raises `OSError` as `crawl`.
+    False if the folder cannot be listed. Raises `OSError` as `crawl`.
     """
     if not path or ignore.ignored(path, True):
         return False
@@ -115,10 +114,9 @@ def is_bare(root: Path, ignore: Rules, path: str) -> bool:
 
 
 def all_in(root: Path, path: str, most: int) -> tuple[list[str], bool]:
-    """All that is in the folder at `path`, at any depth, ignored or not, and whether that is not all.
+    """At most `most` paths in the folder `path`, at any depth, ignored or not, and whether some are missing.
 
-    At most `most` paths; those of folders have "/" behind and come after what is in them. What cannot be listed is not
-    all. Raises `OSError` as `crawl`.
+    Paths of folders end with "/" and come after their content. Raises `OSError` as `crawl`.
     """
     with closing(crawl(root, _NOTHING_IGNORED, path)) as entries:
         found = [entry for entry in islice(entries, most + 2) if entry.path != path or entry.kind == "unreadable"]
@@ -127,11 +125,10 @@ def all_in(root: Path, path: str, most: int) -> tuple[list[str], bool]:
 
 
 def names_in(root: Path, ignore: Rules, path: str, most: int) -> tuple[list[str], bool]:
-    """What is in the folder at `path`, two levels deep and in order, and whether that is not all.
+    """At most `most` paths in the folder `path`, two levels deep and in order, and whether some are missing.
 
-    At most `most` paths, those of folders with "/" behind. The folder's own names come before what is in its folders,
-    of which each is shown whole or closed. Names that begin with a dot are left out, and so is what is in ignored
-    folders and in those that cannot be listed. Raises `OSError` when the root cannot be opened.
+    Paths of folders end with "/". The folder's own names come first; each subfolder is listed completely or not at all.
+    Dotfiles, ignored folders and unreadable folders are left out. Raises `OSError` if the root cannot be opened.
     """
     top = _open_root(root)
     try:
@@ -152,7 +149,7 @@ def names_in(root: Path, ignore: Rules, path: str, most: int) -> tuple[list[str]
 
 
 def _names(top: Beneath, path: str, most: int) -> tuple[list[str], bool]:
-    """The names in one folder, as `names_in` tells them, and whether there are more than `most`."""
+    """The names in one folder, in the form of `names_in`, and whether there are more than `most`."""
     try:
         folder = _open_below(top, path)
         if folder is None:
@@ -171,7 +168,7 @@ def _names(top: Beneath, path: str, most: int) -> tuple[list[str], bool]:
 
 
 class _Folder:
-    """An open folder: its names once listed, and the folders in it that are still to be entered."""
+    """An open folder: its subfolders that are still to be entered, once it is listed."""
 
     __slots__ = ("fd", "inside", "listed", "path")
 
@@ -179,10 +176,10 @@ class _Folder:
         self.fd = fd
         self.path = path
         self.listed = False
-        self.inside: list[StatEntry] = []  # backwards
+        self.inside: list[StatEntry] = []  # in reverse order
 
     def list(self, ignored: Callable[[str, bool], bool]) -> Iterator[StatEntry]:
-        """Everything in it but the folders, by name; those are kept in `inside`."""
+        """All entries except folders, by name; folders are kept in `inside`."""
         self.listed = True
         prefix = f"{self.path}/" if self.path else ""
         try:
@@ -222,7 +219,7 @@ def _descend(top: Beneath, folder: _Folder, pending: list[_Folder]) -> Iterator[
 def _enter(
     top: Beneath, start: str, ignored: Callable[[str, bool], bool], pending: list[_Folder]
 ) -> Iterator[StatEntry]:
-    """Begin in the middle: the entry `start`, and its folder if it is one."""
+    """Start below the root: the entry `start`, and its folder if it is one."""
     try:
         parent = _open_below(top, start.rpartition("/")[0])
     except OSError as error:
@@ -244,7 +241,7 @@ def _enter(
 
 
 def _open_entry(top: Beneath, parent: int, name: str, entry: StatEntry, pending: list[_Folder]) -> Iterator[StatEntry]:
-    """The folder `entry`, opened and put on `pending`; as "unreadable" when it cannot be listed."""
+    """Open the folder `entry` and append it to `pending`; yield it as "unreadable" if it cannot be listed."""
     try:
         pending.append(_Folder(top.open_in(parent, name, _FOLDER), entry.path))
     except OSError as error:
@@ -255,7 +252,7 @@ def _open_entry(top: Beneath, parent: int, name: str, entry: StatEntry, pending:
 
 
 def _open_below(top: Beneath, folder: str) -> int | None:
-    """A descriptor of `folder`, links and mounts refused at each step; None when it is not there."""
+    """A descriptor of `folder`; None if it is missing. Links and mounts are refused at each step."""
     try:
         return top.open(folder, _FOLDER) if folder else os.dup(top.fd)
     except OSError as error:
@@ -277,7 +274,7 @@ def _look(parent: int, name: str, path: str) -> StatEntry | None:
 
 
 def _unreadable(error: OSError, entry: StatEntry) -> StatEntry:
-    """`entry`, where the disk says so. Raises `error` where it is our own."""
+    """`entry`, if the error comes from the disk. Raises `error` if it is one of `OUR_LIMITS`."""
     if error.errno in OUR_LIMITS:
         raise error
     return entry

@@ -1,4 +1,4 @@
-"""What a watcher tells: where to look, and how much it sees."""
+"""Values of the watcher: which paths to look at, and how much of the tree it sees."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 from quire_journal.model import above, counted, disk_path, inside_escaped, journal_path
 
 FEW: Final = 8
-"""Folders: what is below so few is found in a tenth of the time."""
+"""Up to this many folders, a prefix search is ten times as fast as `outer`."""
 
 
 WATCH_LIMIT: Final = "watch_limit"
@@ -22,81 +22,81 @@ WORDS: Final = {
     WATCH_LIMIT: "not watched, for the limit of watches (fs.inotify.max_user_watches) is reached",
     UNREADABLE_FOLDER: "cannot be listed",
 }
-"""Why a folder is not watched, for a sentence."""
+"""Why a folder is not watched, in words for people."""
 
 _WILD: Final = re.compile(r"[*?\[\\]")
 
 
 class Batch(msgspec.Struct):
-    """What to look at. Paths are workspace-relative, "/" between names, undecodable bytes as surrogates."""
+    """Paths to look at: workspace-relative, "/" between names, undecodable bytes as surrogates."""
 
     dirty: set[str] = msgspec.field(default_factory=set)
-    """Look at each: it may have been written, created, removed, replaced or its mode changed; or nothing."""
+    """Paths that may have been written, created, removed, replaced, or changed in mode."""
     touched: set[str] = msgspec.field(default_factory=set)
-    """Those of `dirty` whose file was written, or its mode changed; of the others only the name came or went."""
+    """The part of `dirty` whose file or mode changed; for the others only the name came or went."""
     folders: set[str] = msgspec.field(default_factory=set)
-    """Compare each, with all that is or was below it: it came, went or moved. "" is the whole workspace."""
+    """Folders that came, went or moved: compare each with its content. "" is the whole workspace."""
     unseen: set[str] = msgspec.field(default_factory=set)
-    """Those of `folders` that were there before anyone watched them: what is in them may be older than it seems."""
+    """The part of `folders` that existed before being watched: their content may be older than it seems."""
     overflowed: bool = False
     """Events were lost: compare the whole workspace."""
     moved: list[tuple[str, str]] = msgspec.field(default_factory=list)
-    """(from, to) of renames inside the workspace, in their order; both names are in `dirty` or `folders` too."""
+    """(from, to) of renames inside the workspace, in order; both names are also in `dirty` or `folders`."""
 
     def __bool__(self) -> bool:
         return bool(self.dirty or self.folders or self.overflowed)
 
 
 class Blind(NamedTuple):
-    """A part of the tree that nobody sees, and why."""
+    """A part of the tree that is not watched, and why."""
 
-    folder: str  # as on disk, with all that is below it; "": the whole tree
+    folder: str  # as on disk, including everything below; "": the whole tree
     why: str
 
 
 class WatchCoverage(msgspec.Struct, frozen=True):
-    """How much the watcher sees."""
+    """How much of the tree the watcher sees."""
 
     watched: int  # folders
-    expected: int  # folders that it knows of; more than `watched` where one could not be watched
-    alive: bool  # the thread that reads events runs
-    root_replaced: bool  # another folder stands at the root's path: stop this watcher and start a new one
-    reasons: tuple[str, ...]  # why it is blind; empty: it is not
-    unwatched: Mapping[str, str]  # folders that only a crawl can tell about → why they are not watched
-    everywhere: tuple[str, ...]  # those of `reasons` that are not about single folders
-    overflows: int  # since the start; not a reason by itself, the scan that follows repairs it
+    expected: int  # folders known; more than `watched` if one could not be watched
+    alive: bool  # the thread that reads events is alive
+    root_replaced: bool  # another folder is at the root's path: stop this watcher and start a new one
+    reasons: tuple[str, ...]  # why coverage is incomplete; empty: it is complete
+    unwatched: Mapping[str, str]  # folders seen only by crawls → reason
+    everywhere: tuple[str, ...]  # the part of `reasons` that concerns the whole tree
+    overflows: int  # since the start; no reason by itself, because a scan repairs it
 
     @property
     def full(self) -> bool:
-        """Whether a change anywhere will be noticed."""
+        """True if a change anywhere will be noticed."""
         return not self.reasons
 
 
 def outermost(folders: set[str]) -> set[str]:
-    """Without those that are below another."""
+    """`folders` without those that are below another one."""
     if "" in folders:
         return {""}
     return {f for f in folders if not any(folder in folders for folder in above(f))}
 
 
 def outer(path: str, folders: Container[str]) -> str | None:
-    """The one of `folders` that `path` is below; None where there is none."""
+    """The folder in `folders` that contains `path`, or None."""
     return "" if "" in folders else next((folder for folder in above(path) if folder in folders), None)
 
 
 def below(names: Iterable[str], folders: Collection[str]) -> Iterator[tuple[str, str]]:
-    """(name, folder) of those of `names`, as in the log, that are below one of `folders`, as on disk."""
+    """(name, folder) of the journaled `names` that are below one of `folders` (as on disk)."""
     if len(folders) <= FEW and "" not in folders:
         begins = *(f"{folder}/" for folder in folders), *(inside_escaped(journal_path(folder)) for folder in folders)
         names = [name for name in names if name.startswith(begins)]
     for name in names:
-        folder = outer(disk_path(name), folders)  # an escaped name begins with no folder
+        folder = outer(disk_path(name), folders)  # an escaped name does not begin with a folder's name
         if folder is not None:
             yield name, folder
 
 
 def touching(blind: Iterable[Blind], asked: Collection[str]) -> list[Blind]:
-    """Those of `blind` that a question about these files, folders and globs touches; without any, all of them."""
+    """The entries of `blind` that overlap the given files, folders and globs; all entries if none are given."""
     if not asked or "." in asked:
         return [*blind]
     beginnings = [(path, _WILD.split(path, maxsplit=1)[0].removeprefix("/")) for path in asked]
@@ -104,7 +104,7 @@ def touching(blind: Iterable[Blind], asked: Collection[str]) -> list[Blind]:
 
 
 def _meet(folder: str, path: str, beginning: str) -> bool:
-    """May something that `path` names be in the folder, or below, or the folder in it?
+    """True if `path` may match the folder, something below it, or a folder above it.
 
     `beginning`: the path up to its first wildcard.
     """
@@ -116,7 +116,7 @@ def _meet(folder: str, path: str, beginning: str) -> bool:
 
 
 def blind_told(blind: Sequence[Blind]) -> str:
-    """A sentence about what nobody sees."""
+    """A sentence about the parts of the tree that are not watched."""
     everywhere = dict.fromkeys(one.why for one in blind if not one.folder)
     folders = [one for one in blind if one.folder]
     told = [*everywhere]

@@ -1,19 +1,17 @@
-"""Ignore rules: which paths of the workspace the journal does not look at.
+"""Ignore rules: the paths of the workspace that the journal does not look at.
 
-The rules are git's, walked from the top: a folder that is ignored is never entered, so nothing below it can be
-taken back by a `!` pattern. pathspec translates the patterns; deciding path by path as `git check-ignore` does
-is done here (pathspec alone judges whole paths and then differs from git below ignored folders).
+The rules are git's, walked from the top: an ignored folder is never entered, so no `!` pattern can include a path below
+it. pathspec translates patterns; this module decides each path as `git check-ignore` does, because pathspec judges
+whole paths and differs from git below ignored folders.
 
-Who decides, the strongest first; within one source the last pattern that matches:
+Precedence, strongest first; within one source the last matching pattern wins:
 
-1. `.git` and `.quire`, of this workspace and of any repository or journal inside it: always ignored;
-2. `capture.ignore` of the settings;
-3. `.quireignore`, of the deepest folder first (it can take back what `.gitignore` ignores);
-4. `.gitignore`, of the deepest folder first;
-5. `.git/info/exclude`, also where `.git` is the file of a linked worktree.
+1. `.git` and `.quire`, of this workspace and any nested one: always ignored; 2. `capture.ignore` of the settings; 3.
+`.quireignore`, of the deepest folder first (may include what `.gitignore` ignores); 4. `.gitignore`, of the deepest
+folder first; 5. `.git/info/exclude`, also if `.git` is the file of a linked worktree.
 
-The user's global excludes file and git's index are not read: a tracked file that matches a pattern is ignored
-here, though `git status` shows it. Edits made through the daemon are journaled whatever these rules say.
+The user's global excludes file and git's index are not read: a tracked file that matches a pattern is ignored here,
+though `git status` shows it. Edits through the daemon are journaled regardless of these rules.
 """
 
 from __future__ import annotations
@@ -38,17 +36,17 @@ from quire_daemon.watch.git import git_folder
 from quire_daemon.workspace import Beneath, can_openat2
 
 ALWAYS: Final = frozenset({".git", ".quire"})
-"""Names that are ignored wherever they stand, as folders or as files (the `.git` file of a worktree)."""
+"""Names that are always ignored, as folders or files (the `.git` file of a worktree)."""
 
 GIT_RULES: Final = ".gitignore"
 OWN_RULES: Final = ".quireignore"
 
-_MOST_RULE_BYTES: Final = 1024 * 1024  # a longer rule file is cut off: it is no rule file
+_MOST_RULE_BYTES: Final = 1024 * 1024  # a longer file is cut off
 _SEPARATOR: Final = "/"
 
 
 class _Pattern(msgspec.Struct, frozen=True):
-    """One line: `regex` must match the whole of the name (or of the path below the rule file's folder)."""
+    """One rule: `regex` must match the whole name, or the whole path below the rule file's folder."""
 
     regex: re.Pattern[str]
     ignores: bool  # False: a `!` pattern
@@ -56,14 +54,14 @@ class _Pattern(msgspec.Struct, frozen=True):
 
 
 class _Rules(msgspec.Struct, frozen=True):
-    """The patterns of one file, the last first, behind two alternations that dismiss most paths at once."""
+    """The patterns of one file, last first, behind two alternations that reject most paths at once."""
 
     patterns: tuple[_Pattern, ...]
     any_name: re.Pattern[str] | None
     any_path: re.Pattern[str] | None
 
     def decide(self, name: str, path: str) -> bool | None:
-        """What the last matching pattern says; None when none does. Folders end with "/" in both."""
+        """Result of the last matching pattern, or None. `name` and `path` of a folder end with "/"."""
         by_name = self.any_name is not None and self.any_name.fullmatch(name) is not None
         by_path = self.any_path is not None and self.any_path.fullmatch(path) is not None
         if by_name or by_path:
@@ -74,22 +72,21 @@ class _Rules(msgspec.Struct, frozen=True):
 
 
 class _Level(msgspec.Struct, frozen=True):
-    """What holds inside one folder. Rules come with the length of their folder's path in bytes, slash included."""
+    """The rules that hold inside one folder, each with the length in bytes of its folder's path, slash included."""
 
     ignored: bool
     git: tuple[tuple[int, _Rules], ...] = ()  # the deepest first
     own: tuple[tuple[int, _Rules], ...] = ()
-    all: tuple[tuple[int, _Rules], ...] = ()  # in the order of asking
+    all: tuple[tuple[int, _Rules], ...] = ()  # in order of precedence
 
 
-_Signature = tuple[int, int, int, int]  # of a rule file: dev, inode, size, ctime_ns; all 0 where there is none
+_Signature = tuple[int, int, int, int]  # of a rule file: dev, inode, size, ctime_ns; all 0 if it is missing
 
 
 class Ignore:
-    """The rules of one workspace, each file read when its folder is first asked about.
+    """The rules of one workspace; each file is read when its folder is first asked about.
 
-    Safe to ask from several threads. Rule files that cannot be read count as empty; links in their place are
-    not followed, as in git.
+    Thread-safe. Rule files that cannot be read, and links in their place, count as empty, as in git.
     """
 
     def __init__(self, root: Path, patterns: Sequence[str] = (), secret_globs: Sequence[str] = ()) -> None:
@@ -102,17 +99,19 @@ class Ignore:
 
     @property
     def at_hand(self) -> int:
-        """Of how many folders the rules are at hand."""
+        """Number of folders whose rules are loaded."""
         return len(self._levels)
 
     def tune(self, patterns: Sequence[str], secret_globs: Sequence[str]) -> None:
-        """Take what the settings ignore, and what they call secret, from now on."""
+        """Set the ignore patterns and secret globs of the settings."""
         self._settings = _compile(_as_bytes(pattern) for pattern in patterns)
         self._secret = _any_glob(secret_globs)
         self.forget()
 
     def ignored(self, path: str, folder: bool) -> bool:
-        """Whether the journal does not look at `path` (workspace-relative; `folder`: it is one). "" never is."""
+        """True if the journal does not look at `path` (workspace-relative). `folder`: the path is a folder. "" is never
+        ignored.
+        """
         if not path:
             return False
         parent, _, name = path.rpartition(_SEPARATOR)
@@ -120,9 +119,9 @@ class Ignore:
         return level.ignored or _decide(level, name, path, folder)
 
     def secret(self, path: str) -> bool:
-        """Whether only the hash of `path` may be kept: its name, or the whole path, matches `capture.secret_globs`.
+        """True if `path`, or its name, matches `capture.secret_globs`, so that only its hash may be kept.
 
-        Case does not matter, so that `.ENV` is as safe as `.env`.
+        Case-insensitive: `.ENV` is as safe as `.env`.
         """
         if self._secret is None:
             return False
@@ -130,12 +129,12 @@ class Ignore:
         return self._secret.match(name) is not None or self._secret.match(path) is not None
 
     def governs(self, path: str) -> str | None:
-        """The folder whose rules stand in `path`; None when `path` is not a rule file. For `forget`."""
+        """The folder that the rule file `path` governs; None if `path` is not a rule file."""
         parent, _, name = path.rpartition(_SEPARATOR)
         return parent if name in (GIT_RULES, OWN_RULES) else None
 
     def forget(self, folder: str = "") -> None:
-        """Read the rules of `folder` and below again: one of its rule files changed, or it moved."""
+        """Reload the rules of `folder` and below, after a rule file changed or a folder moved."""
         with self._lock:
             for known in [f for f in self._levels if _within(f, folder)]:
                 del self._levels[known]
@@ -143,7 +142,7 @@ class Ignore:
                 del self._governed[file], self._signatures[file]
 
     def keep(self, folders: Container[str]) -> None:
-        """Forget what was read for all folders but these and the root: they are gone, or ignored."""
+        """Unload the rules of all folders except these and the root."""
         with self._lock:
             for gone in [f for f in self._levels if f and f not in folders]:
                 del self._levels[gone]
@@ -151,9 +150,9 @@ class Ignore:
                 del self._governed[file], self._signatures[file]
 
     def recheck(self) -> list[str]:
-        """Folders whose rule files are not as they were read; they are forgotten.
+        """Unload folders whose rule files changed since they were read, and return them.
 
-        For the periodic scan: nothing watches `.git/info/exclude`, and an event may have been missed.
+        For the periodic scan: nothing watches `.git/info/exclude`, and events may be lost.
         """
         with self._lock:
             files = list(self._governed.items())
@@ -167,7 +166,7 @@ class Ignore:
             return self._level(folder)
 
     def _level(self, folder: str) -> _Level:
-        """The level of `folder`, loading those above it first. Under the lock."""
+        """The level of `folder`, loading its parents first. Call under the lock."""
         missing: list[str] = []
         while (level := self._levels.get(folder)) is None:
             missing.append(folder)
@@ -210,7 +209,7 @@ class Ignore:
     def _read(
         self, file: str, folder: str, depth: int, bytes_of: Callable[[], bytes]
     ) -> tuple[tuple[int, _Rules], ...]:
-        # The signature is taken before the bytes: a change in between is seen by the next recheck.
+        # The signature precedes the bytes, so that the next recheck sees a change between them.
         self._governed[file] = folder
         signature = self._signatures[file] = _signature(file)
         rules = _compile(_lines(bytes_of() if signature != _NO_FILE else b""))
@@ -223,7 +222,7 @@ def _any_glob(globs: Sequence[str]) -> re.Pattern[str] | None:
 
 
 def _decide(level: _Level, name: str, path: str, folder: bool) -> bool:
-    """Whether an entry of the level's folder is ignored, given that the folder is not."""
+    """True if an entry of the level's folder is ignored; the folder itself is not."""
     if name in ALWAYS:
         return True
     if not level.all:
@@ -240,7 +239,7 @@ def _decide(level: _Level, name: str, path: str, folder: bool) -> bool:
 
 
 def _as_bytes(text: str) -> str:
-    """`text` with a character for each byte on disk: in git's patterns `?` and sets match bytes."""
+    """`text` with one character for each byte on disk, because git's `?` and sets match bytes."""
     return os.fsencode(text).decode("latin-1")
 
 
@@ -252,9 +251,9 @@ def _within(path: str, folder: str) -> bool:
 
 
 def _exclude_file(root: str) -> str:
-    """The path of git's own exclude file for the checkout at `root`; where that has no repository, of one to come."""
+    """Path of the exclude file of the checkout at `root`, or of a repository that may be created there."""
     git = git_folder(root) or os.path.join(root, ".git")
-    common = _bytes_of(os.path.join(git, "commondir")).strip()  # that of a linked worktree is the repository's
+    common = _bytes_of(os.path.join(git, "commondir")).strip()  # a linked worktree uses its repository's
     return os.path.join(git, os.fsdecode(common), "info", "exclude")
 
 
@@ -262,7 +261,7 @@ _NO_FILE: Final = (0, 0, 0, 0)
 
 
 def _bytes_within(root: str, path: str) -> bytes:
-    """`_bytes_of` a file in the checkout: nothing is read behind a link or a mount that came in the way."""
+    """`_bytes_of` a file in the checkout, never through a link or mount."""
     try:
         top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
@@ -286,10 +285,10 @@ def _signature(file: str) -> _Signature:
 def _bytes_of(file: str, beneath: Beneath | None = None) -> bytes:
     """The bytes of a regular file, at most `_MOST_RULE_BYTES`; b"" for anything else.
 
-    Raises OSError for want of descriptors: without its rules all that is ignored would go into the journal.
+    Raises OSError if descriptors run out: without its rules, ignored files would be journaled.
     """
     try:
-        # Never waits (a FIFO), never follows a link (git does not either: the target may be anywhere).
+        # Never waits (FIFO) and never follows a link, as git does not, either: its target may be anywhere.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         fd = os.open(file, flags) if beneath is None else beneath.open(file, flags)
     except OSError as error:
@@ -332,7 +331,7 @@ def _alternation(sources: Iterable[str]) -> re.Pattern[str] | None:
 
 
 def _pattern(line: str) -> _Pattern | None:
-    """The meaning of one line; None for comments, blank lines and patterns that git discards."""
+    """The pattern of one line; None for comments, blank lines and patterns that git discards."""
     line = _trimmed(line)
     if not line or line.startswith("#"):
         return None
@@ -352,26 +351,26 @@ def _pattern(line: str) -> _Pattern | None:
     try:
         return _Pattern(re.compile(source, _FLAGS), ignores, by_name)
     except re.error:
-        return None  # a reversed range such as [z-a]: in git it matches nothing
+        return None  # a reversed range such as [z-a], which matches nothing in git
 
 
 def _trimmed(line: str) -> str:
-    """Without trailing spaces, except one that a backslash protects."""
+    """`line` without trailing spaces, except one after a backslash."""
     kept = line.rstrip(" ")
     backslashes = len(kept) - len(kept.rstrip("\\"))
     return kept + " " if backslashes % 2 and kept != line else kept
 
 
 def _placeholder(number: int) -> str:
-    """A character that no pattern can hold: there a character is a byte."""
+    """A character that no pattern can contain, because pattern characters are bytes."""
     return chr(0xD800 + number)
 
 
 def _hold_back(line: str, held: list[str]) -> str | None:
-    """`line` with what pathspec reads differently from git replaced by placeholders; `held` gets its regexes.
+    """Replace by placeholders what pathspec reads differently from git; append the regexes to `held`.
 
-    Bracket expressions (escapes and POSIX classes inside them) and white space. None when git would discard
-    the pattern: a bracket that does not close, a backslash at the end.
+    These are bracket expressions and white space. None if git discards the pattern: an unclosed bracket, a backslash at
+    the end.
     """
     kept: list[str] = []
 
@@ -421,10 +420,10 @@ _CLASSES: Final = {
 
 
 def _bracket(line: str, at: int) -> tuple[int, str]:
-    """The regex of the bracket expression whose inside begins at `at`, and the index behind it; 0: not closed.
+    """The regex of the bracket expression whose inside begins at `at`, and the index after it; 0: not closed.
 
-    As in git's wildmatch.c: `!` or `^` negates, a `]` in first place is itself, a backslash makes the next
-    character plain, and no set matches "/".
+    As in git's wildmatch.c: `!` or `^` negates, a `]` in first place is itself, a backslash escapes the next character,
+    and no set matches "/".
     """
     negated = line[at : at + 1] in ("!", "^")
     at += negated
@@ -449,17 +448,17 @@ def _bracket(line: str, at: int) -> tuple[int, str]:
 
 
 def _member(line: str, at: int) -> tuple[str, int]:
-    """One character of a set, and the index behind it."""
+    """One character of a set, and the index after it."""
     if line[at] == "\\" and at + 1 < len(line):
         at += 1
     return line[at], at + 1
 
 
 def _open_ended(line: str | None) -> str | None:
-    """Stars as pathspec means them.
+    """`line` with stars in pathspec's syntax.
 
-    A name of two or more stars is `**`. A pattern that ends in one gets a last name: pathspec would match the
-    folder before it as well.
+    A name of two or more stars is `**`. A pattern that ends in `**` gets a last name, because pathspec would match the
+    folder before it, too.
     """
     if line is None:
         return None
@@ -479,14 +478,14 @@ _ANY_FOLDERS: Final = "(?:.+/)?"
 
 
 def _whole(source: str) -> tuple[str, bool]:
-    """pathspec's regex, which finds a match at the start, as one that spans a path; and whether a name is enough.
+    """pathspec's prefix regex as a full-match regex, and whether it matches names only.
 
-    A walk from the top asks about each name itself, so the ways of matching something below it are cut away.
+    A walk from the top asks about each name, so the alternatives for paths below a match are removed.
     """
     if source == ".":  # pathspec's short form of "*"
         return ".+", True
     source = source.removeprefix("^").replace("(?:(?P<ps_d>/)|$)", "/?").replace("(?P<ps_d>/)", "/")
-    if source == "/":  # its short form of "*/"
+    if source == "/":  # pathspec's short form of "*/"
         return ".+/", True
     name = source.removeprefix(_ANY_FOLDERS)
     plain = name.removesuffix("/?").removesuffix("/")

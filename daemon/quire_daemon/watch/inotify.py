@@ -1,14 +1,13 @@
-"""The watches: which folders the kernel tells of, and watchdog's reader of what it tells. Only `watcher` uses it.
+"""inotify: which folders are watched, and watchdog's reader of their events. Only `watcher` uses it.
 
-Of watchdog, the reader of the kernel's queue is used (`InotifyFD`: binding, thread, book-keeping of watch
-descriptors) with a `WatchCallback` of our own in place of its `InotifyWatchGroup`, emitter and dispatcher. Those
-would watch ignored folders in full, hold every event back behind an unpaired rename, drop their queue on an
-overflow without telling anyone, take a full watch table for success, and pass each event through three threads
-and an unbounded queue. Here an event becomes a name in a set, in the thread that read it.
+Only watchdog's queue reader is used (`InotifyFD`: binding, thread, table of watch descriptors), with our
+`WatchCallback`. Its `InotifyWatchGroup`, emitter and dispatcher would watch ignored folders, hold events behind an
+unpaired rename, drop their queue silently on overflow, take a full watch table for success, and pass each event through
+three threads and an unbounded queue. Here an event becomes a name in a set, on the thread that read it.
 
-What the loop itself does to the tree is told, too: each exchange of an edit makes two events. While it swaps and
-answers, the thread sleeps on (`Inotify.hush`): it would take turns at the interpreter with the loop, whose caller
-waits. If then nothing but those events is there, the loop takes them away (`Inotify.listen`), and nobody is woken.
+Our own writes cause events, too: two for each exchange. While the loop swaps and answers, the thread sleeps
+(`Inotify.hush`), so that it does not compete for the interpreter. If only our own events are queued then, the loop
+removes them (`Inotify.listen`), and nobody is woken.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from quire_daemon.workspace import Beneath, Signature, syscalls
 from quire_journal.storage import Thread
 
 _MASK: Final = Mask(
-    # Only what changes something: OPEN and CLOSE_NOWRITE would report every `grep -r`, and our own reads.
+    # Only changes: OPEN and CLOSE_NOWRITE would report every `grep -r`, and our own reads.
     InotifyConstants.IN_CREATE
     | InotifyConstants.IN_MODIFY
     | InotifyConstants.IN_ATTRIB
@@ -55,7 +54,7 @@ _MASK: Final = Mask(
 )
 
 _COMING: Final = Mask(
-    # Of a folder in which nothing counts but that a file comes into it.
+    # For a folder in which only new files matter.
     InotifyConstants.IN_CREATE
     | InotifyConstants.IN_MOVED_TO
     | InotifyConstants.IN_DONT_FOLLOW
@@ -63,44 +62,43 @@ _COMING: Final = Mask(
 )
 
 Event = InotifyEvent
-"""What the kernel says of a name in a watched folder, or of the folder itself, which has no name."""
+"""An event of a name in a watched folder, or of the folder itself, with an empty name."""
 
 
 class Exchange(NamedTuple):
-    """A file that was exchanged, in a watched folder."""
+    """A file that this daemon exchanged, in a watched folder."""
 
     watch: WatchDescriptor  # of the folder
     name: bytes
     path: bytes
-    signature: Signature  # of the file that stands there since
+    signature: Signature  # of the file now at the path
 
 
 UNMOUNTED: Final = InotifyConstants.IN_UNMOUNT
-"""The bit of an event's mask that says so."""
+"""Mask bit of an unmount."""
 
 _HEADER_BYTES: Final = 16
-"""struct inotify_event without the name."""
+"""Size of struct inotify_event without the name."""
 
-_MOST_RENAMES: Final = 256  # halves of renames that wait for the other half; a half without one stays a plain event
+_MOST_RENAMES: Final = 256  # unpaired halves of renames; a half without its pair stays a plain event
 
 
 def of_a_folder(event: Event) -> bool:
-    """Is the name that of a folder?"""
+    """True if the event's name is a folder."""
     return bool(event.mask & InotifyConstants.IN_ISDIR)
 
 
 class Inotify(InotifyFD):
-    """watchdog's reader, with three things put right.
+    """watchdog's reader with three corrections.
 
-    A descriptor for a folder that is watched already is handed out again without the warning that prints the
-    whole table; a folder that may not be watched (EACCES) is an error, not a watch with the number -1; and between
-    `hush` and `listen` nothing is read.
+    `add_callback` on a watched folder returns its descriptor without the warning that prints the whole table; EACCES
+    raises instead of giving the watch number -1; and nothing is read between `hush` and `listen`.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._thread: Thread | None = None
-        self._reading = threading.Lock()  # over reading the queue: who knows how much is there gets it
+        self._reading = threading.Lock()  # over reading the queue: its holder reads what it measured
         self._read = b""
         self._ready = select.epoll()
         for fd in (self._inotify_fd, self._kill_r, self._kill_w):
@@ -109,11 +107,11 @@ class Inotify(InotifyFD):
             self._ready.register(fd, select.EPOLLIN)
 
     def start(self) -> None:
-        """Begin to read. Raises `RuntimeError` where there can be no more threads."""
+        """Start the reading thread. Raises `RuntimeError` if no thread can be started."""
         self._thread = Thread(self.run, "quire-watcher")
 
     def is_alive(self) -> bool:
-        """The thread has begun, and has not ended."""
+        """True if the thread runs."""
         return self._thread is not None and self._thread.is_alive()
 
     def join(self, timeout: float | None = None) -> None:
@@ -122,17 +120,17 @@ class Inotify(InotifyFD):
             self._thread.join(-1 if timeout is None else timeout)
 
     def hush(self) -> None:
-        """Read nothing until `listen`, nor wake the thread for what comes. The kernel keeps it, up to a limit."""
+        """Stop reading until `listen`, without waking the thread. The kernel queues events, up to a limit."""
         self._reading.acquire()
         if not self._closed:
             self._ready.modify(self._inotify_fd, 0)
 
     def listen(self, own: Sequence[Exchange]) -> None:
-        """Read on. `own`: what was exchanged since `hush`, by whoever calls.
+        """Resume reading. `own`: exchanges made by the caller since `hush`.
 
-        The kernel queues the events of a call before the call is over. So when there are as many bytes as those of
-        our exchanges take, these are they. Where there is more, or less, as of a folder that is not watched any more,
-        all of it is read as ever: an event only means "look at this path".
+        The kernel queues the events of a system call before it returns. So if the queue has exactly the bytes of our
+        exchanges, these are our events, and they are removed. Otherwise all events are read as usual, and mean "look at
+        this path".
         """
         try:
             if not self._closed:
@@ -144,13 +142,12 @@ class Inotify(InotifyFD):
             self._reading.release()
 
     def _take(self, own: Sequence[Exchange], size: int) -> None:
-        """Read the events of our exchanges, which take `size` bytes: what comes behind them meanwhile is left there.
-        What turns out to be another's is lost, and told as lost.
+        """Read and check the events of our exchanges, `size` bytes; later events stay queued. Unexpected events are
+        reported as an overflow.
 
-        One thing that others do is in them: a file that is moved from where nobody watches over one of ours has the
-        event with which our exchange ended, and the kernel makes one of two that are alike (inotify(7)). Hence the
-        look at the file, once the events are gone: what comes later makes another. The whole signature counts, for a
-        second file that is moved there may have the inode's number, which was free since the first.
+        inotify merges two equal events (inotify(7)): a file moved from an unwatched folder over ours hides behind our
+        last event. So each file's whole signature is compared afterwards; the inode alone could be reused. A later move
+        makes a new event.
         """
         told = os.read(self._inotify_fd, size)
         moves = (InotifyConstants.IN_MOVED_FROM, InotifyConstants.IN_MOVED_TO)
@@ -162,14 +159,14 @@ class Inotify(InotifyFD):
                 self.handle_event(InotifyEvent(one.watch, Mask(InotifyConstants.IN_MOVED_TO), 0, one.name))
 
     def _waiting(self) -> int:
-        """How many bytes of events there are to be read."""
+        """Bytes of queued events."""
         return int.from_bytes(fcntl.ioctl(self._inotify_fd, termios.FIONREAD, bytes(4)), sys.byteorder)
 
     def _check_inotify_fd(self) -> bool:
-        """Wait for events and read them, here, where nobody else can: False, for there is nothing left."""
+        """Wait for events and read them here, under the lock. Returns False, so that the base class reads nothing."""
         if any(fd == self._inotify_fd for fd, _ in self._ready.poll()):
             with self._reading:
-                if self._waiting():  # else the loop has taken it
+                if self._waiting():  # else the loop removed it
                     self._read = os.read(self._inotify_fd, DEFAULT_EVENT_BUFFER_SIZE)
         return False
 
@@ -187,16 +184,15 @@ class Inotify(InotifyFD):
         if watch.wd < 0:
             self._watch_for_wd.pop(watch.wd, None)
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fsdecode(path))
-        watch.callbacks.clear()  # there is one callback, and it knows the path by the last call
+        watch.callbacks.clear()  # the only callback, which maps the descriptor to the latest path
         return watch
 
 
 class Tree:
     """The watched folders: watchdog's `WatchCallback`, and the map between descriptors and paths.
 
-    A folder is watched before it is listed, so that what appears in between has an event. A folder that moves
-    is let go and watched anew under its new name; what happened to it meanwhile is found by the crawl that its
-    event asks for.
+    A folder is watched before it is listed, so that entries created meanwhile cause an event. A folder that moves is
+    released and watched again under its new name; the crawl after its event finds changes made meanwhile.
     """
 
     def __init__(
@@ -216,28 +212,28 @@ class Tree:
         self._lock = threading.RLock()  # over the maps; taken before the lock inside `_inotify`
         self._paths: dict[WatchDescriptor, str] = {}
         self._wds: dict[str, WatchDescriptor] = {}
-        self._single: set[str] = set()  # watched for itself, not with what is below it
+        self._single: set[str] = set()  # watched without their subfolders
         self._failed: dict[str, str] = {}  # folder → why it is not watched
         self._renames: dict[int, str] = {}  # the kernel's cookie → the old name
 
     # ── watchdog's side ──
 
     def on_event(self, event: Event) -> None:
-        """An event of one of our descriptors."""
+        """Handle an event of a watched folder."""
         with self._lock:
             folder = self._paths.get(event.wd)
-        if folder is not None:  # else: read late, after the folder was let go
+        if folder is not None:  # else released before the event was read
             self._event(folder, event)
 
     def on_watch_deleted(self, wd: WatchDescriptor) -> None:
-        """The kernel ended a watch: its folder was removed or unmounted."""
+        """Forget a watch that the kernel removed with its folder or mount."""
         with self._lock:
             path = self._paths.pop(wd, None)
             if path is not None and self._wds.get(path) == wd:
                 del self._wds[path]
 
     def on_queue_overflow(self) -> None:
-        """Events were dropped, among them perhaps those of new folders: watch what there is now."""
+        """Watch the tree anew: events were dropped, perhaps those of new folders."""
         with self._lock:
             self._renames.clear()
         self.renew()
@@ -246,7 +242,7 @@ class Tree:
     # ── our side ──
 
     def add(self, folder: str) -> None:
-        """Watch `folder` and what is below it and not ignored."""
+        """Watch `folder` and everything below that is not ignored."""
         pending = [folder]
         while pending and self._inotify.should_keep_running():
             folder = pending.pop()
@@ -254,16 +250,16 @@ class Tree:
                 pending.extend(self._folders_in(folder))
 
     def add_single(self, folder: str) -> None:
-        """Watch what comes into `folder`, though it is ignored, and nothing below it."""
+        """Watch files that come into `folder`, even if it is ignored, and nothing below it."""
         self._single.add(folder)
         self._watch(folder)
 
     def remove(self, folder: str) -> None:
-        """Let go of `folder` and all below it: it is not there any more."""
+        """Release `folder` and everything below, which is gone."""
         self._drop(lambda path: path == folder or path.startswith(folder + "/"))
 
     def renew(self) -> None:
-        """Watch what is there now, and let go of what is ignored or gone."""
+        """Watch the folders that exist now, and release ignored or missing ones."""
         with self._lock:
             known = {*self._wds, *self._failed}
         self._drop(set(filter(self._out_of_place, known)).__contains__)
@@ -272,26 +268,26 @@ class Tree:
             self._watch(single)
 
     def failed(self, folder: str) -> bool:
-        """Whether `folder` could not be watched."""
+        """True if `folder` could not be watched."""
         with self._lock:
             return folder in self._failed
 
     def watch_of(self, folder: str) -> WatchDescriptor | None:
-        """The watch of a folder. Without the lock, which may be held for as long as folders are listed."""
+        """The watch of a folder. Without the lock, which may be held while folders are listed."""
         return self._wds.get(folder)
 
     def coverage(self) -> tuple[int, dict[str, str]]:
-        """How many folders are watched, and those that could not be, with the reason."""
+        """Number of watched folders, and the unwatched ones with their reasons."""
         with self._lock:
             return len(self._wds) - len(self._single & self._wds.keys()), dict(self._failed)
 
     def unwatched_among(self, folders: Iterable[str]) -> list[str]:
-        """Those of `folders` that are not watched."""
+        """The folders in `folders` that are not watched."""
         with self._lock:
             return [folder for folder in folders if folder not in self._wds]
 
     def pair(self, event: Event, path: str) -> tuple[str, str] | None:
-        """The (from, to) of a rename whose second half is `event`."""
+        """(from, to) of a rename whose second half is `event`, else None."""
         if event.is_moved_from:
             with self._lock:
                 while len(self._renames) >= _MOST_RENAMES:
@@ -305,7 +301,7 @@ class Tree:
         return None
 
     def _watch(self, folder: str) -> bool:
-        """Watch one folder; False when it is not watched (it vanished, or `_failed` says why)."""
+        """Watch one folder; False if it vanished, or `_failed` says why."""
         with self._lock:
             try:
                 mask = _COMING if folder in self._single else _MASK
@@ -318,9 +314,9 @@ class Tree:
             self._failed.pop(folder, None)
             before, replaced = self._paths.get(wd), self._wds.get(folder, wd)
             if before is not None and before != folder and self._wds.get(before) == wd:
-                del self._wds[before]  # the same folder under its new name
+                del self._wds[before]  # the same folder under a new name
             if replaced != wd:
-                self._paths.pop(replaced, None)  # another folder under the same name
+                self._paths.pop(replaced, None)  # another folder under the old name
                 self._inotify.remove_callbacks([(replaced, CallbackId(id(self)))])
             self._paths[wd] = folder
             self._wds[folder] = wd
@@ -331,14 +327,14 @@ class Tree:
         inside: list[str] = []
         try:
             with os.scandir(self._absolute(folder)) as entries:
-                for entry in entries:  # most are files: nothing more is asked of their names
+                for entry in entries:  # most are files: this check is cheap
                     if not entry.is_dir(follow_symlinks=False):
                         continue
                     path = prefix + os.fsdecode(entry.name)
                     if not self._ignored(path, True):
                         inside.append(path)
         except (FileNotFoundError, NotADirectoryError):
-            pass  # it went away; its event follows
+            pass  # gone; its event follows
         except OSError as error:
             with self._lock:
                 self._failed[folder] = _reason(error)
@@ -355,7 +351,7 @@ class Tree:
             self._inotify.remove_callbacks([(wd, CallbackId(id(self))) for _, wd in gone])
 
     def _out_of_place(self, path: str) -> bool:
-        """Whether a folder should not be watched any more. It is asked without the lock, for it takes a while."""
+        """True if a folder should no longer be watched. Called without the lock, because it takes long."""
         if path in self._single or not path:
             return False
         if self._ignored(path, True) or self._is_elsewhere(path):
@@ -366,7 +362,7 @@ class Tree:
             return True
 
     def _is_elsewhere(self, folder: str) -> bool:
-        """Is it behind a mount, or a link? What is there is not the workspace's."""
+        """True if `folder` is behind a mount or a link, outside the workspace."""
         try:
             os.close(self._beneath.open(folder or ".", syscalls.O_PATH | os.O_DIRECTORY))
         except OSError as error:
@@ -385,12 +381,12 @@ def _is_there(one: Exchange) -> bool:
 
 
 def _event_bytes(name: bytes) -> int:
-    """What an event of this name takes in the queue: the name ends with a NUL, and fills whole headers."""
+    """Size in the queue of an event with this name: the name ends with a NUL and is padded to whole headers."""
     return _HEADER_BYTES * (2 + len(name) // _HEADER_BYTES)
 
 
 def _reason(error: OSError) -> str:
-    """Why a folder is not watched, in the words of `Coverage.reasons`."""
+    """Why a folder is not watched, as in `WatchCoverage.reasons`."""
     if error.errno == errno.ENOSPC:
         return WATCH_LIMIT  # fs.inotify.max_user_watches
     return UNREADABLE_FOLDER if error.errno == errno.EACCES else f"not watchable: {error.strerror or error}"

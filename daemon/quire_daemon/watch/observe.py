@@ -1,9 +1,8 @@
-"""Gather: what is on the disk is looked at, and the journal told of it on the way.
+"""Observation: compares a path on disk with the journal, and journals the difference.
 
-Every look at a path ends in one of two states: the journal's head holds exactly the bytes on disk, or the head
-says why it does not (too large, secret, unreadable). When the disk has moved on, an outside version is noted.
-Nothing in here waits: a file that another program holds open for writing raises `FileBusy`, and the loop comes
-back to it.
+After each look the journal's head holds exactly the bytes on disk, or says why it does not (too large, secret,
+unreadable). A change by another program becomes an outside version. Nothing here waits: a file open for writing raises
+`FileBusy`, and the loop tries again.
 """
 
 from __future__ import annotations
@@ -46,11 +45,11 @@ from quire_journal.storage import blobs
 from quire_journal.views import Version, standing
 
 RETRY_S: Final = 0.002
-"""Between two looks at a file that is held open."""
+"""Seconds between two looks at a file that is open for writing."""
 
 
 class FileInFlight(Exception):
-    """A request that is still being written has this file in hand (`inflight`): look at it when that is over."""
+    """A request in flight (`inflight`) is writing this file: look at it afterwards."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -58,7 +57,7 @@ class FileInFlight(Exception):
 
 
 class Sighting(msgspec.Struct, frozen=True, gc=False):
-    """What a look at a path brought: what `reconcile` compares, and the bytes where they were read."""
+    """Result of a look at a path: the values that `reconcile` compares, and the bytes if they were read."""
 
     disk: OnDisk
     image: Image | None = None
@@ -67,43 +66,43 @@ class Sighting(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def settled(self) -> bool:
-        """Would any later change move the signature?"""
+        """True if any later change will move the signature."""
         return self.proved if self.image is None else self.image.settled
 
 
 class Observation(msgspec.Struct, frozen=True, gc=False):
-    """A path as the journal has it and as it was found, and the event that brings the one to the other."""
+    """The journal's head of a path, the path on disk, and the event that records their difference."""
 
     path: str
     head: Version | None
     event: Event | None
     sighting: Sighting
-    named_ns: int = 0  # when something told that it had changed; 0: nobody knows
-    looked_s: float = 0.0  # monotonic: before it was looked at
+    named_ns: int = 0  # time of the event that named it; 0: unknown
+    looked_s: float = 0.0  # monotonic time before the look
 
 
 Hint = Callable[[str, int, bool], str]
-"""What was going on when a path was changed: (path, when, whether a stamp of the file says so) → a hint or ""."""
+"""Activity at the time of a change, as (path, time, whether that is a timestamp of the file) → a hint or ""."""
 
 
 Attribute = Callable[[Event, Version | None, bytes | None], Sequence[WritePart]]
-"""Who made an outside write: (event, the version before, the bytes found) → its parts; none where nothing is known."""
+"""The writers of an outside change, as (event, version before, bytes found) → its parts; empty if unknown."""
 
 
 def nobody(event: Event, head: Version | None, data: bytes | None) -> Sequence[WritePart]:
-    """Nothing is known."""
+    """Attribute nothing."""
     del event, head, data
     return ()
 
 
 def no_hint(path: str, at_ns: int, exact: bool) -> str:
-    """Nobody knows."""
+    """Give no hint."""
     del path, at_ns, exact
     return ""
 
 
 def _left_out(look: Look) -> Sighting | None:
-    """What is told of a file that is ignored by now: it is there. None where none is."""
+    """Sighting of an ignored file or link, unread; None if there is none."""
     if look.signature is None or look.kind not in ("file", "link"):
         return None
     mode = 0o777 if look.kind == "link" else look.signature.mode & 0o7777
@@ -111,20 +110,20 @@ def _left_out(look: Look) -> Sighting | None:
 
 
 Looked = Callable[[str, float], None]
-"""The journal knows what stood at a path (as on disk) at that time; monotonic seconds."""
+"""Called after the journal recorded a path (as on disk) that was looked at: (path, monotonic seconds)."""
 
 
 Expect = Callable[[Sequence[str]], None]
-"""Changes of these paths (as on disk) are noted next."""
+"""Called before changes of these paths (as on disk) are noted."""
 
 
 def no_expectation(paths: Sequence[str]) -> None:
-    """Nobody prepares for it."""
+    """Ignore the expectation."""
     del paths
 
 
 def no_look(path: str, at_s: float) -> None:
-    """Nobody asks who wrote."""
+    """Ignore the look."""
     del path, at_s
 
 
@@ -155,7 +154,7 @@ class Observer:
 
     @property
     def settings(self) -> Settings:
-        """Those in force."""
+        """The current settings."""
         return self._settings.now
 
     def observe(
@@ -167,11 +166,10 @@ class Observer:
         look: Look | None = None,
         ignored: bool = False,
     ) -> Observation:
-        """Look at `path` (as on disk) and say what the journal lacks. Nothing is noted yet.
+        """Look at `path` (as on disk) and return what the journal lacks, without noting it.
 
-        `look`: what was there this very moment, where somebody has looked already. `ignored`: a file that is there is
-        not read, and from now on not watched. Raises `FileBusy`, `FileInFlight`;
-        and as `commit` does where the log has to be told first that it holds a write that was not made.
+        `look`: result of a look at this moment. `ignored`: do not read a file there, and mark it as unwatched. Raises
+        `FileBusy`, `FileInFlight`, and as `commit` if the log must first record a write that was not made.
         """
         name = journal_path(path)
         if self.in_flight.writes(name):
@@ -184,7 +182,7 @@ class Observer:
         return Observation(path, head, difference(name, head, sighting.disk, evidence), sighting, named_ns, looked_s)
 
     def note(self, observation: Observation, event: Event | None) -> None:
-        """Note `event` (the observation's own, or the move that it is an end of), its bytes, and the signature."""
+        """Note `event` (of the observation, or of a move that the path is part of) with its bytes and signature."""
         sighting, path = observation.sighting, observation.path
         if event is None and sighting.image is not None and self._came_back(observation):
             self.recorder.note_blob(sighting.image.data, journal_path(path))
@@ -201,7 +199,7 @@ class Observer:
         self._note_seen(path, sighting, observation.event is not None)
 
     def _note_parts(self, event: Event, observation: Observation, captured: bool) -> None:
-        """Note an outside write, and who made it. One that calls made one after the other becomes as many versions."""
+        """Note an outside write and its writers. Successive writes by several calls become as many versions."""
         image, path = observation.sighting.image, journal_path(observation.path)
         parts = self.attribute(event, observation.head, image.data if image is not None and captured else None)
         found: list[WriteAttributed] = []
@@ -221,7 +219,7 @@ class Observer:
             self.recorder.note(attributed)
 
     def _came_back(self, observation: Observation) -> bool:
-        """Are these the very bytes of the head, which the journal has lost? Then it can have them again."""
+        """True if the bytes on disk are those of the head that the journal lost."""
         head, disk = standing(observation.head), observation.sighting.disk
         if observation.event is not None or head is None or head.uncaptured or head.blob != disk.blob:
             return False
@@ -229,7 +227,7 @@ class Observer:
             return not disk.why and not history.holds(head.blob)
 
     def note_ahead(self, found: Iterable[ReadAhead], evidence: str) -> list[str]:
-        """Note new files; the paths that have to be looked at, because the journal knows something of them by now."""
+        """Note new files; return paths that the journal already knows, which must be looked at."""
         left: list[str] = []
         with self.recorder.history() as history:
             purges = history.has_gone()
@@ -246,7 +244,7 @@ class Observer:
         return left
 
     def _hinted(self, event: Event, observation: Observation) -> Event:
-        """`event` with what was going on when it happened. Of the first capture nobody can say."""
+        """`event` with a hint about its circumstances. The first capture has none."""
         if not isinstance(event, OutsideWritten | OutsideDeleted | OutsideMoved | OutsideModeChanged):
             return event
         signature = observation.sighting.signature
@@ -257,9 +255,9 @@ class Observer:
         return msgspec.structs.replace(event, hint=hint) if hint else event
 
     def _gone_ns(self, observation: Observation) -> int:
-        """The latest moment at which a file can have gone: nothing in its folder has changed since its stamp.
+        """Latest time at which a file can have gone: its folder has not changed since its timestamp.
 
-        On a busy machine it is told much later.
+        On a busy machine the event is read much later.
         """
         folder = self.workspace.look(os.path.dirname(observation.path) or ".")
         changed_ns = folder.signature.ctime_ns if folder.signature is not None else observation.named_ns
@@ -270,14 +268,14 @@ class Observer:
             return history.file(path)
 
     def _note_seen(self, path: str, sighting: Sighting, changed: bool) -> None:
-        """Remember under which signature these bytes stand, if the signature can be trusted to tell of a change."""
+        """Cache the signature of these bytes, if a later change must move it."""
         image, s = sighting.image, sighting.signature
         if s is None or (image is not None and not image.settled):
             if self.recorder.seen.get(path) is not None:
                 self.recorder.note_seen(path, None)
             return
         if image is None:
-            return  # proved by what was remembered before
+            return  # proved by the cached signature
         seen = SeenStat.of(s, sighting.disk.blob, self.recorder.clock.now_ns())
         if changed:
             self.recorder.note_seen(path, seen)
@@ -285,7 +283,7 @@ class Observer:
             self.recorder.seen.tell({path: seen})
 
     def _look(self, path: str, look: Look, head: Version | None, unfinished_ok: bool) -> Sighting:
-        """What is at `path`, with as little reading as a proof allows."""
+        """What is at `path`, read only if nothing proves it."""
         if look.kind == "link":
             return self._link(path, look.signature)
         if look.kind == "special":
@@ -297,9 +295,9 @@ class Observer:
         return self._known(path, look, head) or self._read(path, look.signature, head, unfinished_ok)
 
     def stands(self, path: str) -> bool:
-        """Does the file stand at `path` that was read or written there last, with the signature that it had then?
+        """True if the file at `path` still has the cached signature.
 
-        That is less than `observe` asks, which also sees who has it open for writing.
+        Unlike `observe`, this does not check whether the file is open for writing.
         """
         seen = self.recorder.seen.get(path)
         if seen is None:
@@ -311,7 +309,7 @@ class Observer:
         return signature is not None and seen.matches(signature)
 
     def _known(self, path: str, look: Look, head: Version | None) -> Sighting | None:
-        """The head, when the signature proves that the file still holds it."""
+        """The head, if the signature proves that the file still holds it."""
         seen, s = self.recorder.seen.get(path), look.signature
         if seen is None or s is None or head is None or head.gone or head.uncaptured or seen.blob != head.blob:
             return None
@@ -343,12 +341,14 @@ class Observer:
         return Sighting(disk, image=image, signature=image.signature)
 
     def _address(self, data: bytes, head: Version | None) -> BlobId:
-        """The address of what was read: to compare it with the head takes a hundredth of the time of hashing it."""
+        """Address of `data`. Comparing with the head takes a hundredth of the time of hashing."""
         known = self.recorder.texts.find(head.blob) if head is not None else None
         return known.blob if known is not None and known.data == data else blob_id(data)
 
     def _folder(self, path: str, signature: Signature | None, head: Version | None) -> OnDisk:
-        """A folder is told by what is in it; one in which there is nothing stands for itself, from then on."""
+        """Only empty folders are journaled. A folder that has been journaled stays journaled when files appear
+        in it.
+        """
         if signature is None:
             return OnDisk("folder")
         known = standing(head)
@@ -358,7 +358,7 @@ class Observer:
         return OnDisk("folder", mode=signature.mode & 0o7777, entry=FOLDER if told else REGULAR)
 
     def _link(self, path: str, signature: Signature | None) -> Sighting:
-        """A link is a file whose bytes are its target."""
+        """Sighting of a link: a file whose bytes are its target."""
         try:
             target = self.workspace.read_link(path)
         except (FileVanished, NotRegular):

@@ -1,9 +1,9 @@
-"""What others do to the tree: the watcher's hints and the scans' differences, looked at and journaled.
+"""Changes of the tree by other programs, from the watcher's hints and the scans' differences.
 
-The watcher is a hint, the scan is the truth. Both only name paths; `Observer.observe` looks at each, and what
-differs is noted. A turn of the loop spends a bounded time here, so that a `git checkout` of thousands of files does
-not hold up an edit. A path that is held open for writing is looked at again until it has been closed; when that
-takes too long, what is there is recorded as unfinished, and looked at again.
+Hints and scans only name paths; `Observer.observe` looks at each, and differences are noted. Scans find what hints
+missed. Each turn of the loop spends a bounded time here, so that a `git checkout` of thousands of files does not delay
+an edit. A path open for writing is looked at again until it is closed; after `UNFINISHED_S` its current bytes are
+recorded as unfinished.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ from quire_journal.model import (
 )
 from quire_journal.views import standing
 
-SLICE_S = 0.006  # of one turn, spent on looking while callers wait
-IDLE_SLICE_S = 0.04  # and while nobody does: fewer, larger commits
+SLICE_S = 0.006  # of one turn, while callers wait
+IDLE_SLICE_S = 0.04  # of one turn, while nobody waits: fewer, larger commits
 COMMIT_EVERY = 512  # outside versions in one transaction
-AHEAD_EVERY = 2048  # the same, of files that were read ahead
-HURRIED_AHEAD = 48  # and while callers wait
-WRITTEN_S = 0.05  # between two looks at a file that a long request of ours is about to write
-UNFINISHED_S = 0.25  # after which a file that stays open is recorded as it is
-AGAIN_S = 1.0  # and how often it is looked at from then on; until then `RETRY_S`
-LONGEST_S = 60.0  # between two tries of what fails each time
-LANDED_S = 0.05  # before a write of ours is told, it stood there at the latest
-BRIEF_S = 0.015  # before it is recorded that a file is gone, or a folder empty: mostly something is just put there
+AHEAD_EVERY = 2048  # the same, of prefetched files
+HURRIED_AHEAD = 48  # the same, while callers wait
+WRITTEN_S = 0.05  # between two looks at a file that a long request of ours will write
+UNFINISHED_S = 0.25  # after which a file that stays open is recorded unfinished
+AGAIN_S = 1.0  # between two looks from then on; before, `RETRY_S`
+LONGEST_S = 60.0  # longest delay between two tries
+LANDED_S = 0.05  # upper bound of the delay between our write and its report
+BRIEF_S = 0.015  # before a missing file or an empty folder is recorded: usually something is just being put there
 
 
 class Outside:
-    """Paths to look at, in the order in which they are due."""
+    """The paths to look at, in the order in which they are due."""
 
     def __init__(self, observer: Observer, watcher: Watcher, start_job: StartJob, reload: Callable[[], None]) -> None:
         self._observer, self._recorder, self._ignore = observer, observer.recorder, observer.ignore
@@ -64,10 +64,10 @@ class Outside:
         self.scanner = Scanner(observer, watcher, start_job, self._take_compared)
         self._unseen: dict[str, str] = {}  # path that could not be looked at, and is tried again → why
         self._stopped = False
-        self._ignored: set[str] = set()  # known files of which the journal is told that nobody watches them any more
-        self._moves = Renames()  # whose ends are not both looked at
-        self._standing: set[str] = set()  # files that are looked at when they have stood for a while
-        self._crawling: set[object] = set()  # crawls of folders that have not come back
+        self._ignored: set[str] = set()  # known files to be marked as unwatched
+        self._moves = Renames()  # renames of which an end has not been looked at
+        self._standing: set[str] = set()  # files looked at after they have existed for a while
+        self._crawling: set[object] = set()  # running crawls of folders
         self._ahead = Prefetcher(ReadingAhead(observer), start_job, self._not_read_ahead)
 
     # ── naming paths ──
@@ -78,24 +78,25 @@ class Outside:
         self._named.name(path, evidence, now, at)
 
     def landed(self, path: str, signature: Signature | None, blob: bytes, exchanged: bool = False) -> None:
-        """A write of ours stands at `path`: what the watcher will tell of it is known already.
+        """Record that our own write is at `path`, so that its events need no look.
 
-        `exchanged`: what was there before came out in one step.
+        `exchanged`: the old file came out in one step.
         """
         if signature is None or not blob:
             self._recorder.seen.tell({path: None})
             return
-        if exchanged and self._ignore.governs(path) is None and path != WORKSPACE_FILE:  # what these say is news
+        # rule and settings files must be read
+        if exchanged and self._ignore.governs(path) is None and path != WORKSPACE_FILE:
             self._watcher.exchanged(path, signature)
         self._recorder.seen.tell({path: SeenStat.of(signature, blob, self._recorder.clock.now_ns())})
         self._observer.looked(path, self._now() - LANDED_S)
         self._observer.unwatched.met(path)
 
     def idle(self) -> bool:
-        """Has everything been looked at that the watcher told of, or that happened while nobody watched?
+        """True if all hints, and all changes made while nobody watched, have been looked at.
 
-        A first capture does not count: it may take minutes, and replies say that it goes on. Nor does what was looked
-        at and is looked at again until a program closes it, which may be never.
+        The first capture does not count: it may take minutes, and replies mention it. Nor do files that were looked at
+        and wait for a program to close them, perhaps forever.
         """
         if self.scanner.awaited or self._crawling or self._watcher.has_news():
             return False
@@ -103,7 +104,7 @@ class Outside:
         return not waiting or waiting == self.scanner.left
 
     def next_look_s(self, now: float) -> float:
-        """When the loop should come here again, at the latest."""
+        """Latest time at which `look` should be called again."""
         if self._ahead.ready:
             return now
         return min(now + 60, self.scanner.next_s, self._named.next_s)
@@ -111,14 +112,15 @@ class Outside:
     # ── looking ──
 
     def look(self, now: float, hurried: bool) -> None:
-        """Take the watcher's hints and look at what is due, for one slice of time. `hurried`: callers wait."""
+        """Take the watcher's hints and look at due paths, for one slice of time. `hurried`: callers wait."""
         self._look_at_told(now, SLICE_S if hurried else IDLE_SLICE_S)
         self._record_ahead(now, HURRIED_AHEAD if hurried else AHEAD_EVERY)
         self.scanner.look(now)
 
     def look_first(self) -> bool:
-        """A request met a file that came or went. The watcher may have told of that since the turn began, and of the
-        other end of a rename: seen together they are one move. Was there anything to look at?
+        """Look at new hints, after a request met a file that came or went; True if there were any.
+
+        Both ends of a rename, seen together, become one move.
         """
         if not self._watcher.has_news():
             return False
@@ -133,13 +135,13 @@ class Outside:
         observed: list[Observation] = []
         try:
             self._look_at_due(observed, now, now + slice_s)
-        finally:  # a path that cannot be looked at takes nothing with it
-            if observed or self._moves:  # else there is nothing to be recorded, nor to be forgotten
+        finally:  # keep what was seen before the error
+            if observed or self._moves:  # else nothing to record or forget
                 with self._again_unless_taken([one.path for one in observed], now):
                     self._record(observed)
 
     def _look_at_due(self, observed: list[Observation], now: float, end: float) -> None:
-        """Look at what is due until `end`, or until there is enough for a commit, and add to `observed`."""
+        """Look at due paths until `end`, or until a commit is full, and append to `observed`."""
         looked: set[str] = set()
         while (path := self._named.take(now)) is not None:
             looked.add(path)
@@ -156,19 +158,21 @@ class Outside:
                 return
 
     def _name_other_end(self, one: Observation, looked: Set[str], now: float) -> bool:
-        """Is what a rename brought from here to be looked at next? The two are one move where they are seen together;
-        what is in a renamed folder is else named by its crawl, when here it is told as deleted already.
+        """True if the other end of a rename from here must be looked at next.
+
+        Both ends become one move only if they are seen together; otherwise the crawl of a renamed folder finds the
+        other end after the deletion is recorded.
         """
         if not isinstance(one.event, OutsideDeleted):
             return False
         to = disk_path(self._moves.followed(journal_path(one.path)))
         if to == one.path or to in looked or self._ignore.ignored(to, folder=False):
             return False
-        self._named.name(to, WATCHED, now, 0.0)  # before all that is due
+        self._named.name(to, WATCHED, now, 0.0)  # before everything that is due
         return True
 
     def _look_later(self, path: str, now: float) -> None:
-        """It cannot be looked at. It is tried again, the longer it lasts the more seldom, and nobody waits for it."""
+        """Try a path again that cannot be looked at, with growing delays; nobody waits for it."""
         since, evidence = self._named.first(path)
         self.scanner.looked(path, False)
         self._ahead.forget(path)
@@ -176,8 +180,8 @@ class Outside:
 
     @contextmanager
     def _again_unless_taken(self, paths: Sequence[str], now: float) -> Iterator[None]:
-        """What was seen at these paths is put into the log in this block. Where that fails, as on a full disk, they are
-        looked at again: nothing else would tell of them before the next comparison.
+        """Context manager for committing these paths. If the commit fails (full disk), they are looked at again,
+        because no event before the next scan would name them.
         """
         try:
             yield
@@ -188,7 +192,7 @@ class Outside:
             raise
 
     def _look_at(self, path: str, now: float) -> list[Observation]:
-        """Look at one path; empty when it has to wait, or is not ours to look at."""
+        """Look at one path; empty if it has to wait, or must not be looked at."""
         since, evidence = self._named.first(path)
         if now < since + STANDS_S and is_temporary(path) and self._is_young(path):
             self._let_stand(path, evidence, since)
@@ -207,7 +211,7 @@ class Outside:
             self.name(path, evidence, now, now + WRITTEN_S)
             return []
         except Refusal as refused:
-            if refused.code == "permission_denied":  # a folder above it is closed to us: nothing tells when it is not
+            if refused.code == "permission_denied":  # a folder above cannot be entered: no event reports when it can
                 self._look_later(path, now)
                 self._unseen[path] = str(refused)
             else:
@@ -224,13 +228,13 @@ class Outside:
             self._observer.unwatched.forget(path)
         parent = path.rpartition("/")[0]
         if observation.sighting.disk.kind == "missing" and parent:
-            self.name(parent, evidence, now)  # it may be empty now, or gone as well
+            self.name(parent, evidence, now)  # it may be empty or gone now
         if observation.sighting.disk.unfinished:
-            self._named.name(path, evidence, now, now + AGAIN_S, late=True)  # until it has been closed
+            self._named.name(path, evidence, now, now + AGAIN_S, late=True)  # until it is closed
         return [observation]
 
     def _is_young(self, path: str) -> bool:
-        """Did something come to be there, or change, a moment ago? What is gone, or has stood for long, is not."""
+        """True if the file at `path` appeared or changed a moment ago."""
         try:
             signature = self._observer.workspace.look(path).signature
         except Refusal:
@@ -238,7 +242,7 @@ class Outside:
         return signature is not None and self._recorder.clock.now_ns() - signature.ctime_ns < STANDS_S * 1e9
 
     def _is_put_aside(self, one: Observation) -> bool:
-        """Was a file renamed to a temporary name? Vim and Emacs write it anew then: that is one write to it."""
+        """True if a file was renamed to a temporary name, as by Vim and Emacs before they write it anew: one write."""
         if not isinstance(one.event, OutsideDeleted) or one.sighting.disk.kind != "missing":
             return False
         name = journal_path(one.path)
@@ -246,15 +250,17 @@ class Outside:
         return to != name and is_temporary(disk_path(to))
 
     def _let_stand(self, path: str, evidence: str, since: float) -> None:
-        """Look at it when it has stood for a while, unless it changes before. Nobody waits for it."""
+        """Look at `path` after it has existed for `STANDS_S`, unless it changes before. Nobody waits for it."""
         self.scanner.looked(path, False)
         self._standing.add(path)
         self._named.name(path, evidence, since, since + STANDS_S, late=True)
 
     def _may_be_brief(self, one: Observation) -> bool:
-        """Is this what a program leaves for a moment? Git and some editors remove a file and write it anew: told as two
-        events, all its lines would be of whoever wrote last. Of a rename both ends are looked at together, and where a
-        folder has come in place of a file, that is told before what is in it.
+        """True if this state may last only a moment.
+
+        Git and some editors remove a file and write it anew: as two events, all lines would be attributed to the last
+        writer. Both ends of a rename are looked at together, and a folder that replaced a file is recorded before its
+        content.
         """
         if isinstance(one.event, OutsideDeleted):
             name = journal_path(one.path)
@@ -286,7 +292,7 @@ class Outside:
         self.scanner.looked(path, changed)
 
     def _record(self, observed: list[Observation]) -> None:
-        """Commit what was found; two ends that the watcher's hints connect become one move."""
+        """Commit observations; the two ends of a rename become one move."""
         if not observed:
             self._forget_moves()
             return
@@ -303,15 +309,15 @@ class Outside:
         self._forget_moves()
 
     def _forget_moves(self) -> None:
-        """They are of no more use when all is looked at that was told of with them."""
+        """Forget renames when no path named with them is left."""
         if not self._named.waiting and not self._standing:
             self._moves.clear()
 
     def _take_hints(self, now: float) -> None:
-        """Name what the watcher told of.
+        """Take the watcher's hints.
 
-        Of a write of ours it tells that a name went and came. Where the file stands there that we put there, as we put
-        it, that is all there was: whoever has it open since, and stores something, is told of by an event of the file.
+        Our own writes cause hints, too. If our file is unchanged at its path, the hint is skipped; a later store into
+        the file causes an event of its own.
         """
         if not self._watcher.has_news():
             return
@@ -319,7 +325,7 @@ class Outside:
         try:
             self._take_batch(batch, now)
         except Exception:
-            self.scanner.scan(OVERFLOW)  # what else was in it is lost, as when the kernel drops events
+            self.scanner.scan(OVERFLOW)  # the other hints are lost, as when the kernel drops events
             raise
 
     def _take_batch(self, batch: Batch, now: float) -> None:
@@ -344,13 +350,12 @@ class Outside:
             self._recorder.note(WatchLost("overflow"))
             self.scanner.scan(OVERFLOW)
         if settings:
-            self._reload()  # when all that was told is named: whatever stands in the file, no hint is lost by it
+            self._reload()  # after all hints are named, so that an invalid file loses none
 
     def _take_folders(self, folders: Mapping[str, str], now: float) -> None:
-        """Folders (→ evidence) came into being, or went: what is and was in them is looked at.
+        """Look at the current and journaled content of folders (→ evidence) that came or went.
 
-        All of it may have been written before they were watched. Only what came with a folder, or after it, is known to
-        be as young as that (evidence "watched").
+        Content may be older than the watch. Only files that came with or after the folder get the evidence "watched".
         """
         with self._recorder.history() as history:
             inside = below(history.names(), folders)
@@ -362,7 +367,7 @@ class Outside:
             self._crawl_folder(folder, evidence)
 
     def _crawl_folder(self, folder: str, evidence: str) -> None:
-        """Look at everything that is in it by now."""
+        """Look at everything now in `folder`."""
         crawling = object()
         self._crawling.add(crawling)
 
@@ -381,14 +386,14 @@ class Outside:
             return then
 
         def failed(error: Exception) -> None:
-            self._crawling.discard(crawling)  # there is nothing to wait for
-            self.scanner.scan(OVERFLOW)  # which finds what is in there
+            self._crawling.discard(crawling)  # nothing to wait for
+            self.scanner.scan(OVERFLOW)  # it finds the content
             raise error
 
         self._start_job(work, "crawl", failed)
 
     def _take_compared(self, compared: TreeComparison) -> None:
-        """A scan came back: look at what it names. Of the first one most files may be new, and are read ahead."""
+        """Look at the paths that a scan found. In the first scan most files are new, and are prefetched."""
         evidence = self.scanner.evidence
         look_at, new, now = compared.look_at, compared.new, self._now()
         ahead: dict[str, int] = {}
@@ -407,13 +412,13 @@ class Outside:
     # ── telling ──
 
     def look_at_unwatched(self) -> None:
-        """Somebody asks about the tree: look at what the journal knows and the watcher is not to tell of."""
+        """Look at ignored journaled files, before a call about the tree."""
         for path in self._observer.unwatched.to_look_at():
             if path not in self._named:
                 self.name(path, READ, self._now())
 
     def blind(self) -> list[Blind]:
-        """What nobody sees, and why; empty: everything is seen."""
+        """The parts of the tree that are not watched, and why."""
         health = self._watcher.health()
         unwatched = self._observer.unwatched.told()
         everywhere = [*health.everywhere, *self.scanner.reasons(), *([unwatched] if unwatched else ())]
@@ -422,7 +427,7 @@ class Outside:
         return found + [Blind(path, why) for path, why in self._unseen.items() if path not in health.unwatched]
 
     def reasons(self) -> list[str]:
-        """Why the journal does not see everything; empty: it does."""
+        """Why the journal may not match the tree; empty if it does."""
         found = [*self._watcher.health().reasons, *self.scanner.reasons()]
         if unwatched := self._observer.unwatched.told():
             found.append(unwatched)
@@ -435,7 +440,7 @@ class Outside:
         return self._recorder.clock.mono_s()
 
     def stop(self) -> None:
-        """Let crawls, scans and what is read ahead end early."""
+        """Cancel crawls, scans and prefetches."""
         self._stopped = True
         self.scanner.stop()
         self._ahead.stop()

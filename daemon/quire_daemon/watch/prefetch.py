@@ -1,12 +1,11 @@
-"""Reading ahead: new files of a first capture are read, hashed and packed beside the loop, which notes them.
+"""Prefetch: new files of a first capture are read, hashed and compressed beside the loop, which notes them.
 
-Theory of operation. The loop hands out paths of which the journal knows nothing, in chunks, and gets back what stands
-there, ready to be stored. What it gets back is as old as the reading of its chunk, so it holds only for a path that
-nothing has named meanwhile: `forget` takes a path back, and the loop looks at that one itself. Of a path that is still
-out, the loop asks the journal once more (`Observer.note_ahead`); a file that changed since it was read, and of which
-nobody has told yet, will be told of by the watcher, as one that changes right after it was looked at.
+Theory of operation. The loop hands out unknown paths in chunks and gets back their contents, ready to be stored. A
+result is as old as the reading of its chunk, so it is valid only if nothing has named the path meanwhile: `forget`
+withdraws a path, and the loop looks at it itself. For other paths the loop asks the journal once more
+(`Observer.note_ahead`); the watcher reports a file that changed after it was read.
 
-Memory has a bound: so many chunks are out, so many files wait to be noted, and a chunk has so many bytes.
+Memory is bounded by the chunks out, the files per chunk and its bytes, and the files waiting to be noted.
 """
 
 from __future__ import annotations
@@ -23,23 +22,23 @@ from quire_daemon.workspace import Signature
 from quire_journal.storage.blobs import Frame
 
 CHUNK: Final = 64
-"""Files that are read before they are handed over."""
+"""Most files in a chunk."""
 
 CHUNK_BYTES: Final = 8 << 20
-"""Of a chunk's files, as the crawl saw them; a larger file is a chunk of its own."""
+"""Most bytes in a chunk, as the crawl saw them; a larger file is a chunk of its own."""
 
 MOST_OUT: Final = 3
-"""Chunks that are being read: two while another is handed over."""
+"""Most chunks being read: two while another is handed over."""
 
 ENOUGH: Final = 1024
-"""Files that are worth a transaction: a commit writes every page that a random key falls on, however few there are."""
+"""Fewest files for one transaction: a commit writes every page that a random key falls on, however few there are."""
 
 MOST_READY: Final = 4096
-"""With so many files read and not noted yet, no further chunk is handed out."""
+"""With this many files read and not noted yet, no further chunk is handed out."""
 
 
 class ReadAhead(msgspec.Struct, frozen=True):
-    """A file, read as one whole while nobody had it open for writing."""
+    """A file, read as one whole while no program had it open for writing."""
 
     path: str  # as on disk
     signature: Signature
@@ -49,41 +48,41 @@ class ReadAhead(msgspec.Struct, frozen=True):
 
 
 class PrefetchReader(Protocol):
-    """Who reads (`prefetch_client`)."""
+    """A reader of files (`prefetch_client`)."""
 
     def begin(self, files: int) -> None:
-        """So many are going to be read."""
+        """Prepare for reading `files` files."""
 
     def read(self, paths: Sequence[str]) -> list[ReadAhead | None]:
-        """On a worker thread: what stands at these paths; None where the loop has to look itself."""
+        """Read these paths on a worker thread; None for a path that the loop must look at."""
 
     def end(self) -> None:
-        """Nothing more is going to be read. Idempotent."""
+        """Release the reader's resources. Idempotent."""
 
 
 class Prefetcher:
-    """Files that are to be read, that are being read, and what was read of them. All in the loop but the reading."""
+    """The files to read, being read and read. Everything but the reading runs in the loop."""
 
     def __init__(self, reading: PrefetchReader, start_job: StartJob, missed: Callable[[str], None]) -> None:
-        """`missed` is told, in the loop, of a path that nothing was read of."""
+        """`missed` is called in the loop with a path that was not read."""
         self._reading, self._start_job, self._missed = reading, start_job, missed
         self._left: deque[tuple[str, int]] = deque()
-        self._out: set[str] = set()  # handed in, not given back by `take` or `forget`
+        self._out: set[str] = set()  # handed in, not taken or forgotten yet
         self._ready: deque[ReadAhead] = deque()
-        self._chunks = 0  # that are being read
+        self._chunks = 0  # being read
 
     @property
     def ready(self) -> bool:
-        """Is there enough to take, or the last of it?"""
+        """True if a full batch, or the last one, can be taken."""
         return len(self._ready) >= ENOUGH or (self.over and bool(self._ready))
 
     @property
     def over(self) -> bool:
-        """Has everything been read?"""
+        """True if everything has been read."""
         return not self._left and not self._chunks
 
     def begin(self, files: Mapping[str, int]) -> None:
-        """Read these: path → bytes that it had."""
+        """Read these files: path → its size in bytes."""
         new = [(path, size) for path, size in files.items() if path not in self._out]
         self._reading.begin(len(new))
         self._out.update(path for path, _ in new)
@@ -91,11 +90,11 @@ class Prefetcher:
         self._hand_out()
 
     def forget(self, path: str) -> None:
-        """What is read of `path` does not count: something has named it."""
+        """Discard the result of `path`, which an event has named."""
         self._out.discard(path)
 
     def take(self, most: int) -> list[ReadAhead]:
-        """At most so many of the files that have been read, in order."""
+        """At most `most` of the read files, in order."""
         taken: list[ReadAhead] = []
         while self._ready and len(taken) < most:
             one = self._ready.popleft()
@@ -119,11 +118,11 @@ class Prefetcher:
             self._reading.end()
 
     def stop(self) -> None:
-        """The daemon ends."""
+        """End the reader."""
         self._reading.end()
 
     def _work(self, chunk: list[str]) -> Callable[[], None]:
-        """On a worker thread: read them; what the loop does with that."""
+        """Read a chunk on a worker thread; returns the step that the loop runs."""
         try:
             found = self._reading.read(chunk)
         except Exception:  # noqa: BLE001  whatever it is, the loop meets it too, and tells of it

@@ -1,4 +1,4 @@
-"""Reading new files beside the loop: on its worker threads, or in processes of their own where there are many."""
+"""Readers of new files beside the loop: on worker threads, or in processes if there are many files."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from quire_daemon.watch.prefetch import ReadAhead
 from quire_daemon.watch.prefetch_worker import Readers, Task, ahead, read_one
 
 READER_FROM: Final = 500
-"""From so many new files on processes read them: to start one takes as long as to read some hundred."""
+"""Fewest new files that are read by processes. Starting one takes as long as reading some hundred files."""
 
 
 class ReadingAhead:
-    """What reads them. `read` is for any thread."""
+    """Reads new files. `read` is for any thread."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
         self._readers: Readers | None = None
 
     def begin(self, files: int) -> None:
-        """So many files are going to be read ahead: many are worth processes."""
+        """Start processes if `files` is large."""
         if files >= READER_FROM and self._readers is None:
             self._readers = Readers(self._task())
 
     def end(self) -> None:
-        """Nothing more is going to be read ahead."""
+        """End the processes."""
         readers, self._readers = self._readers, None
         if readers is not None:
             readers.close()
 
     def read(self, paths: Sequence[str]) -> list[ReadAhead | None]:
-        """Plain files that nobody is writing, of which the journal knows nothing; None for all else.
+        """Unknown plain files that no program is writing; None for all else.
 
-        It asks nothing that the loop changes. `Observer.note_ahead` asks the rest.
+        Reads no state that the loop changes; `Observer.note_ahead` checks the rest.
         """
         asked = [path for path in paths if not self._observer.ignore.secret(path)]
         readers = self._readers

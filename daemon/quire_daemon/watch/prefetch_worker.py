@@ -1,11 +1,10 @@
-"""A process that reads files ahead of the loop: `python -m quire_daemon.watch.prefetch_worker`; `Reader` is the
-daemon's side of it.
+"""A process that reads files for the loop: `python -m quire_daemon.watch.prefetch_worker`; `Reader` is the daemon's
+side.
 
-Reading, hashing and packing a file of some kilobytes is mostly the interpreter's work, and one process has one
-interpreter: on threads it takes from the loop what it should save it. So a large first capture has processes for it.
+Reading, hashing and compressing small files is mostly interpreter work, so threads would slow the loop down.
 
-Messages are msgpack: a `Task`, then paths (bytes, as the system has them), each list answered by as many
-`PrefetchedFile`, None where the loop has to look itself. The process ends when its input does.
+Messages are msgpack: a `Task`, then lists of paths (bytes, as the system has them), each answered by a list of
+`PrefetchedFile`, with None for a path that the loop must look at. The process ends with its input.
 """
 
 from __future__ import annotations
@@ -41,11 +40,11 @@ from quire_journal.model import BlobId, Refusal
 from quire_journal.storage.blobs import Frame, codec
 
 READERS: Final = 2
-"""Processes that read: to read a file takes longer than to note it, and the loop waits for the disk meanwhile."""
+"""Number of processes: reading takes longer than noting, and the loop waits for the disk meanwhile."""
 
 
 class Task(msgspec.Struct, frozen=True):
-    """What is read, and how."""
+    """The workspace and the limits of a reading process."""
 
     root: str
     protection: Protection
@@ -66,11 +65,11 @@ class PrefetchedFile(msgspec.Struct, frozen=True, array_like=True):
 
 
 def read_one(read: Callable[[str, int], Image], path: str, task: Task, taken_ns: int) -> PrefetchedFile | None:
-    """A plain file that nobody is writing, as one whole; None for all else. `read` is `Workspace.read`, or like it."""
+    """A plain file that no program is writing, as one whole; None for all else. `read` is like `Workspace.read`."""
     try:
         image = read(path, task.max_bytes)
     except (FileBusy, FileVanished, NotRegular, TooLarge, OSError, Refusal):
-        return None  # the loop will find the same, and knows what follows
+        return None  # the loop finds the same, and knows what follows
     if task.scan_secrets and secret_scan.find(image.data):
         return None
     frame = codec.compress(image.data)
@@ -78,7 +77,7 @@ def read_one(read: Callable[[str, int], Image], path: str, task: Task, taken_ns:
 
 
 def ahead(path: str, one: PrefetchedFile | None) -> ReadAhead | None:
-    """What was found at `path`."""
+    """The result `one` for `path`."""
     if one is None:
         return None
     frame = Frame(BlobId(one.blob), one.size, one.kind, one.body)
@@ -86,7 +85,7 @@ def ahead(path: str, one: PrefetchedFile | None) -> ReadAhead | None:
 
 
 class Reader:
-    """A process that reads, from any thread. It is started by the first read and ended by `close`."""
+    """A reading process, for any thread. The first `read` starts it and `close` ends it."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
@@ -95,7 +94,7 @@ class Reader:
         self._closed = False
 
     def read(self, paths: Sequence[str]) -> list[ReadAhead | None]:
-        """What stands at these paths. Raises `OSError` or `EOFError` where there is no process to ask (any more)."""
+        """Contents at these paths. Raises `OSError` or `EOFError` if the process is gone."""
         with self._turn:
             if self._closed:
                 raise EOFError
@@ -110,7 +109,7 @@ class Reader:
         return child
 
     def close(self) -> None:
-        """End the process. Idempotent; waits for a read that is going on."""
+        """End the process, after a running read. Idempotent."""
         with self._turn:
             self._closed = True
             child, self._child = self._child, None
@@ -120,7 +119,7 @@ class Reader:
 
 
 class Readers:
-    """Some readers; each list of paths is for one that is free. From any thread."""
+    """A pool of readers, for any thread; each list of paths goes to a free one."""
 
     def __init__(self, task: Task, count: int = READERS) -> None:
         self._all = [Reader(task) for _ in range(count)]
@@ -129,7 +128,7 @@ class Readers:
             self._free.put(reader)
 
     def read(self, paths: Sequence[str]) -> list[ReadAhead | None]:
-        """What stands at these paths; as `Reader.read` does it."""
+        """Contents at these paths, as `Reader.read`."""
         reader = self._free.get()
         try:
             return reader.read(paths)
@@ -137,7 +136,7 @@ class Readers:
             self._free.put(reader)
 
     def close(self) -> None:
-        """End all of them. Idempotent; waits for the reads that are going on."""
+        """End all readers, after their running reads. Idempotent."""
         for reader in self._all:
             reader.close()
 
@@ -148,12 +147,12 @@ def _send(pipe: IO[bytes], message: Any) -> None:
 
 
 def _receive(pipe: IO[bytes], kind: Any) -> Any:
-    """The next message. Raises `EOFError` when there is none."""
+    """The next message. Raises `EOFError` at the end."""
     return msgspec.msgpack.decode(received(pipe), type=kind)
 
 
 def serve(asked: IO[bytes], told: IO[bytes]) -> None:
-    """Answer until there are no more questions. Raises `OSError` for a workspace that cannot be opened."""
+    """Answer requests until the input ends. Raises `OSError` if the workspace cannot be opened."""
     task = _receive(asked, Task)
     root = os.open(task.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     now_ns = SystemClock().now_ns
@@ -168,7 +167,7 @@ def serve(asked: IO[bytes], told: IO[bytes]) -> None:
 
 
 def main() -> int:
-    """Answer until the input ends, as it does when the daemon does."""
+    """Answer requests until the input ends with the daemon."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the daemon, which ends this process
     with contextlib.suppress(EOFError, BrokenPipeError):
         serve(sys.stdin.buffer, sys.stdout.buffer)

@@ -1,7 +1,7 @@
-"""Whether the folders are still those that this daemon serves. Where not, it ends, and says why.
+"""Check that the checkout and the state folder are still those that the daemon opened; else it ends and says why.
 
-Nothing here is about what stands at their paths then. The next client starts a daemon for that; `quire adopt` finds the
-journal of a folder that moved.
+The next client starts a daemon for the folders found there then; `quire adopt` finds the journal of a folder that
+moved.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from quire_journal.model import Refusal, WatchLost
 
 
 class RootGuard:
-    """Looks at the checkout and the state folder, now and then and before each write."""
+    """Checks the checkout and the state folder, periodically and before each write."""
 
     def __init__(
         self,
@@ -37,15 +37,15 @@ class RootGuard:
         self._lock = _file_id(state_dir / "lock")
 
     def check_root(self) -> None:
-        """Is the workspace's folder at its path, and can it be written as before?"""
+        """End the daemon if the workspace's folder was replaced, or became writable."""
         if self._watcher.health().root_replaced or not self._workspace.stands():
             self._end_for_lost_root()
         elif self._workspace.mended():
             self._log.info("checkout_writable")
-            self._stop()  # the next client starts one that finds out what protects it, and finishes what was left
+            self._stop()  # the next daemon finds its protections and finishes what was left
 
     def require_root(self) -> None:
-        """Raises `Refusal` where the folder has been moved away, or `.quire` in it removed: no edit goes there."""
+        """Raises `Refusal` if the folder was moved away, or its `.quire` removed."""
         try:
             stands = self._workspace.stands()
         except OSError as error:
@@ -61,25 +61,27 @@ class RootGuard:
             raise Refusal("busy", message, "retry", retry_after_ms=500)
 
     def _end_for_lost_root(self) -> None:
-        """Another folder stands at the root's path, or none."""
+        """Record that another folder, or none, is at the root's path, and stop."""
         if not self._stopping():
             self._log.warning("root_replaced", root=os.fspath(self._workspace.root))
             self._recorder.note(WatchLost("root_replaced"))
             self._stop()
 
     def check_state(self) -> None:
-        """Is the state folder at its path? Else nobody finds this daemon any more; and no mark is left in another's."""
-        if self._stopping() or _file_id(self._state_dir / "lock") == self._lock:  # raises where nobody can tell
+        """End the daemon if the state folder is gone or replaced, because no client finds it then; leave no mark in the
+        new one.
+        """
+        if self._stopping() or _file_id(self._state_dir / "lock") == self._lock:  # raises if that is unknown
             return
         self._failures.sound = False
         self._log.warning("state_folder_gone", state_dir=os.fspath(self._state_dir))
-        # The log has probably gone with its folder; systemd keeps this.
+        # The log has probably gone with its folder; systemd keeps stderr.
         print(f"quired: the state folder {self._state_dir} was removed or replaced; this daemon ends.", file=sys.stderr)
         self._stop()
 
 
 def _file_id(path: Path) -> tuple[int, int] | None:
-    """Which file stands at the path; None where there is none. Raises OSError where that cannot be told."""
+    """(dev, ino) of the file at the path; None if missing. Raises OSError if unknown."""
     try:
         found = path.lstat()
     except (FileNotFoundError, NotADirectoryError):

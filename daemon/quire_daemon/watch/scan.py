@@ -1,14 +1,11 @@
-"""Scans: the whole tree is compared with the journal, at the start, now and then, and when hints were lost.
+"""Scans: comparisons of the whole tree with the journal, at the start, periodically, and after lost hints.
 
-A scan runs on a worker thread (`scan`) and only names paths: it has ended when each of them has been looked at
-(`outside`), which the log is told. One that breaks off is made again soon.
+A scan runs on a worker thread and only names paths. It ends, and the log records it, when the loop (`outside`) has
+looked at each of them. A scan that fails is repeated soon.
 
-The comparison of the whole tree with the journal, on a worker thread: which paths have to be looked at.
-
-The crawl tells what there is by stat alone, the cache of the disk (`stat_cache`) what there was when it was read, and
-the journal what it holds. Nothing is concluded from what a crawl does not meet: the loop looks at that, too. Of a known
-file that is there and ignored by now the journal is told once that nobody watches it; one that a tool wrote, or that a
-call met where it was ignored, is looked at as ever (`ignored_files`).
+The crawl lists the tree by stat alone; the stat cache (`stat_cache`) has the signatures of the last reads, and the
+journal the contents. The loop also looks at paths that the crawl did not find. A known file that is now ignored is
+marked once as unwatched, except a file that a tool wrote or a call read (`ignored_files`).
 """
 
 from __future__ import annotations
@@ -44,22 +41,21 @@ from quire_journal.views import Version
 
 
 class TreeComparison(NamedTuple):
-    """What came of it. Paths are as on disk."""
+    """Result of a comparison. Paths are as on disk."""
 
     look_at: list[str]
-    new: dict[str, int]  # files of which the journal knows nothing → bytes
-    files: int  # that were met
-    folders: list[str]  # that were met
-    names: PathNames  # all that the log names, for who asks next
-    ignored: list[str]  # known files that are there, and that nobody watches from now on
-    unwatched: list[str]  # known files that are ignored and looked at all the same
+    new: dict[str, int]  # files unknown to the journal → bytes
+    files: int  # files found
+    folders: list[str]  # folders found
+    names: PathNames  # all names of the log, for later questions
+    ignored: list[str]  # known files that exist and are no longer watched
+    unwatched: list[str]  # known files that are ignored and still looked at
 
 
 class RootUnmounted(Exception):
-    """The root is empty and on another disk than all that was seen in it: its own disk is probably not mounted.
+    """The root is empty and on another disk than every file seen in it: its own disk is probably not mounted.
 
-    That says nothing about the files. But somebody may have removed them before another disk came there, so it is told
-    for as long as it is so; the first file that is made there ends it.
+    Its files do not count as deleted, and the reason is reported until a file appears in the root.
     """
 
     def __init__(self) -> None:
@@ -77,9 +73,10 @@ def compare_all(
     could_keep: Callable[[str, Version], bool],
     cancelled: Callable[[], bool],
 ) -> TreeComparison:
-    """Compare. `saved` reads the cache of the disk. Raises `RootUnmounted`, as `crawl`, and as a store that is read.
+    """Compare the tree with the journal. `saved` reads the stat cache. Raises `RootUnmounted`, as `crawl`, and as the
+    store.
 
-    `could_keep`: would the settings have the bytes kept now of a head (and its path) whose bytes are not?
+    `could_keep`: True if the settings now allow the bytes of this uncaptured head at this path.
     """
     names = PathNames()
     with store.reading() as reading:
@@ -91,7 +88,7 @@ def compare_all(
         raise RootUnmounted
     result = compare(seen, entries)
     present = {e.path for e in entries}
-    lost = [path for path in standing if path not in seen and path not in present]  # the cache may lack them
+    lost = [path for path in standing if path not in seen and path not in present]  # missing from the stat cache
     missing = (*result.vanished, *lost)
     hidden = {path for path in missing if ignore.ignored(path, False) and os.path.lexists(root / path)}
     with store.reading() as reading:
@@ -108,13 +105,13 @@ def compare_all(
 
 
 def _is_bare_of_another_disk(root: Path, seen: Mapping[str, SeenStat]) -> bool:
-    """Is there nothing in the root but our own folder, and was all that is known of it seen on another disk?"""
+    """True if the root holds only `.quire`, and every cached file was on another disk."""
     disk = os.stat(root).st_dev
     return bool(seen) and all(one.dev != disk for one in seen.values()) and not {*os.listdir(root)} - {HOME}
 
 
 def _ends(path: str, head: Version, history: History) -> bool:
-    """Is it over with a file that is ignored by now? Nobody but other programs ever wrote it, or met it there."""
+    """True if a file that is now ignored ends in the journal: only other programs wrote it."""
     if head.uncaptured == IGNORED:
         return True
     if head.entry == FOLDER or head.evidence not in (CAPTURED, SCANNED, WATCHED):
@@ -122,62 +119,63 @@ def _ends(path: str, head: Version, history: History) -> bool:
     return history.continuity(journal_path(path), "outside") == "clean"
 
 
-NAMES_AT_ONCE: Final = 50_000  # paths whose names are read before anything is answered, in 25 ms; of more, beside it
-FIRST_S: Final = 0.1  # before the first scan: who waited for the daemon to start is answered meanwhile
-TRY_AGAIN_S: Final = 1.0  # after a scan that broke off; twice as long after each further one
-LONGEST_S: Final = 60.0  # but no longer
+# paths whose names are read before anything is answered, in 25 ms; more are read beside it
+NAMES_AT_ONCE: Final = 50_000
+FIRST_S: Final = 0.1  # before the first scan: waiting callers are answered first
+TRY_AGAIN_S: Final = 1.0  # after a scan that failed; doubled after each further failure
+LONGEST_S: Final = 60.0  # longest such delay
 
 
 class _Scan(NamedTuple):
-    """A comparison of the whole tree with the journal, to come or under way."""
+    """A scan, planned or in flight."""
 
     at_s: float  # when it is due, monotonic
-    reason: str  # as `WorkspaceScanned` tells it
-    awaited: bool = False  # it tells of what nobody told of (no daemon, other rules, lost hints): who asks waits
-    tries: int = 0  # that broke off
-    rewatch: bool = False  # other folders than before may have to be watched
+    reason: str  # as in `WorkspaceScanned`
+    awaited: bool = False  # for unwatched changes (no daemon, other rules, lost hints): callers wait
+    tries: int = 0  # number of failures
+    rewatch: bool = False  # the watches must be renewed
 
     def instead_of(self, other: _Scan | None) -> _Scan:
-        """This one, made for what the other was to come for, too."""
+        """This scan, also serving the purpose of `other`."""
         if other is None:
             return self
         return self._replace(awaited=self.awaited or other.awaited, rewatch=self.rewatch or other.rewatch)
 
 
 _PERIODIC: Final = _Scan(0.0, "periodic")
-RULES: Final = "rules"  # other files than before are ignored, or kept
-OVERFLOW: Final = "overflow"  # hints of the watcher were lost
+RULES: Final = "rules"  # the rules changed
+OVERFLOW: Final = "overflow"  # hints were lost
 
 
 class Scanner:
-    """The scan under way, and the next one."""
+    """The scan in flight, and the next one."""
 
     def __init__(
         self, observer: Observer, watcher: Watcher, start_job: StartJob, found: Callable[[TreeComparison], None]
     ) -> None:
-        """`found`: has everything looked at that a comparison names; `looked` tells of each."""
+        """`found`: called to look at the paths of a comparison; `looked` reports each."""
         self._observer, self._recorder, self._ignore = observer, observer.recorder, observer.ignore
         self._root, self._watcher, self._start_job, self._found = observer.workspace.root, watcher, start_job, found
-        self.head: Callable[[], str] = str  # branch and commit at which git's HEAD is
-        self._next: _Scan | None = None  # a single one: whatever is asked for meanwhile, it compares everything
+        self.head: Callable[[], str] = str  # branch and commit of git's HEAD
+        self._next: _Scan | None = None  # only one: each scan compares everything
         self._in_flight: _Scan | None = None
         self._total = 0
-        self._left: set[str] = set()  # paths that it named and that have not been looked at
-        self._files = -1  # that it met; -1: the crawl has not come back
+        self._left: set[str] = set()  # its paths that have not been looked at
+        self._files = -1  # files that it found; -1: the crawl is running
         self._changed = 0
         self.captured = False  # the first scan is over
-        self.evidence = CAPTURED  # of what a scan finds; what it finds later was not there when the journal began
-        self._broke_off = ""  # why the last comparison did
-        self._not_mounted = ""  # why no file is taken for deleted; "": the last comparison met some, or the same disk
+        self.evidence = CAPTURED  # a later scan finds files that were not there when the journal began
+        self._broke_off = ""  # why the last comparison failed
+        self._not_mounted = ""  # why missing files do not count as deleted
         self._stopped = False
 
     # ── when ──
 
     def open(self) -> None:
-        """Compare the tree with the journal for the first time, soon. What happens to it from now on is watched.
+        """Plan the first scan, soon. The watcher runs already.
 
-        At once where that never came to its end, or the journal knows of no file: who makes a checkpoint of a tree that
-        Quire has just been shown means what is there.
+        It starts at once if the first capture never ended or the journal has no file, because an early checkpoint must
+        contain the tree.
         """
         with self._recorder.history() as history:
             captured = history.first_scan() is not None
@@ -193,14 +191,14 @@ class Scanner:
             self._begin(_Scan(self._now(), "start"))
 
     def scan(self, reason: str) -> None:
-        """Compare the whole tree with the journal: now, or as soon as the comparison under way has ended.
+        """Scan now, or right after the scan in flight.
 
-        After a change of the rules what is not ignored any more is watched before that, and the rest let go.
+        After a change of the rules the watches are renewed first.
         """
         pending, rewatch = self._next, reason == RULES
         awaited = reason != _PERIODIC.reason and self.captured
         scan = _Scan(self._now(), reason, awaited=awaited, rewatch=rewatch)
-        if pending is not None and pending.reason in ("start", RULES):  # these stay what they are
+        if pending is not None and pending.reason in ("start", RULES):  # these keep their reason
             scan, pending = pending, scan
         scan = scan.instead_of(pending)
         if self._in_flight is None:
@@ -209,24 +207,24 @@ class Scanner:
             self._next = scan
 
     def hurry(self) -> None:
-        """Somebody waits for what happened before the start: begin to look now, if that has not begun."""
+        """Start the first scan now if it has not begun, because a caller waits for it."""
         scan = self._next
         if scan is not None and scan.awaited and not scan.tries and self._in_flight is None:
             self._begin(scan)
 
     def retime(self) -> None:
-        """The settings were read again: they say how often the tree is compared."""
+        """Apply a new scan interval of the settings."""
         if self.captured and self._in_flight is None and (self._next or _PERIODIC).reason == _PERIODIC.reason:
             self._next = self._periodic()
 
     def _periodic(self) -> _Scan | None:
-        """The comparison that follows by itself on one that has ended; None: the settings want none."""
+        """The next periodic scan; None if the settings want none."""
         minutes = self._observer.settings.capture.scan_minutes
         return _PERIODIC._replace(at_s=self._now() + minutes * 60) if minutes > 0 else None
 
     @property
     def next_s(self) -> float:
-        """When `look` has something to begin. One that is under way comes to its end by a job."""
+        """Time when the next scan is due; infinity while one is in flight."""
         return self._next.at_s if self._next is not None and self._in_flight is None else math.inf
 
     def look(self, now: float) -> None:
@@ -236,7 +234,7 @@ class Scanner:
             self._begin(self._next)
 
     def stop(self) -> None:
-        """Let the comparison end early."""
+        """Cancel the comparison."""
         self._stopped = True
 
     # ── its way ──
@@ -258,9 +256,9 @@ class Scanner:
         self._start_job(work, "scan", partial(self._not_compared, scan))
 
     def _not_compared(self, scan: _Scan, error: Exception) -> None:
-        """The comparison broke off: it is made again soon, whatever the settings say of others.
+        """Plan a failed scan again, soon, whatever the settings say.
 
-        A journal of which the first one cannot be made is of no use: the daemon ends, and the next start checks it.
+        If the first scan fails for a fault of the journal, the daemon ends, and the next start checks the journal.
         """
         wait_s = min(TRY_AGAIN_S * 2**scan.tries, LONGEST_S)
         again = scan._replace(at_s=self._now() + wait_s, tries=min(scan.tries + 1, 10))
@@ -277,7 +275,7 @@ class Scanner:
         raise error
 
     def _compared(self, compared: TreeComparison) -> None:
-        """The comparison came back: have looked at what it names."""
+        """Have the paths of a comparison looked at."""
         self._not_mounted = self._broke_off = ""
         self._recorder.know_names(compared.names)
         self._found(compared)
@@ -288,13 +286,13 @@ class Scanner:
         self._finish()
 
     def looked(self, path: str, changed: bool) -> None:
-        """It has been looked at, or cannot be."""
+        """Record that a path has been looked at, or cannot be."""
         if path in self._left:
             self._left.discard(path)
             self._changed += changed
 
     def _finish(self) -> None:
-        """When all that a scan named has been looked at, say so in the log."""
+        """Record a finished scan in the log."""
         scan = self._in_flight
         if scan is None or self._files < 0 or self._left:
             return
@@ -305,7 +303,7 @@ class Scanner:
         self._next = self._next or self._periodic()
 
     def _read_names(self) -> Callable[[], None]:
-        """On a worker thread: all names, so that a question about many paths need not read them."""
+        """Read all names on a worker thread, so that a call about many paths need not."""
         names = PathNames()
         with self._recorder.journal.store.reading() as reading:
             names.all(reading)
@@ -315,16 +313,16 @@ class Scanner:
 
     @property
     def awaited(self) -> bool:
-        """Does a scan tell of what happened while nobody watched? It is to come, or under way."""
+        """True if a scan for unwatched changes is planned or in flight."""
         return any(scan is not None and scan.awaited for scan in (self._next, self._in_flight))
 
     @property
     def left(self) -> int:
-        """How many of the paths that the scan under way named have not been looked at."""
+        """Number of paths of the scan in flight that have not been looked at."""
         return len(self._left)
 
     def progress(self) -> dict[str, Any]:
-        """How far the scan under way is."""
+        """Progress of the scan in flight."""
         return {
             "finished": self.captured and self._in_flight is None,
             "captured": self.captured,
@@ -334,7 +332,7 @@ class Scanner:
         }
 
     def reasons(self) -> list[str]:
-        """Why what stands in the journal may not be what is there; empty: it is, but for what is watched."""
+        """Why the journal may not match the disk. Empty if only pending watcher events can be missing."""
         found = []
         if self._not_mounted:
             found.append(self._not_mounted)

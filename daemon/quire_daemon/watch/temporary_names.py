@@ -1,6 +1,6 @@
-"""Temporary names: how editors, agents and tools call the files that they write beside the one that they save.
+"""Temporary names: patterns for files that editors, agents and tools write beside the file that they save.
 
-What stands under such a name for a moment is a version of nothing: it is renamed over the file that is saved, or goes.
+A file with such a name, soon renamed or removed, is no version of anything.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from typing import Final
 
 STANDS_S: Final = 2.0
-"""A file with such a name is looked at when it has stood for so long."""
+"""Seconds for which a file with such a name must exist before it is looked at."""
 
 PATTERNS: Final = {
     r".*~": "backups of vim, emacs, nano and others; undo files of vim",
@@ -30,11 +30,11 @@ PATTERNS: Final = {
     r"d2utmp[A-Za-z0-9]{6}": "dos2unix",
     r"\.(?:nfs|fuse_hidden)[0-9a-f]{8,}": "what NFS and FUSE keep of a file that is gone and still open",
 }
-"""Each pattern is about a whole name, without its folder → who writes it."""
+"""Pattern of a whole name, without its folder → programs that use it."""
 
 _ANY: Final = re.compile("|".join(f"(?:{pattern})" for pattern in PATTERNS), re.DOTALL)
 
 
 def is_temporary(path: str) -> bool:
-    """Has the file such a name?"""
+    """True if the file has a temporary name."""
     return _ANY.fullmatch(path, path.rfind("/") + 1) is not None

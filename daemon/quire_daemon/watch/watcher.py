@@ -1,9 +1,7 @@
-"""The watcher: inotify, through watchdog, as hints. Every event means "look at this path", nothing more.
+"""The watcher: inotify events, through watchdog, as hints. Every event only means "look at this path".
 
-What is on disk is found by looking (`crawl`, `reconcile`); what the watcher may have missed is said loudly
-(`Batch.overflowed`, `WatchCoverage`).
-
-`inotify` has the kernel's side of it: which folders are watched, and the reader of their events.
+`crawl` and `reconcile` find what is on disk; `Batch.overflowed` and `WatchCoverage` say what the watcher may have
+missed. `inotify` has the watched folders and the event reader.
 """
 
 from __future__ import annotations
@@ -22,14 +20,14 @@ from quire_daemon.watch.hints import Batch, WatchCoverage, outermost
 from quire_daemon.watch.inotify import UNMOUNTED, Event, Exchange, Inotify, Tree, of_a_folder
 from quire_daemon.workspace import COOKIES, Beneath, Signature, can_openat2
 
-_MOST_PATHS: Final = 100_000  # in one batch; beyond it a scan is cheaper than looking at each
+_MOST_PATHS: Final = 100_000  # in one batch; beyond, a scan is cheaper
 
 
 class Watcher:
     """Watches every folder below `root` that is not ignored.
 
-    `ignored(path, folder)` is asked from the watcher's thread. `wake` is called, mostly from that thread, whenever
-    there is something new for `drain` or `seen`; it must not block. Every method may be called from any thread.
+    `ignored(path, folder)` is called from the watcher's thread. `wake` is called, mostly from that thread, when `drain`
+    or `seen` has news, and must not block. Any thread may call any method.
     """
 
     def __init__(
@@ -40,10 +38,7 @@ class Watcher:
         log: Log | None = None,
         cookies: bool = True,
     ) -> None:
-        """`cookies`: some can be written. Where not, what has been noticed when one asks is all that can be waited for.
-
-        `start` begins to watch.
-        """
+        """`cookies`: cookies can be written; if not, events read so far are all that a caller can wait for."""
         self._root = os.fspath(root)
         self._ignored = ignored
         self._wake = wake
@@ -52,12 +47,12 @@ class Watcher:
         self._batch = Batch()
         self._cookies = Cookies(self._root)
         self._has_cookies = cookies
-        self._no_cookies = ""  # why none can be written, or there is no folder for them
+        self._no_cookies = ""  # why no cookie can be written
         self._faults: set[str] = set()
         self._overflows = 0
         self._root_gone = False
-        self._bells: dict[str, tuple[str, Callable[[], None]]] = {}  # folder → how names end that are told, to whom
-        self._own: list[tuple[str, Signature]] | None = None  # what `exchanged` told in this `quiet`; None: no `quiet`
+        self._bells: dict[str, tuple[str, Callable[[], None]]] = {}  # folder → ending of names, callback
+        self._own: list[tuple[str, Signature]] | None = None  # exchanges recorded in this `quiet`; None outside
         self._inotify: Inotify | None = None
         self._tree: Tree | None = None
         self._root_fd = -1
@@ -65,10 +60,10 @@ class Watcher:
     # ── life ──
 
     def start(self) -> None:
-        """Watch the tree; events from now on are in `drain`.
+        """Start watching; events from now on are in `drain`.
 
-        A limit of the system is not an error here: `health` tells, and the first scan finds what there is.
-        Raises `OSError` when the root cannot be opened.
+        A system limit is no error: `health` reports it, and the first scan finds the tree. Raises `OSError` if the root
+        cannot be opened.
         """
         self._root_fd = os.open(self._root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -81,11 +76,11 @@ class Watcher:
         self._tree = Tree(self._root, beneath, inotify, self._ignored, self._on_event, self._on_overflow)
         inotify.start()
         if self._has_cookies:
-            self._prepare_cookies()  # first: near the watch limit it is worth more than any other folder
+            self._prepare_cookies()  # first: near the watch limit this folder matters most
         self._tree.add("")
 
     def stop(self) -> None:
-        """End the thread and give the watches back. Idempotent."""
+        """End the thread and close the watches. Idempotent."""
         inotify, self._inotify = self._inotify, None
         if inotify is not None:
             inotify.stop()
@@ -96,7 +91,9 @@ class Watcher:
             self._root_fd = -1
 
     def tell(self, folder: str, ending: str, ring: Callable[[], None]) -> None:
-        """Call `ring` (in the watcher's thread) when a file whose name ends so comes into `folder`, an ignored one."""
+        """Call `ring` (on the watcher's thread) when a file whose name ends with `ending` comes into the ignored
+        `folder`.
+        """
         self._bells[folder] = (ending, ring)
         if self._tree is not None:
             self._tree.add_single(folder)
@@ -105,11 +102,10 @@ class Watcher:
 
     @contextlib.contextmanager
     def quiet(self) -> Iterator[None]:
-        """A block in which no events are read; the kernel keeps them, up to a limit.
+        """A block in which no events are read; the kernel queues them, up to a limit.
 
-        The events of a swap come while it is being checked. The thread that reads them would take turns at the
-        interpreter with the loop, whose caller waits: what they tell is looked at after the answer all the same. For
-        the thread that starts and stops the watcher.
+        The reading thread would compete for the interpreter with the loop, whose caller waits for a swap. For the
+        thread that starts and stops the watcher.
         """
         inotify = self._inotify
         if inotify is None:
@@ -125,16 +121,15 @@ class Watcher:
             inotify.listen(self._watches_of(own))
 
     def exchanged(self, path: str, signature: Signature) -> None:
-        """The caller exchanged the file at `path`, and knows what stands there: nobody need look at it.
+        """Record that the caller exchanged the file at `path`, so that nobody need look at it.
 
-        `signature`: of that; any later change moves it. Only within `quiet`; elsewhere it is looked at as if somebody
-        else had done it.
+        `signature`: of the new file; any later change moves it. Effective only within `quiet`.
         """
         if self._own is not None:
             self._own.append((path, signature))
 
     def _watches_of(self, own: Sequence[tuple[str, Signature]]) -> list[Exchange]:
-        """The same, with the watch of each path's folder. Empty where one is not watched."""
+        """`own` with the watch of each path's folder; empty if one is not watched."""
         found: list[Exchange] = []
         for path, signature in own:
             folder, _, name = path.rpartition("/")
@@ -147,19 +142,19 @@ class Watcher:
     # ── what happened ──
 
     def drain(self) -> Batch:
-        """What has been noticed since the last call. Never blocks."""
+        """The hints since the last call. Never blocks."""
         with self._lock:
             batch, self._batch = self._batch, Batch()
         batch.folders = outermost(batch.folders)
         return batch
 
     def has_news(self) -> bool:
-        """Is there something to drain? Asked after `seen`: what came before the cookie may not be drained yet."""
+        """True if there are hints to drain. Ask after `seen`: events before the cookie may not be drained yet."""
         with self._lock:
             return bool(self._batch)
 
     def health(self) -> WatchCoverage:
-        """How much is seen now. Cheap: two stats, and where no cookie could be written, another try."""
+        """Current coverage. Cheap: two stats, and another try if no cookie could be written."""
         if self._no_cookies:
             self.cookie()
         tree, inotify = self._tree, self._inotify
@@ -191,18 +186,18 @@ class Watcher:
         )
 
     def rewatch(self) -> None:
-        """The rules changed: watch what is no longer ignored, and let go of the rest.
+        """Watch folders that are no longer ignored, and release the others, after the rules changed.
 
-        It takes as long as listing all folders. What they hold that were not watched, a crawl has to find.
+        Takes as long as listing all folders. A crawl must find the content of newly watched ones.
         """
         if self._tree is not None:
             self._tree.renew()
 
     def cover(self, folders: Iterable[str]) -> int:
-        """Watch those of `folders`, all that a crawl found, that are not watched; how many were not.
+        """Watch those of `folders`, all that a crawl found, that are not watched; return their number.
 
-        Those that are watched from now on are in the next batch: changes since the crawl saw them may have gone
-        unseen. Those that still cannot be watched are not, they are in `health`.
+        Newly watched folders are in the next batch, because changes since the crawl may be unseen; folders that cannot
+        be watched are in `health`.
         """
         tree = self._tree
         if tree is None:
@@ -215,12 +210,12 @@ class Watcher:
             self._note(folders=[folder for folder in missed if folder not in still], unseen=True)
         return len(missed)
 
-    # ── the order of events ──
+    # ── order of events ──
 
     def cookie(self) -> str:
-        """Write a file whose event proves that everything before it has been noticed; the token to ask `seen` about.
+        """Write a file whose event proves that every earlier event was read; returns the token for `seen`.
 
-        Never blocks. When the file cannot be written, or nobody would notice it, the token is never seen.
+        Never blocks. If the file cannot be written, or nobody would notice it, the token is never seen.
         """
         token = new_token()
         if self._inotify is None or not self._inotify.is_alive() or not self._has_cookies:
@@ -232,24 +227,24 @@ class Watcher:
                 self._no_cookies = ""
                 break
             except FileNotFoundError:
-                self._prepare_cookies()  # someone removed the folder
+                self._prepare_cookies()  # the folder was removed
             except OSError as error:
                 self._no_cookies = f"no cookie can be written: {error.strerror or error}"
                 break
         return token
 
     def seen(self, token: str) -> bool:
-        """Whether the event of a `cookie` came, if one could be written. Never blocks."""
+        """True if the event of the cookie came, or cookies cannot be written. Never blocks."""
         return not self._has_cookies or self._cookies.came(token)
 
     # ── in the watcher's thread ──
 
     def _on_event(self, folder: str, event: Event) -> None:
-        """One event of a watched folder. Must not raise: an exception would end the thread."""
+        """Handle one event. Must not raise: an exception would end the thread."""
         try:
             self._take(folder, event)
         except Exception as error:  # noqa: BLE001 - whatever it is, the watcher lives on and says what it missed
-            if not isinstance(error, OSError) or error.errno not in OUR_LIMITS:  # which passes
+            if not isinstance(error, OSError) or error.errno not in OUR_LIMITS:  # which is temporary
                 self._log.fault("event_not_understood", error, folder=folder)
                 self._fault(f"event not understood: {error}")
             self._note(overflowed=True)
@@ -284,7 +279,7 @@ class Watcher:
         if tree is None or self._ignored(path, True):
             return
         hint = tree.pair(event, path)
-        if hint is not None:  # before watches are made for long: what was there waits only so long to be called a move
+        if hint is not None:  # before the long work of watching, because only early hints become moves
             self._note(folders=hint[:1], moved=hint)
         if event.is_moved_from or (event.is_delete and tree.failed(path)):
             tree.remove(path)
@@ -293,11 +288,11 @@ class Watcher:
         elif not event.is_delete:
             self._note(dirty=(path,))  # its mode
             return
-        # Noted after the watches stand: whoever crawls it now misses nothing that comes later.
+        # Noted after the watches exist, so that a crawl then misses nothing later.
         self._note(folders=(path,), unseen=not _came_or_went(event))
 
     def _take_self(self, folder: str, event: Event) -> None:
-        """An event of a watched folder itself. Its parent tells of all but the root and the end of a mount."""
+        """Handle an event of a watched folder itself. Its parent reports all but the root and an unmount."""
         if event.mask & UNMOUNTED:
             self._note(folders=(folder,), unseen=True)
         if not folder and (event.is_delete_self or event.is_move_self):
@@ -306,7 +301,7 @@ class Watcher:
             self._note(overflowed=True)
 
     def _on_overflow(self) -> None:
-        """The kernel dropped events. The tree has been watched anew; the batch tells that a scan is due."""
+        """Record that the kernel dropped events. The tree is watched anew already; the batch asks for a scan."""
         with self._lock:
             self._overflows += 1
         waiting = self._cookies.expected()
@@ -324,7 +319,7 @@ class Watcher:
         overflowed: bool = False,
         moved: tuple[str, str] | None = None,
     ) -> None:
-        """Put it into the batch, and wake the reader when it has nothing yet to be woken for."""
+        """Add to the batch, and wake the reader if the batch was empty."""
         with self._lock:
             batch = self._batch
             idle = not batch
@@ -367,7 +362,7 @@ class Watcher:
         return (now.st_dev, now.st_ino) != (held.st_dev, held.st_ino)
 
     def _prepare_cookies(self) -> None:
-        """Make and watch their folder."""
+        """Make and watch the cookie folder."""
         try:
             self._cookies.prepare()
         except OSError as error:
@@ -379,5 +374,5 @@ class Watcher:
 
 
 def _came_or_went(event: Event) -> bool:
-    """Did the folder come into being under this name, or end? Else it was there, and can be watched at last."""
+    """True if the folder came or went under this name; else it can only now be watched."""
     return event.is_create or event.is_moved_to or event.is_moved_from or event.is_delete
