@@ -6,7 +6,12 @@ from typing import Any
 
 import msgspec
 
-from quire_daemon.core.replies.table import REPLIES, RefusalReply
+from quire_daemon.core.replies.base import RefusalReply
+from quire_daemon.maintenance.table import SERVICES
+from quire_daemon.tools.table import TOOLS
+
+REPLIES = {name: tool.reply for name, tool in (TOOLS | SERVICES).items()}
+"""The shape of what each tool and service replies."""
 
 
 def held(tool: str, reply: dict[str, Any]) -> Any:
@@ -21,7 +26,5 @@ def checked(tool: str, reply: dict[str, Any]) -> dict[str, Any]:
         try:
             held(tool, reply)
         except msgspec.ValidationError as wrong:
-            raise AssertionError(
-                f"{tool} answers what is stated nowhere (quire_daemon.core.replies.table): {wrong}"
-            ) from wrong
+            raise AssertionError(f"{tool} answers what is stated nowhere (`Tool.reply`): {wrong}") from wrong
     return reply

@@ -17,7 +17,6 @@ import pytest
 from live import Live, caught_up, eventually, ok, quire
 from quire_client import connect
 from quire_client.commands.history.export import FORMATS as OFFERED
-from quire_daemon.core.replies.table import REPLIES
 from quire_daemon.maintenance.import_worker import import_into
 from quire_journal.export.formats import FORMATS
 from quire_journal.export.source import Source, Stretch
@@ -25,6 +24,7 @@ from quire_journal.journal import Journal
 from quire_journal.model.refusals import Refusal
 from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.workspaces.layout import place_of
+from shapes import REPLIES
 
 pytestmark = pytest.mark.real
 

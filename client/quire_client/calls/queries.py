@@ -42,7 +42,7 @@ class Queries(Calls):
         (`state` full or degraded, `reasons`), `capture` (`finished`, `done`, `total` files), `protection`, `journal`
         (`bytes`, `versions`, `records`). More may be added.
         Refused: nothing of its own.
-        Source: quire_daemon.tools.admin.status, shape in quire_daemon.core.replies.table
+        Source: quire_daemon.tools.admin.status, shape in quire_daemon.core.replies
         """
         return self.call("status")
 
@@ -77,7 +77,7 @@ class Queries(Calls):
         has besides; `next`, the `cursor` of the next page, None at the end. A page may hold fewer records than `limit`
         (50), or none, and still have a `next`: the work of one call is bounded.
         Refused: `not_found` (a point), `schema_invalid` (a cursor of other filters).
-        Source: quire_daemon.tools.history.log, shape in quire_daemon.core.replies.table
+        Source: quire_daemon.tools.history.log, shape in quire_daemon.core.replies
         """
         kinds = kind if kind is None or isinstance(kind, str) else list(kind)
         whose = stated(writer=writer, agent=agent, agent_session=agent_session, turn=turn, burst=burst)
@@ -109,7 +109,7 @@ class Queries(Calls):
         before, added, removed, symbols}`; `next`, the `cursor` of the next page, None at the end. A page may hold fewer
         stories than `limit` (15) and still have a `next`: the work of one call is bounded.
         Refused: `not_found` (a point, a writer that nobody is called), `schema_invalid` (a cursor of another journal).
-        Source: quire_daemon.tools.history.stories, shape in quire_daemon.core.replies.table
+        Source: quire_daemon.tools.history.stories, shape in quire_daemon.core.replies
         """
         whose = stated(writer=writer, agent_session=agent_session, turn=turn, agents=agents)
         given = stated(path=path, since=since, until=until, all=all, limit=limit, cursor=cursor)
@@ -133,7 +133,7 @@ class Queries(Calls):
         Reply: `records` as in `log`, `cursor` to ask with next, `more`, and `fresh`: the cursor was foreign or too old,
         and this is the listing from the beginning.
         Refused: `not_found` (a point).
-        Source: quire_daemon.tools.history.log, shape in quire_daemon.core.replies.table
+        Source: quire_daemon.tools.history.log, shape in quire_daemon.core.replies
         """
         kinds = kind if kind is None or isinstance(kind, str) else list(kind)
         given = stated(cursor=cursor, path=path, writer=writer, kind=kinds, wait_ms=wait_ms, limit=limit)
@@ -172,7 +172,7 @@ class Queries(Calls):
         `content` from `start_line` on (`truncated`, `next_line`) or `content_base64`, and `diff` against the one
         before.
         Refused: `not_found`; where the bytes are not held, the reply has `uncaptured` with the reason instead.
-        Source: quire_daemon.tools.history.show, shape in quire_daemon.core.replies.table
+        Source: quire_daemon.tools.history.show, shape in quire_daemon.core.replies
         """
         if (version is None) == (at is None):
             raise TypeError("show takes a version, or `path` and the point `at`")
@@ -200,7 +200,7 @@ class Queries(Calls):
         as `git apply` takes them; `patch_base64` where a text is not UTF-8; `truncated` where not all fits, with
         `next`, the `cursor` of more files.
         Refused: `not_found` (a point).
-        Source: quire_daemon.tools.history.show, shape in quire_daemon.core.replies.table
+        Source: quire_daemon.tools.history.show, shape in quire_daemon.core.replies
         """
         whose = stated(writer=writer, agent_session=agent_session, turn=turn)
         how = stated(context=context, ignore_space=ignore_space, cursor=cursor)

@@ -16,6 +16,7 @@ import msgspec
 from quire_daemon.checks import Grammars, no_grammars
 from quire_daemon.config import Settings
 from quire_daemon.core.announcement import AnnouncedCall
+from quire_daemon.core.replies import Reply
 from quire_daemon.workers.regex import Answer, Search
 from quire_journal.history import CommitAnswers, CommitBlobs, CommitFile, CommitTree, History
 from quire_journal.model import Event, Refusal, WriterId, WriterIntroduced
@@ -230,6 +231,7 @@ class Tool(msgspec.Struct, Generic[P], frozen=True):
     needs_presence: bool = False  # `World.present` is filled in
     long: bool = False  # it may think for longer than others are to wait (`long_decisions`)
     journals: bool = False  # notes events though it writes nothing: its caller has to be a writer in the journal
+    reply: type[msgspec.Struct] = Reply  # the shape of a success; a refusal is a `RefusalReply`
     reads: Callable[[P], bool] | None = None  # do these arguments only read, though the tool writes?
 
     def called_with(self, params: P) -> Tool[P]:

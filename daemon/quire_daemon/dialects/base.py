@@ -4,7 +4,7 @@ A dialect only says what the caller means: `plan` turns its arguments into splic
 refuses. Staleness, leases, safety, journalling, rebase and the atomic write exist once, outside
 (`tools/edit/engine.py`), and are the same for every dialect.
 
-To add one: a file beside this one, a line in `table.py`, a test.
+To add one: a file beside this one, a line in `table.py`, a page in `manuals/`, a test.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from msgspec.structs import force_setattr
 
 from quire_daemon.config import Settings
 from quire_daemon.core import WriteArguments
+from quire_daemon.core.replies import WriteReply
 from quire_journal.text import Splice, Text
 
 P = TypeVar("P", bound=msgspec.Struct)
@@ -94,6 +95,7 @@ class Dialect(msgspec.Struct, Generic[P], frozen=True):
     proof: Callable[[P], Proof] = whole_file
     in_place: bool = False  # the lines that a call names must stand where they stood, even after the caller's own edits
     in_other_words: Callable[[P], InOtherWords | None] = planned_here
+    reply: type[WriteReply] = WriteReply  # the shape of what it answers
     safety: str = "warn"  # default of `safety_check`
 
 

@@ -14,6 +14,7 @@ import msgspec
 
 from quire_daemon.config import Settings
 from quire_daemon.core import WriteArguments, checked_sha256
+from quire_daemon.core.replies import EditFileReply
 from quire_daemon.dialects.base import Dialect, Plan, Sight
 from quire_daemon.dialects.text import (
     LineIndex,
@@ -171,9 +172,4 @@ def plan(params: FileParams, sight: Sight, settings: Settings) -> Plan:
     return Plan(splices, len(params.edits), final_break, fields=fields)
 
 
-EDIT_FILE: Final = Dialect(
-    "edit_file",
-    FileParams,
-    plan,
-    stale="stale_file",
-)
+EDIT_FILE: Final = Dialect("edit_file", FileParams, plan, stale="stale_file", reply=EditFileReply)

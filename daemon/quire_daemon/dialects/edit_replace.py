@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from quire_daemon.config import Settings
+from quire_daemon.core.replies import ReplacedReply
 from quire_daemon.dialects.base import Dialect, NamedFile, Plan, Sight, own_text
 from quire_daemon.dialects.text import count_of, not_in, replaced_everywhere, require_few
 from quire_journal.model import Refusal
@@ -50,9 +51,5 @@ def left_over(found: int, done: int, what: str) -> dict[str, Any]:
 
 
 EDIT_REPLACE: Final = Dialect(
-    "edit_replace",
-    ReplaceParams,
-    plan,
-    stale="stale_base",
-    proof=own_text,
+    "edit_replace", ReplaceParams, plan, stale="stale_base", proof=own_text, reply=ReplacedReply
 )

@@ -16,6 +16,7 @@ import msgspec
 
 from quire_daemon.config import Settings
 from quire_daemon.core import WriteArguments
+from quire_daemon.core.replies import HashlineReply
 from quire_daemon.dialects.base import HASH_MISMATCH, Dialect, Plan, Proof, Sight
 from quire_daemon.dialects.text import normalised, not_in, occurrences, replaced
 from quire_journal.model import Refusal
@@ -289,4 +290,5 @@ HASHLINE_EDIT: Final = Dialect(
     stale="stale_base",
     proof=proof,
     in_place=True,
+    reply=HashlineReply,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from quire_daemon.config import Settings
+from quire_daemon.core.replies import InsertedReply
 from quire_daemon.dialects.base import Dialect, NamedFile, Plan, Proof, Sight
 from quire_journal.model import Refusal
 from quire_journal.text import Splice, content_lines
@@ -44,10 +45,4 @@ def proof(params: InsertParams) -> Proof:
     return "text" if params.line_number in (TOP, END) else "base"
 
 
-INSERT_LINES: Final = Dialect(
-    "insert_lines",
-    InsertParams,
-    plan,
-    stale="stale_base",
-    proof=proof,
-)
+INSERT_LINES: Final = Dialect("insert_lines", InsertParams, plan, stale="stale_base", proof=proof, reply=InsertedReply)

@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.config import Settings
+from quire_daemon.core.replies import MultiEditReply
 from quire_daemon.dialects.base import Dialect, NamedFile, Plan, Sight, own_text
 from quire_daemon.dialects.edit_replace import empty_old_text, left_over
 from quire_daemon.dialects.text import Draft, nearest, not_in, replaced, require_searchable, why_not
@@ -71,10 +72,4 @@ def _told(params: MultiParams, failures: list[int], draft: Draft) -> list[str]:
     return out
 
 
-MULTI_EDIT: Final = Dialect(
-    "multi_edit",
-    MultiParams,
-    plan,
-    stale="stale_base",
-    proof=own_text,
-)
+MULTI_EDIT: Final = Dialect("multi_edit", MultiParams, plan, stale="stale_base", proof=own_text, reply=MultiEditReply)

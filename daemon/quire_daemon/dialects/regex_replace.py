@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from quire_daemon.config import Settings
+from quire_daemon.core.replies import ReplacedReply
 from quire_daemon.dialects.base import Dialect, NamedFile, Plan, Sight, own_text
 from quire_daemon.dialects.text import replaced, require_few
 from quire_daemon.workers.regex import (
@@ -147,9 +148,5 @@ def _position(position: int | None) -> dict[str, int]:
 
 
 REGEX_REPLACE: Final = Dialect(
-    "regex_replace",
-    RegexParams,
-    planning({}),
-    stale="stale_base",
-    proof=own_text,
+    "regex_replace", RegexParams, planning({}), stale="stale_base", proof=own_text, reply=ReplacedReply
 )

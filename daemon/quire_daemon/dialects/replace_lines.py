@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from quire_daemon.config import Settings
+from quire_daemon.core.replies import ReplacedLinesReply
 from quire_daemon.dialects.base import Dialect, NamedFile, Plan, Sight
 from quire_journal.model import Refusal
 from quire_journal.text import Splice, content_lines
@@ -39,9 +40,4 @@ def plan(params: LinesParams, sight: Sight, settings: Settings) -> Plan:
     return Plan((Splice(start - 1, end, tuple(new)),), 1, None, warnings, fields, named, by_number=True)
 
 
-REPLACE_LINES: Final = Dialect(
-    "replace_lines",
-    LinesParams,
-    plan,
-    stale="stale_base",
-)
+REPLACE_LINES: Final = Dialect("replace_lines", LinesParams, plan, stale="stale_base", reply=ReplacedLinesReply)

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 from quire_daemon.config import Settings
 from quire_daemon.core import WriteArguments
+from quire_daemon.core.replies import TextEditorReply
 from quire_daemon.dialects.base import Dialect, InOtherWords, Plan, Proof, Sight
 from quire_daemon.dialects.text import LineIndex, count_of, normalised, not_in, occurrences, replaced
 from quire_journal.model import Refusal
@@ -135,4 +136,5 @@ TEXT_EDITOR: Final = Dialect(
     stale="stale_base",
     proof=proof,
     in_other_words=in_other_words,
+    reply=TextEditorReply,
 )

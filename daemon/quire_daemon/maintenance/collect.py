@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from quire_daemon.core import Call
+from quire_daemon.core.replies import GcReply
 from quire_daemon.maintenance.gc import CollectionOrder
 from quire_daemon.maintenance.service import Service, ServiceHost
 from quire_journal.model import Refusal
@@ -40,5 +41,5 @@ def run(call: Call, host: ServiceHost) -> None:
     host.collector.begin(asked, lambda body: host.answer(call, body))
 
 
-GC: Final = Service("gc", GcParams, run)
+GC: Final = Service("gc", GcParams, run, reply=GcReply)
 """The service."""

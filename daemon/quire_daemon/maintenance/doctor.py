@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from quire_daemon.core import Call
+from quire_daemon.core.replies import DoctorReply
 from quire_daemon.maintenance.service import NoArguments, Service, ServiceHost
 from quire_journal.model import size
 
@@ -61,4 +62,4 @@ def run(call: Call, host: ServiceHost) -> None:
     host.answer(call, {"ok": True, "message": message, "healthy": healthy, "checks": checks})
 
 
-DOCTOR: Final = Service("doctor", NoArguments, run)
+DOCTOR: Final = Service("doctor", NoArguments, run, reply=DoctorReply)

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.core import Call
+from quire_daemon.core.replies import ExportReply
 from quire_daemon.maintenance.export_session import Export
 from quire_daemon.maintenance.service import Service, ServiceHost
 from quire_journal.export import BY, FORMATS, Source, Stretch
@@ -120,4 +121,4 @@ def _require_word(argument: str, word: str, table: dict[str, Any]) -> None:
         raise Refusal("schema_invalid", message, argument=argument)
 
 
-EXPORT: Final = Service("export", ExportParams, run)
+EXPORT: Final = Service("export", ExportParams, run, reply=ExportReply)

@@ -24,6 +24,7 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.core import Call
+from quire_daemon.core.replies import PurgeReply
 from quire_daemon.integrity import copied, set_aside
 from quire_daemon.maintenance.purge_worker import CompiledTexts, FindTask, MaskTask, Purger, PurgeSurveyed
 from quire_daemon.maintenance.service import Service, ServiceHost
@@ -275,5 +276,5 @@ def _files(folder: Path) -> set[str]:
         return set()
 
 
-PURGE: Final = Service("purge", PurgeParams, run, asks=("path",))
+PURGE: Final = Service("purge", PurgeParams, run, asks=("path",), reply=PurgeReply)
 """The service."""

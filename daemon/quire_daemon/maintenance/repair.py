@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.core import Call
+from quire_daemon.core.replies import RepairReply
 from quire_daemon.integrity import CheckAnswer, CheckTask, ask_for_repair, only_views
 from quire_daemon.maintenance.service import Service, ServiceHost
 from quire_daemon.maintenance.verify import MOST_FINDINGS, check
@@ -59,5 +60,5 @@ def _plan(examined: CheckAnswer) -> str:
     )
 
 
-REPAIR: Final = Service("repair", RepairParams, run)
+REPAIR: Final = Service("repair", RepairParams, run, reply=RepairReply)
 """The service."""

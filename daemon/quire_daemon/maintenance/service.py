@@ -17,6 +17,7 @@ from quire_daemon.clock import Clock
 from quire_daemon.commit import Recorder
 from quire_daemon.config import LiveSettings
 from quire_daemon.core import Call, Decision, Tool, World
+from quire_daemon.core.replies import Reply
 from quire_daemon.maintenance.export_session import ExportSessions
 from quire_daemon.maintenance.gc import Collector
 from quire_daemon.watch import Outside
@@ -81,10 +82,11 @@ class Service(msgspec.Struct, Generic[P], frozen=True):
     params: type[P]
     run: Callable[[Call, ServiceHost], None]
     asks: Sequence[str] = ()  # as `Tool.asks`
+    reply: type[msgspec.Struct] = Reply  # as `Tool.reply`
 
     def tool(self) -> Tool[P]:
         """The tool as which calls of this service are taken."""
-        return Tool(self.name, self.params, lambda params: (), _not_a_decision, asks=self.asks)
+        return Tool(self.name, self.params, lambda params: (), _not_a_decision, asks=self.asks, reply=self.reply)
 
 
 def _not_a_decision(params: msgspec.Struct, world: World) -> Decision:

@@ -6,6 +6,7 @@ import os
 from typing import Final
 
 from quire_daemon.core import Call
+from quire_daemon.core.replies import ShutdownReply
 from quire_daemon.maintenance.service import NoArguments, Service, ServiceHost
 
 
@@ -15,4 +16,4 @@ def run(call: Call, host: ServiceHost) -> None:
     host.stop()
 
 
-SHUTDOWN: Final = Service("shutdown", NoArguments, run)
+SHUTDOWN: Final = Service("shutdown", NoArguments, run, reply=ShutdownReply)

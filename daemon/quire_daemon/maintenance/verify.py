@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.core import Call
+from quire_daemon.core.replies import VerifyReply
 from quire_daemon.integrity import CheckAnswer, CheckTask, examine
 from quire_daemon.maintenance.service import Service, ServiceHost
 from quire_daemon.workers import Cancellation
@@ -93,4 +94,4 @@ def _part(asked: str) -> tuple[bool, tuple[int, int]]:
     return True, (int(found[1]), int(found[2]))
 
 
-VERIFY: Final = Service("verify", VerifyParams, run)
+VERIFY: Final = Service("verify", VerifyParams, run, reply=VerifyReply)

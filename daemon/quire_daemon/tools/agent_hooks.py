@@ -38,6 +38,7 @@ from quire_daemon.core import (
     World,
     no_paths,
 )
+from quire_daemon.core.replies import NativeReply
 from quire_daemon.tools.bursts import MOST_OPEN, SETTLE_S, burst_json, own_open
 from quire_daemon.tools.edit import (
     CONFLICTING,
@@ -575,4 +576,5 @@ NATIVE_TOOL: Final[Tool[NativeParams]] = Tool(
     catch_up=True,
     settle_s=SETTLE_S,
     implies=_implied,
+    reply=NativeReply,
 )

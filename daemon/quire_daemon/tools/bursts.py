@@ -16,6 +16,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from quire_daemon.core import AnnouncedCall, Decision, Tool, World, no_paths, require_in_bounds
+from quire_daemon.core.replies import BurstReply
 from quire_daemon.tools.evidence import NAMED, CallEnd, Claim, verdicts
 from quire_daemon.tools.history import VERSION_KINDS, named_burst
 from quire_journal.history import History, rfc3339, to_the_second
@@ -255,5 +256,5 @@ def _burst(named: int | str, history: History) -> Burst:
 
 
 BURST_TOOL: Final[Tool[BurstParams]] = Tool(
-    "burst", BurstParams, no_paths, decide, writes=True, catch_up=True, settle_s=SETTLE_S
+    "burst", BurstParams, no_paths, decide, writes=True, catch_up=True, settle_s=SETTLE_S, reply=BurstReply
 )

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from quire_daemon.core import Decision, Tool, World, no_paths, require_in_bounds
+from quire_daemon.core.replies import CheckpointReply
 from quire_daemon.tools.history import DiffParams, decide_diff
 from quire_journal.history import (
     MAX_NAME,
@@ -221,4 +222,5 @@ CHECKPOINT_TOOL: Final[Tool[CheckpointParams]] = Tool(
     of_tree=True,
     needs_coverage=True,
     asks=("path", "paths"),
+    reply=CheckpointReply,
 )

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from quire_daemon.core import Decision, FileNow, Tool, World
+from quire_daemon.core.replies import ReadReply
 from quire_daemon.tools.edit import require_lines, require_readable, require_size, shown_as
 from quire_daemon.tools.history import before_it
 from quire_daemon.tools.recent_changes import news
@@ -289,4 +290,5 @@ READ_TOOL: Final[Tool[ReadParams]] = Tool(
     paths=lambda params: (params.path,),
     decide=decide,
     journals=True,
+    reply=ReadReply,
 )

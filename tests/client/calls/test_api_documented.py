@@ -16,12 +16,12 @@ from fake_line import FakeDoor, FakeLine
 from quire_client import api
 from quire_client.api import Choice, Client, WriteArguments
 from quire_client.calls import base as calls_base
-from quire_daemon.core.replies.table import REPLIES
 from quire_daemon.maintenance.table import SERVICES
 from quire_daemon.tools.table import TOOLS
 from quire_journal.model.messages import Caller
 from quire_journal.model.refusals import CODES
 from quire_journal.workspaces.layout import Place
+from shapes import REPLIES
 
 METHODS = [name for part in Client.__bases__ for name, value in vars(part).items() if inspect.isfunction(value)]
 NO_ARGUMENTS = {"timeout_s", "write", "told"}  # the client's own

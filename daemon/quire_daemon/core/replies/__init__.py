@@ -5,9 +5,27 @@ from typing import TYPE_CHECKING
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
-    from quire_daemon.core.replies.table import *
+    from quire_daemon.core.replies.admin import *
+    from quire_daemon.core.replies.base import *
+    from quire_daemon.core.replies.edits import *
+    from quire_daemon.core.replies.history import *
+    from quire_daemon.core.replies.leases import *
+    from quire_daemon.core.replies.schema import *
+    from quire_daemon.core.replies.undo import *
 else:
     __getattr__ = face(
         __name__,
-        table="reply_schema",
+        admin=(
+            "DescribeReply DoctorReply ExportReply GcReply ManualReply OpStatusReply PurgeReply RepairReply "
+            "ShutdownReply StatusReply VerifyReply WhoReply"
+        ),
+        base="Reply",
+        edits=(
+            "EditFileReply HashlineReply InsertedReply MultiEditReply PatchReply ReadReply ReplacedLinesReply "
+            "ReplacedReply WriteReply"
+        ),
+        history="BlameReply BlobsReply DiffReply LogReply ShowReply SinceReply StoriesReply TreeReply WhyReply",
+        leases="ClaimReply ClaimsReply ReleaseReply",
+        schema="reply_schema",
+        undo="BurstReply CheckpointReply NativeReply TextEditorReply UnwoundReply",
     )

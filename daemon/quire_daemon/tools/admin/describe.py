@@ -25,6 +25,7 @@ from quire_daemon.core import (
     one_shape,
     without,
 )
+from quire_daemon.core.replies import DescribeReply, reply_schema
 from quire_daemon.dialects import hashline_edit
 from quire_daemon.manuals import ToolPage, meanings, page
 from quire_daemon.tools.admin.manual import MOST_SHOWN
@@ -105,7 +106,7 @@ def describe_tool(tools: Mapping[str, Tool[Any]]) -> Tool[DescribeParams]:
     def decide(params: DescribeParams, world: World) -> Decision:
         return Decision(answer(params, tools, world.settings, world.who.agent))
 
-    return Tool("describe", DescribeParams, no_paths, decide)
+    return Tool("describe", DescribeParams, no_paths, decide, reply=DescribeReply)
 
 
 def answer(
@@ -113,7 +114,7 @@ def answer(
 ) -> dict[str, Any]:
     """The reply: `tools` of `{name, title, description, writes, offered, annotations, schema, aliases}`.
 
-    One that is asked for alone also has `reply`, the schema of what it answers (`replies`).
+    One that is asked for alone also has `reply`, the schema of what it answers.
     Those that the `agent` is offered come first, in their order; where only these are wanted they are told of in few
     words. Raises `Refusal` for a tool that there is not.
     """
@@ -126,9 +127,7 @@ def answer(
     names = [params.tool] if params.tool else [*first, *rest]
     listed = [_described(tools[name], name in first, settings, params.offered) for name in names]
     if params.tool:
-        from quire_daemon.core.replies import reply_schema  # many shapes, which nothing else in the daemon needs
-
-        listed[0]["reply"] = reply_schema(params.tool)
+        listed[0]["reply"] = reply_schema(tools[params.tool].reply)
     if params.offered:
         listed = [tool for tool in listed if tool["offered"]]
     return {"ok": True, "message": f"{counted(len(listed), 'tool')}.", "tools": listed}

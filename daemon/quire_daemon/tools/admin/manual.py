@@ -9,6 +9,7 @@ import msgspec
 
 from quire_daemon.config import Settings
 from quire_daemon.core import Decision, Tool, World, no_paths
+from quire_daemon.core.replies import ManualReply
 from quire_daemon.dialects import DIALECTS
 from quire_daemon.manuals import page
 from quire_daemon.tools.admin.placeholders import filled
@@ -86,4 +87,6 @@ def _told(message: str, manual: str, dialect: str | None, listed: Sequence[dict[
     return {"ok": True, "message": message, "manual": manual, "dialect": dialect, "dialects": listed}
 
 
-MANUAL_TOOL: Final[Tool[ManualParams]] = Tool(name="manual", params=ManualParams, paths=no_paths, decide=decide)
+MANUAL_TOOL: Final[Tool[ManualParams]] = Tool(
+    name="manual", params=ManualParams, paths=no_paths, decide=decide, reply=ManualReply
+)

@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.core import Decision, Present, Tool, World, no_paths
+from quire_daemon.core.replies import OpStatusReply, StatusReply, WhoReply
 from quire_daemon.tools import burst_json
 from quire_daemon.tools.admin.work import collisions, work_json, written_since
 from quire_daemon.tools.leases import in_force, lease_json
@@ -273,8 +274,12 @@ def _superseding(history: History, batch: int) -> Iterator[dict[str, Any]]:
         yield {"path": path, "version": version_token(head.seq), "writer": history.writer_json(head.writer, head.type)}
 
 
-STATUS_TOOL: Final[Tool[StatusParams]] = Tool("status", StatusParams, no_paths, decide_status, needs_health=True)
-WHO_TOOL: Final[Tool[WhoParams]] = Tool(
-    "who", WhoParams, no_paths, decide_who, needs_presence=True, all_noted=True, long=True
+STATUS_TOOL: Final[Tool[StatusParams]] = Tool(
+    "status", StatusParams, no_paths, decide_status, needs_health=True, reply=StatusReply
 )
-OP_STATUS_TOOL: Final[Tool[OpStatusParams]] = Tool("op_status", OpStatusParams, no_paths, decide_op_status)
+WHO_TOOL: Final[Tool[WhoParams]] = Tool(
+    "who", WhoParams, no_paths, decide_who, needs_presence=True, all_noted=True, long=True, reply=WhoReply
+)
+OP_STATUS_TOOL: Final[Tool[OpStatusParams]] = Tool(
+    "op_status", OpStatusParams, no_paths, decide_op_status, reply=OpStatusReply
+)

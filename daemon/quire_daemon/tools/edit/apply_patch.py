@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quire_daemon.core import Decision, FileNow, Tool, World, WriteArguments, checked_sha256
+from quire_daemon.core.replies import PatchReply
 from quire_daemon.dialects import Plan
 from quire_daemon.dialects.patch import NAME, FilePatch, parse_patch, plan_file
 from quire_daemon.tools import news
@@ -430,4 +431,6 @@ def _sha256(now: FileNow) -> str:
     return head.blob.hex() if head is not None and now.kind == "file" else ""
 
 
-PATCH_TOOL: Final[Tool[PatchParams]] = Tool(name=NAME, params=PatchParams, paths=paths_of, decide=decide, writes=True)
+PATCH_TOOL: Final[Tool[PatchParams]] = Tool(
+    name=NAME, params=PatchParams, paths=paths_of, decide=decide, writes=True, reply=PatchReply
+)

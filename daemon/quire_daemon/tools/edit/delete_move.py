@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from quire_daemon.core import Decision, FileNow, Move, Remove, Tool, World, WriteArguments
+from quire_daemon.core.replies import WriteReply
 from quire_daemon.tools import news
 from quire_daemon.tools.edit.basis import Basis, find_basis, find_basis_of_whole, never_read, on_stale
 from quire_daemon.tools.edit.engine import WRITER_TYPE, answering
@@ -172,6 +173,7 @@ DELETE_TOOL: Final[Tool[DeleteParams]] = Tool(
     paths=lambda params: (params.path,),
     decide=decide_delete,
     writes=True,
+    reply=WriteReply,
 )
 
 MOVE_TOOL: Final[Tool[MoveParams]] = Tool(
@@ -180,4 +182,5 @@ MOVE_TOOL: Final[Tool[MoveParams]] = Tool(
     paths=lambda params: (params.path, params.to),
     decide=decide_move,
     writes=True,
+    reply=WriteReply,
 )

@@ -74,4 +74,5 @@ EDIT_FILE_TOOL: Final[Tool[FileParams]] = Tool(
     paths=lambda params: (params.path,),
     decide=decide,
     writes=True,
+    reply=EDIT_FILE.reply,
 )

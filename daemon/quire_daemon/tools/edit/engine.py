@@ -86,6 +86,7 @@ def edit_tool(dialect: Dialect[P], tools: Mapping[str, Tool[Any]] = MappingProxy
         implies=implies,
         asks=asks,
         reads=reads if tools else None,
+        reply=dialect.reply,
     )
 
 
@@ -455,4 +456,5 @@ EDIT_TOOL: Final[Tool[EditParams]] = Tool(
     paths=lambda params: (params.path,),
     decide=decide_edit,
     writes=True,
+    reply=EDIT.reply,
 )

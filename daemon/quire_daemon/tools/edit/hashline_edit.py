@@ -43,4 +43,5 @@ HASHLINE_TOOL: Final[Tool[HashlineParams]] = Tool(
     paths=lambda params: (params.path, params.rename) if params.rename else (params.path,),
     decide=decide,
     writes=True,
+    reply=HASHLINE_EDIT.reply,
 )

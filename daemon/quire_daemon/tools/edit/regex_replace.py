@@ -22,4 +22,5 @@ REGEX_TOOL: Final[Tool[RegexParams]] = Tool(
     paths=lambda params: (params.path,),
     decide=decide,
     writes=True,
+    reply=REGEX_REPLACE.reply,
 )

@@ -7,6 +7,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from quire_daemon.core import Decision, FileNow, OfVersion, Tool, World, checked_sha256
+from quire_daemon.core.replies import WriteReply
 from quire_daemon.tools.edit.basis import (
     Basis,
     basis_at,
@@ -177,4 +178,5 @@ WRITE_TOOL: Final[Tool[WriteParams]] = Tool(
     paths=lambda params: (params.path,),
     decide=decide,
     writes=True,
+    reply=WriteReply,
 )

@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.core import Decision, FileNow, Tool, World
+from quire_daemon.core.replies import BlameReply
 from quire_daemon.tools import file_then, fitting, news
 from quire_daemon.tools.edit import require_file, require_size
 from quire_daemon.tools.history.filters import nobody_warned
@@ -157,5 +158,13 @@ def _sentence(found: Blame, path: str, start: int, stop: int, cut: bool, whose: 
 
 
 BLAME_TOOL: Final[Tool[BlameParams]] = Tool(
-    "blame", BlameParams, lambda params: (params.path,), decide, catch_up=True, of_past=True, of_tree=True, long=True
+    "blame",
+    BlameParams,
+    lambda params: (params.path,),
+    decide,
+    catch_up=True,
+    of_past=True,
+    of_tree=True,
+    long=True,
+    reply=BlameReply,
 )

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from quire_daemon.core import Decision, Tool, World, no_paths, require_in_bounds
+from quire_daemon.core.replies import LogReply, SinceReply
 from quire_daemon.tools.history.diff import ENTRIES
 from quire_daemon.tools.history.filters import (
     BURST_KINDS,
@@ -350,8 +351,25 @@ def _since_reply(world: World, params: SinceParams, found: Page, end: int, fresh
 
 
 LOG_TOOL: Final[Tool[LogParams]] = Tool(
-    "log", LogParams, no_paths, decide_log, catch_up=True, of_tree=True, long=True, all_noted=True, asks=("path",)
+    "log",
+    LogParams,
+    no_paths,
+    decide_log,
+    catch_up=True,
+    of_tree=True,
+    long=True,
+    all_noted=True,
+    asks=("path",),
+    reply=LogReply,
 )
 SINCE_TOOL: Final[Tool[SinceParams]] = Tool(
-    "since", SinceParams, no_paths, decide_since, catch_up=True, of_tree=True, all_noted=True, asks=("path",)
+    "since",
+    SinceParams,
+    no_paths,
+    decide_since,
+    catch_up=True,
+    of_tree=True,
+    all_noted=True,
+    asks=("path",),
+    reply=SinceReply,
 )

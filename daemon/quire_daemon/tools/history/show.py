@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.core import Decision, Tool, World, no_paths
+from quire_daemon.core.replies import DiffReply, ShowReply
 from quire_daemon.tools import fitting
 from quire_daemon.tools.history.before_journal import before_it
 from quire_daemon.tools.history.diff import ENTRIES, Room, before, difference, same
@@ -412,7 +413,17 @@ def _between(start: int, end: int, history: History) -> set[str]:
     return {path for record in history.records(after=low, upto=high) for path in _paths_of(record)}
 
 
-SHOW_TOOL: Final[Tool[ShowParams]] = Tool("show", ShowParams, no_paths, decide_show, asks=("path",), long=True)
+SHOW_TOOL: Final[Tool[ShowParams]] = Tool(
+    "show", ShowParams, no_paths, decide_show, asks=("path",), long=True, reply=ShowReply
+)
 DIFF_TOOL: Final[Tool[DiffParams]] = Tool(
-    "diff", DiffParams, no_paths, decide_diff, catch_up=True, of_tree=True, long=True, asks=("path", "paths")
+    "diff",
+    DiffParams,
+    no_paths,
+    decide_diff,
+    catch_up=True,
+    of_tree=True,
+    long=True,
+    asks=("path", "paths"),
+    reply=DiffReply,
 )

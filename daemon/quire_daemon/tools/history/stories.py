@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.core import Decision, Tool, World, no_paths, require_in_bounds
+from quire_daemon.core.replies import StoriesReply
 from quire_daemon.tools.history.filters import (
     Filter,
     common_part,
@@ -345,5 +346,14 @@ _TELL: Final = {
 
 
 STORIES_TOOL: Final[Tool[StoriesParams]] = Tool(
-    "stories", StoriesParams, no_paths, tell, catch_up=True, of_tree=True, long=True, all_noted=True, asks=("path",)
+    "stories",
+    StoriesParams,
+    no_paths,
+    tell,
+    catch_up=True,
+    of_tree=True,
+    long=True,
+    all_noted=True,
+    asks=("path",),
+    reply=StoriesReply,
 )

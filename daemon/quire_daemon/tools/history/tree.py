@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.core import Decision, Tool, World, no_paths
+from quire_daemon.core.replies import BlobsReply, TreeReply
 from quire_daemon.tools import blind_then
 from quire_daemon.tools.history.diff import ENTRIES
 from quire_daemon.tools.history.filters import common_part, path_filter
@@ -223,6 +224,6 @@ def _blob(blob: bytes, offset: int, room: int, whole: bool, history: History) ->
 
 
 TREE_TOOL: Final[Tool[TreeParams]] = Tool(
-    "tree", TreeParams, no_paths, decide_tree, catch_up=True, of_tree=True, long=True, asks=("path",)
+    "tree", TreeParams, no_paths, decide_tree, catch_up=True, of_tree=True, long=True, asks=("path",), reply=TreeReply
 )
-BLOBS_TOOL: Final[Tool[BlobsParams]] = Tool("blobs", BlobsParams, no_paths, decide_blobs)
+BLOBS_TOOL: Final[Tool[BlobsParams]] = Tool("blobs", BlobsParams, no_paths, decide_blobs, reply=BlobsReply)

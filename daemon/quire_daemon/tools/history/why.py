@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.core import Decision, FileNow, Tool, World
+from quire_daemon.core.replies import WhyReply
 from quire_daemon.tools import file_then, news
 from quire_daemon.tools.edit import require_file
 from quire_daemon.tools.history.blame import require_text
@@ -289,5 +290,13 @@ def _did(version: Version) -> str:
 
 
 WHY_TOOL: Final[Tool[WhyParams]] = Tool(
-    "why", WhyParams, lambda params: (params.path,), decide, catch_up=True, of_past=True, of_tree=True, long=True
+    "why",
+    WhyParams,
+    lambda params: (params.path,),
+    decide,
+    catch_up=True,
+    of_past=True,
+    of_tree=True,
+    long=True,
+    reply=WhyReply,
 )

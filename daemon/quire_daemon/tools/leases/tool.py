@@ -15,6 +15,7 @@ import msgspec
 
 from quire_daemon.config import globs
 from quire_daemon.core import Decision, FileNow, Tool, World, no_paths, refused_reply
+from quire_daemon.core.replies import ClaimReply, ClaimsReply, ReleaseReply
 from quire_daemon.tools.edit import captured, require_text
 from quire_daemon.tools.history import as_glob, glob_matches, known_path
 from quire_daemon.tools.leases.rules import (
@@ -401,9 +402,16 @@ def _how_broken(held: Lease, world: World) -> dict[str, Any]:
 
 
 CLAIM_TOOL: Final[Tool[ClaimParams]] = Tool(
-    "claim", ClaimParams, lambda params: (params.path,) if params.path else (), decide_claim, writes=True
+    "claim",
+    ClaimParams,
+    lambda params: (params.path,) if params.path else (),
+    decide_claim,
+    writes=True,
+    reply=ClaimReply,
 )
 RELEASE_TOOL: Final[Tool[ReleaseParams]] = Tool(
-    "release", ReleaseParams, no_paths, decide_release, writes=True, asks=("path",)
+    "release", ReleaseParams, no_paths, decide_release, writes=True, asks=("path",), reply=ReleaseReply
 )
-CLAIMS_TOOL: Final[Tool[ClaimsParams]] = Tool("claims", ClaimsParams, no_paths, decide_claims, asks=("path",))
+CLAIMS_TOOL: Final[Tool[ClaimsParams]] = Tool(
+    "claims", ClaimsParams, no_paths, decide_claims, asks=("path",), reply=ClaimsReply
+)

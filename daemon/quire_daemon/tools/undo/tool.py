@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from quire_daemon.core import Decision, Tool, World, no_paths
+from quire_daemon.core.replies import UnwoundReply
 from quire_daemon.tools import blind_then
 from quire_daemon.tools.history import and_before_it
 from quire_daemon.tools.undo.apply import CarryingOut
@@ -236,7 +237,16 @@ def _summary(actions: Sequence[Action]) -> str:
 def _tool(params: type[P]) -> Tool[P]:
     asks = ("path", "paths")
     return Tool(
-        _HOW[params], params, no_paths, decide, writes=True, implies=implied_by, asks=asks, long=True, of_tree=True
+        _HOW[params],
+        params,
+        no_paths,
+        decide,
+        writes=True,
+        implies=implied_by,
+        asks=asks,
+        long=True,
+        of_tree=True,
+        reply=UnwoundReply,
     )
 
 
