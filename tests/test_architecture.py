@@ -178,7 +178,7 @@ FLOORS = {
     "quire_client": (
         ("transport", "cli", "export", "loopback", "service", "setup"),
         ("calls", "hooks", "journals"),
-        ("api", "mcp"),
+        ("api", "mcp", "page"),
         ("commands",),
         ("__main__",),
     ),
@@ -338,11 +338,18 @@ def test_each_library_with_sharp_edges_is_imported_where_its_traps_are_handled_a
 def test_the_mcp_sdk_is_loaded_by_its_command_and_by_nothing_else() -> None:
     """It takes a second and brings a web server along; hooks and the other commands have a tenth of one."""
     door = {"quire_client.mcp", "quire_client.loopback", "quire_client.commands.agents.mcp"}
+    door |= {"quire_client.page", "quire_client.commands.everyday.page"}
     sdk = {"anyio", "mcp", "mcp_types", "pydantic", "starlette", "uvicorn"}
     assert not {m for m in modules() if not within(m, door) and any(i.partition(".")[0] in sdk for i in imports(m))}
     inside = ("quire_client.mcp",)
     users = {m for m in modules() if not within(m, inside) and any(within(i, inside) for i in imports(m))}
     assert users == {"quire_client.commands.agents.mcp"}
+    users = {
+        m
+        for m in modules()
+        if not within(m, {"quire_client.page"}) and any(within(i, ("quire_client.page",)) for i in imports(m))
+    }
+    assert users == {"quire_client.commands.everyday.page"}
 
 
 def test_the_journal_is_pure_apart_from_its_adapters() -> None:

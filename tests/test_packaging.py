@@ -48,7 +48,7 @@ def test_the_sdk_of_mcp_comes_with_its_extra_alone() -> None:
     names = {name: [one.partition(">")[0] for one in extra] for name, extra in project["optional-dependencies"].items()}
     assert "mcp" not in [one.partition(">")[0] for one in project["dependencies"]]
     assert names["mcp"] == ["mcp"]
-    assert "quire[mcp]" in names["dev"]
+    assert "quire[mcp,page]" in names["dev"]
 
 
 def test_every_package_is_marked_as_typed() -> None:
@@ -75,12 +75,14 @@ def test_the_wheel_has_the_marks_of_types_and_the_units_of_the_service(wheel: Pa
     names = zipfile.ZipFile(wheel).namelist()
     assert {f"{package}/py.typed" for package in ("quire_journal", "quire_daemon", "quire_client")} <= {*names}
     assert {f"quire_client/service/quired@.{kind}" for kind in ("service", "socket")} <= {*names}
+    assert {f"quire_client/page/static/{one}" for one in ("index.html", "LICENSES.txt")} <= {*names}
+    assert not [name for name in names if "node_modules" in name or name.endswith(".tsx")]
     assert not [name for name in names if "example" in name or "test" in name]
 
 
 def installed(installer: str, wheel: Path, top: Path) -> Path:
     """The folder of `quire`, installed into an empty environment by pip, pipx or uv."""
-    wanted = f"quire[mcp,syntax] @ {wheel.as_uri()}"
+    wanted = f"quire[mcp,page,syntax] @ {wheel.as_uri()}"
     run = functools.partial(subprocess.run, check=True, capture_output=True, env={**os.environ, "HOME": os.fspath(top)})
     run([sys.executable, "-m", "venv", top / "tools"])
     pip = [top / "tools" / "bin" / "python", "-m", "pip", "install", "--quiet"]
@@ -113,15 +115,19 @@ def test_every_command_starts_after_an_install_of_the_wheel(installer: str, whee
 
 
 def test_nothing_that_the_packages_need_is_left_out_of_what_git_and_so_the_wheel_has() -> None:
-    """The builder takes what git does not ignore: marks of types, units."""
+    """The builder takes what git does not ignore: marks of types, units, the built page."""
     wanted = [
         path
         for folder in ("journal", "daemon", "client", "systemd")
         for path in (ROOT / folder).rglob("*")
         if path.is_file()
     ]
-    needed = [path for path in wanted if path.name == "py.typed" or path.name.startswith("quired@")]
-    assert len(needed) == 5
+    needed = [
+        path
+        for path in wanted
+        if path.name == "py.typed" or path.name.startswith("quired@") or path.parent.name == "static"
+    ]
+    assert len(needed) == 5 + len({"index.html", "LICENSES.txt", "script", "style"})
     if shutil.which("git") and (ROOT / ".git").exists():
         ignored = subprocess.run(["git", "check-ignore", *needed], cwd=ROOT, capture_output=True, text=True)
         assert ignored.stdout == ""

@@ -34,7 +34,8 @@ ANSWER_S: Final = 1.0
 
 _ASIDE: Final = ".forgotten-"
 _OURS: Final = re.compile(
-    r"\.?(journal|lock|start|daemon\.log|workspace\.json|reserve|mounts|gc\.begun|mcp\.token)(\..*)?", re.DOTALL
+    r"\.?(journal|lock|start|daemon\.log|workspace\.json|reserve|mounts|gc\.begun|(mcp|page)\.token|page\.port)(\..*)?",
+    re.DOTALL,
 )
 """The file names in a state folder."""
 

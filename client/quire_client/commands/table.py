@@ -18,6 +18,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "down": "Stop the daemon",
         "status": "Tell how the daemon and the journal are",
         "top": "Watch callers, files, events, leases and health",
+        "page": "Show what happened in a browser, and take it back there",
         "read": "Show a file, with anchors if wanted",
         "call": "Call any tool with JSON arguments",
     },

@@ -12,6 +12,6 @@ else:
     __getattr__ = face(
         __name__,
         connections="MOST_HEAD TimedConnection",
-        gate="Gate NAMES token_in",
+        gate="App Gate Headers Message NAMES No Receive Scope Send by_name has_token refuse stranger token_in",
         listener="HOST listen",
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hmac
 import os
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -53,37 +53,65 @@ class Gate:
         no = verdict(headers, self.port, self._token, self._most_body) if scope["type"] == "http" else None
         if no is None:
             await self._app(scope, receive, send)
-            return
-        body = no.why.encode()
-        said = [
-            (b"content-type", b"text/plain"),
-            (b"content-length", str(len(body)).encode()),
-            (b"connection", b"close"),
-        ]
-        said += [no.header] if no.header else []
-        await send({"type": "http.response.start", "status": no.status, "headers": said})
-        await send({"type": "http.response.body", "body": body})
+        else:
+            await refuse(no, send)
+
+
+async def refuse(no: No, send: Send) -> None:
+    """Answer a request that goes no further; its connection ends with that."""
+    body = no.why.encode()
+    said = [
+        (b"content-type", b"text/plain; charset=utf-8"),
+        (b"content-length", str(len(body)).encode()),
+        (b"connection", b"close"),
+    ]
+    said += [no.header] if no.header else []
+    await send({"type": "http.response.start", "status": no.status, "headers": said})
+    await send({"type": "http.response.body", "body": body})
+
+
+Headers = Mapping[bytes, Sequence[bytes]]
+"""The values of each header, by its name in lower case."""
+
+
+def by_name(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+    """Headers as ASGI has them, gathered."""
+    given: dict[bytes, list[bytes]] = {}
+    for name, value in headers:
+        given.setdefault(name, []).append(value)
+    return given
 
 
 def verdict(headers: Iterable[tuple[bytes, bytes]], port: int, token: str, most_body: int) -> No | None:
     """What stands against a request with these headers (names in lower case); None: nothing."""
-    given: dict[bytes, list[bytes]] = {}
-    for name, value in headers:
-        given.setdefault(name, []).append(value)
-    if any(_length(said) > most_body for said in given.get(b"content-length", ())):
-        return No(413, f"A request has at most {most_body} bytes.")
-    hosts = {f"{name}:{port}".encode() for name in NAMES}
-    if len(given.get(b"host", ())) != 1 or given[b"host"][0].lower() not in hosts:
-        return No(421, "This server answers to its own address only.")
-    origins = {f"http://{name}:{port}".encode() for name in NAMES}
-    if any(origin.lower() not in origins for origin in given.get(b"origin", ())):
-        return No(403, "Requests from other origins are refused.")
-    said = given.get(b"authorization", [b""])
-    scheme, _, presented = said[0].partition(b" ")
-    right = hmac.compare_digest(presented.strip(), token.encode())
-    if len(said) != 1 or scheme.lower() != b"bearer" or not right:
+    given = by_name(headers)
+    hosts = [f"{name}:{port}" for name in NAMES]
+    if no := stranger(given, hosts, most_body):
+        return no
+    if not has_token(given, token):
         return No(401, "The token is missing or wrong.", (b"www-authenticate", b"Bearer"))
     return None
+
+
+def stranger(given: Headers, hosts: Iterable[str], most_body: int) -> No | None:
+    """What stands against a request by its size, its Host and its Origin; `hosts` are ours, each with its port."""
+    if any(_length(said) > most_body for said in given.get(b"content-length", ())):
+        return No(413, f"A request has at most {most_body} bytes.")
+    ours = {host.encode() for host in hosts}
+    if len(given.get(b"host", ())) != 1 or given[b"host"][0].lower() not in ours:
+        return No(421, "This server answers to its own address only.")
+    origins = {b"http://" + host for host in ours}
+    if any(origin.lower() not in origins for origin in given.get(b"origin", ())):
+        return No(403, "Requests from other origins are refused.")
+    return None
+
+
+def has_token(given: Headers, token: str) -> bool:
+    """Does a request present this token (`Authorization: Bearer`)?"""
+    said = given.get(b"authorization", (b"",))
+    scheme, _, presented = said[0].partition(b" ")
+    right = hmac.compare_digest(presented.strip(), token.encode())
+    return len(said) == 1 and scheme.lower() == b"bearer" and right
 
 
 def _length(said: bytes) -> int:

@@ -1,4 +1,4 @@
-"""Everyday: up, down, status, top, read, call."""
+"""Everyday: up, down, status, top, page, read, call."""
 
 from typing import TYPE_CHECKING
 

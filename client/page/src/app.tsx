@@ -1,0 +1,145 @@
+// The frame: where one is, the filter, the link to the daemon, the keys; and in it the view.
+import { effect, signal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import { gate, get, right } from './api';
+import { Compare } from './diff';
+import { Files } from './files';
+import { History } from './history';
+import { fresh, head, link, listen } from './live';
+import { People } from './people';
+import { Plan } from './plan';
+import { said } from './parts';
+import { go, place, read } from './state';
+import { Chips, Stories, listed } from './stories';
+import { Detail } from './story';
+import { plain } from './text';
+
+const workspace = signal('');
+const degraded = signal('');
+const theme = signal(localStorage.getItem('quire.theme') ?? 'auto');
+const keys = signal(false);
+
+effect(() => { document.documentElement.dataset.theme = theme.value; });
+
+const VIEWS: [string, string][] = [['activity', 'Activity'], ['files', 'Files'], ['people', 'People']];
+const LINKS: Record<string, string> = { joining: 'joining…', live: 'live', 'no daemon': 'no daemon', lost: 'lost' };
+const TOLD: Record<string, string> = { live: 'What happens appears here by itself.', 'no daemon': 'The daemon ended; the page goes on when it is back.', lost: 'The page’s server does not answer. Run `quire page` again.', joining: '' };
+
+function Head() {
+  const box = useRef<HTMLInputElement>(null);
+  const here = place.value.view;
+  useEffect(() => { if (box.current && document.activeElement !== box.current) box.current.value = place.value.q ?? ''; }, [place.value.q]);
+  return (
+    <header class="head">
+      <a class="brand" href="/" onClick={(e) => { e.preventDefault(); go({ view: 'activity', story: undefined, file: undefined, at: undefined, q: undefined, plan: undefined, zoom: undefined }); }}>Quire</a>
+      <span class="workspace cut" title={workspace.value}>{workspace.value.split('/').at(-1)}</span>
+      <nav aria-label="Views">{VIEWS.map(([view, name]) => <button key={view} aria-current={here === view || (view === 'files' && here === 'history') || (view === 'activity' && here === 'compare') ? 'page' : undefined} onClick={() => go({ view: view as any, plan: undefined })}>{name}</button>)}</nav>
+      <form role="search" onSubmit={(e) => { e.preventDefault(); go({ view: 'activity', q: box.current!.value.trim() || undefined, story: undefined }); }}>
+        <input ref={box} id="filter" type="search" aria-label="Filter" placeholder="Filter: writer:ada src/ since:2h" autocomplete="off" spellcheck={false} onSearch={(e: any) => { if (!e.currentTarget.value) go({ q: undefined }); }} />
+      </form>
+      {right.value === 'read' && <span class="badge" title="This link may look only">read-only</span>}
+      <span class={`link ${link.value.replace(' ', '-')}`} role="status" title={TOLD[link.value]}><i aria-hidden="true" />{LINKS[link.value]}</span>
+      <button class="quiet" title="Light, dark, or as the system has it" aria-label={`Theme: ${theme.value}`} onClick={() => { theme.value = theme.value === 'auto' ? 'dark' : theme.value === 'dark' ? 'light' : 'auto'; localStorage.setItem('quire.theme', theme.value); }}>{theme.value === 'dark' ? '☾' : theme.value === 'light' ? '☀' : '◐'}</button>
+      <button class="quiet" aria-label="Keys" title="Keys" onClick={() => { keys.value = !keys.value; }}>?</button>
+    </header>
+  );
+}
+
+const KEYS: [string, string][] = [['j k', 'next, previous row'], ['n p', 'next, previous change within a file'], ['o', 'open the next file of the story'], ['/', 'filter'], ['1 2 3', 'Activity, Files, People'], ['s', 'side by side'], ['u', 'plan to take back what is chosen'], ['c', 'copy the link'], ['Esc', 'close, or back to now'], ['?', 'these keys']];
+
+function Keys() {
+  return (
+    <aside class="keys" aria-label="Keys">
+      <header><h2>Keys</h2><button class="quiet close" aria-label="Close" onClick={() => { keys.value = false; }}>✕</button></header>
+      <dl>{KEYS.map(([key, told]) => <><dt key={key}>{key.split(' ').map((one) => <kbd key={one}>{one}</kbd>)}</dt><dd>{told}</dd></>)}</dl>
+      <p class="dim">A filter has words: <code>writer:ada</code> <code>turn:…</code> <code>session:…</code> <code>since:2h</code> <code>until:812</code> <code>agents</code>, and a path.</p>
+      <p class="dim"><a href="/LICENSES.txt">Licences</a></p>
+    </aside>
+  );
+}
+
+function step(by: number) {
+  const box = document.querySelector<HTMLElement>('[role=listbox]');
+  if (!box) return;
+  const rows = [...box.querySelectorAll<HTMLElement>('[role=option]')];
+  const at = rows.findIndex((row) => row.getAttribute('aria-selected') === 'true');
+  const next = rows[at < 0 ? 0 : Math.min(rows.length - 1, Math.max(0, at + by))];
+  next?.click();
+  next?.scrollIntoView({ block: 'nearest' });
+}
+
+function hunk(by: number) {
+  const all = [...document.querySelectorAll<HTMLElement>('tbody.hunk')];
+  if (!all.length) return;
+  const middle = 160;
+  const at = all.findIndex((one) => one.getBoundingClientRect().top > middle - 4);
+  const next = by > 0 ? all.find((one) => one.getBoundingClientRect().top > middle + 4) : [...all].reverse().find((one) => one.getBoundingClientRect().top < middle - 4);
+  (next ?? all[by > 0 ? all.length - 1 : Math.max(0, at - 1)])?.scrollIntoView({ block: 'start' });
+}
+
+function pressed(e: KeyboardEvent) {
+  const target = e.target as HTMLElement;
+  if (e.ctrlKey || e.metaKey || e.altKey) return;
+  if (e.key === 'Escape') {
+    if (target.matches('input')) return target.blur();
+    if (keys.value) keys.value = false;
+    else if (place.value.plan) go({ plan: undefined });
+    else if (place.value.at) go({ at: undefined });
+    else if (place.value.story) go({ story: undefined, file: undefined });
+    return;
+  }
+  if (target.matches('input, textarea, select')) return;
+  const acts: Record<string, () => void> = {
+    j: () => step(1), k: () => step(-1), n: () => hunk(1), p: () => hunk(-1),
+    o: () => { const files = [...document.querySelectorAll<HTMLElement>('.detail .files .fold')]; const at = files.findIndex((one) => one.getAttribute('aria-expanded') === 'true'); files[(at + 1) % files.length]?.click(); },
+    '/': () => document.getElementById('filter')?.focus(), '?': () => { keys.value = !keys.value; },
+    1: () => go({ view: 'activity' }), 2: () => go({ view: 'files' }), 3: () => go({ view: 'people' }),
+    s: () => go({ mode: place.value.mode === 'split' ? undefined : 'split' }, false),
+    u: () => [...document.querySelectorAll<HTMLElement>('button')].find((one) => /^(Take|Bring) back…$/.test(one.textContent ?? ''))?.click(),
+    c: () => { void navigator.clipboard?.writeText(location.href).then(() => { said.value = 'Copied the link.'; }); },
+  };
+  if (acts[e.key]) { e.preventDefault(); acts[e.key](); }
+}
+
+export function App() {
+  useEffect(() => {
+    place.value = read(location.search);
+    const back = () => { place.value = read(location.search); };
+    addEventListener('popstate', back);
+    addEventListener('keydown', pressed);
+    const stop = listen();
+    void get('key').then(({ reply }) => { if (reply.ok) right.value = reply.right; });
+    const leave = () => { if (head.peek()) localStorage.setItem('quire.seen', String(head.peek())); };
+    addEventListener('pagehide', leave);
+    return () => { removeEventListener('popstate', back); removeEventListener('keydown', pressed); removeEventListener('pagehide', leave); stop(); };
+  }, []);
+  useEffect(() => {
+    void get('status').then(({ reply }) => {
+      if (!reply.ok) return;
+      workspace.value = reply.workspace ?? '';
+      document.title = `${plain(workspace.value.split('/').at(-1))} · Quire`;
+      const state = reply.coverage?.state;
+      degraded.value = state && state !== 'full' ? (reply.coverage.reasons ?? []).map((one: any) => one.message ?? one).join(' ') || 'Not everything is watched.' : '';
+    });
+  }, [link.value]);
+  const { view, story, plan } = place.value;
+  if (gate.value) return <main class="closed"><h1>Quire</h1><p>{gate.value}</p></main>;
+  return (
+    <>
+      <Head />
+      {link.value === 'lost' || link.value === 'no daemon' ? <p class="banner bad" role="alert">{TOLD[link.value]}</p> : null}
+      {degraded.value && <p class="banner">{plain(degraded.value)} <code>quire doctor</code> tells more.</p>}
+      <main class={`views ${view}${plan ? ' planning' : ''}${story ? ' chosen' : ''}`}>
+        {view === 'activity' && <><div class="column"><Chips /><Stories /></div><div class="column detailed"><button class="back" onClick={() => go({ story: undefined })}>‹ All that happened</button><Detail /></div></>}
+        {view === 'files' && <Files />}
+        {view === 'history' && <History />}
+        {view === 'people' && <People />}
+        {view === 'compare' && <Compare />}
+        <Plan />
+      </main>
+      {keys.value && <Keys />}
+      <p class="said" role="status" aria-live="polite">{said.value}</p>
+      <span hidden>{fresh.value}{listed.value.length}</span>
+    </>
+  );
+}

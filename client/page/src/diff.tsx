@@ -1,0 +1,173 @@
+// A change: lines that went and came, with the words that changed; side by side or in one column.
+import { useState } from 'preact/hooks';
+import { get, useAsk } from './api';
+import { Counts, Empty, Path, Refused, Terminal, Wait, Warnings, copy, say } from './parts';
+import { go, place } from './state';
+import { many, size, visible } from './text';
+import type { Difference, Hunk } from './types';
+import { type Line, numbered, sides } from './words';
+
+const FIRST = 600; // lines of a file that are drawn at once; the rest on demand
+
+function Code({ line }: { line: Line | null }) {
+  if (!line) return <td class="code none" />;
+  if (!line.mark || line.mark[0] >= line.mark[1]) return <td class="code">{visible(line.text)}</td>;
+  const [a, b] = line.mark;
+  return <td class="code">{visible(line.text.slice(0, a))}<em>{visible(line.text.slice(a, b))}</em>{visible(line.text.slice(b))}</td>;
+}
+
+const CLASS = { ' ': 'same', '-': 'gone', '+': 'came' } as const;
+
+function Unified({ lines }: { lines: Line[] }) {
+  return <>{lines.map((line, i) => <tr key={i} class={CLASS[line.kind]}><td class="no">{line.old ?? ''}</td><td class="no">{line.new ?? ''}</td><td class="sign">{line.kind}</td><Code line={line} /></tr>)}</>;
+}
+
+function Split({ lines }: { lines: Line[] }) {
+  return <>{sides(lines).map(([a, b], i) => (
+    <tr key={i} class="split">
+      <td class={`no ${a ? CLASS[a.kind] : ''}`}>{a?.old ?? ''}</td><HalfCode line={a} side="old" />
+      <td class={`no ${b ? CLASS[b.kind] : ''}`}>{b?.new ?? ''}</td><HalfCode line={b} side="new" />
+    </tr>
+  ))}</>;
+}
+
+function HalfCode({ line, side }: { line: Line | null; side: 'old' | 'new' }) {
+  const found = Code({ line });
+  const kind = line ? CLASS[line.kind] : 'none';
+  return <td {...found.props} class={`code ${kind} ${side}`} />;
+}
+
+export function Hunks({ hunks, path, version }: { hunks: Hunk[]; path: string; version?: string | null }) {
+  const [shown, more] = useState(FIRST);
+  const split = place.value.mode === 'split';
+  let left = shown;
+  const all = hunks.reduce((n, one) => n + one.lines.length, 0);
+  return (
+    <div class="hunks" role="region" aria-label={`Change of ${path}`} tabIndex={0}>
+      <table class={`diff ${split ? 'two' : ''}`}>
+        {split ? <colgroup><col class="no" /><col /><col class="no" /><col /></colgroup> : <colgroup><col class="no" /><col class="no" /><col class="sign" /><col /></colgroup>}
+        {hunks.map((hunk, i) => {
+          if (left <= 0) return null;
+          const lines = numbered(hunk).slice(0, left);
+          left -= lines.length;
+          return (
+            <tbody key={i} class="hunk">
+              <tr class="at"><td colSpan={4}><span>Line {hunk.new_lines ? hunk.new_start : hunk.old_start}</span>{hunk.heading && <code> {visible(hunk.heading)}</code>}
+                {version && hunk.new_lines > 0 && <button class="quiet" title="Take back what wrote these lines; the plan comes first" onClick={() => go({ plan: JSON.stringify({ tool: 'undo', path, batch: version }) })}>Take back…</button>}
+              </td></tr>
+              {split ? <Split lines={lines} /> : <Unified lines={lines} />}
+            </tbody>
+          );
+        })}
+      </table>
+      {all > shown && <p class="more"><button onClick={() => more(shown + 5 * FIRST)}>{many(all - shown, 'more line')}</button></p>}
+    </div>
+  );
+}
+
+const SAID: Record<string, string> = { added: 'new', removed: 'removed', changed: '', mode: 'permissions', replaced: 'replaced', moved: 'moved', same: 'same', record_lost: 'its record is lost' };
+
+/** What a file's change is where there are no lines to show: said in place. */
+export function InPlace({ file }: { file: Difference }) {
+  if (file.truncated) {
+    const at = file.to ?? file.from ?? '';
+    return <p class="note">The change is too large to be shown here. <a href={`/file?${new URLSearchParams({ path: file.path, at })}`} download>Save the file as it was</a>, or compare it in the terminal.</p>;
+  }
+  if (file.binary) return <p class="note">It is not text, so there are no lines to compare. It can be saved and restored all the same.</p>;
+  if (file.status === 'replaced') return <p class="note">The journal does not hold its bytes (too large, a secret, or purged), so it cannot be compared.</p>;
+  if (file.status === 'mode') return <p class="note">Only its permission bits changed: {file.mode?.join(' → ')}.</p>;
+  if (file.moved_from && !file.hunks?.length) return <p class="note">Moved from {visible(file.moved_from)}; no line changed.</p>;
+  if (file.status === 'record_lost') return <p class="note">The record that would tell is lost to damage of the journal.</p>;
+  return <p class="note">{place.value.space ? 'Only white space changed.' : 'No line differs.'}</p>;
+}
+
+export function counts(file: Difference): { added: number; removed: number } | null {
+  if (!file.hunks) return null;
+  let added = 0, removed = 0;
+  for (const hunk of file.hunks) for (const line of hunk.lines) { if (line[0] === '+') added++; else if (line[0] === '-') removed++; }
+  return { added, removed };
+}
+
+export function DiffTools() {
+  const { mode, space } = place.value;
+  return (
+    <span class="tools" role="group" aria-label="How the change is shown">
+      <button aria-pressed={mode !== 'split'} onClick={() => go({ mode: undefined }, false)}>Unified</button>
+      <button aria-pressed={mode === 'split'} onClick={() => go({ mode: 'split' }, false)}>Side by side</button>
+      <button aria-pressed={!!space} title="Lines that differ in white space only are equal" onClick={() => go({ space: space ? undefined : '1' }, false)}>Ignore spaces</button>
+    </span>
+  );
+}
+
+/** The change of one file between two points. */
+export function FileDiff({ path, from, to, version }: { path: string; from: string; to?: string; version?: string | null }) {
+  const asked = useAsk('diff', { from, to, paths: [path], ignore_space: place.value.space === '1' });
+  const reply = asked.reply;
+  if (!reply) return <Wait what="Reading the change…" />;
+  if (!reply.ok) return <Refused reply={reply} />;
+  const file: Difference | undefined = reply.files.find((one: Difference) => one.path === path) ?? reply.files[0];
+  return (
+    <div class={`filediff${asked.loading ? ' stale' : ''}`}>
+      <Warnings reply={reply} />
+      {!file ? <p class="note">{place.value.space ? 'Only white space changed.' : 'Nothing differs between these two points.'}</p> : (
+        <>
+          {file.moved_from && file.hunks?.length ? <p class="note">Moved from {visible(file.moved_from)}</p> : null}
+          {file.hunks?.length ? <Hunks hunks={file.hunks} path={path} version={version} /> : <InPlace file={file} />}
+          <p class="actions">
+            {file.patch && <button class="quiet" onClick={() => copy(file.patch!, 'the patch')}>Copy as a patch</button>}
+          </p>
+        </>
+      )}
+      <Terminal command={asked.command} />
+    </div>
+  );
+}
+
+/** Any two points, all files. */
+export function Compare() {
+  const { from = '', to, path } = place.value;
+  const asked = useAsk(from ? 'diff' : null, { from, to, paths: path ? [path] : undefined, ignore_space: place.value.space === '1' });
+  const [more, add] = useState<Difference[]>([]);
+  const [open, toggle] = useState<Record<string, boolean>>({});
+  const reply = asked.reply;
+  const files: Difference[] = [...(reply?.files ?? []), ...more];
+  async function further() {
+    const next = await get('diff', { from, to, paths: path ? [path] : undefined, cursor: files.at(-1)!.path });
+    if (!next.reply.ok) return say(next.reply.message);
+    add([...more, ...next.reply.files]);
+  }
+  return (
+    <section class="view compare" aria-label="Compare two moments">
+      <header><h2>What differs between two moments?</h2>
+        <form class="points" onSubmit={(e) => { e.preventDefault(); const data = new FormData(e.currentTarget); add([]); go({ from: String(data.get('from') || '') || undefined, to: String(data.get('to') || '') || undefined, path: String(data.get('path') || '') || undefined }); }}>
+          <label>From <input name="from" value={from} placeholder="v12, seq:9, a checkpoint" required /></label>
+          <label>to <input name="to" value={to ?? ''} placeholder="now" /></label>
+          <label>in <input name="path" value={path ?? ''} placeholder="everything" /></label>
+          <button>Compare</button>
+        </form>
+        <DiffTools />
+      </header>
+      {!from && <Empty title="Choose where to begin."><p>Type a point, or hold Shift and click a second row of a list: it is compared with the one that is chosen.</p></Empty>}
+      {from && !reply && <Wait what="Comparing…" />}
+      {reply && !reply.ok && <Refused reply={reply} />}
+      <Warnings reply={reply} />
+      {reply?.ok && !files.length && <Empty title="Nothing differs." />}
+      <ol class="files">
+        {files.map((file, i) => {
+          const sum = counts(file);
+          const lock = /(^|\/)(package-lock\.json|[^/]*\.lock|[^/]*-lock\.yaml|go\.sum)$/.test(file.path);
+          const is = open[file.path] ?? (files.length <= 8 && !lock && i < 3);
+          return (
+            <li key={file.path}>
+              <h3><button class="fold" aria-expanded={is} onClick={() => toggle({ ...open, [file.path]: !is })}><span class={`status ${file.status}`}>{SAID[file.status] ?? file.status}</span><Path path={file.path} />{sum && <Counts {...sum} />}</button></h3>
+              {is && (file.hunks?.length ? <Hunks hunks={file.hunks} path={file.path} /> : <InPlace file={file} />)}
+            </li>
+          );
+        })}
+      </ol>
+      {reply?.next && <p class="more"><button onClick={further}>More files</button></p>}
+      {reply?.patch && <p class="actions"><button class="quiet" onClick={() => copy(reply.patch, 'the patch')}>Copy all as a patch</button> <span class="dim">{size(reply.patch.length)}</span></p>}
+      <Terminal command={asked.command} />
+    </section>
+  );
+}

@@ -1,0 +1,78 @@
+// Small parts that every view has: the same for a terminal, refusals, empty states, times.
+import { signal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { post } from './api';
+import { plain, visible, when } from './text';
+import type { Reply } from './types';
+
+export const said = signal(''); // what a screen reader is told, and the foot shows for a moment
+let timer: ReturnType<typeof setTimeout> | undefined;
+export function say(text: string) {
+  said.value = text;
+  clearTimeout(timer);
+  timer = setTimeout(() => { said.value = ''; }, 4000);
+}
+
+export async function copy(text: string, what: string) {
+  try {
+    await navigator.clipboard.writeText(text);
+    say(`Copied ${what}.`);
+  } catch {
+    say(`The browser did not let it be copied: ${text}`);
+  }
+}
+
+/** The same in a terminal. */
+export function Terminal({ command }: { command?: string }) {
+  if (!command) return null;
+  return (
+    <p class="terminal">
+      <span class="label">In a terminal</span>
+      <code tabIndex={0}>{visible(command)}</code>
+      <button class="quiet" onClick={() => copy(command, 'the command')}>Copy</button>
+    </p>
+  );
+}
+
+export function Refused({ reply }: { reply: Reply }) {
+  const down = reply.error === 'no_daemon' || reply.error === 'unknown';
+  const [starting, set] = useState(false);
+  async function start() {
+    set(true);
+    const { reply: told } = await post('start', {});
+    set(false);
+    say(told.ok ? 'The daemon runs.' : told.message);
+  }
+  return (
+    <div class="note bad" role="alert">
+      <p>{visible(reply.message || 'The call was refused.')}</p>
+      {down && <p><button onClick={start} disabled={starting}>{starting ? 'Starting…' : 'Start the daemon'}</button> What is shown comes back by itself.</p>}
+    </div>
+  );
+}
+
+export const Empty = ({ title, children }: { title: string; children?: ComponentChildren }) => (
+  <div class="empty"><h3>{title}</h3>{children}</div>
+);
+
+export const Wait = ({ what }: { what: string }) => <p class="wait" role="status">{what}</p>;
+
+export const Warnings = ({ reply }: { reply?: Reply }) => (
+  <>{(reply?.warnings ?? []).map((one, i) => <p class="note" key={i}>{visible(one.message)}</p>)}</>
+);
+
+export const Time = ({ at, now }: { at: string; now?: number }) => <time dateTime={at} title={plain(`${when(at, now, true)} · ${at}`)}>{when(at, now)}</time>;
+
+/** A path whose end is seen where there is room for a part only: the folder gives way, the name stays. */
+export function Path({ path }: { path: string }) {
+  const cut = path.lastIndexOf('/') + 1;
+  return <span class="path" title={plain(path)}><bdi class="cut folder">{visible(path.slice(0, cut))}</bdi><bdi class="base">{visible(path.slice(cut))}</bdi></span>;
+}
+
+export const Counts = ({ added, removed }: { added?: number; removed?: number }) =>
+  added == null ? null : (
+    <span class="counts" aria-label={`${added} lines added, ${removed} removed`}>
+      <span class="plus">+{added}</span> <span class="minus">−{removed ?? 0}</span>
+    </span>
+  );

@@ -1,0 +1,160 @@
+// What happened: a story a row, the newest first, by pages; news wait above where the reader has scrolled away.
+import { signal, useSignal, useSignalEffect } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import { address, get } from './api';
+import { fresh, head } from './live';
+import { Counts, Empty, Refused, Terminal, Time, Wait, say } from './parts';
+import { filter, go, place, withWord } from './state';
+import { many, plain, visible } from './text';
+import type { Reply, Story } from './types';
+import { Name, storyName } from './writers';
+
+const PAGE = 30;
+export const listed = signal<Story[]>([]);
+export const asking = signal(true);
+
+export function title(story: Story): string {
+  switch (story.form) {
+    case 'turn': return (story.prompt ?? '').split('\n').find((line) => line.trim())?.trim() || (story.files.length ? '' : 'no prompt told');
+    case 'git': return (story.commands ?? []).map((one) => (one.startsWith('git ') ? one : `git ${one}`)).slice(0, 2).join(' after ') || story.hint || 'git at work';
+    case 'undo': return `${story.how ?? 'undo'} of ${story.undone?.slice(0, 3).join(', ') ?? ''}${(story.undone?.length ?? 0) > 3 ? ' …' : ''}`;
+    case 'checkpoint': return `checkpoint ${story.name ?? ''}${story.note ? `: ${story.note}` : ''}`;
+    case 'capture': return 'first capture of the checkout';
+    case 'person': return 'with Quire’s tools';
+    default: return story.candidates?.length ? `may be ${[...new Set(story.candidates.map((one) => `${one.writer} ${one.label}`))].join(' or ')}` : story.hint ? `while ${story.hint.replace(/^while /, '')} ran` : 'saved';
+  }
+}
+
+const SIGNS: Record<string, string> = { turn: 'turn', git: 'git', saves: 'saved', crowd: 'many files', person: 'tools', undo: 'taken back', checkpoint: 'checkpoint', capture: 'capture' };
+
+export function totals(story: Story): { added: number; removed: number } | null {
+  if (!story.files.length || story.files_count > story.files.length || story.files.some((file) => file.added == null)) return null;
+  return { added: story.files.reduce((n, f) => n + f.added!, 0), removed: story.files.reduce((n, f) => n + f.removed!, 0) };
+}
+
+export function where(story: Story): string {
+  if (!story.files_count) return story.form === 'turn' || story.form === 'saves' || story.form === 'undo' || story.form === 'person' ? (story.writes ? 'nothing left changed' : 'changed nothing') : '';
+  if (story.files_count === 1 && story.files[0]) return story.files[0].path;
+  const count = many(story.files_count, story.unread ? 'write' : 'file');
+  const first = story.files[0]?.path ?? story.folders?.join(', ') ?? '';
+  return first ? `${count}: ${first}${story.files_count > 1 && story.files[0] ? ' …' : ''}` : count;
+}
+
+function Row({ story, on }: { story: Story; on: boolean }) {
+  const name = storyName(story);
+  const sum = totals(story);
+  return (
+    <li
+      class={`story${on ? ' on' : ''}${story.refused_count ? ' odd' : ''}`} role="option" aria-selected={on} data-seq={story.seq} data-first={story.first}
+      onClick={(e) => (e.shiftKey && place.value.story ? go({ view: 'compare', from: `seq:${Math.min(+place.value.story, story.seq)}`, to: `seq:${Math.max(+place.value.story, story.seq)}` }) : go({ story: String(story.seq), file: undefined, plan: undefined }))}
+    >
+      <Name name={name} probable={story.probable} />
+      <span class="what">
+        <span class="title cut">{title(story) ? <span class={story.form === 'turn' ? 'prompt' : ''}>{visible(title(story))}</span> : <span class="dim">{SIGNS[story.form]}</span>}</span>
+        <span class="where cut">{visible(where(story))}{story.refused_count ? <b class="bad"> · {many(story.refused_count, 'write')} refused</b> : null}</span>
+      </span>
+      {sum ? <Counts {...sum} /> : <span class="counts" />}
+      <Time at={story.ended_at} />
+    </li>
+  );
+}
+
+export function Stories() {
+  const reply = useSignal<Reply | null>(null);
+  const command = useSignal('');
+  const news = useSignal(0);
+  const list = useRef<HTMLUListElement>(null);
+  const shownHead = useRef(0);
+  const f = filter.value;
+  const args = { path: f.path, writer: f.writer, turn: f.turn, agent_session: f.agent_session, since: f.since, until: place.value.at ?? f.until, agents: f.agents, limit: PAGE };
+  const key = address('stories', args);
+  const running = useRef<AbortController>();
+
+  async function load() {
+    running.current?.abort();
+    const stop = (running.current = new AbortController());
+    asking.value = true;
+    const at = head.peek();
+    try {
+      let answer = await get('stories', args, stop.signal);
+      const found = [...(answer.reply.stories ?? [])];
+      for (let i = 0; answer.reply.ok && answer.reply.next && !found.length && i < 20; i++) {
+        const next: any = await get('stories', { ...args, cursor: answer.reply.next }, stop.signal); // where they are rare
+        found.push(...(next.reply.stories ?? []));
+        answer = { ...next, command: answer.command };
+      }
+      reply.value = answer.reply;
+      command.value = answer.command || command.value;
+      if (answer.reply.ok) listed.value = found;
+      shownHead.current = at;
+      news.value = 0;
+      asking.value = false;
+    } catch { /* a newer question is on its way */ }
+  }
+
+  async function more() {
+    const cursor = reply.value?.next;
+    if (!cursor || asking.value) return;
+    asking.value = true;
+    const next = await get('stories', { ...args, cursor });
+    asking.value = false;
+    if (!next.reply.ok) return say(next.reply.message);
+    reply.value = { ...next.reply, ok: true };
+    listed.value = [...listed.peek(), ...next.reply.stories];
+  }
+
+  useEffect(() => { void load(); if (list.current) list.current.scrollTop = 0; }, [key]);
+
+  const timer = useRef<ReturnType<typeof setTimeout>>();
+  const last = useRef(0);
+  useSignalEffect(() => {
+    if (!fresh.value || place.peek().at) return;
+    const away = (list.current?.scrollTop ?? 0) > 8;
+    if (away) { news.value = head.peek() - shownHead.current; return; }
+    if (timer.current) return;
+    const wait = Math.max(0, 400 - (performance.now() - last.current)); // the first at once, a stream of them now and then
+    timer.current = setTimeout(() => { timer.current = undefined; last.current = performance.now(); void load(); }, wait);
+  });
+
+  const selected = place.value.story;
+  const stories = listed.value;
+  const words = Object.keys(f).length > 0;
+  return (
+    <section class="list" aria-label="What happened">
+      {f.wrong && <p class="note">“{visible(f.wrong)}” is not understood: a filter has one path.</p>}
+      {news.value > 0 && <button class="news" onClick={() => { if (list.current) list.current.scrollTop = 0; void load(); }}>{many(news.value, 'new record')} · show</button>}
+      {reply.value && !reply.value.ok && <Refused reply={reply.value} />}
+      <ul ref={list} role="listbox" aria-label="Stories, newest first" tabIndex={0} onScroll={(e) => { const at = e.currentTarget; if (at.scrollTop + at.clientHeight > at.scrollHeight - 400) void more(); }}>
+        {stories.map((story) => <Row key={`${story.first}.${story.form}`} story={story} on={String(story.seq) === selected || String(story.first) === selected} />)}
+        {reply.value?.next && <li class="more"><button onClick={more}>{asking.value ? 'Reading…' : 'Earlier'}</button></li>}
+      </ul>
+      {!stories.length && reply.value?.ok && (
+        words
+          ? <Empty title="Nothing fits this filter."><p><button onClick={() => go({ q: undefined })}>Take the filter away</button></p></Empty>
+          : place.value.at
+            ? <Empty title="Nothing had happened by then."><p><button onClick={() => go({ at: undefined })}>Back to now</button></p></Empty>
+            : <Empty title="Nothing has happened yet."><p>Save a file in the workspace, or let an agent work: it appears here by itself. <code>quire setup</code> tells agents about Quire.</p></Empty>
+      )}
+      {!stories.length && !reply.value && <Wait what="Reading what happened…" />}
+      <Terminal command={command.value} />
+    </section>
+  );
+}
+
+/** One-click filters, which are words of the filter. */
+export function Chips() {
+  const q = place.value.q ?? '';
+  const f = filter.value;
+  const set = (key: string, value: string) => go({ q: withWord(q, key, value) || undefined, story: undefined });
+  const newest = listed.value.find((story) => story.form === 'turn' && story.writer.turn);
+  const seen = Number(localStorage.getItem('quire.seen') ?? 0);
+  return (
+    <div class="chips" role="group" aria-label="Filters">
+      <button aria-pressed={!!f.agents} onClick={() => set('agents', f.agents ? '' : 'agents')}>Agents only</button>
+      <button aria-pressed={!!f.turn} disabled={!f.turn && !newest} onClick={() => set('turn', f.turn ? '' : newest!.writer.turn)}>Last turn</button>
+      <button aria-pressed={!!f.since} disabled={!f.since && !seen} title="What happened since you looked last" onClick={() => set('since', f.since ? '' : String(seen))}>Since my last look</button>
+      {f.writer && <button aria-pressed="true" onClick={() => set('writer', '')}>by {visible(f.writer)} ✕</button>}
+      {f.path && <button aria-pressed="true" onClick={() => go({ q: q.split(/\s+/).filter((w) => /^[a-z]+:/.test(w) && !w.startsWith('path:')).join(' ') || undefined })}>in {visible(plain(f.path))} ✕</button>}
+    </div>
+  );
+}

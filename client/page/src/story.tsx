@@ -1,0 +1,114 @@
+// One story: who, what for, and what became of each file.
+import { useEffect, useState } from 'preact/hooks';
+import { right, useAsk } from './api';
+import { DiffTools, FileDiff } from './diff';
+import { fresh } from './live';
+import { Counts, Empty, Path, Refused, Terminal, Time, Wait, copy } from './parts';
+import { go, place } from './state';
+import { listed, title, where } from './stories';
+import { many, visible, when } from './text';
+import type { Story, StoryFile } from './types';
+import { Name, storyName, writerName } from './writers';
+
+const SIGN: Record<string, string> = { added: 'A', removed: 'D', changed: 'M', mode: 'M', moved: 'R' };
+const WORD: Record<string, string> = { added: 'new', removed: 'removed', changed: 'changed', mode: 'permissions changed', moved: 'moved' };
+
+/** What `undo` is asked for, to take back a story. */
+export function choice(story: Story): Record<string, unknown> | null {
+  if (story.form === 'undo') return { tool: 'redo', from: `seq:${story.first - 1}`, to: `seq:${story.seq}`, writer: '*' };
+  if (story.form === 'capture' || story.form === 'checkpoint' || !story.writes) return null;
+  const w = story.writer;
+  if (w?.turn && story.form === 'turn') return { tool: 'undo', turn: w.turn };
+  const who = w?.agent ? `${w.agent}${w.agent_session ? `/${w.agent_session}` : ''}` : w?.uid != null ? 'user' : 'outside';
+  return { tool: 'undo', writer: who, from: `seq:${story.first - 1}`, to: `seq:${story.seq}` };
+}
+
+function File({ file, story, open }: { file: StoryFile; story: Story; open: boolean }) {
+  return (
+    <li class={open ? 'open' : ''}>
+      <h3>
+        <button class="fold" aria-expanded={open} onClick={() => go({ file: open ? '' : file.path }, false)}>
+          <span class={`status ${file.status}`} title={WORD[file.status]}>{SIGN[file.status] ?? 'M'}</span>
+          <Path path={file.path} />
+          {file.symbols?.length ? <span class="symbols cut">{visible(file.symbols.join(', '))}</span> : <span />}
+          {file.binary ? <span class="counts dim">binary</span> : <Counts added={file.added} removed={file.removed} />}
+        </button>
+      </h3>
+      {open && (
+        <>
+          <p class="actions">
+            <button onClick={() => go({ view: 'files', path: file.path, at: `seq:${story.seq}` })}>File then, and who wrote it</button>
+            <button onClick={() => go({ view: 'history', path: file.path, lines: undefined })}>Its history</button>
+            {right.value === 'write' && file.before && <button onClick={() => go({ plan: JSON.stringify({ tool: 'restore', path: file.path, at: file.before }) })}>Restore as before…</button>}
+          </p>
+          <FileDiff path={file.path} from={file.before ?? `seq:${story.first - 1}`} to={file.version} version={file.version} />
+        </>
+      )}
+    </li>
+  );
+}
+
+function Purpose({ story }: { story: Story }) {
+  if (story.form !== 'turn') return <p class="whole">{visible(title(story))}</p>;
+  const prompt = (story.prompt ?? '').trim().replace(/\s*\n\s*/g, ' ↵ ');
+  return prompt ? <p class="whole"><span class="prompt">{visible(prompt)}</span></p> : <p class="whole dim">No prompt was told for this turn.</p>;
+}
+
+export function Detail() {
+  const { story: seq, file } = place.value;
+  const near = listed.value.find((one) => String(one.seq) === seq || String(one.first) === seq);
+  const asked = useAsk(seq ? 'stories' : null, { until: `seq:${near?.seq ?? seq}`, limit: 1, all: true }, near ? 0 : fresh.value);
+  const [all, showAll] = useState(false);
+  useEffect(() => showAll(false), [seq]);
+  if (!seq) return <Empty title="Choose what to look at."><p>Click a row, or use <kbd>j</kbd> and <kbd>k</kbd>. <kbd>?</kbd> lists all keys.</p></Empty>;
+  const story: Story | undefined = asked.reply?.stories?.[0] ?? near;
+  if (asked.reply && !asked.reply.ok) return <Refused reply={asked.reply} />;
+  if (!story) return asked.loading ? <Wait what="Reading…" /> : <Empty title="There is nothing at this address."><p>The journal may be another one, or what it told was dropped.</p></Empty>;
+  const files = story.files;
+  const opened = file ?? files[0]?.path ?? '';
+  const back = choice(story);
+  const calls = (story.calls ?? []).filter((call) => call.writes || all);
+  return (
+    <article class="detail" aria-label="What was changed">
+      <header>
+        <h2><Name name={storyName(story)} probable={story.probable} /> <Time at={story.at} />{story.at.slice(0, 16) !== story.ended_at.slice(0, 16) && <span class="dim"> to {when(story.ended_at)}</span>}</h2>
+        <Purpose story={story} />
+        <p class="facts dim">
+          {story.files_count ? many(story.files_count, story.unread ? 'write' : 'file') : visible(where(story))}
+          {story.folders?.length ? <> in {visible(story.folders.join(', '))}</> : null}
+          {story.head_before && story.head_after ? <> · {visible(story.head_before)} → {visible(story.head_after)}</> : null}
+          {story.writer?.model ? <> · {visible(story.writer.model)}</> : null}
+          {story.writer?.turn ? <> · turn {visible(story.writer.turn.slice(0, 24))}</> : null}
+          {!story.whole && <> · began earlier</>}
+          {story.failed && <> · failed</>}
+        </p>
+        <p class="actions">
+          {back && right.value === 'write' && <button class="main" onClick={() => go({ plan: JSON.stringify(back) })}>{back.tool === 'redo' ? 'Bring back…' : 'Take back…'}</button>}
+          <button onClick={() => go({ view: 'files', at: `seq:${story.seq}`, path: undefined })}>The tree then</button>
+          <button onClick={() => go({ view: 'compare', from: `seq:${story.seq}`, to: undefined, path: undefined })}>What changed since</button>
+          <button class="quiet" onClick={() => copy(`${location.origin}/?story=${story.seq}`, 'the link')}>Copy link</button>
+        </p>
+      </header>
+      {story.refused?.length ? (
+        <div class="note bad"><p>{many(story.refused_count ?? story.refused.length, 'write was', 'writes were')} refused:</p><ul>{story.refused.map((one, i) => <li key={i}><Path path={one.path} /> {visible(one.code.replace(/_/g, ' '))}</li>)}</ul></div>
+      ) : null}
+      {story.candidates?.length ? <p class="note">Who wrote it is not known. It may be {visible([...new Set(story.candidates.map((one) => `${one.writer} (${one.label})`))].join(' or '))}.</p> : null}
+      {calls.length > 0 && (
+        <details class="calls" open={calls.length < 4}>
+          <summary>{many(story.calls_count ?? calls.length, 'call')}, {calls.filter((c) => c.writes).length} of them wrote</summary>
+          <ol>{calls.map((call, i) => (
+            <li key={i}><Time at={call.at} /> <code class="cut">{call.command ? <>$ {visible(call.command)}</> : visible(call.label)}</code> <span class="dim">{call.writes ? many(call.writes, 'write') : ''}</span>
+              {right.value === 'write' && call.writes > 0 && <button class="quiet" onClick={() => go({ plan: JSON.stringify(call.burst != null ? { tool: 'undo', burst: call.burst } : { tool: 'undo', batch: call.batch }) })}>Take back…</button>}
+            </li>
+          ))}</ol>
+        </details>
+      )}
+      {files.length > 0 && <div class="bar"><h3 class="count">{many(story.files_count, 'file')}</h3><DiffTools /></div>}
+      <ol class="files">{files.map((one) => <File key={one.path} file={one} story={story} open={one.path === opened} />)}</ol>
+      {(story.files_more ?? 0) > 0 && <p class="note">{many(story.files_more!, 'more file')}: <button onClick={() => go({ view: 'compare', from: `seq:${story.first - 1}`, to: `seq:${story.seq}`, path: undefined })}>compare before and after</button></p>}
+      {!files.length && !story.refused?.length && <Empty title={story.form === 'capture' ? 'The journal begins here.' : story.form === 'checkpoint' ? 'A moment with a name.' : 'No file is different after it.'}><p>{story.form === 'capture' ? `${many(story.files_count, 'file was', 'files were')} there when the journal began.` : 'What was written was as before, or was taken back within it.'}</p></Empty>}
+      <Terminal command={asked.command} />
+      <span hidden>{writerName(story.writer)}</span>
+    </article>
+  );
+}

@@ -1,0 +1,60 @@
+// Text that others wrote: characters that cannot be seen, or that turn or hide others, are shown as marks.
+import { h, type VNode } from 'preact';
+
+const HIDDEN = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff]|[\u{e0000}-\u{e0fff}]/u;
+const NAMES: Record<number, string> = {
+  0x0a: 'line break', 0x0d: 'carriage return', 0x1b: 'escape', 0x00: 'NUL', 0x200b: 'zero-width space', 0x200d: 'zero-width joiner', 0x200c: 'zero-width non-joiner',
+  0x202e: 'right-to-left override', 0x202d: 'left-to-right override', 0x2066: 'left-to-right isolate', 0x2067: 'right-to-left isolate', 0x2069: 'end of isolate', 0xfeff: 'byte order mark', 0xad: 'soft hyphen',
+};
+
+/** The pieces of a text: strings that can be shown, and code points that cannot. */
+export function pieces(text: string): (string | number)[] {
+  if (!HIDDEN.test(text)) return [text];
+  const found: (string | number)[] = [];
+  let plain = '';
+  for (const sign of text) {
+    if (HIDDEN.test(sign)) {
+      if (plain) found.push(plain);
+      found.push(sign.codePointAt(0)!);
+      plain = '';
+    } else plain += sign;
+  }
+  if (plain) found.push(plain);
+  return found;
+}
+
+export const code = (point: number) => point.toString(16).toUpperCase().padStart(4, '0');
+
+/** A text as nodes: never as HTML. */
+export function visible(text: unknown): (string | VNode)[] {
+  return pieces(String(text ?? '')).map((piece) =>
+    typeof piece === 'string' ? piece : h('span', { class: 'mark', title: `U+${code(piece)} ${NAMES[piece] ?? 'cannot be seen'}` }, code(piece)),
+  );
+}
+
+/** A text for a title or a label, where there are no nodes. */
+export const plain = (text: unknown) => pieces(String(text ?? '')).map((piece) => (typeof piece === 'string' ? piece : `⟨${code(piece)}⟩`)).join('');
+
+export const many = (n: number, one: string, more = `${one}s`) => `${n.toLocaleString('en')} ${n === 1 ? one : more}`;
+
+export function size(bytes: number): string {
+  const units = ['bytes', 'KB', 'MB', 'GB'];
+  let at = 0;
+  while (bytes >= 1000 && at < units.length - 1) { bytes /= 1000; at++; }
+  return at === 0 ? `${bytes} bytes` : `${bytes.toFixed(bytes < 10 ? 1 : 0)} ${units[at]}`;
+}
+
+const pad = (n: number) => String(n).padStart(2, '0');
+
+/** A time as a person says it: today the time, before that the day as well. */
+export function when(at: string | number, now = Date.now(), seconds = false): string {
+  const time = new Date(at);
+  if (isNaN(+time)) return String(at);
+  const past = (now - +time) / 1000;
+  if (!seconds && past >= 0 && past < 60) return 'just now';
+  if (!seconds && past >= 0 && past < 3600) return `${Math.floor(past / 60)} min ago`;
+  const clock = `${pad(time.getHours())}:${pad(time.getMinutes())}${seconds ? `:${pad(time.getSeconds())}` : ''}`;
+  const day = `${time.getFullYear()}-${pad(time.getMonth() + 1)}-${pad(time.getDate())}`;
+  const today = new Date(now);
+  return day === `${today.getFullYear()}-${pad(today.getMonth() + 1)}-${pad(today.getDate())}` ? clock : `${day} ${clock}`;
+}

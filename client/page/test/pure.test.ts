@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { parse, point, read, withWord, write } from '../src/state';
+import { pieces, plain, size, when } from '../src/text';
+import { before, differing, numbered, sides } from '../src/words';
+import { hash, look, storyName, writerName } from '../src/writers';
+
+test('a filter has words, and a path', () => {
+  assert.deepEqual(parse('writer:ada/s1 src/ agents'), { writer: 'ada/s1', path: 'src/', agents: true });
+  assert.deepEqual(parse('store'), { path: '**/*store*' });
+  assert.deepEqual(parse('"two words" by:bob'), { contains: 'two words', writer: 'bob' });
+  assert.deepEqual(parse('a.py b.py'), { path: 'a.py', wrong: 'b.py' });
+  assert.equal(parse('since:2h', Date.UTC(2026, 0, 2, 3)).since, '2026-01-02T01:00:00.000Z');
+  assert.equal(point('812'), 'seq:812');
+  assert.equal(point('before-it'), 'before-it');
+});
+
+test('a word of a filter is set and taken out', () => {
+  assert.equal(withWord('src/ writer:ada', 'writer', 'bob'), 'src/ writer:bob');
+  assert.equal(withWord('src/ writer:ada', 'writer', ''), 'src/');
+  assert.equal(withWord('', 'agents', 'agents'), 'agents');
+  assert.equal(withWord('agents src/', 'agents', ''), 'src/');
+});
+
+test('where one is goes into the address and comes back', () => {
+  const place = { view: 'files' as const, path: '../<b>&x=1#\u202e', at: 'seq:9', lines: '3-7' };
+  assert.deepEqual(read(write(place)), place);
+  assert.equal(write({ view: 'activity' }), '/');
+  assert.equal(read('?view=nothing').view, 'activity');
+});
+
+test('what cannot be seen is told by its number', () => {
+  assert.deepEqual(pieces('a\u202eb\u0007'), ['a', 0x202e, 'b', 7]);
+  assert.deepEqual(pieces('plain\ttext'), ['plain\ttext']);
+  assert.equal(plain('x\u200by\ud800'), 'x⟨200B⟩y⟨D800⟩');
+  assert.equal(size(999), '999 bytes');
+  assert.equal(size(20_000_000), '20 MB');
+  assert.equal(when('nonsense'), 'nonsense');
+});
+
+test('a name has one colour and one shape', () => {
+  assert.equal(hash('claude-code/7f3a91'), hash('claude-code/7f3a91'));
+  assert.deepEqual(look('outside'), { hue: -1, shape: 0 });
+  assert.ok(look('codex/9a02').hue >= 1);
+  const writer = { id: 'w1', type: '', agent: 'ada', agent_session: 's1', turn: '', tool_call: '', model: '', uid: 0 };
+  assert.equal(writerName(writer), 'ada/s1');
+  assert.equal(writerName({ ...writer, agent: '' }), 'user');
+  assert.equal(storyName({ form: 'git', writer: { ...writer, agent: '', uid: null } } as any), 'git');
+});
+
+test('the words that differ are what is between beginning and end', () => {
+  assert.deepEqual(differing('return a + b', 'return a - b'), [[9, 10], [9, 10]]);
+  assert.deepEqual(differing('def all(self):', 'def all(self, limit=100):'), [[12, 12], [12, 23]]);
+  assert.equal(differing('one thing', 'quite another'), null);
+});
+
+const hunk = { old_start: 3, old_lines: 3, new_start: 3, new_lines: 4, lines: [' a', '-b', '+B', '+B2', ' c'] };
+
+test('the lines of a hunk have their numbers on both sides', () => {
+  assert.deepEqual(numbered(hunk).map(({ kind, old, new: now }) => [kind, old, now]), [[' ', 3, 3], ['-', 4, undefined], ['+', undefined, 4], ['+', undefined, 5], [' ', 5, 6]]);
+  assert.deepEqual(sides(numbered(hunk)).map(([a, b]) => [a?.text, b?.text]), [['a', 'a'], ['b', 'B'], [undefined, 'B2'], ['c', 'c']]);
+});
+
+test('lines are followed back through a change', () => {
+  assert.deepEqual(before([hunk], 1, 2), { first: 1, last: 2, touched: false });
+  assert.deepEqual(before([hunk], 7, 9), { first: 6, last: 8, touched: false });
+  assert.equal(before([hunk], 4, 4).touched, true);
+  assert.deepEqual(before([hunk], 6, 6), { first: 5, last: 5, touched: false });
+  const added = { old_start: 2, old_lines: 0, new_start: 3, new_lines: 2, lines: ['+x', '+y'] };
+  assert.deepEqual(before([added], 5, 6), { first: 3, last: 4, touched: false });
+  assert.equal(before([added], 3, 3).touched, true);
+});

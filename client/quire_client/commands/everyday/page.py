@@ -1,0 +1,156 @@
+"""`quire page`: what the journal knows, in a browser on this machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from quire_client.cli import render
+from quire_client.commands import DONE, ClientOptions, Command, Invocation, Option, Usage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from quire_client.api import Client
+
+_SERVER: Final = ("starlette", "uvicorn", "anyio")
+"""The packages that the page is served by."""
+
+
+def run(call: Invocation) -> int:
+    """Serve until an interruption; where a page serves the workspace already, print another link to it."""
+    call.at_most(0)
+    port = call.number("port") or 0
+    if port > 65535:
+        raise Usage(f"--port wants a port, up to 65535, not {port}.")
+    hosts = [host for host in call.options.get("host", "").split(",") if host]
+    if wrong := next((host for host in hosts if "*" in host or "/" in host), None):
+        raise Usage(f"--host wants the name and port that a browser shows, such as box.example:8080, not {wrong!r}.")
+    _require_server()
+    from quire_client.loopback import listen, token_in
+    from quire_client.page import TOKEN, PageDown, hold
+    from quire_journal.workspaces import checked, make_private_folder
+
+    checked(call.place)
+    state = call.place.state
+    make_private_folder(state)
+    try:
+        sock = listen(port)
+    except OSError as error:
+        raise Usage(f"Port {port} cannot be listened on: {error.strerror}.") from None
+    try:
+        with sock, hold(state, sock.getsockname()[1]) as other:
+            if "revoke" in call.options:
+                return _revoke(call, other, state / TOKEN)
+            if other:
+                sock.close()
+                return _another(call, other, token_in(state / TOKEN))
+            _serve(call, sock, state / TOKEN, hosts)
+    except PageDown as reason:
+        return call.answer({"ok": False, "error": "no_daemon", "message": str(reason)}, lambda reply: "")
+    return DONE
+
+
+def _require_server() -> None:
+    """Raises Usage where what serves the page is not installed."""
+    from importlib.util import find_spec
+
+    missing = next((name for name in _SERVER if find_spec(name) is None), None)
+    if missing:
+        raise Usage(
+            f"What serves the page is not installed ({missing} is missing): run `{sys.executable} -m pip install "
+            "'starlette>=1.0,<2' 'uvicorn>=0.40'`."
+        )
+
+
+def _serve(call: Invocation, sock: Any, token_file: Path, hosts: list[str]) -> None:
+    import anyio
+
+    from quire_client.loopback import token_in
+    from quire_client.page import Daemon, Keys, application, link, serve
+
+    call.connect().close()  # what is wrong with the workspace is said here
+    port = sock.getsockname()[1]
+    keys = Keys()
+
+    def connect(start: bool) -> Client:
+        return call.opener(ClientOptions(call.place, "", "", call.timeout_s(30.0), start))
+
+    def renew() -> str:
+        token_file.unlink(missing_ok=True)
+        return token_in(token_file)
+
+    daemon = Daemon(connect)
+    gate = application(daemon, keys, token_in(token_file), port, time.monotonic, renew, hosts)
+    try:
+        anyio.run(serve, gate, sock, lambda: _told(call, link(port, keys.mint(_right(call), time.monotonic()))))
+    except KeyboardInterrupt:
+        pass
+    finally:
+        daemon.close()
+
+
+def _another(call: Invocation, port: int, token: str) -> int:
+    """A link to the page that serves already."""
+    from quire_client.page import ask, link
+
+    _told(call, link(port, ask(port, token, "key", {"right": _right(call)})), serves=False)
+    return DONE
+
+
+def _right(call: Invocation) -> Any:
+    from quire_client.page import READ, WRITE
+
+    return READ if "read-only" in call.options else WRITE
+
+
+def _told(call: Invocation, url: str, serves: bool = True) -> None:
+    told = {"ok": True, "url": url, "pid": os.getpid() if serves else None}
+    if call.json:
+        print(render.as_json(told), flush=True)
+    else:
+        print(url, flush=True)
+        looking = " It may look only." if "read-only" in call.options else ""
+        ends = " Ctrl-C ends the page." if serves else ""
+        call.say(f"Open this link within a minute; it works once.{looking} `quire page` prints another one.{ends}")
+    if "open" in call.options:
+        import webbrowser
+
+        webbrowser.open(url)
+
+
+def _revoke(call: Invocation, port: int, token_file: Path) -> int:
+    """Make every link, every browser's cookie and the token void."""
+    from quire_client.loopback import token_in
+    from quire_client.page import ask
+
+    many = int(ask(port, token_in(token_file), "revoke", {})) if port else 0
+    if not port:
+        token_file.unlink(missing_ok=True)
+    message = f"Every link and the token are void; {render.counted(many, 'browser')} may not look any more."
+    return call.answer({"ok": True, "message": message, "browsers": many}, _sentence)
+
+
+def _sentence(reply: Mapping[str, Any]) -> str:
+    return str(reply["message"])
+
+
+COMMAND = Command(
+    arguments="",
+    about="Serves a page for this workspace on 127.0.0.1 and prints a link to it, which works once, within a minute:\n"
+    "what happened, by whom, what it changed, files as they were and who wrote each line, and undo by plan first. It\n"
+    "ends with Ctrl-C, or when nobody has asked for 12 hours. Where a page serves the workspace already, another link\n"
+    "to it is printed. Scripts use the token in the file page.token of the state folder (Authorization: Bearer TOKEN).",
+    example="quire page --open",
+    run=run,
+    options=(
+        Option("open", "", "open the link in the browser"),
+        Option("port", "N", "the port; a free one if not said"),
+        Option("read-only", "", "a link for showing: who opens it can change nothing"),
+        Option("revoke", "", "make every link, every browser's access and the token void"),
+        Option("host", "NAME:PORT", "also answer to this address (of a container's forwarded port)", several=True),
+    ),
+)

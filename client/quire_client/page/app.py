@@ -1,0 +1,274 @@
+"""The addresses of the page, behind its gate.
+
+/                    the page; its view, its point and its filters stand in the address
+/open?key=KEY        a one-time key becomes a cookie
+/api/TOOL?…          what the tool replies, as it replies; the header Quire-Command says the same for a terminal
+/api/live            what happens, as server-sent events
+/api/TOOL (POST)     a plan to take something back, and its execution by token
+/file?path=&at=      the bytes of a file as it was, to save
+/control/…           for `quire page` itself, by the token: another key, and the end of all
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib.resources import files
+from typing import Any, Final
+from urllib.parse import quote
+
+import anyio
+from anyio import to_thread
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from quire_client.calls import Answer
+from quire_client.page import feed
+from quire_client.page.daemons import LOST, Daemon
+from quire_client.page.gate import MOST_BODY, OPEN, Admission, PageGate
+from quire_client.page.keys import READ, WRITE, Keys
+from quire_client.page.queries import CHANGE_S, QUERY_S, arguments_of, bounded, change_of
+from quire_client.page.terminal import command_line
+from quire_journal.model import Refusal
+
+BODY_S: Final = 5.0
+"""How long the body of a request may take."""
+
+MOST_AT_A_TIME: Final = 8
+"""Calls that the daemon is asked at a time; further ones wait here."""
+
+MOST_STREAMS: Final = 24
+"""Live feeds in all, and of one browser:"""
+
+MOST_STREAMS_EACH: Final = 8
+
+_TYPES: Final = {
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "txt": "text/plain; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+
+_STATUS: Final = {
+    "not_found": 404,
+    "unknown_tool": 404,
+    "schema_invalid": 400,
+    "no_daemon": 503,
+    "busy": 503,
+    "unknown": 504,
+}
+"""HTTP status by error code; every other refusal is 409, and the reply tells all of it."""
+
+
+def static_files() -> dict[str, tuple[bytes, str]]:
+    """The built page: address → bytes and type. What is not among these is not there."""
+    folder = files("quire_client.page") / "static"
+    found = {one.name: one.read_bytes() for one in folder.iterdir() if one.is_file()}
+    typed = {f"/{name}": (data, _TYPES[name.rpartition(".")[2]]) for name, data in found.items()}
+    return {**typed, "/": typed["/index.html"]}
+
+
+def application(
+    daemon: Daemon,
+    keys: Keys,
+    token: str,
+    port: int,
+    clock: Callable[[], float],
+    renew: Callable[[], str],
+    hosts: Sequence[str] = (),
+    static: Mapping[str, tuple[bytes, str]] | None = None,
+) -> PageGate:
+    """The gate with the page behind it; it ends no connection of `daemon`. `renew` replaces the token."""
+    page = _Page(daemon, keys, clock, static_files() if static is None else static, f"quire{port}")
+    routes = [
+        Route(OPEN, page.open, methods=["GET"]),
+        Route("/api/live", page.live, methods=["GET"]),
+        Route("/api/key", page.key, methods=["GET"]),
+        Route("/api/start", page.start, methods=["POST"]),
+        Route("/api/{tool}", page.query, methods=["GET"]),
+        Route("/api/{tool}", page.change, methods=["POST"]),
+        Route("/file", page.file, methods=["GET"]),
+        Route("/control/key", page.mint, methods=["POST"]),
+        Route("/control/revoke", page.revoke, methods=["POST"]),
+        Route("/{name:path}", page.static, methods=["GET"]),
+    ]
+    gate = PageGate(Starlette(routes=routes), port, token, keys, clock, hosts)
+
+    def void() -> int:
+        gate.token = renew()
+        return keys.revoke()
+
+    page.void = void
+    return gate
+
+
+class _Page:
+    def __init__(
+        self,
+        daemon: Daemon,
+        keys: Keys,
+        clock: Callable[[], float],
+        static: Mapping[str, tuple[bytes, str]],
+        cookie: str,
+    ) -> None:
+        self._daemon = daemon
+        self._keys = keys
+        self._clock = clock
+        self._static = static
+        self._cookie = cookie
+        self.void: Callable[[], int] = keys.revoke
+        self._streams: dict[str, int] = {}
+        self._at_a_time = anyio.CapacityLimiter(MOST_AT_A_TIME)
+        self._feeds = anyio.CapacityLimiter(MOST_STREAMS)
+
+    # ── who may look ──
+
+    async def open(self, request: Request) -> Response:
+        """The cookie for a one-time key."""
+        cookie = self._keys.redeem(request.query_params.get("key", ""), self._clock())
+        if cookie is None:
+            return PlainTextResponse(
+                "This link was used, or is older than a minute. Run `quire page` for another.", 401
+            )
+        answer = RedirectResponse("/", 303)
+        answer.set_cookie(self._cookie, cookie, httponly=True, samesite="strict", path="/")
+        return answer
+
+    async def mint(self, request: Request) -> Response:
+        """A one-time key, for who has the token."""
+        body = await _body(request)
+        right = READ if isinstance(body, dict) and body.get("right") == READ else WRITE
+        return PlainTextResponse(self._keys.mint(right, self._clock()))
+
+    async def revoke(self, request: Request) -> Response:
+        """The end of all keys, cookies and of the token."""
+        return PlainTextResponse(str(self.void()))
+
+    async def key(self, request: Request) -> Response:
+        """What the browser may do: nothing that is secret."""
+        return _json({"ok": True, "right": _admission(request).right})
+
+    # ── what the journal knows ──
+
+    async def query(self, request: Request) -> Response:
+        """The reply of a tool that changes nothing."""
+        tool = request.path_params["tool"]
+        try:
+            arguments = arguments_of(tool, request.query_params.multi_items())
+        except Refusal as refusal:
+            return _json(refusal.reply())
+        return _json(await self._ask(tool, arguments), command_line(tool, arguments))
+
+    async def live(self, request: Request) -> Response:
+        """What happens, from `Last-Event-ID` on, else from `after`, else from now."""
+        who = _admission(request).cookie
+        if self._streams.get(who, 0) >= MOST_STREAMS_EACH or sum(self._streams.values()) >= MOST_STREAMS:
+            return PlainTextResponse("Too many live feeds are open; close a tab.", 429)
+        cursor = request.headers.get("last-event-id") or request.query_params.get("after", "")
+
+        async def ask(arguments: Mapping[str, Any]) -> Answer:
+            limit_s = QUERY_S + feed.WAIT_MS / 1000
+            call = partial(self._daemon.call, "since", arguments, limit_s)
+            return await to_thread.run_sync(call, limiter=self._feeds, abandon_on_cancel=True)
+
+        def good() -> bool:
+            return not who or self._keys.good(who)
+
+        async def stream() -> Any:
+            self._streams[who] = self._streams.get(who, 0) + 1
+            try:
+                async for one in feed.events(ask, cursor, good):
+                    yield one
+            finally:
+                self._streams[who] -= 1
+                if not self._streams[who]:
+                    del self._streams[who]
+
+        return StreamingResponse(stream(), media_type="text/event-stream")
+
+    async def file(self, request: Request) -> Response:
+        """The bytes of a file as it was: to be saved, never to be shown by the browser."""
+        path, at = request.query_params.get("path", ""), request.query_params.get("at", "")
+        shown = await self._ask("show", {"path": path, "version": at})
+        if not shown.get("ok"):
+            return _json(shown)
+        if shown.get("uncaptured") or not shown.get("sha256"):
+            return _json(Refusal("uncaptured", "The journal does not hold these bytes.", "log").reply())
+        data, more = bytearray(), True
+        while more:
+            reply = await self._ask("blobs", {"sha256": [shown["sha256"]], "offset": len(data)})
+            blob = (reply.get("blobs") or [{}])[0]
+            if "content_base64" not in blob:
+                return _json(Refusal("uncaptured", "The journal does not hold these bytes.", "log").reply())
+            data += base64.b64decode(blob["content_base64"])
+            more = "next_offset" in blob
+        name = quote(path.rpartition("/")[2], safe="")
+        headers = {"content-disposition": f"attachment; filename*=UTF-8''{name}"}
+        return Response(bytes(data), media_type="application/octet-stream", headers=headers)
+
+    # ── what changes something ──
+
+    async def change(self, request: Request) -> Response:
+        """A plan, or its execution."""
+        tool, body = request.path_params["tool"], await _body(request)
+        try:
+            arguments = change_of(tool, body)
+        except Refusal as refusal:
+            return _json(refusal.reply())
+        shown = {name: value for name, value in arguments.items() if name != "token"}
+        command = command_line(tool, shown) if arguments.get("plan") else ""
+        return _json(await self._ask(tool, arguments, CHANGE_S), command)
+
+    async def start(self, request: Request) -> Response:
+        """A daemon, where none runs; what it says of itself."""
+        call = partial(self._daemon.call, "status", {}, CHANGE_S, start=True)
+        return _json(await to_thread.run_sync(call, limiter=self._at_a_time))
+
+    async def _ask(self, tool: str, arguments: Mapping[str, Any], limit_s: float = QUERY_S) -> Answer:
+        call = partial(self._daemon.call, tool, arguments, limit_s)
+        return await to_thread.run_sync(call, limiter=self._at_a_time)
+
+    # ── the page itself ──
+
+    async def static(self, request: Request) -> Response:
+        """A file of the page, by its whole name."""
+        found = self._static.get(request.url.path)
+        return Response(found[0], media_type=found[1]) if found else PlainTextResponse("There is nothing here.", 404)
+
+
+def _admission(request: Request) -> Admission:
+    found: Admission = request.scope["quire"]
+    return found
+
+
+async def _body(request: Request) -> object:
+    """The body, as JSON; None where it is none, too large, or too slow."""
+    data = bytearray()
+    try:
+        async with asyncio.timeout(BODY_S):
+            async for part in request.stream():
+                data += part
+                if len(data) > MOST_BODY:
+                    return None
+        return json.loads(bytes(data))
+    except (TimeoutError, ClientDisconnect, ValueError, RecursionError):
+        return None
+
+
+def _json(reply: Answer, command: str = "") -> Response:
+    """A reply, with its status; the command line is escaped, for a header is ASCII."""
+    data = json.dumps(reply, separators=(",", ":"), ensure_ascii=True).encode()
+    checked = bounded(reply, len(data))
+    if checked is not reply:
+        reply, data = checked, json.dumps(checked).encode()
+    status = 200 if reply.get("ok") else _STATUS.get(str(reply.get("error")), 409)
+    headers = {"quire-command": quote(command, safe=" -_./:@'\"{}[],=*")} if command else {}
+    if reply.get("error") in LOST:
+        headers["retry-after"] = "1"
+    return Response(data, status, media_type="application/json", headers=headers)

@@ -1,0 +1,77 @@
+"""The daemon of a workspace, as the page asks it: many calls at a time, each on a connection of its own.
+
+A call never raises: where no daemon can be reached the answer is a refusal like any other. The page starts no daemon
+by looking; it does when somebody asks for it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol
+
+from quire_client.calls import Answer
+from quire_client.transport import NoDaemon
+from quire_journal.model import Refusal
+from quire_journal.workspaces import WorkspaceRefused
+
+MOST_FREE: Final = 8
+"""Connections that are kept while nobody uses them."""
+
+LOST: Final = ("no_daemon", "unknown", "expired")
+"""Refusals that only say that the daemon went away."""
+
+
+class PageClient(Protocol):
+    """What is asked of a client: see `api.Client`."""
+
+    def call(self, tool: str, args: Mapping[str, Any] | None = None, *, timeout_s: float | None = None) -> Answer: ...
+    def close(self) -> None: ...
+
+
+Connect = Callable[[bool], PageClient]
+"""A client, which connects when it is first used; whether it may start a daemon. May raise NoDaemon."""
+
+
+class Daemon:
+    """Threads may share it."""
+
+    def __init__(self, connect: Connect) -> None:
+        self._connect = connect
+        self._free: list[PageClient] = []
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def call(self, tool: str, arguments: Mapping[str, Any], timeout_s: float, *, start: bool = False) -> Answer:
+        """The reply of `tool`, whatever happens. `start`: a daemon may be started for it."""
+        client: PageClient | None = None
+        try:
+            client = self._connect(True) if start else self._take()
+            return client.call(tool, arguments, timeout_s=timeout_s)
+        except (NoDaemon, WorkspaceRefused) as reason:
+            return {"ok": False, "error": "no_daemon", "message": str(reason), "suggested_action": "ask_user"}
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:  # no message can carry it
+            return Refusal("schema_invalid", f"{tool}: {error}", "fix_arguments").reply()
+        finally:
+            if client is not None:
+                self._give_back(client)
+
+    def close(self) -> None:
+        """Give the connections back; those in use follow when their calls end."""
+        with self._lock:
+            self._closed = True
+            free, self._free = self._free, []
+        for client in free:
+            client.close()
+
+    def _take(self) -> PageClient:
+        with self._lock:
+            found = self._free.pop() if self._free else None
+        return found or self._connect(False)
+
+    def _give_back(self, client: PageClient) -> None:
+        with self._lock:
+            if not self._closed and len(self._free) < MOST_FREE:
+                self._free.append(client)
+                return
+        client.close()

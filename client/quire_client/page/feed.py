@@ -1,0 +1,64 @@
+"""What happens, as it happens: server-sent events of `since`, resumed behind the last one that came.
+
+The id of an event is the cursor behind what it tells, so that a browser which lost its connection, or the server its
+daemon, goes on without a gap. Messages come at most ten a second; what happens meanwhile is told together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from quire_client.calls import Answer
+from quire_client.page.daemons import LOST
+
+WAIT_MS: Final = 5_000
+"""How long one call waits for news; after that a comment keeps the connection alive."""
+
+BETWEEN_S: Final = 0.1
+"""Between two messages."""
+
+AGAIN_S: Final = 0.5
+"""Between two looks for a daemon that has ended."""
+
+LIMIT: Final = 500
+"""Records in one message."""
+
+Ask = Callable[[Mapping[str, Any]], Awaitable[Answer]]
+"""The arguments of `since` → its reply."""
+
+
+async def events(ask: Ask, cursor: str, good: Callable[[], bool]) -> AsyncIterator[bytes]:
+    """Events from behind `cursor`, from now where it is ""; until `good` says that who asks may not any more."""
+    lost = False
+    yield b"retry: 500\n\n"
+    while good():
+        waiting = {"cursor": cursor, "wait_ms": WAIT_MS} if cursor else {}
+        reply = await ask({"limit": LIMIT, **waiting})
+        if not reply.get("ok"):
+            if reply.get("error") not in LOST:
+                yield event("refused", reply)
+                return
+            if not lost:
+                yield event("lost", {"message": reply.get("message", "")})
+                lost = True
+            await asyncio.sleep(AGAIN_S)
+            continue
+        cursor = str(reply["cursor"])
+        if lost or reply["records"] or reply["fresh"] or not waiting:
+            lost = False
+            sent_s = time.monotonic()
+            yield event("records", reply, cursor)
+            if not reply["more"]:
+                await asyncio.sleep(max(0.0, BETWEEN_S - (time.monotonic() - sent_s)))
+        else:
+            yield b": here\n\n"
+
+
+def event(name: str, told: Mapping[str, Any], cursor: str = "") -> bytes:
+    """One event on the wire."""
+    named = f"id: {cursor}\n" if cursor else ""
+    return f"event: {name}\n{named}data: {json.dumps(told, separators=(',', ':'))}\n\n".encode()

@@ -1,0 +1,149 @@
+"""Who may talk to the page: Host, Origin, Sec-Fetch-Site and key of each request, before anything else looks at it.
+
+Another site's page in the same browser can send requests here, and a name that was bound to this machine passes for
+this server's. So the Host must be ours (421), Origin and Sec-Fetch-Site, where they are said, too (403), and the
+cookie or the token must be right (401). A change needs a POST of JSON with the header `X-Quire: 1`, which no form and
+no other origin can send unasked, and from a browser its Origin (403). No CORS headers are ever sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
+
+from quire_client.loopback import (
+    NAMES,
+    App,
+    Headers,
+    Message,
+    No,
+    Receive,
+    Scope,
+    Send,
+    by_name,
+    has_token,
+    refuse,
+    stranger,
+)
+from quire_client.page.keys import READ, WRITE, Keys, Right
+
+MOST_BODY: Final = 64 << 10
+"""Bytes of a request."""
+
+CSP: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+
+SAFETY: Final = (
+    (b"content-security-policy", CSP.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+    (b"cache-control", b"no-store"),
+)
+"""Headers of every answer, refusals included."""
+
+OPEN: Final = "/open"
+CONTROL: Final = "/control/"
+_WAY: Final = "Run `quire page` in the workspace and open the link that it prints; each link works once, for a minute."
+
+
+class Admission(NamedTuple):
+    """A request that may pass."""
+
+    right: Right
+    cookie: str = ""  # by which it came; "" by the token, or to get one
+
+
+class PageGate:
+    """An ASGI application in front of `app`, which sees only requests that may pass: `scope["quire"]` says why."""
+
+    def __init__(
+        self, app: App, port: int, token: str, keys: Keys, clock: Callable[[], float], hosts: Sequence[str] = ()
+    ) -> None:
+        self._app = app
+        self._port = port
+        self.token = token
+        self._keys = keys
+        self._clock = clock
+        self._hosts = hosts
+        self.asked_s = clock()  # when somebody who may pass asked last
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+
+        async def safely(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *SAFETY]
+            await send(message)
+
+        now_s = self._clock()
+        found = self.verdict(scope["method"], scope["path"], scope["headers"], now_s)
+        if isinstance(found, No):
+            await refuse(found, safely)
+            return
+        self.asked_s = now_s
+        scope["quire"] = found
+        await self._app(scope, receive, safely)
+
+    def verdict(self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]], now_s: float) -> Admission | No:
+        """Whether a request may pass (header names in lower case)."""
+        given = by_name(headers)
+        hosts = [*(f"{name}:{self._port}" for name in NAMES), *(host.lower() for host in self._hosts)]
+        if no := stranger(given, hosts, MOST_BODY):
+            return no
+        if any(site not in (b"same-origin", b"none") for site in given.get(b"sec-fetch-site", ())):
+            return No(403, "Requests from other sites are refused; type or paste the address.")
+        if method not in ("GET", "HEAD", "POST"):
+            return No(405, "There is nothing that could be done so.")
+        if path == OPEN and method == "GET":
+            return Admission(READ)
+        found = self._admitted(given, now_s)
+        if found is None:
+            return No(401, _WAY)
+        if path.startswith(CONTROL) and found.cookie:
+            return No(403, "Only who has the token may ask for that.")
+        return found if method != "POST" else _change(found, given)
+
+    def _admitted(self, given: Headers, now_s: float) -> Admission | None:
+        if b"authorization" in given:
+            return Admission(WRITE) if has_token(given, self.token) else None
+        for cookie in cookies_of(given, self.cookie_name):
+            right = self._keys.right_of(cookie, now_s)
+            if right is not None:
+                return Admission(right, cookie)
+        return None
+
+    @property
+    def cookie_name(self) -> str:
+        """The port is in it, for a browser sends cookies to all ports of a host."""
+        return f"quire{self._port}"
+
+
+def cookies_of(given: Headers, name: str) -> list[str]:
+    """The values of the cookies of this name."""
+    parts = (one for line in given.get(b"cookie", ()) for one in line.decode("latin-1").split(";"))
+    pairs = (part.strip().partition("=") for part in parts)
+    return [value for key, _, value in pairs if key == name]
+
+
+def _change(found: Admission, given: Headers) -> Admission | No:
+    """A POST of somebody who may ask: may it change something?"""
+    if list(given.get(b"x-quire", ())) != [b"1"]:
+        return No(403, "The header X-Quire is missing.")
+    if found.cookie and b"origin" not in given:
+        return No(403, "A change from a browser says its Origin.")
+    said = given.get(b"content-type", (b"",))[0].partition(b";")[0].strip().lower()
+    if said != b"application/json":
+        return No(415, "A change is JSON.")
+    if found.right != WRITE:
+        return No(403, "This key may look only.")
+    return found

@@ -1,0 +1,126 @@
+"""What the page can ask the daemon: tools by name, and their arguments as they stand in an address.
+
+A reply goes to the browser as the daemon gave it, so that the page and `quire … --json` cannot tell different things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from quire_client.calls import Answer
+from quire_journal.model import Refusal
+
+
+def _flag(text: str) -> bool:
+    if text not in ("1", "0", "true", "false"):
+        raise ValueError(text)
+    return text in ("1", "true")
+
+
+def _whole(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise ValueError(text)
+    return int(text)
+
+
+Reads = Callable[[str], Any]
+
+_WHOSE: Final[Mapping[str, Reads]] = {"writer": str, "agent_session": str, "turn": str}
+_STRETCH: Final[Mapping[str, Reads]] = {"since": str, "until": str}
+
+QUERIES: Final[Mapping[str, Mapping[str, Reads]]] = {
+    "status": {},
+    "stories": {"path": str, **_WHOSE, "agents": _flag, **_STRETCH, "all": _flag, "limit": _whole, "cursor": str},
+    "log": {
+        "path": str,
+        **_WHOSE,
+        "agent": str,
+        "kind": str,
+        **_STRETCH,
+        "burst": _whole,
+        "contains": str,
+        "text_changed": str,
+        "stat": _flag,
+        "limit": _whole,
+        "order": str,
+        "cursor": str,
+    },
+    "show": {"version": str, "path": str, "start_line": _whole},
+    "diff": {
+        "from": str,
+        "to": str,
+        "paths": str,
+        "context": _whole,
+        "ignore_space": _flag,
+        **_WHOSE,
+        "cursor": str,
+    },
+    "blame": {"path": str, "at": str, "start_line": _whole, "end_line": _whole, "writer": str},
+    "why": {"path": str, "line": _whole, "at": str},
+    "tree": {"at": str, "path": str, "cursor": _whole},
+    "who": {"present": _flag, "minutes": float, "hours": float, "limit": _whole},
+    "claims": {"path": str},
+    "checkpoint": {"action": str, "name": str},
+    "op_status": {"op": str},
+}
+"""Tool → its arguments, and how each is read. None of them changes a file."""
+
+SEVERAL: Final = frozenset({"paths", "kind"})
+"""Arguments that may be said more than once."""
+
+CHANGES: Final = ("undo", "redo", "rollback", "restore")
+"""Tools that take something back. Each is asked for its plan first, and then to carry that out by its token."""
+
+QUERY_S: Final = 5.0
+"""How long the daemon may take for a query."""
+
+CHANGE_S: Final = 60.0
+
+MOST_REPLY: Final = 2 << 20
+"""Bytes of a reply."""
+
+
+def arguments_of(tool: str, given: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """The arguments in an address. Raises `Refusal` for a tool or an argument that there is not."""
+    known = QUERIES.get(tool)
+    if known is None:
+        raise Refusal("unknown_tool", f"There is no query {tool[:40]!r}.")
+    found: dict[str, Any] = {}
+    for name, text in given:
+        read = known.get(name)
+        if read is None or (name in found and name not in SEVERAL):
+            raise Refusal("schema_invalid", f"{tool}: {name[:40]!r} is unknown, or said twice.", argument=name[:40])
+        try:
+            value = read(text)
+        except ValueError:
+            message = f"{tool}: {name} cannot be {text[:40]!r}."
+            raise Refusal("schema_invalid", message, argument=name) from None
+        if name in SEVERAL:
+            found.setdefault(name, []).append(value)
+        else:
+            found[name] = value
+    if tool == "checkpoint" and found.get("action") not in ("list", "show"):
+        raise Refusal("schema_invalid", "checkpoint: action is list or show.", argument="action")
+    return found
+
+
+def change_of(tool: str, body: object) -> dict[str, Any]:
+    """The arguments of a change. Raises `Refusal` for one that is neither a plan nor carries one out."""
+    if tool not in CHANGES:
+        raise Refusal("unknown_tool", f"There is no change {tool[:40]!r}.")
+    if not isinstance(body, Mapping) or not all(isinstance(name, str) for name in body):
+        raise Refusal("schema_invalid", f"{tool}: the body is an object.")
+    planned = body.get("plan") is True and "token" not in body
+    carried_out = isinstance(body.get("token"), str) and not body.get("plan")
+    if not planned and not carried_out:
+        raise Refusal("schema_invalid", f"{tool}: ask for its plan first, then carry it out by the token.")
+    return dict(body)
+
+
+def bounded(answer: Answer, size: int) -> Answer:
+    """The answer, or a refusal where it has more bytes than a reply may have."""
+    if size <= MOST_REPLY:
+        return answer
+    message = f"The answer has {size:,} bytes, more than the page takes; ask for less of it."
+    return Refusal("file_too_large", message, "narrow_the_choice").reply()

@@ -1,0 +1,52 @@
+"""The process of the page: uvicorn on loopback, until it is told to end or nobody has asked for half a day."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+from collections.abc import Callable
+from typing import Final
+
+import anyio
+import uvicorn
+
+from quire_client.loopback import MOST_HEAD, TimedConnection
+from quire_client.page.gate import PageGate
+from quire_client.page.keys import IDLE_S
+
+LOOK_S: Final = 60
+GRACE_S: Final = 1
+"""How long live feeds may take to end when the server does."""
+
+
+async def serve(gate: PageGate, sock: socket.socket, ready: Callable[[], None]) -> None:
+    """Serve at `sock` until the process is told to end; `ready` is called when it answers."""
+    config = uvicorn.Config(
+        gate,
+        http=TimedConnection,
+        h11_max_incomplete_event_size=MOST_HEAD,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        ws="none",
+        lifespan="off",
+        timeout_keep_alive=60,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+    # A feed that ends with its tab is no news.
+    logging.getLogger("uvicorn.error").addFilter(lambda entry: "without completing response" not in entry.getMessage())
+    server = uvicorn.Server(config)
+    ready()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_end_idle, gate, server)
+        await server.serve(sockets=[sock])
+        tasks.cancel_scope.cancel()
+
+
+async def _end_idle(gate: PageGate, server: uvicorn.Server) -> None:
+    while not server.should_exit:
+        await anyio.sleep(LOOK_S)
+        if time.monotonic() - gate.asked_s > IDLE_S:
+            server.should_exit = True

@@ -1,0 +1,151 @@
+"""What the page asks the daemon: arguments from an address, plans before changes, and the daemon's words unchanged."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+from urllib.parse import unquote
+
+import msgspec
+import pytest
+from page_world import CHANGING, Pages
+
+from quire_client.page.queries import CHANGES, MOST_REPLY, QUERIES, arguments_of, change_of
+from quire_client.page.terminal import command_line
+from quire_client.transport.errors import NoReply
+from quire_daemon.tools.table import TOOLS
+from quire_journal.model.refusals import Refusal
+
+
+def test_every_query_is_a_tool_and_takes_what_the_tool_takes() -> None:
+    for tool, arguments in QUERIES.items():
+        fields = {field.encode_name for field in msgspec.structs.fields(TOOLS[tool].params)}
+        assert arguments.keys() <= fields, tool
+
+
+def test_nothing_that_writes_is_a_query() -> None:
+    described = {"undo", "redo", "rollback", "restore", "write_file", "edit", "apply_patch", "delete_file", "claim"}
+    assert not described & QUERIES.keys()
+
+
+def test_a_reply_is_told_as_the_daemon_gave_it(page: Pages) -> None:
+    reply = {"ok": True, "message": "1 record.", "records": [{"path": "<b>\u202e\x07"}], "next": None}
+    site = page(log=reply)
+    answer = site.browser().get("/api/log?limit=5&kind=file_written&kind=git_ran&stat=1")
+    assert answer.json() == reply
+    assert answer.text.isascii()
+    assert answer.headers["content-type"] == "application/json"
+    assert msgspec.msgpack.decode(site.line.requests[0].args) == {
+        "limit": 5,
+        "kind": ["file_written", "git_ran"],
+        "stat": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("tool", "query"),
+    [
+        ("log", [("limit", "-1")]),
+        ("log", [("limit", "1"), ("limit", "2")]),
+        ("log", [("nothing", "1")]),
+        ("log", [("stat", "maybe")]),
+        ("who", [("hours", "long")]),
+        ("checkpoint", [("action", "drop"), ("name", "x")]),
+        ("checkpoint", []),
+        ("undo", []),
+        ("shutdown", []),
+        ("__class__", []),
+    ],
+)
+def test_what_is_no_query_does_not_reach_the_daemon(tool: str, query: list[tuple[str, str]]) -> None:
+    with pytest.raises(Refusal):
+        arguments_of(tool, query)
+
+
+@pytest.mark.parametrize("tool", CHANGES)
+def test_a_change_is_planned_first_and_then_carried_out_by_its_token(tool: str) -> None:
+    assert change_of(tool, {"plan": True, "batch": 3}) == {"plan": True, "batch": 3}
+    assert change_of(tool, {"token": "t"}) == {"token": "t"}
+    for body in ({}, {"batch": 3}, {"plan": False}, {"plan": 1}, {"plan": True, "token": "t"}, {"token": 1}, [], None):
+        with pytest.raises(Refusal):
+            change_of(tool, body)
+
+
+def test_a_refusal_has_its_status_and_all_its_words(page: Pages) -> None:
+    refused = {"ok": False, "error": "plan_stale", "message": "Something moved.", "suggested_action": "plan_again"}
+    site = page(undo=refused, show={"ok": False, "error": "not_found", "message": "", "suggested_action": "log"})
+    browser = site.browser()
+    answer = browser.post("/api/undo", json={"token": "x"}, headers=CHANGING)
+    assert (answer.status_code, answer.json()) == (409, refused)
+    assert browser.get("/api/show?version=v9").status_code == 404
+
+
+def test_a_daemon_that_is_gone_is_said_and_not_started_by_looking(page: Pages) -> None:
+    site = page(log=NoReply("it ended"))
+    browser = site.browser()
+    assert browser.get("/api/log").json()["error"] in ("unknown", "no_daemon")
+    answer = browser.get("/api/log")
+    assert (answer.status_code, answer.json()["error"]) == (503, "no_daemon")
+
+
+def test_an_answer_that_is_too_large_is_a_refusal(page: Pages) -> None:
+    site = page(log={"ok": True, "message": "", "records": ["x" * MOST_REPLY], "next": None})
+    assert site.browser().get("/api/log").json()["error"] == "file_too_large"
+
+
+def test_the_bytes_of_a_file_are_saved_and_never_shown(page: Pages) -> None:
+    blobs = iter(
+        [
+            {"ok": True, "blobs": [{"content_base64": "PGI+", "next_offset": 3, "sizeBytes": 6, "offset": 0}]},
+            {"ok": True, "blobs": [{"content_base64": "aGkK", "sizeBytes": 6, "offset": 3}]},
+        ]
+    )
+    site = page(show={"ok": True, "sha256": "ab"}, blobs=lambda arguments: next(blobs))
+    answer = site.browser().get("/file", params={"path": 'a/"<x>\n.html', "at": "v3"})
+    assert answer.content == b"<b>hi\n"
+    assert answer.headers["content-type"] == "application/octet-stream"
+    assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''%22%3Cx%3E%0A.html"
+
+
+def test_the_same_for_a_terminal_stands_in_a_header(page: Pages) -> None:
+    site = page()
+    answer = site.browser().get("/api/stories", params={"path": "src", "writer": "ada's é", "limit": "5"})
+    assert unquote(answer.headers["quire-command"]) == "quire log src --writer 'ada'\"'\"'s é' --limit 5"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "line"),
+    [
+        ("stories", {"limit": 15}, "quire log --limit 15"),
+        ("log", {"path": "a b.py", "order": "oldest"}, "quire log --records 'a b.py' --oldest"),
+        ("log", {"kind": ["git_ran"]}, "quire log --records --kind git_ran"),
+        ("diff", {"from": "v1", "to": "v3", "paths": ["src"], "context": 5}, "quire diff v1 v3 src --unified 5"),
+        ("diff", {"from": "v1", "ignore_space": True}, "quire diff v1 --ignore-all-space"),
+        ("blame", {"path": "a.py", "at": "v7"}, "quire blame a.py --at v7"),
+        ("blame", {"path": "a.py", "start_line": 3, "end_line": 5}, "quire blame a.py:3-5"),
+        ("why", {"path": "a.py", "line": 3, "at": "v2"}, "quire why a.py:3 --at v2"),
+        ("show", {"version": "v3"}, "quire show v3"),
+        ("show", {"version": "v3", "path": "a.py"}, "quire show a.py@v3"),
+        ("tree", {"at": "seq:9"}, "quire ls --at seq:9"),
+        ("checkpoint", {"action": "list"}, "quire checkpoint list"),
+        ("status", {}, "quire status"),
+        ("undo", {"batch": 7, "plan": True}, "quire undo --batch 7 --plan"),
+        ("redo", {"writer": "ada", "plan": True}, "quire redo --writer ada --plan"),
+        ("restore", {"path": "src", "at": "v3", "plan": True}, "quire restore src@v3 --plan"),
+        ("rollback", {"to": "v3", "writer": "*", "plan": True}, "quire rollback v3 --only '*' --plan"),
+    ],
+)
+def test_the_same_in_a_terminal(tool: str, arguments: dict[str, Any], line: str) -> None:
+    assert command_line(tool, arguments) == line
+
+
+@pytest.mark.parametrize("path", ["-rf", "a@b", "a:3", "7", "v7", "a\nb", "a*", "\u202ea", "", "~x", "é"])
+def test_a_path_that_a_command_could_misread_is_asked_for_by_call(path: str) -> None:
+    line = command_line("show", {"path": path, "version": "v3"})
+    words = shlex.split(line)
+    if words[1] == "call":
+        assert json.loads(words[3]) == {"path": path, "version": "v3"}
+        assert line.isascii()
+    else:
+        assert (path, words) == ("v7", ["quire", "show", "v7@v3"])
