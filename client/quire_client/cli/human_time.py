@@ -1,7 +1,7 @@
-"""Times as people type them, turned into points that the daemon knows: `2d`, `yesterday`, `14:30`, `2026-01-31 14:30`.
+"""Times as people type them, translated into points: `2d`, `yesterday`, `14:30`, `2026-01-31 14:30`.
 
-They exist on the command line alone. In a call a time is RFC 3339, so that it means the same whenever it is sent, and
-wherever. Days begin here where the person is; `2d` is 48 hours.
+Only the command line has them. A tool call takes RFC 3339, which means the same at any time and place. Days begin in
+the person's time zone; `2d` is 48 hours.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ The last @ of PATH@POINT parts the two, unless a file is called all of it: `icon
 
 _DAY_AND_CLOCK: Final = re.compile(r"(today|yesterday) (\d\d?:\d\d(?::\d\d)?)", re.ASCII)
 _ZONE: Final = re.compile(r"(:\d\d) ([+-]\d\d:?\d\d|Z)$", re.ASCII)
-"""A zone behind a blank, as many programs print it."""
+"""A zone after a blank, as many programs print it."""
 
 _UNITS: Final = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _EXACT: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
 class NoMoment(ValueError):
-    """It looks like a time and is not one; the text is a sentence."""
+    """A text that looks like a time and is not valid. The message is a sentence."""
 
 
 def point(text: str, now: datetime, zone: tzinfo | None = None) -> str:
-    """`text` as the daemon knows it: a time in RFC 3339, UTC; what is none is left as it is.
+    """`text` as a point: a time in RFC 3339, UTC; any other text unchanged.
 
-    `zone` is where the person is; None: where the system says. Raises `NoMoment`.
+    `zone` is the person's; None means the system's. Raises `NoMoment`.
     """
     try:
         moment = _moment(text, now, zone)
@@ -90,5 +90,5 @@ def _moment(text: str, now: datetime, zone: tzinfo | None) -> datetime | None:
 
 
 def _there(said: datetime, zone: tzinfo | None) -> datetime:
-    """The moment at which clocks there showed that."""
+    """The moment at which clocks in `zone` show that time."""
     return said.astimezone() if zone is None else said.replace(tzinfo=zone)

@@ -1,7 +1,7 @@
-"""Long output goes through a pager, where a person would otherwise have to scroll back. Loaded on terminals only.
+"""The pager for output that is longer than the terminal. Loaded on terminals only.
 
-The pager is `QUIRE_PAGER`, else `PAGER`, else `less`, run by the shell as git does it; empty or `cat` means none.
-`LESS` is set to FRX where nobody set it: end at once if all fits, pass colours through, leave the text on the screen.
+The pager is `QUIRE_PAGER`, else `PAGER`, else `less`, run by the shell as git runs it; empty or `cat` means none.
+`LESS` defaults to FRX: quit if the text fits, pass colours through, leave the text on screen.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import Final
 
 USUAL: Final = "less"
 NOT_FOUND: Final = (126, 127)
-"""What a shell ends with that could not run the program."""
+"""Exit statuses of a shell that could not run the program."""
 
 
 def pager(environ: Mapping[str, str]) -> str:
-    """The command line of the pager that the environment wants; "" for none."""
+    """The pager's command line from the environment; "" for none."""
     wanted = next((environ[name] for name in ("QUIRE_PAGER", "PAGER") if name in environ), USUAL).strip()
     return "" if wanted == "cat" or environ.get("TERM", "dumb") == "dumb" else wanted
 
 
 def git_pager(environ: Mapping[str, str]) -> str:
-    """The command line of the pager that git is set to for patches; "" where it is not.
+    """The command line of git's pager for patches; "" without one.
 
-    What the repository sets does not count: whoever made it does not choose what is run here.
+    The repository's own configuration is ignored: its author must not choose what runs here.
     """
     if "QUIRE_PAGER" in environ or environ.get("TERM", "dumb") == "dumb":
         return ""
@@ -46,14 +46,14 @@ def git_pager(environ: Mapping[str, str]) -> str:
 
 
 def fits(text: str, columns: int, rows: int) -> bool:
-    """Does a terminal of that size show all of `text`, with a line left for the prompt?"""
+    """True if a terminal of that size shows all of `text` and a line for the prompt."""
     if text.count("\n") >= rows:
         return False
     return sum(1 + max(0, _width(line) - 1) // columns for line in text.splitlines()) < rows
 
 
 def page(text: str, environ: Mapping[str, str], wanted: str = "") -> None:
-    """Show `text` on stdout's terminal. A pager that is `wanted` may do more than page, and gets all of it."""
+    """Show `text` on stdout's terminal. A pager that is `wanted` gets all of it, even if it fits."""
     if wanted and wanted != "cat" and text and _paged(wanted, text, environ):
         return
     command = "" if wanted == "cat" else pager(environ)
@@ -81,7 +81,7 @@ def _paged(command: str, text: str, environ: Mapping[str, str]) -> bool:
 
 
 def _width(line: str) -> int:
-    """How many columns `line` takes; colours take none, wide characters two."""
+    """Columns of `line`: colours take none, wide characters two."""
     wide, painting = 0, False
     for character in line:
         if character == "\x1b" or painting:

@@ -1,7 +1,7 @@
-"""What people see: plain text without surprises, colours only where wanted, and one JSON object for programs.
+"""Output for people (plain text, colours where wanted) and for programs (one JSON object).
 
-Names, reasons and contents come from agents. Characters that move the cursor or turn the direction of writing
-are taken out before they reach a terminal; JSON escapes them.
+Names, reasons and contents come from agents. Characters that move the cursor or change the writing direction are
+removed before they reach a terminal; JSON escapes them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HEAD: Final = (
     *("--- ", "+++ ", "diff --git ", "index ", "similarity index ", "rename from ", "rename to "),
     *("old mode ", "new mode ", "new file mode ", "deleted file mode "),
 )
-"""How the lines begin that name the files of a diff; lines of texts stand behind a sign there."""
+"""Beginnings of the header lines of a diff. Lines of text follow a sign there."""
 
 _DIRECTION: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _ESCAPED: Final = re.compile(f"[\x7f-\x9f\u2028\u2029\ud800-\udfff{''.join(sorted(_DIRECTION))}]")
@@ -41,8 +41,8 @@ _AT: Final = re.compile(r"\b(at|since|until) (\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\dZ)
 class Palette:
     """Colours, or none.
 
-    `NO_COLOR` (any value) switches them off, else `CLICOLOR_FORCE` (any but 0) switches them on; without either they
-    are for terminals, dumb ones excepted.
+    `NO_COLOR` (any value) switches them off, else `CLICOLOR_FORCE` (any but 0) switches them on. Otherwise terminals
+    have colours, except dumb ones.
     """
 
     def __init__(self, is_terminal: bool, environ: Mapping[str, str]) -> None:
@@ -54,11 +54,11 @@ class Palette:
         return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m" if self.on and text else text
 
     def of(self, number: int) -> str:
-        """The colour for the writer with this number, from 0; they begin again when all have been used."""
+        """The colour of writer number `number`, from 0; the colours repeat."""
         return _FOR_WRITERS[number % len(_FOR_WRITERS)]
 
     def diff_line(self, line: str) -> str:
-        """A line of a diff by its first character; headers in bold."""
+        """A line of a diff, coloured by its first character; headers in bold."""
         if line.startswith(_HEAD):
             return self.paint(line, "bold")
         colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
@@ -66,7 +66,7 @@ class Palette:
 
 
 def clean(text: object, keep: str = "") -> str:
-    """`text` without control, direction and half (surrogate) characters; those in `keep` stay."""
+    """`text` without control, direction and surrogate characters; those in `keep` stay."""
     return "".join(c for c in str(text) if c in keep or not _unsafe(c))
 
 
@@ -82,14 +82,14 @@ def one_line(text: object, limit: int = 200) -> str:
 
 
 def said(sentence: object) -> str:
-    """A sentence of a reply: `clean_text`, with its times as the tables beside it have them (`moment`)."""
+    """A sentence of a reply: cleaned, with times as in tables (`moment`)."""
     return _AT.sub(r"\1 \2 \3", clean_text(sentence))
 
 
 def as_json(reply: Mapping[str, Any], encoding: str = "") -> str:
-    """The reply as one line of JSON, with all that people wrote as they did, as far as it is safe and can be printed.
+    """The reply as one line of JSON, unescaped as far as that is safe and printable.
 
-    `encoding`: of what prints it; that of stdout if it is not said.
+    `encoding` is that of the output; "" means stdout's.
     """
     text = _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(reply, default=str, ensure_ascii=False))
     try:
@@ -100,16 +100,16 @@ def as_json(reply: Mapping[str, Any], encoding: str = "") -> str:
 
 
 def columns(rows: Iterable[Sequence[str]]) -> list[str]:
-    """Lines in which the cells of `rows` stand below each other, two blanks apart."""
+    """The cells of `rows` aligned in columns, two blanks apart."""
     table = [list(row) for row in rows]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
 
 
 def lanes(whose: Sequence[str], rows: Sequence[str], colours: Palette) -> list[str]:
-    """`rows` behind a lane for each of those whose they are, in the order in which they come.
+    """`rows` with a lane for each owner in `whose`, in order of first appearance.
 
-    A lane begins below its name, has `*` at its own rows, and ends at the last of them.
+    A lane begins below its name, has `*` at its own rows, and ends at its last row.
     """
     names = list(dict.fromkeys(whose))
     last = {name: at for at, name in enumerate(whose)}
@@ -129,7 +129,7 @@ def moment(at: object) -> str:
 
 
 def writer(who: object) -> str:
-    """A writer in a word: `alice/s1`; `user` for a caller without a name; `outside`; `w3` where no more is known."""
+    """A writer in a word: `alice/s1`; `user` for a caller without a name; `outside`; `w3` if nothing else is known."""
     if not isinstance(who, Mapping):
         return one_line(who or "?", 60)
     agent, session = one_line(who.get("agent") or "", 40), one_line(who.get("agent_session") or "", 40)
@@ -140,13 +140,13 @@ def writer(who: object) -> str:
 
 
 YOU: Final = f"{MARK}you"
-"""Whoever saved while nobody's call was open and git was not at work: the person who reads this, or another program."""
+"""The writer of a save without an open call and without git: the reader, or another program."""
 
 
 def author(record: Mapping[str, Any], person: bool = False) -> str:
-    """Who made what a record tells of, with a sign in front of one who is probable, not proved.
+    """The writer of a record, with a sign before a probable writer.
 
-    `person`: a person reads it, at a terminal of the checkout.
+    `person`: the reader is a person at a terminal of the checkout.
     """
     name = YOU if person and record.get("unclaimed") else writer(record.get("writer"))
     return f"{MARK}{name}" if record.get("evidence") == DURING else name
@@ -159,7 +159,7 @@ def commit(found: Mapping[str, Any]) -> str:
 
 
 def hint(said: object) -> str:
-    """What went on when a version came to be, in a few words; `quire why` has all of it."""
+    """The circumstances of a version in a few words; `quire why` has all of them."""
     text = one_line(said)
     if text == "git: index.lock was held":
         return "while git ran"
@@ -169,7 +169,7 @@ def hint(said: object) -> str:
 
 
 def commits(text: str) -> str:
-    """`text` with the names of commits as short as people write them."""
+    """`text` with shortened commit ids."""
     return " ".join(word[:10] if len(word) in (40, 64) and set(word) <= _HEX else word for word in text.split(" "))
 
 
@@ -182,7 +182,7 @@ def lines(ranges: object) -> str:
 
 
 def lacking(files: int) -> str:
-    """That the bytes of so many files are not kept, within a sentence."""
+    """The part of a sentence that says that the bytes of so many files are not kept."""
     return f"the bytes of {counted(files, 'file')} are not in the journal"
 
 

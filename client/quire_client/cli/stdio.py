@@ -1,11 +1,10 @@
-"""Standard input, output and error, as a command may find them: closed, without a reader, or on a full disk.
+"""Standard input, output and error in every condition: closed, without a reader, or on a full disk.
 
-- What is closed at the start is opened on `/dev/null`: nobody wants it. Left closed, the number would go to the next
-  file or socket that is opened, and what somebody prints would be written into that.
-- Output whose reader has gone ends quietly, with the status that the command has without it.
-- Output that cannot be written is `OutputFailure`, whoever prints: it is told apart from a file's fault by where it
-arises.
-- Standard error is the last way to say something. Where it takes nothing, nothing can be said, and the command goes on.
+- A stream that is closed at the start is opened on `/dev/null`. Otherwise the next opened file or socket would get its
+  number, and printed text would go into that file.
+- Output without a reader ends quietly, with the command's usual status.
+- Output that cannot be written raises `OutputFailure`, wherever it is printed.
+- A failure of standard error is ignored: no other stream could report it.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ _ERR: Final = 2
 
 
 class OutputFailure(Exception):
-    """The output took less than it was given; the text is the reason, such as `No space left on device`."""
+    """The output was not written completely; the text is the reason, such as `No space left on device`."""
 
 
 def settle() -> None:
-    """Open what is closed, and see to it that whatever is printed can be written, or is told of as above."""
+    """Open closed streams, and make failures of the others visible as described above."""
     _fill()
     sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115  (as long as the process)
     sys.stdout = _watched(sys.stdout or _silent(_OUT), _OUT, Output)
@@ -40,14 +39,14 @@ def settle() -> None:
 
 
 def silence() -> None:
-    """Let standard output take the rest, and drop it: else it would be written once more at the exit."""
+    """Redirect standard output to `/dev/null`; otherwise Python would write the rest again at exit."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)
 
 
 def _fill() -> None:
-    """Open `/dev/null` for each of the three numbers that stands for nothing."""
+    """Open `/dev/null` for each closed standard descriptor."""
     for fd in range(3):
         try:
             os.fstat(fd)
@@ -56,12 +55,12 @@ def _fill() -> None:
 
 
 def _silent(fd: int) -> TextIO:
-    """What Python left out because it was closed."""
+    """The stream that Python left out because it was closed."""
     return open(fd, "w", encoding="utf-8", closefd=False)
 
 
 def _watched(stream: TextIO, fd: int, kind: type[io.FileIO]) -> TextIO:
-    """`stream` over a file that knows whose it is; as it is where it is not the process's own, as in a test."""
+    """`stream` over a file of class `kind`; unchanged if it is not the process's own, as in a test."""
     buffer = getattr(stream, "buffer", None)
     raw = getattr(buffer, "raw", buffer)  # unbuffered there is nothing in between
     if type(raw) is not io.FileIO or raw.fileno() != fd:
@@ -73,8 +72,7 @@ def _watched(stream: TextIO, fd: int, kind: type[io.FileIO]) -> TextIO:
 
 
 class Output(io.FileIO):
-    """A file that is a command's output. A reader that is gone stays a `BrokenPipeError`, all else is
-    `OutputFailure`."""
+    """A command's output. A missing reader raises `BrokenPipeError`, any other failure `OutputFailure`."""
 
     def write(self, data: ReadableBuffer, /) -> int:
         try:

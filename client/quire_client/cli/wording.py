@@ -1,8 +1,7 @@
-"""What the words of the wire are called at a shell: the arguments and next steps that a refusal names.
+"""The names on the command line of the arguments and next steps that a refusal names.
 
-A refusal is worded for whoever calls tools. Somebody who typed a command has options instead of arguments, and commands
-instead of tools. Only the sentence and the next step that are printed are put into those words; `--json` has the reply
-as it is.
+A refusal is worded for callers of tools. A command line has options instead of arguments, and commands instead of
+tools. Only the printed sentence and next step are translated; `--json` has the reply unchanged.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ ARGUMENTS: Final = {
     "wait_ms": "--wait",
     "writer": "--writer",
 }
-"""Argument of a tool, as refusals write it between backticks or before a colon → the option that sets it."""
+"""Argument of a tool, as refusals write it between backticks or before a colon → its option."""
 
 STEPS: Final = {
     "allow_uncaptured": "say --allow-uncaptured if those bytes may be lost; nothing brings them back",
@@ -100,22 +99,22 @@ STEPS: Final = {
     "who": "`quire who` lists who has called",
     "wait_or_use_free_lines": "claim lines that are free with --lines, or wait for the others with --wait",
 }
-"""The next step, as refusals name it → what to type or do. `%s` is the operation's number."""
+"""Next step of a refusal → what to type or do. `%s` is the operation's number."""
 
 OTHER_STEPS: Final = {("uncaptured", "log"): "`quire log --records PATH` lists its other versions"}
-"""The same where a code needs another sentence: (code, next step) → what to type or do."""
+"""(code, next step) → what to type or do, for codes that need another sentence than `STEPS`."""
 
 _NAMED: Final = re.compile(r"`([a-z_]+(?:: true)?)`")
 _LEADING: Final = re.compile(r"^([a-z_]+)(?=: )")
 
 
 def sentence(message: str) -> str:
-    """The sentence of a refusal, with options where it names arguments."""
+    """The sentence of a refusal, with options in place of arguments."""
     message = _LEADING.sub(lambda found: ARGUMENTS.get(found[1], found[0]), message)
     return _NAMED.sub(lambda found: ARGUMENTS.get(found[1], found[0]), message)
 
 
 def step(action: str, op: str = "", command: str = "", code: str = "") -> str:
-    """What to do next after `command` was refused with `code`; a word that is in no table is read as words."""
+    """The next step after `command` was refused with `code`; a step in no table is printed as words."""
     told = OTHER_STEPS.get((code, action)) or STEPS.get(action) or action.replace("_", " ")
     return told.replace("%s", op).replace("help COMMAND", f"help {command}" if command else "help COMMAND")

@@ -1,8 +1,7 @@
-"""The events of an export as a Parquet table: a row each, what is asked for most in columns of its own.
+"""The events of an export as a Parquet table: one row each, frequent fields in columns.
 
-Who wrote stands in every row, as far as the export has the introduction of the writer; `event` has the whole event as
-JSON. Times are to the microsecond, which is what most readers of such tables have. Imported only when asked for: it
-needs pyarrow.
+Each row names its writer if the export introduces the writer. The column `event` has the whole event as JSON. Times are
+in microseconds, the unit of most readers. Needs pyarrow, so it is imported only when asked for.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from quire_journal.export import EventLine, decode_line
 from quire_journal.history import parse_rfc3339
 
 ROWS: Final = 20_000
-"""Rows of one group: so many are held in memory."""
+"""Rows of a group, all held in memory."""
 
 _TEXTS: Final = ("path", "to", "by", "evidence", "hint", "why", "uncaptured", "name", "code", "tool", "dialect")
 _NUMBERS: Final = ("base", "size", "mode", "entry", "version")
@@ -42,7 +41,7 @@ SCHEMA: Final = pa.schema(
 
 
 class Table:
-    """Takes the lines of an export of `events`, in pieces of any length, and writes rows to `file`."""
+    """Takes an export of `events` in pieces of any length, and writes rows to `file`."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._writer = pq.ParquetWriter(file, SCHEMA, compression="zstd")
@@ -51,7 +50,7 @@ class Table:
         self._who: dict[int, dict[str, Any]] = {}
 
     def take(self, piece: bytes) -> None:
-        """More of the lines."""
+        """Take the next piece."""
         *lines, self._rest = (self._rest + piece).split(b"\n")
         for line in lines:
             decoded = decode_line(line)
@@ -61,7 +60,7 @@ class Table:
             self._flush()
 
     def close(self) -> None:
-        """There is no more: write what is left, and the table's end."""
+        """Write the remaining rows and the table's end."""
         self._flush()
         self._writer.close()
 

@@ -1,10 +1,9 @@
-"""A tree as it was: asked of the daemon page by page, and written into a folder of its own.
+"""A tree at a point: asked of the daemon page by page, and written into a new folder.
 
-What a journal says is not trusted here: a journal may have been handed over, and its paths may have been made to lead
-elsewhere, or to git's configuration and hooks, which are left out. So every folder is opened from the one above it
-without following links, nothing is written over anything, links are made after everything else, and the bytes must have
-the sha256 that they were promised under. The tree is written beside the folder that was asked for and renamed when it
-is complete: what is there is all of it, or nothing.
+A journal is not trusted: it may come from somebody else, with paths that lead elsewhere or into git's configuration and
+hooks, which are left out. Every folder is opened from its parent without following links, nothing is overwritten, links
+are made last, and bytes must match their sha256. The tree is written beside the target and renamed when complete: the
+target holds the whole tree, or nothing.
 """
 
 from __future__ import annotations
@@ -28,20 +27,20 @@ from quire_journal.workspaces import mount_of
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 RESERVED: Final = "reserved_name"
-"""Why an entry is left out that is git's or Quire's own, a bare repository among it."""
+"""The reason for an entry that is left out as git's or Quire's own, bare repositories included."""
 
 _AT_ONCE: Final = 200
-"""Blobs that are asked for together."""
+"""Blobs of one request."""
 
 
 class Asks(Protocol):
-    """What is needed of a client."""
+    """The used part of a client."""
 
     def call(self, tool: str, args: Mapping[str, Any] | None = None) -> dict[str, Any]: ...
 
 
 class ExportStop(Exception):
-    """A tool refused, or the daemon went: the reply says why."""
+    """A tool refused, or the daemon ended. Holds the reply."""
 
     def __init__(self, reply: dict[str, Any]) -> None:
         super().__init__(str(reply.get("message", "")))
@@ -49,15 +48,15 @@ class ExportStop(Exception):
 
 
 class Unwritable(Exception):
-    """The tree cannot be written there; the text is a sentence that says why."""
+    """The tree cannot be written there; the text is a sentence with the reason."""
 
 
 class DiskRefuses(Unwritable):
-    """It could be, but the disk is full, or does not take it."""
+    """The disk is full or refuses the tree."""
 
 
 class Tree(msgspec.Struct):
-    """Everything that there was at a point."""
+    """The entries of a tree at a point."""
 
     at: str
     time: str | None
@@ -68,7 +67,7 @@ class Tree(msgspec.Struct):
 
     @property
     def told_beside(self) -> dict[str, Any]:
-        """What a reply of a command has beside the entries."""
+        """The fields of a command's reply besides the entries."""
         said = {"gaps": self.gaps, "warnings": self.warnings}
         return {name: listed for name, listed in said.items() if listed}
 
@@ -78,13 +77,13 @@ class Tree(msgspec.Struct):
         return [entry for entry in self.entries if entry.get("uncaptured")]
 
     def take(self, page: Mapping[str, Any]) -> None:
-        """Add what a page tells."""
+        """Add a page of entries."""
         self.entries += page["entries"]
         self.warnings += (one for one in page.get("warnings") or () if one not in self.warnings)
 
 
 def fetch(client: Asks, at: str = "", path: str = "") -> Tree:
-    """The tree at a point, "" for now, sorted by path. Raises ExportStop."""
+    """The tree at a point ("" for now), sorted by path. Raises ExportStop."""
     asked: dict[str, Any] = {name: value for name, value in (("at", at), ("path", path)) if value}
     page = _ok(client.call("tree", asked))
     tree = Tree(page["at"], page.get("time"), bool(page.get("complete")), gaps=page.get("gaps", []))
@@ -97,7 +96,8 @@ def fetch(client: Asks, at: str = "", path: str = "") -> Tree:
 
 
 def bytes_of(client: Asks, addresses: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
-    """(address, bytes) of each, in order; None where the journal does not hold them. Raises ExportStop, Unwritable."""
+    """(address, bytes) of each, in order; None for bytes that the journal does not hold. Raises ExportStop,
+    Unwritable."""
     left = list(dict.fromkeys(addresses))
     while left:
         reply = _ok(client.call("blobs", {"sha256": left[:_AT_ONCE]}))
@@ -112,7 +112,7 @@ def bytes_of(client: Asks, addresses: Sequence[str]) -> Iterator[tuple[str, byte
 
 
 def _whole(client: Asks, one: dict[str, Any]) -> bytes | None:
-    """All bytes of a blob of which `one` has the first."""
+    """All bytes of a blob; `one` has its first part."""
     if one.get("uncaptured"):
         return None
     parts = [base64.b64decode(one["content_base64"])]
@@ -132,10 +132,10 @@ def _ok(reply: dict[str, Any]) -> dict[str, Any]:
 
 
 def export(client: Asks, tree: Tree, target: Path) -> list[dict[str, Any]]:
-    """Write `tree` into the new or empty folder `target`; the entries that could not be written, each with its reason.
+    """Write `tree` into the new or empty folder `target`; return the entries that could not be written, with reasons.
 
-    Raises ExportStop, and Unwritable for a folder that is not empty, a path that is none, or a disk that refuses; then
-    nothing is left.
+    Raises ExportStop, and Unwritable for a folder that is not empty, an invalid path, or a disk failure; nothing is
+    left then.
     """
     target = Path(os.path.abspath(target))
     try:
@@ -150,9 +150,9 @@ def export(client: Asks, tree: Tree, target: Path) -> list[dict[str, Any]]:
 
 
 def _export(client: Asks, tree: Tree, parent: int, target: Path) -> list[dict[str, Any]]:
-    """Write the tree beside `target`, in the folder `parent`, and give it that name.
+    """Write the tree beside `target`, in the folder `parent`, and rename it.
 
-    Whatever else gets that name meanwhile, or that of the folder beside it, is neither written nor removed.
+    Another program's file or folder at either name is neither written nor removed.
     """
     beside = f".{target.name}.{secrets.token_hex(4)}"
     os.mkdir(beside, 0o700, dir_fd=parent)
@@ -175,7 +175,7 @@ def _export(client: Asks, tree: Tree, parent: int, target: Path) -> list[dict[st
 
 
 def _require_ours(parent: int, name: str, top: int, target: Path) -> None:
-    """Raises Unwritable where another program has put something else in the place of our folder."""
+    """Raise Unwritable if another program replaced the temporary folder."""
     try:
         same = os.path.samestat(os.stat(name, dir_fd=parent, follow_symlinks=False), os.fstat(top))
     except FileNotFoundError:
@@ -185,7 +185,7 @@ def _require_ours(parent: int, name: str, top: int, target: Path) -> None:
 
 
 def _mode_of(name: str, parent: int) -> int:
-    """The mode of the empty folder that is there, or that of a new one."""
+    """The mode of the existing empty folder, or of a new one."""
     try:
         return stat.S_IMODE(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
     except FileNotFoundError:
@@ -200,14 +200,14 @@ def _require_room(target: Path) -> None:
 
 
 def _umask() -> int:
-    """What new folders are not given. There is no other way to ask."""
+    """The process's umask, which can only be read by setting it."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
 
 
 def _remove(parent: int, name: str, top: int) -> None:
-    """Remove what was written; what another program has put there, or mounted, stays."""
+    """Remove the written tree; files and mounts of other programs stay."""
     with contextlib.suppress(OSError):
         os.fchmod(top, 0o700)
     _empty(top, mount_of(top))
@@ -217,7 +217,7 @@ def _remove(parent: int, name: str, top: int) -> None:
 
 
 def _empty(folder: int, mount: tuple[int, int]) -> None:
-    """Remove what is in the folder, as far as it is on this mount."""
+    """Remove the folder's content on this mount."""
     for name in os.listdir(folder):
         with contextlib.suppress(OSError):
             if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
@@ -233,7 +233,7 @@ def _empty(folder: int, mount: tuple[int, int]) -> None:
 
 
 def _opened(name: str, folder: int) -> int:
-    """A descriptor of a folder, which it may not have been permitted to open."""
+    """A descriptor of a folder, made accessible if necessary."""
     try:
         return os.open(name, _FOLDER, dir_fd=folder)
     except PermissionError:
@@ -282,7 +282,7 @@ def _write(client: Asks, tree: Tree, top: int) -> list[dict[str, Any]]:
 
 @contextlib.contextmanager
 def _naming(entry: dict[str, Any]) -> Iterator[None]:
-    """Let what the disk refuses be told with the entry that it refused."""
+    """Add the entry's path to a disk error."""
     try:
         yield
     except OSError as error:
@@ -295,7 +295,7 @@ class _Writing:
     """Makes files, links and folders below one folder, and nowhere else."""
 
     def __init__(self, top: int) -> None:
-        """`top` stays the caller's."""
+        """The caller keeps `top`."""
         self._top, self._mount = top, mount_of(top)
         self._modes: dict[tuple[str, ...], int] = {}  # of empty folders; set at the end
 
@@ -324,7 +324,7 @@ class _Writing:
             os.close(folder)
 
     def finish(self) -> None:
-        """Give the folders their modes, the inner ones first: one without permission could not be entered."""
+        """Set the modes of folders, inner ones first: a folder without permission could not be entered."""
         for names, mode in sorted(self._modes.items(), reverse=True):
             folder = self._open(names)
             try:
@@ -333,7 +333,7 @@ class _Writing:
                 os.close(folder)
 
     def _open(self, names: Sequence[str]) -> int:
-        """A descriptor of a folder below the top, made where it is missing. Raises OSError, as for a link there."""
+        """A descriptor of a folder below the top, made if missing. Raises OSError, also for a link."""
         at = os.dup(self._top)
         for name in names:
             try:
@@ -350,7 +350,7 @@ class _Writing:
 
 
 def _names(path: str) -> tuple[str, ...]:
-    """The names that a path of the journal is made of. Raises Unwritable for one that would lead elsewhere."""
+    """The names in a journal's path. Raises Unwritable for a path that leads elsewhere."""
     if not leads_inside(path):
         raise Unwritable(f"{path!r} is not a path inside a folder; run `quire verify`.")
     return tuple(disk_path(path).split("/"))

@@ -1,4 +1,4 @@
-"""HTTP on this machine's loopback: who may ask, how long a connection may take, and how many there are."""
+"""HTTP on this machine's loopback: admission of requests, and limits of connections."""
 
 from typing import TYPE_CHECKING
 

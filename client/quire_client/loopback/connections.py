@@ -1,7 +1,7 @@
-"""Connections of the HTTP server: how long one may take to ask, and how many there are.
+"""Time and number limits of HTTP connections.
 
-uvicorn waits for ever for the head of a request, and any user of this machine can connect to a port of loopback. So a
-head has a time limit, and where there are too many connections, one that has asked nothing makes room.
+uvicorn waits for a request's head without limit, and any user of this machine can connect to a loopback port. So a head
+has a time limit, and above the most connections an idle one is closed for a new one.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import ClassVar, cast
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MOST_HEAD: int = 16 << 10
-"""Bytes of a head, with its headers."""
+"""Bytes of a head with its headers."""
 
 
 class TimedConnection(H11Protocol):
-    """A connection that asks within `head_s`, or is ended."""
+    """A connection that sends its request within `head_s`, or is closed."""
 
     head_s: ClassVar[float] = 10.0
-    """From the connection, or the first byte of another request, to the last byte of the head. Clients here send it at
-    once; the time is for a machine that is out of breath."""
+    """Time from the connection, or a later request's first byte, to the end of the head. Clients here send it at once;
+    the limit allows for a busy machine."""
 
     most: ClassVar[int] = 256
-    """An agent session has one stream open, and a connection or two for its calls."""
+    """Most connections. An agent session has one open stream, and one or two connections for calls."""
 
     _head: asyncio.TimerHandle | None = None  # runs while a head is awaited
 
@@ -48,7 +48,7 @@ class TimedConnection(H11Protocol):
         super().connection_lost(exc)
 
     def end(self) -> None:
-        """End it, whatever is on its way."""
+        """Close the connection at once."""
         self._stop()
         self.transport.abort()
 

@@ -1,4 +1,4 @@
-"""The socket of an HTTP server on this machine's loopback."""
+"""The socket of an HTTP server on loopback."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ HOST: Final = "127.0.0.1"
 
 
 def listen(port: int) -> socket.socket:
-    """A socket on loopback; port 0 takes a free one. Raises OSError."""
+    """A listening socket on loopback; port 0 takes a free one. Raises OSError."""
     found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,8 +1,8 @@
-"""One writer of the journal for each agent session: its connections, and what became of a call that lost its daemon.
+"""The connections of each agent session, and the outcome of calls that lost their daemon.
 
-A call never raises: where no daemon can be reached the answer is a refusal like any other. When the daemon ended after
-it was sent a call, its successor is asked what came of it (`op_status`). What was applied is told as applied; what was
-not is sent once more, which is safe because the queue that held it is gone. Nothing is applied twice.
+A call never raises: an unreachable daemon gives a refusal. If a daemon ended after it was sent a call, its successor is
+asked for the outcome (`op_status`). An applied call is reported as applied. An unapplied call is sent again, which is
+safe because its queue has gone. Nothing is applied twice.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from quire_journal.workspaces import WorkspaceRefused
 Answer = dict[str, Any]
 
 SETTLE_S: Final = 20.0
-"""How long to ask what became of a call, the start of a new daemon included."""
+"""Longest search for a call's outcome, including the start of a new daemon."""
 
 MOST_TIMES: Final = 3
-"""How often one call is sent, to one daemon after the other: it may be the call that ends them."""
+"""Most times that a call is sent, each time to another daemon: the call itself may end them."""
 
 PAUSE_S: Final = 0.05
-"""Between two such questions."""
+"""Interval between questions for an outcome."""
 
 MOST_SESSIONS: Final = 256
-"""Agent sessions whose connections are kept; the one that called longest ago gives its own up."""
+"""Most agent sessions with kept connections; the least recent caller loses its own."""
 
 IDLE_S: Final = 3600.0
-"""How long an agent session that does not call keeps its connections, and with them what is bound to them."""
+"""Idle time after which an agent session loses its connections, and what is bound to them."""
 
 
 class SessionClient(Protocol):
-    """What is asked of a client: see `api.Client`."""
+    """The used part of `api.Client`."""
 
     epoch: str
     timeout_s: float
@@ -57,13 +57,13 @@ class SessionClient(Protocol):
 
 
 Connect = Callable[[Who], SessionClient]
-"""A caller → its client, which connects when it is first used. May raise NoDaemon or WorkspaceRefused."""
+"""A caller → its client, which connects at its first call. May raise NoDaemon or WorkspaceRefused."""
 
 
 class AgentSession:
-    """The connections of one agent session. Threads may share it: each call in flight has a connection of its own.
+    """The connections of one agent session, usable by several threads: each call in flight has its own.
 
-    Connections are kept until `close`, so that what is bound to one (a lease, a burst) lasts as long as the session.
+    Connections are kept until `close`, so that a lease or burst bound to one lasts as long as the session.
     """
 
     def __init__(self, connect: Callable[[], SessionClient]) -> None:
@@ -76,7 +76,7 @@ class AgentSession:
     def call(
         self, tool: str, args: Mapping[str, Any], *, turn: str = "", tool_call: str = "", model: str = ""
     ) -> Answer:
-        """The reply of `tool`, whatever happens."""
+        """The reply of `tool`. Never raises."""
         try:
             client = self._take()
         except (NoDaemon, WorkspaceRefused) as reason:
@@ -91,7 +91,7 @@ class AgentSession:
             self._give_back(client)
 
     def close(self) -> bool:
-        """Give the connections back; those in use follow when their calls end. False: there are such."""
+        """Close the connections, busy ones when their calls end. False: some are busy."""
         with self._lock:
             self._closed = True
             free, self._free = self._free, []
@@ -128,7 +128,7 @@ class AgentSessions:
         self._lock = threading.Lock()
 
     def of(self, who: Who) -> AgentSession:
-        """The one of this agent and session, made when it is new."""
+        """The session of this agent and session id, made if new."""
         key = (who.agent, who.session)
         with self._lock:
             found = self._sessions.get(key)
@@ -142,14 +142,14 @@ class AgentSessions:
         return found
 
     def close_idle(self, now_s: float, idle_s: float = IDLE_S) -> None:
-        """Give up the connections of those that have not called for `idle_s`; `now_s` is of the monotonic clock."""
+        """Close the connections of sessions without a call for `idle_s`; `now_s` is monotonic."""
         with self._lock:
             dropped = self._dropped(sum(called <= now_s - idle_s for called in self._called_s.values()))
         for one in dropped:
             one.close()
 
     def _dropped(self, number: int) -> list[AgentSession]:
-        """Take out those that called longest ago, so many."""
+        """Remove and return the `number` least recent callers."""
         out = []
         for _ in range(number):
             key, session = self._sessions.popitem(last=False)
@@ -158,7 +158,7 @@ class AgentSessions:
         return out
 
     def close(self) -> bool:
-        """Give all connections back. False: some are in use."""
+        """Close all connections. False: some are busy."""
         with self._lock:
             sessions = list(self._sessions.values())
             self._sessions.clear()
@@ -188,7 +188,7 @@ def _performed(client: SessionClient, tool: str, args: Mapping[str, Any], caller
 
 
 def _outcome(client: SessionClient, op: str) -> tuple[str, int]:
-    """What became of the operation `op`: the outcome and its batch. "unknown" when that cannot be found out in time."""
+    """The outcome of operation `op` and its batch; "unknown" if it is not found in time."""
     until = time.monotonic() + SETTLE_S
     while True:
         try:
@@ -202,7 +202,7 @@ def _outcome(client: SessionClient, op: str) -> tuple[str, int]:
 
 
 def _applied(client: SessionClient, tool: str, args: Mapping[str, Any], outcome: str, batch: int) -> Answer:
-    """The answer that is left of a call which was applied and not answered: what the journal says of it."""
+    """The answer to an applied call that lost its reply, from the journal."""
     said = "It has been changed again since. " if outcome == "superseded" else ""
     reply: Answer = {
         "ok": True,

@@ -1,8 +1,8 @@
-"""The first answers of a server over stdio, before MCP's SDK is loaded, which takes a second.
+"""The first answers over stdio, before MCP's SDK is loaded, which takes a second.
 
-An agent waits for them when it starts: who the server is, which tools and resources it has. What comes then finds the
-SDK loaded, by a thread. The SDK is told all that was said until then, as if it had been there, and its answers to what
-was answered are dropped. Whatever is not in the plainest form is left to the SDK.
+A starting agent waits for the server's name, its tools and its resources. Later messages go to the SDK, which a thread
+loads meanwhile. The SDK then receives the whole conversation, and its answers to already answered messages are dropped.
+Any message that is not in the plainest form is left to the SDK.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from quire_client.mcp.streams import MOST_LINE, read_line, write_line
 
 HANDSHAKE_VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 ENVELOPE_VERSION: Final = "2026-07-28"
-"""Of the protocol: with the `initialize` handshake, and with an envelope on each request."""
+"""Protocol version with an envelope on each request; older versions begin with the `initialize` handshake."""
 
 _ENVELOPE: Final = "io.modelcontextprotocol/"
 
@@ -27,7 +27,7 @@ Result = dict[str, Any]
 
 
 class Given(NamedTuple):
-    """What the first answers are made of."""
+    """The content of the first answers."""
 
     who: Callable[[str, RequestIds], Who]  # the caller, from the client's name and what the request says
     listed: Callable[[Who], Sequence[Mapping[str, Any]] | None]  # `describe`'s entries; None: the daemon cannot tell
@@ -39,7 +39,7 @@ class FirstAnswers:
     """The conversation until the SDK takes it over."""
 
     def __init__(self, given: Given, load: Callable[[], object]) -> None:
-        """`load` imports the SDK. Where it fails it is to be called again, by who tells of it."""
+        """`load` imports the SDK. After a failure it is called again by the code that reports the failure."""
 
         def load_quietly() -> None:
             with suppress(Exception):
@@ -53,7 +53,7 @@ class FirstAnswers:
         self.answered: list[str | int] = []  # ids of those among them that have an answer
 
     def serve(self, stdin: BinaryIO, stdout: BinaryIO) -> bool:
-        """Answer until the SDK is needed. False: the client has gone before that."""
+        """Answer until the SDK is needed. False: the client has gone."""
         while (line := read_line(stdin)) is not None:
             answer = self.answer(line) if len(line) <= MOST_LINE else None
             if answer is None:
@@ -68,7 +68,7 @@ class FirstAnswers:
         return line is not None
 
     def answer(self, line: bytes) -> Result | None:
-        """The answer to a message, {} where it wants none; None: the SDK has to see to it."""
+        """The answer to a message; {} if the message wants none; None if the SDK must answer."""
         try:
             message = json.loads(line)
             method, params = message["method"], message.get("params", {})
@@ -114,7 +114,7 @@ class FirstAnswers:
         return {**result, "resultType": "complete", **cached, "_meta": {_ENVELOPE + "serverInfo": welcome.INFO}}
 
     def _in_session(self, method: str, params: Mapping[str, Any], meta: Mapping[str, Any]) -> Result | None:
-        """After the handshake, or within it."""
+        """The answer to a message of the handshake era."""
         if method == "initialize":
             version, client = params["protocolVersion"], params["clientInfo"]
             if self._client or version not in HANDSHAKE_VERSIONS or not _is_client(client, params["capabilities"]):
@@ -144,6 +144,6 @@ class FirstAnswers:
 
 
 def _is_client(info: Any, capabilities: Any) -> bool:
-    """Does a client say who it is, and what it can do, in the plainest form?"""
+    """True for a client description in the plainest form."""
     said = info["name"], info["version"]
     return isinstance(capabilities, dict) and all(isinstance(text, str) and text for text in said)

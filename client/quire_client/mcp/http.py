@@ -1,7 +1,7 @@
-"""MCP as Streamable HTTP on this machine's loopback, for many agent sessions at a time.
+"""MCP as Streamable HTTP on this machine's loopback, for many agent sessions.
 
-It listens on 127.0.0.1 only; the room `loopback` decides who gets in, and the SDK's session manager serves both eras
-at `/mcp`.
+The server listens on 127.0.0.1 only. The room `loopback` admits requests, and the SDK's session manager serves both
+eras at `/mcp`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from quire_client.mcp.streams import MOST_MESSAGE
 PATH: Final = "/mcp"
 LOOK_S: Final = 60
 GRACE_S: Final = 2
-"""How long open streams may take to end when the server does."""
+"""Time for open streams to end at shutdown."""
 
 
 async def serve(
     sessions: AgentSessions, own: Own, sock: socket.socket, token: str, ready: Callable[[str], None]
 ) -> None:
-    """Serve at `sock` until the process is told to end; `ready` is called with the URL when it answers."""
+    """Serve at `sock` until the process is told to end; `ready` is called with the URL."""
     port = sock.getsockname()[1]
     application = server(sessions, own, shared=True).streamable_http_app(
         streamable_http_path=PATH,
@@ -62,7 +62,7 @@ async def serve(
 
 
 async def _close_idle(sessions: AgentSessions) -> None:
-    """Agents go without a word; what they held is given up after a while."""
+    """Close the connections of agents that left without a word."""
     while True:
         await anyio.sleep(LOOK_S)
         sessions.close_idle(time.monotonic())

@@ -1,11 +1,11 @@
-"""Who calls: the agent and the agent session that a request of MCP belongs to. Pure.
+"""The agent and the agent session of an MCP request. Pure.
 
-The agent is the client's own name unless the command line says another. Its session is the one that the request tells
-(Codex). Where no request does, a server over stdio has one client, and the session is that of the process: stated on
-the command line, or a guess from the environment, or made up. The daemon knows better than a guess when the agent's
-hooks call it. Over HTTP many share the server: what tells them apart is, in this order, the header `Quire-Session` (for
-configurations), the handle that the model passes back as an argument, and the session of the handshake era. The
-stateless era has no session; there the server makes a handle up and puts it into the reply.
+The agent is the client's own name unless the command line says another. The session is the one in the request (Codex).
+Otherwise a server over stdio has one client, with the process's session: from the command line, guessed from the
+environment, or made up. If the agent's hooks call the daemon, the daemon knows better than a guess. Over HTTP many
+clients share the server; their sessions come, in this order, from the header `Quire-Session`, from the handle that the
+model passes, and from the handshake era's session. The stateless era has no session: the server puts a new handle into
+the reply.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 HANDLE: Final = "my_agent_session"
-"""The argument, and the field of a reply, that carries the handle. (`agent_session` chooses whose work to undo.)"""
+"""The argument and the reply field of the handle. (`agent_session` chooses whose work to undo.)"""
 
 HEADER: Final = "quire-session"
 AGENT_HEADER: Final = "quire-agent"
 MCP_SESSION_HEADER: Final = "mcp-session-id"
 
 UNNAMED: Final = "mcp"
-"""The agent whose client does not say its name."""
+"""The agent of a client without a name."""
 
 AGENTS: Final = {
     "codex-mcp-client": "codex",
     "gemini-cli-mcp-client": "gemini",
     "cursor-vscode": "cursor",
 }
-"""What clients call themselves whose hooks call them otherwise: one agent has one name."""
+"""Client name → agent name in hooks: one agent has one name."""
 
 CLAUDE: Final = "CLAUDE_CODE_SESSION_ID"
 _NOT_CLAUDE: Final = frozenset({"codex", "gemini", "cursor", "opencode"})
-"""Agents that may have the variable from a Claude that started them."""
+"""Agents that may inherit the variable from a Claude that started them."""
 
 _CODEX: Final = "x-codex-turn-metadata"
-"""Where a request of Codex has the ids of its session, its turn and its model."""
+"""Where a request of Codex has its session, turn and model."""
 
 _MOST: Final = 64
-"""Characters of a name; the daemon cuts them off as well."""
+"""Most characters of a name; the daemon cuts names there, too."""
 
 
 class Who(NamedTuple):
-    """The caller. `handle` is what the reply has to tell it, "" when it knows."""
+    """The caller. `handle` is sent in the reply; "" for a client that knows it."""
 
     agent: str
     session: str
@@ -52,7 +52,7 @@ class Who(NamedTuple):
 
 
 class Own(NamedTuple):
-    """What the command line and the environment say of the caller; "" where they say nothing."""
+    """The caller by the command line and the environment; "" for an unknown part."""
 
     agent: str = ""
     session: str = ""
@@ -61,7 +61,7 @@ class Own(NamedTuple):
 
 
 class RequestIds(NamedTuple):
-    """What a request's `_meta` tells of where it comes from; "" where it does not."""
+    """The caller by a request's `_meta`; "" for an unknown part."""
 
     session: str = ""
     turn: str = ""
@@ -79,7 +79,7 @@ def alone(own: Own, client_name: str, said: RequestIds) -> Who:
 
 
 def _of_environment(environment: Mapping[str, str], agent: str) -> str:
-    """The session that the agent put there. An agent that another one started has the variables of that one."""
+    """The session in the agent's environment. An agent inherits the variables of the agent that started it."""
     stated = environment.get("QUIRE_SESSION", "")
     if stated and environment.get("QUIRE_AGENT", "") in ("", agent):
         return _name(stated)
@@ -89,7 +89,7 @@ def _of_environment(environment: Mapping[str, str], agent: str) -> str:
 def among_others(
     own: Own, client_name: str, said: RequestIds, headers: Mapping[str, str], handle: object, new_handle: str
 ) -> Who:
-    """One of the clients of a server over HTTP. `handle` is the argument that it passed, if any."""
+    """One client of a server over HTTP. `handle` is its argument, if any."""
     agent = _agent(headers.get(AGENT_HEADER, "") or own.agent or client_name)
     stated = _name(headers.get(HEADER, ""))
     if stated:
@@ -105,7 +105,7 @@ def among_others(
 
 
 def ids_of(meta: Mapping[str, Any]) -> RequestIds:
-    """What `_meta` tells: the ids of Codex and of Claude Code, else the trace for the turn."""
+    """The ids of Codex or Claude Code in `_meta`, else the trace as the turn."""
     call = next((meta[key] for key in ("claudecode/toolUseId", "toolUseId", "callId") if meta.get(key)), "")
     codex = meta.get(_CODEX)
     if isinstance(codex, Mapping):
@@ -124,5 +124,5 @@ def _agent(said: str) -> str:
 
 
 def _name(text: object) -> str:
-    """Printable, on one line, and not too long: it comes from outside, and others will read it."""
+    """A foreign name made printable, one line, and short: others will read it."""
     return "".join(c for c in str(text or "") if c.isprintable()).strip()[:_MOST]

@@ -47,18 +47,18 @@ TEMPLATES: Final = (
 
 
 class NoSuchResource(Exception):
-    """There is nothing at that URI; the text says why."""
+    """No resource has that URI; the text says why."""
 
 
 class ResourceQuery(NamedTuple):
-    """What a URI asks for: the tool that knows it, and with which arguments."""
+    """The tool and the arguments that a URI stands for."""
 
     tool: str
     args: dict[str, Any]
 
 
 def wanted(uri: str) -> ResourceQuery:
-    """What `uri` asks for. Raises NoSuchResource."""
+    """The query of `uri`. Raises NoSuchResource."""
     try:
         parts = urlsplit(uri)
         pairs = parse_qsl(parts.query, keep_blank_values=False, strict_parsing=bool(parts.query))
@@ -83,7 +83,7 @@ def wanted(uri: str) -> ResourceQuery:
 
 
 def read(uri: str, call: Call) -> dict[str, str]:
-    """The contents at `uri`, as MCP has them: `uri`, `text` and `mimeType`. Raises NoSuchResource."""
+    """The contents of `uri` in MCP's form: `uri`, `text`, `mimeType`. Raises NoSuchResource."""
     asked = wanted(uri)
     if asked.tool == "read_file":
         return {"uri": uri, "text": _whole(asked.args, call), "mimeType": "text/plain"}
@@ -94,7 +94,7 @@ def read(uri: str, call: Call) -> dict[str, str]:
 
 
 def _whole(args: dict[str, Any], call: Call) -> str:
-    """The text of a file, page by page. All pages are of the version of the first."""
+    """The text of a file, page by page, all of the first page's version."""
     pages: list[str] = []
     while True:
         reply = _ok(call("read_file", args))

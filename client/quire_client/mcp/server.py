@@ -1,7 +1,7 @@
-"""The server: the SDK's low-level one, with the daemon's tools and resources behind it.
+"""The SDK's low-level server with the daemon's tools and resources behind it, for both eras and both transports.
 
-One object serves both eras and both transports. What blocks runs in threads, one for each call in flight, so that a
-call that waits holds up no other; while it runs, a client that asked for progress is told once a second.
+Blocking work runs in threads, one for each call in flight, so a waiting call delays no other. A client that asked for
+progress is notified once a second.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from quire_journal import VERSION
 T = TypeVar("T")
 
 MOST_CALLS: Final = 64
-"""Calls that are performed at a time."""
+"""Most calls at a time."""
 
 PROGRESS_S: Final = 1.0
-"""Between two notifications of progress."""
+"""Interval between notifications of progress."""
 
 
 class Doorkeeper:
-    """What the handlers share: the agent sessions, who calls, and which tools there are.
+    """The handlers' shared state: agent sessions, callers, tools.
 
-    `shared` says whether several clients use this server, as they do over HTTP.
+    `shared`: several clients use this server, as over HTTP.
     """
 
     def __init__(self, sessions: AgentSessions, own: Own, *, shared: bool) -> None:
@@ -61,13 +61,13 @@ class Doorkeeper:
         return among_others(self.own, name, said, headers, handle, f"mcp-{secrets.token_hex(4)}")
 
     async def in_thread(self, work: Callable[[], T]) -> T:
-        """The result of `work`, which may block. A request that is cancelled does not wait for it."""
+        """The result of `work`, which may block. A cancelled request does not wait for it."""
         if self._threads is None:
             self._threads = anyio.CapacityLimiter(MOST_CALLS)
         return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._threads)
 
     async def look(self, session: AgentSession) -> Answer:
-        """Ask the daemon which tools are offered now; `tools` has them then. The reply says when it cannot tell."""
+        """Ask the daemon for the offered tools and keep them in `tools`. The reply tells of a failure."""
         reply = await self.in_thread(partial(session.call, "describe", {"offered": True}))
         if reply.get("ok"):
             listed = [tool_list.tool(entry, with_handle=self.shared) for entry in reply["tools"]]
@@ -76,7 +76,7 @@ class Doorkeeper:
 
 
 def server(sessions: AgentSessions, own: Own, *, shared: bool, hooks: Answerer | None = None) -> Server[dict[str, Any]]:
-    """The server over these agent sessions. With `hooks` its client may have the hooks of the agent answered, too."""
+    """The server over these agent sessions. With `hooks` it also answers the agent's hooks."""
     door = Doorkeeper(sessions, own, shared=shared)
 
     async def list_tools(ctx: ServerRequestContext[Any], params: object) -> types.ListToolsResult:
@@ -141,7 +141,6 @@ def _session(door: Doorkeeper, who: Who) -> AgentSession:
 
 
 def _client(ctx: ServerRequestContext[Any]) -> str:
-    """The client's own name."""
     said = ctx.session.client_params
     return said.client_info.name if said is not None else ""
 
@@ -153,7 +152,7 @@ def _result(ctx: ServerRequestContext[Any], reply: Answer) -> types.CallToolResu
 async def _with_progress(
     door: Doorkeeper, ctx: ServerRequestContext[Any], name: str, work: Callable[[], Answer]
 ) -> Answer:
-    """The reply of `work`; while it takes long, a client that asked to be told hears that it is going on."""
+    """The reply of `work`, with notifications of progress to a client that asked for them."""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_tell, ctx, name)
         reply = await door.in_thread(work)

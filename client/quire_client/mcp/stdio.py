@@ -1,10 +1,9 @@
-"""MCP over stdin and stdout: a line, a message; with a limit, and with an answer to what is no message.
+"""MCP over stdin and stdout: one message a line, with a limit of length and with errors for invalid messages.
 
-The SDK's own reader drops what it cannot read, and takes lines of any length. Here what is no JSON gets -32700, what is
-JSON and no message gets -32600, both as JSON-RPC says and with the id of the message where it has one.
+The SDK's own reader drops what it cannot read and has no limit. Here invalid JSON gets -32700, and JSON that is no
+message gets -32600, both as JSON-RPC says and with the message's id if it has one.
 
-A client that asks and does not read its answers is not read either, once too many of its requests wait: then its own
-pipe fills up.
+A client that does not read its answers is not read either once too many requests wait: its pipe fills up.
 """
 
 from __future__ import annotations
@@ -32,15 +31,14 @@ Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[Sess
 
 
 MOST_UNANSWERED: Final = 128
-"""The most requests that wait for answers: twice as many as are performed at a time. Until there are fewer, nothing is
-read."""
+"""Most unanswered requests, twice the calls at a time. With more, nothing is read."""
 
 GRACE_S: Final = 1.5
-"""How long requests that are being answered when stdin ends may still take; clients kill after two seconds."""
+"""Time for open requests to finish after stdin ends; clients kill after two seconds."""
 
 
 class PendingRequests:
-    """The requests that were read and not answered yet, with their sizes in bytes."""
+    """The unanswered requests, with their sizes in bytes."""
 
     def __init__(self, most: int, most_bytes: int) -> None:
         self._most, self._most_bytes = most, most_bytes
@@ -52,13 +50,13 @@ class PendingRequests:
         return self._count > 0
 
     def add(self, request_id: str | int, size: int) -> None:
-        """It was read."""
+        """Add a request that was read."""
         self._sizes.setdefault(request_id, []).append(size)
         self._count += 1
         self._bytes += size
 
     def drop(self, request_id: Any) -> None:
-        """It was answered, or never will be."""
+        """Remove a request that was answered, or never will be."""
         sizes = self._sizes.get(request_id) if isinstance(request_id, str | int) else None
         if not sizes:
             return
@@ -70,7 +68,7 @@ class PendingRequests:
         self._less = anyio.Event()
 
     async def room(self) -> None:
-        """Wait until there may be one more."""
+        """Wait until another request may be read."""
         while self._count >= self._most or self._bytes >= self._most_bytes:
             await self._less.wait()
 
@@ -79,9 +77,9 @@ class PendingRequests:
 async def messages(
     stdin: BinaryIO, stdout: BinaryIO, most: int = MOST_LINE, first: FirstAnswers | None = None
 ) -> AsyncIterator[Streams]:
-    """The two streams that the SDK serves from; they end with stdin, and what was asked before it is answered first.
+    """The SDK's two streams. They end with stdin, after the answers to earlier requests.
 
-    What was heard before comes first, and what has been answered is not answered again.
+    The conversation of `first` comes first, and its answered messages are not answered again.
     """
     asked = PendingRequests(MOST_UNANSWERED, most)
     heard, answered = (list(first.heard), list(first.answered)) if first is not None else ([], [])
@@ -129,7 +127,7 @@ async def messages(
 
 
 def parsed(line: bytes, most: int = MOST_LINE) -> Any:
-    """The message in `line`, or the error that answers it. A line that is too long was cut to `most` + 1 bytes."""
+    """The message in `line`, or the error that answers it. A too long line was cut to `most` + 1 bytes."""
     if len(line) > most:
         return _error(types.INVALID_REQUEST, f"The message is longer than {most} bytes; it was not looked at.")
     try:
@@ -151,15 +149,15 @@ def parsed(line: bytes, most: int = MOST_LINE) -> Any:
 
 
 def _request_id(found: object) -> str | int | None:
-    """The id of what was sent, if it is one."""
+    """The id of a message, if valid."""
     request_id = found.get("id") if isinstance(found, dict) else None
     return request_id if isinstance(request_id, str | int) and not isinstance(request_id, bool) else None
 
 
 def _half_a_pair(line: bytes) -> types.JSONRPCError | None:
-    """The answer to a request that is JSON but for an escape such as `\\ud83d` alone, which agents cut off emoji leave.
+    """The error for a request with half a surrogate pair, such as `\ud83d`, which agents that cut off emoji send.
 
-    It is sent to the id of the request: to an error without one nobody listens, and who asked would wait.
+    The error carries the request's id. Without the id the caller would wait for ever.
     """
     if b"\\u" not in line:
         return None

@@ -1,4 +1,4 @@
-"""stdin and stdout of a server, for the wire alone: a line, a message."""
+"""A server's stdin and stdout, for messages only."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from contextlib import contextmanager, suppress
 from typing import BinaryIO, Final
 
 MOST_MESSAGE: Final = 24 * 1024 * 1024
-"""Bytes of one message: room for the largest file that can be edited, escaped as JSON."""
+"""Bytes of one message: the largest editable file, escaped as JSON."""
 
 MOST_LINE: Final = 64 * 1024 * 1024
-"""Bytes of one message over stdio. A hook tells of a file before and after a write, as JSON within JSON."""
+"""Bytes of one message over stdio. A hook sends a file before and after a write, as JSON within JSON."""
 
 
 @contextmanager
 def standard_streams() -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """This process's stdin and stdout; what others print on stdout goes to stderr meanwhile."""
+    """This process's stdin and stdout; other prints to stdout go to stderr meanwhile."""
     sys.stdout.flush()
     wire = os.dup(1)
     os.dup2(2, 1)
@@ -30,7 +30,7 @@ def standard_streams() -> Iterator[tuple[BinaryIO, BinaryIO]]:
 
 
 def read_line(stdin: BinaryIO, most: int = MOST_LINE) -> bytes | None:
-    """The next line, or None at the end. Of one that is longer than `most` bytes the rest is passed over."""
+    """The next line, or None at the end. The rest of a line above `most` bytes is skipped."""
     line = stdin.readline(most + 1)
     if not line:
         return None
@@ -41,7 +41,7 @@ def read_line(stdin: BinaryIO, most: int = MOST_LINE) -> bytes | None:
 
 
 def write_line(stdout: BinaryIO, data: bytes) -> None:
-    """A message in one line, which it ends."""
+    """Write a message and end its line."""
     with suppress(BrokenPipeError):  # the client has gone; stdin tells it
         stdout.write(data + b"\n")
         stdout.flush()

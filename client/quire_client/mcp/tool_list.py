@@ -1,4 +1,4 @@
-"""The tools as MCP lists and answers them, from the replies of the daemon's `describe`. Values as JSON has them."""
+"""The tools in MCP's form, from the daemon's `describe`, and results from its replies."""
 
 from __future__ import annotations
 
@@ -15,20 +15,19 @@ _HANDLE_SCHEMA: Final = {
 }
 
 LARGE: Final = ("read_file", "show", "diff", "blame", "log", "since", "stories")
-"""Tools whose replies may be long; a client that cuts results off is told how much to let through."""
+"""Tools with possibly long replies, for clients that must be told not to cut them."""
 
 MOST_CHARACTERS: Final = 400_000
 _ROOM: Final = "anthropic/maxResultSizeChars"
 
 _EXACT: Final = 2**53
-"""From here on, a float no longer says which integer is meant."""
+"""The first float that no longer identifies one integer."""
 
 
 def tool(entry: Mapping[str, Any], *, with_handle: bool = False) -> dict[str, Any]:
-    """One entry of `describe`'s `tools`; `with_handle` where clients have to say which agent session they are.
+    """One entry of `describe`'s `tools`. `with_handle`: clients must name their agent session.
 
-    No schema of the result: it would be the same few lines for each tool, and a client that has one insists on results
-    with a structure.
+    No result schema: it would be the same for each tool, and a client that has one insists on structured results.
     """
     schema = {name: said for name, said in entry["schema"].items() if said != []}  # nothing is required, say
     if with_handle:
@@ -44,10 +43,10 @@ def tool(entry: Mapping[str, Any], *, with_handle: bool = False) -> dict[str, An
 
 
 def meant(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call as its schema means them.
+    """The arguments as the schema means them: no nulls, integers in place of floats such as 5.0.
 
-    Some clients send null for what they leave out, on every level. To JSON Schema 5.0 is an integer, and whoever keeps
-    arguments in protobuf's Struct has no other.
+    Some clients send null for omitted arguments, on every level. JSON Schema counts 5.0 as an integer, and clients that
+    use protobuf's Struct have only floats.
     """
     return {name: _meant(value) for name, value in arguments.items() if value is not None}
 
@@ -61,7 +60,7 @@ def _meant(value: Any) -> Any:
 
 
 class Shows(Enum):
-    """Which part of a result a client shows its model."""
+    """The part of a result that a client shows its model."""
 
     BOTH = "both"  # or the one or the other, by version or by outcome
     TEXT = "text"
@@ -69,13 +68,13 @@ class Shows(Enum):
 
 
 SHOWN: Final = {"codex-mcp-client": Shows.STRUCTURE, "gemini-cli-mcp-client": Shows.TEXT}
-"""Clients that would show the same twice, by their names. Codex (0.169) shows the structure, and in code mode all of
-the result; Gemini CLI (0.61) shows the text, and of a refusal all of the result. Of the others known, Claude Code (2.1)
-shows the structure, or of a refusal the text, and opencode (1.18) the text: they get both."""
+"""Clients that would show a result twice, by name. Codex (0.169) shows the structure, and in code mode all; Gemini CLI
+(0.61) shows the text, and all of a refusal. Other clients get both parts: Claude Code (2.1) shows the structure, or a
+refusal's text, and opencode (1.18) the text."""
 
 
 def result(reply: Mapping[str, Any], client: str = "") -> dict[str, Any]:
-    """A reply of the daemon as a result for the client of that name: as text, as structure, or as both."""
+    """A reply of the daemon as a result for `client`: text, structure, or both."""
     shown = SHOWN.get(client, Shows.BOTH)
     text = {"type": "text", "text": json.dumps(reply, ensure_ascii=False, separators=(",", ":"))}
     structure = {} if shown is Shows.TEXT else {"structuredContent": dict(reply)}

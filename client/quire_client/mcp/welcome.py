@@ -1,4 +1,4 @@
-"""What a client is told of the server before it asks for anything: who it is, and how its tools are used."""
+"""The server's name and instructions, sent before any other request."""
 
 from __future__ import annotations
 
@@ -30,4 +30,4 @@ CAPABILITIES: Final[dict[str, Any]] = {
 }
 
 KEPT_MS: Final = 60_000
-"""How long a client may keep the list of tools; settings that change it are rare."""
+"""How long a client may cache the list of tools; settings rarely change it."""
