@@ -46,8 +46,9 @@ The daemon of one workspace. The client starts it; a person may, too.
 
 
 SWITCH_S = 0.001
-"""How long a worker thread may go on while the loop waits for its turn: five times less than Python's own choice, for
-the loop asks for a turn at each system call, and a call makes dozens of them."""
+"""Longest run of a worker thread while the loop waits for the interpreter, in seconds. A fifth of Python's default,
+because each system call of the loop asks for it.
+"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -97,9 +98,8 @@ _WITHOUT_SETTINGS: Final = (
 
 
 def _check_settings(root: Path) -> int:
-    """Say which settings files there are, or what is wrong with them. Exit status: 0 they can be used · 2 they cannot.
-
-    For `quire doctor`, which knows nothing of what may stand there.
+    """Print which settings files exist, or what is wrong with them. Exit status: 0 valid · 2 invalid. For `quire
+    doctor`.
     """
     from quire_daemon.config import BadSettings, SettingsFiles
 
@@ -114,18 +114,18 @@ def _check_settings(root: Path) -> int:
 
 
 class _Mistrusted(Exception):
-    """The journal was taken for what the daemon left, was therefore not checked, and cannot be opened."""
+    """The journal was trusted without a check, and cannot be opened."""
 
 
 def _begin_again() -> None:
-    """Start this program anew in this process, which gives all of the damaged journal back. The mark is gone by now."""
+    """Restart this program in this process, which releases the damaged journal. The mark is gone by now."""
     if os.environ.get("LISTEN_PID") == str(os.getpid()):
         os.set_inheritable(3, True)  # the listener of systemd
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
 def _options(argv: Sequence[str]) -> dict[str, str]:
-    """The options by their names. Raises GetoptError. `getopt`, because a larger parser takes 10 ms of each start."""
+    """The options by name. Raises GetoptError. `getopt`, because a larger parser takes 10 ms of each start."""
     long = ["help", "version", "check-settings", "workspace=", "state-dir=", "socket="]
     found, rest = getopt.getopt(list(argv), "h", long)
     options = {name.lstrip("-"): value for name, value in found}
@@ -137,8 +137,8 @@ def _options(argv: Sequence[str]) -> dict[str, str]:
 
 
 def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> int:
-    # Imported here: `quired --version` and a refused start need none of it. What is made meanwhile stays, and the
-    # collector of cycles went through it again and again: an eighth of the time of a start.
+    # Imported here: `quired --version` and a refused start need none of it. Without the freeze the cycle collector
+    # visits the modules repeatedly: an eighth of the time of a start.
     gc.disable()
     from quire_daemon import server
     from quire_daemon.app import App
@@ -173,7 +173,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     most, step = settings.capture.max_bytes, fault_injection.from_environment(os.environ)
     workspace = Workspace(place.root, steps=step, owner=identity.id, most_bytes=most)
     other = workspace.own()
-    if other is not None:  # before anything of a journal is made: its daemon comes to nothing
+    if other is not None:  # before a journal is made
         print(f"quired: {served_already(place.root, other, _state_dir_of(other))}", file=sys.stderr)
         return 3
     settle(place, identity)
@@ -187,8 +187,8 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
         identity.id,
         clock.now_ns(),
         lambda doing: lock.announce(LockHolder(os.getpid(), "", "", doing)),
-        # Nothing runs beside us yet, and no database is open. Only where it is known that this is enough: a system
-        # library that cannot go on in a fork would be taken for a journal that kills who reads it.
+        # No thread runs and no database is open. Fork only where that is known to suffice: a system library that fails
+        # in a fork would look like a damaged journal.
         check_client.ForkedWorker if sys.platform == "linux" else check_client.executed,
     )
     if found.checked:
@@ -210,7 +210,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
                 )
                 return 2
             ignore = Ignore(place.root, settings.capture.ignore, settings.capture.secret_globs)
-            if workspace.read_only:  # what was not finished waits for a daemon that can finish it
+            if workspace.read_only:  # unfinished writes wait for a daemon that can finish them
                 log.warning("checkout_read_only", reason=workspace.read_only)
             else:
                 recorder = Recorder(journal, clock)
@@ -219,7 +219,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
                 recover(start)
                 if not found.machine_ran:
                     bring_back(start)
-            if not found.machine_ran:  # only now: a start that gets no further is followed by one that asks again
+            if not found.machine_ran:  # only now: if this start fails, the next one asks again
                 store.leave_image(unproven=found.end_only)
             epoch = secrets.token_hex(8)
             inherited = _inherited_listener()
@@ -238,7 +238,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     except OtherFormat:
         verdict.leave_as_found(place.journal, found)
         raise
-    except JournalDamaged as error:  # at the opening: a loop that runs deals with it
+    except JournalDamaged as error:  # at the opening: a running loop handles its own
         log.fault("damaged", error)
         verdict.mistrust(place.journal)
         if found.trusted or found.end_only:
@@ -250,7 +250,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
 
 
 def _state_dir_of(daemon: int) -> Path | None:
-    """The state folder that a daemon was started with; None where its command line names none, or cannot be read."""
+    """The state folder in a daemon's command line; None if it has none, or cannot be read."""
     try:
         words = Path(f"/proc/{daemon}/cmdline").read_bytes().split(b"\0")
     except OSError:
@@ -259,22 +259,21 @@ def _state_dir_of(daemon: int) -> Path | None:
 
 
 YOUNG: Final = 5_000
-"""New objects after which the collector of cycles looks at them; all other callers wait for the end of that look.
+"""New objects before a collection of the youngest generation, during which all callers wait.
 
-A look at 50,000 objects takes 10 to 21 ms of the processor, a look at 5,000 at most 4 ms. Edits take what they took
-before, and so does the memory. An undo in a file of 20,000 lines takes more looks, of 50 ms in all.
+50,000 objects take 10 to 21 ms of CPU, 5,000 at most 4 ms. Edits and memory are unaffected; an undo in a file of 20,000
+lines takes 50 ms more in all.
 """
 
 MIDDLE: Final = 2_000
-"""Such looks before one at all that the daemon has made meanwhile and still keeps, which takes 20 ms and more."""
+"""Young collections before one of the middle generation, which takes 20 ms and more."""
 
 
 def _collect_seldom() -> None:
-    """Let the collector of cycles look seldom at what the daemon keeps.
+    """Make the cycle collector rarely visit long-lived objects.
 
-    The cached texts are lists with an entry for each line, and it went through all of them again and again: a sixth of
-    the time of an edit (0.7 of 4.4 ms on the machine of the benchmark). No call may leave a cycle then: with what hangs
-    on it, it would stay for hours (`tests/daemon/ops/test_memory.py`).
+    Cached texts are lists with an entry for each line, and visiting them took a sixth of an edit (0.7 of 4.4 ms). So no
+    call may leave a cycle, which would stay for hours (`tests/daemon/ops/test_memory.py`).
     """
     gc.collect()
     gc.freeze()
@@ -282,11 +281,11 @@ def _collect_seldom() -> None:
 
 
 def _inherited_listener() -> socket.socket | None:
-    """The socket that systemd hands over (sd_listen_fds(3)), if it does. It stays systemd's."""
+    """The socket that systemd passes (sd_listen_fds(3)), if any. It stays systemd's."""
     if os.environ.get("LISTEN_PID") != str(os.getpid()) or os.environ.get("LISTEN_FDS") != "1":
         return None
     listener = socket.socket(fileno=3)
-    os.set_inheritable(3, False)  # not for the searcher and the parser
+    os.set_inheritable(3, False)  # not for child processes
     listener.setblocking(False)
     return listener
 
@@ -294,6 +293,5 @@ def _inherited_listener() -> socket.socket | None:
 if __name__ == "__main__":
     status = main()
     sys.stderr.flush()
-    # Everything is given back by now. Not `sys.exit`: a thread that a library left behind would keep a daemon that
-    # has stopped in the process list, and whoever waits for its end waiting.
+    # Everything is closed by now. Not `sys.exit`: a thread of a library would keep the process alive.
     os._exit(status)

@@ -1,8 +1,7 @@
-"""The composition root: it makes the parts of a daemon, opens and closes them, and turns its loop.
+"""The composition root: makes the parts of a daemon, opens and closes them, and turns its loop.
 
-What a turn is, and in which order things become durable, stands in `engine.turn`. Where a part fails, `failures` says
-what follows. Work that takes long runs on threads (`pool`) and comes back into a turn; a decision that takes long is
-thought about in slices, one a turn (`long_decisions`).
+`engine.turn` describes a turn and the order of durability; `failures` handles errors. Long work runs on threads
+(`pool`) and returns into a turn; long decisions run in slices, one a turn (`long_decisions`).
 """
 
 from __future__ import annotations
@@ -64,16 +63,16 @@ from quire_journal.model import SCANNED, JournalDamaged, WorkspaceOpened
 from quire_journal.storage import StoreFailure
 from quire_journal.workspaces import trace_socket
 
-HURRIED_S = 0.5  # after a request about a file, background work takes small slices for this long
-SWEEP_S = 0.2  # between two looks at displaced files; a program that waits to open one rings (`_lease_broken`)
-SALVAGE_S = 3600.0  # between two looks whether a salvage is still to be told to every caller
-SAVE_S = 60.0  # between two saves of the cache of the disk
-MOST_SAVED = 1000  # paths of it at once
-IDLE_S = 1.0  # a turn at least this often: lease breaks, watchdog, coverage
+HURRIED_S = 0.5  # background work takes small slices this long after a request about a file
+SWEEP_S = 0.2  # between two checks of displaced files; a lease break rings (`_lease_broken`)
+SALVAGE_S = 3600.0  # between two checks whether callers must still be told of a salvage
+SAVE_S = 60.0  # between two saves of the stat cache
+MOST_SAVED = 1000  # paths saved at once
+IDLE_S = 1.0  # longest time between two turns: lease breaks, watchdog, coverage
 
 
 class Ports(msgspec.Struct, frozen=True):
-    """What works beside the loop: processes, threads and the kernel's news of the tree."""
+    """Parts that work beside the loop: processes, threads and kernel events."""
 
     searching: Callable[[Server], SearchClient] = SearchClient
     watcher: Callable[..., Watcher] = Watcher
@@ -101,7 +100,7 @@ class App:
         step: Callable[[str], None] = lambda name: None,
         ports: Ports | None = None,
     ) -> None:
-        """`ports`: the machine's, unless a test has others."""
+        """`ports`: replaced by tests."""
         ports = ports or Ports()
         root, clock = workspace.root, recorder.clock
         self.root, self.state_dir, self.workspace, self.server = root, state_dir, workspace, server
@@ -123,7 +122,7 @@ class App:
         self.responder = Responder(
             server, recorder, self.lease_queue, self.collector, self.failures, lambda: self.outside.blind()
         )
-        # Of each kind that takes long no more than its own threads: neither crawls nor callers wait for a collection.
+        # Separate threads for each kind of long work, so that crawls and callers do not wait for a collection.
         self.crawls = Jobs(server.wake, self._guarded)
         self.jobs = Jobs(server.wake, self._guarded, keeps=False)
         self.watcher = ports.watcher(root, ignore.ignored, server.wake, log, cookies=not workspace.read_only)
@@ -205,13 +204,14 @@ class App:
             while not self._stopping:
                 try:
                     self.turn(self.server.poll(self._patience()))
-                except MemoryError as error:  # where nobody could be told any more; what was decided is concluded
+                # outside a call, so that nobody can be answered; decided writes are concluded
+                except MemoryError as error:
                     self.failures.limited("turn", "memory", error)
         finally:
             self.close()
 
     def open(self) -> None:
-        """Say in the log that we are here, watch the tree, and begin to compare it with the journal."""
+        """Log the start, watch the tree, and begin to compare it with the journal."""
         self.recorder.note(WorkspaceOpened(os.fspath(self.root), self.server.epoch, VERSION))
         self._in_flight.open()
         self.lease_queue.open()
@@ -229,7 +229,7 @@ class App:
         self.log.info("opened", root=os.fspath(self.root), epoch=self.server.epoch, head=self.recorder.journal.head)
 
     def _hear_git(self) -> None:
-        """Listen to git processes. Where that cannot be, what git leaves behind has to do."""
+        """Listen to git processes; if that fails, git's files are the only evidence."""
         try:
             self.git.hear(listen(trace_socket(self.server.path)), self.server)
         except OSError as error:
@@ -237,7 +237,7 @@ class App:
 
     @property
     def stopping(self) -> bool:
-        """Is this the end? Work on other threads gives up then."""
+        """True if the daemon ends; work on other threads stops."""
         return self._stopping
 
     def stop(self) -> None:
@@ -246,15 +246,15 @@ class App:
         self.server.wake()
 
     def _lease_broken(self) -> None:
-        """An outside program waits to open a file that we hold a lease on: look at the displaced ones in this turn.
+        """Check displaced files in this turn, because a program waits to open one.
 
-        They are looked at from time to time all the same, as signals that come together are one.
+        Signals merge, so they are also checked periodically.
         """
         self._sweeping.at_s = 0.0
         self.server.wake()
 
     def close(self) -> None:
-        """Leave nothing undone that costs the next start time."""
+        """Finish everything that would delay the next start."""
         systemd.notify("STOPPING=1")
         self.git.close()
         self.tracer.close()
@@ -265,7 +265,7 @@ class App:
             jobs.close()
         self._execution.finish()
         self.performer.close()
-        self.waiting.end()  # also what lost a race just now
+        self.waiting.end()  # including those that just lost a race
         self.decider.close()
         try:
             self.settle()
@@ -283,14 +283,14 @@ class App:
         return self.git.hint(path, at_ns, exact) or self.burst_expiry.hint(path, at_ns)
 
     def _expect(self, paths: Sequence[str]) -> None:
-        """Changes of these paths are attributed next: of many the kernel is asked in one go."""
+        """Ask the kernel about several paths at once, before their changes are attributed."""
         if len(paths) > 1 and self.announced_calls.traceable:
             self.tracer.ask(paths)
 
     # ── the loop ──
 
     def _patience(self) -> float:
-        """How long the next poll may wait."""
+        """Longest wait of the next poll."""
         now = self.clock.mono_s()
         until = min(now + IDLE_S, self.waiting.next_look_s(now))
         until = min(until, self._flush_timer.next_look_s(self._to_flush(), now))
@@ -305,7 +305,7 @@ class App:
         return max(0.0, until - now)
 
     def turn(self, incoming: Sequence[IncomingRequest]) -> None:
-        """One turn (`engine.turn`)."""
+        """Run one turn (`engine.turn`)."""
         self._turn.take(incoming)
 
     def _admitted(self, call: Call) -> None:
@@ -313,7 +313,7 @@ class App:
             self.tracer.begin()
 
     def _looks(self) -> Iterator[Step]:
-        """What a turn looks at before calls are decided."""
+        """Steps of a turn before calls are decided."""
         for jobs in (self.jobs, self.crawls, self.git_asking):
             yield jobs.take_results
         yield partial(self.admission.know_again, self.waiting)
@@ -326,7 +326,7 @@ class App:
             self._guarded("git", self.git.look)
 
     def _guarded(self, what: str, act: Callable[[], None]) -> None:
-        """Background work of a turn: its faults are logged, never end the daemon."""
+        """Run background work; its faults are logged and never end the daemon."""
         try:
             act()
         except Exception as error:  # noqa: BLE001  the loop must go on whatever a tree contains
@@ -338,11 +338,11 @@ class App:
             self.outside.look(now, hurried=now - self.admission.asked_s < HURRIED_S)
 
     def _chores_of(self) -> Iterator[Chore]:
-        """What is done now and then."""
+        """The periodic chores."""
         yield self._sweeping
         if watchdog_s := systemd.watchdog_s():
             yield Chore("watchdog", watchdog_s, partial(systemd.notify, "WATCHDOG=1"))
-        yield Chore("state", IDLE_S, self._standing.check_state)  # first: others fault where there is no such folder
+        yield Chore("state", IDLE_S, self._standing.check_state)  # first: others fail without that folder
         yield Chore("save", SAVE_S, self._save)
         yield Chore("settings", IDLE_S, self._look_at_settings)
         yield Chore("spool", IDLE_S, self._spool_switch.follow)
@@ -365,13 +365,13 @@ class App:
 
     def _flush(self) -> None:
         if self.failures.read_only:
-            self.recorder.drop()  # it would wait there for good
+            self.recorder.drop()  # it would wait forever
         if self._flush_timer.due(self._to_flush(), self.clock.mono_s()):
             self.settle()
             self._flush_timer.done()
 
     def _save(self) -> float | None:
-        """Save a part of the cache of the disk."""
+        """Save part of the stat cache."""
         self.recorder.journal.store.reader_check()
         return IDLE_S if not self.failures.read_only and self.recorder.seen.save(MOST_SAVED) else None
 
@@ -379,7 +379,7 @@ class App:
         self.responder.salvaged = salvaged(self, SALVAGE_IS_TOLD_NS)
 
     def _look_at_coverage(self) -> None:
-        self.coverage()  # so that it knows since when it is as it is
+        self.coverage()  # updates the time since which coverage is as it is
 
     def _look_at_settings(self) -> None:
         if self.in_force.may_change():
@@ -390,29 +390,28 @@ class App:
             act()
 
     def _to_flush(self) -> bool:
-        """Is there something noted, and a journal that may take it?"""
+        """True if something is noted and the journal may take it."""
         return bool(self.recorder.waiting or self._in_flight.unsettled) and not self.failures.read_only
 
     # ── what services ask ──
 
     @property
     def sound(self) -> bool:
-        """As far as it is known: the next start need not check the journal."""
+        """True if the next start need not check the journal."""
         return self.failures.sound
 
     def coverage(self) -> dict[str, Any]:
-        """The part of `health` that says what the journal does not see."""
+        """The part of `health` about what the journal does not see."""
         return self._coverage.told(reasons(self))
 
     def health(self) -> dict[str, Any]:
-        """What `status` tells."""
+        """The reply of `status`."""
         return health(self)
 
     def _reload(self) -> None:
-        """A settings file changed: take it, or keep the last good settings and say why.
+        """Apply a changed settings file, or keep the last valid settings.
 
-        The watcher tells of the workspace's at once, also of a change that its stamps do not show; those of both are
-        looked at now and then, for the user's file, and where an event was missed.
+        The watcher reports the workspace's file at once; both files are also checked periodically.
         """
         before = self.in_force.now.capture
         if not self.in_force.read_again():
@@ -421,18 +420,19 @@ class App:
         self.log.info("settings")
         capture = self.in_force.now.capture
         self.workspace.read_at_most(capture.max_bytes)
-        if msgspec.structs.replace(capture, scan_minutes=before.scan_minutes) != before:  # the rest is what is kept
+        # the other capture settings change what is kept
+        if msgspec.structs.replace(capture, scan_minutes=before.scan_minutes) != before:
             self._ignore.tune(capture.ignore, capture.secret_globs)
             self.outside.scanner.scan(RULES)
         if capture.scan_minutes != before.scan_minutes:
             self.outside.scanner.retime()
 
     def settle(self) -> None:
-        """Commit everything that is noted, and that the writes performed are on disk."""
+        """Commit everything noted, including that performed writes are on disk."""
         self.performer.settle()
 
     def answer(self, call: Call, body: dict[str, Any]) -> None:
-        """Send the reply of `call`. That of a service was decided by no handler, and gets its notices here."""
+        """Send the reply of `call`; a service's reply gets its notices here."""
         if call.tool.name in SERVICES:
             with suppress(StoreFailure, JournalDamaged), self.recorder.history() as history:
                 body = beside(body, call.who.key, history)
@@ -444,9 +444,9 @@ class App:
             self.outside.name(path, SCANNED, self.clock.mono_s())
 
     def start_job(self, work: Job, what: str, failed: JobFailed | None = None) -> None:
-        """Run `work` on a worker thread, and in the loop what it returns; `failed` is told of an error of either."""
+        """Run `work` on a worker thread, and its result in the loop; `failed` gets an error of either."""
         self.jobs.start(work, what, failed)
 
     def told(self, what: str, error: Exception) -> dict[str, Any]:
-        """The reply that tells a caller of an error."""
+        """The reply for an error."""
         return self.failures.told(what, error)

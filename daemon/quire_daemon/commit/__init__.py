@@ -1,4 +1,4 @@
-"""Commit: events on their way into the log: the recorder, in-flight writes, and what happens when a commit fails."""
+"""Commit: the recorder of events, writes in flight, and the consequences of failed commits."""
 
 from typing import TYPE_CHECKING
 

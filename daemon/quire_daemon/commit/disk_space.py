@@ -1,7 +1,7 @@
-"""A reserve of the disk: a file in the state folder that is given back when the disk is full.
+"""Reserve of disk space: a file in the state folder that is removed when the disk is full.
 
-With its space the journal can still answer, note what happens, and drop what the settings let go (LMDB needs new pages
-even to delete). Edits are refused until there is room for the reserve again.
+Its space lets the journal answer, record events, and collect garbage (LMDB needs new pages even to delete). Edits are
+refused until there is room for the reserve again.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from quire_journal.history import to_the_second
 from quire_journal.storage import FULL_BELOW_BYTES, StoreFailure, free_bytes
 
 ROOM_BYTES: Final = 8 << 20
-"""Free space beside the reserve, without which it is not taken."""
+"""Free space required in addition to the reserve."""
 
 
 class Reserve:
-    """The file; 0 bytes: none is wanted."""
+    """The reserve file; size 0: none is wanted."""
 
     def __init__(self, path: Path, size: int) -> None:
         self._path, self._size = path, size
@@ -29,11 +29,11 @@ class Reserve:
 
     @property
     def folder(self) -> Path:
-        """On whose disk it is."""
+        """The folder on the reserve's disk."""
         return self._path.parent
 
     def take(self) -> None:
-        """Take it, unless it is there already or the disk has no room. A disk that cannot reserve has no reserve."""
+        """Create the file, unless it exists or the disk lacks room. Some disks cannot reserve."""
         if self._size <= 0 or self._held():
             return
         try:
@@ -45,18 +45,18 @@ class Reserve:
                     os.posix_fallocate(descriptor, 0, self._size)
             finally:
                 os.close(descriptor)
-            if not self._held():  # one that packs what is empty; its file would be written anew at each start
+            if not self._held():  # a file system that compresses zeros; the file would be rewritten at each start
                 raise OSError(errno.ENOTSUP, "it reserves nothing")
         except OSError:
-            with contextlib.suppress(OSError):  # whatever it is that stands there, there is no reserve
+            with contextlib.suppress(OSError):  # something else is at the path: no reserve
                 self._path.unlink()
             return
         self.given_back = False
 
     def make_room(self) -> None:
-        """Give it back if the disk is full: before a start, which opens the log and finishes what was left.
+        """Release the reserve if the disk is full, before the log is opened.
 
-        Also a larger one than is wanted by now: it is made anew (`take`).
+        Also release one larger than wanted; `take` makes it anew.
         """
         with contextlib.suppress(OSError):
             if free_bytes(self._path.parent) < FULL_BELOW_BYTES:
@@ -65,13 +65,13 @@ class Reserve:
                 self._path.unlink()
 
     def give_back(self) -> None:
-        """The disk is full: its space is for the journal now."""
+        """Release the reserve, because the disk is full."""
         if self._held():
             self._path.unlink(missing_ok=True)
-            self.given_back = self._size > 0  # else nothing would ever be taken again
+            self.given_back = self._size > 0  # else nothing would ever take it again
 
     def json(self) -> dict[str, Any]:
-        """As `status` and `doctor` tell it."""
+        """The form in `status` and `doctor`."""
         return {"bytes": self._size, "held": self._held(), "given_back": self.given_back}
 
     def _held(self) -> bool:
@@ -82,26 +82,26 @@ class Reserve:
 
 
 FULL_S: Final = 60.0
-"""After the last commit that found the disk full it has room again, if it takes anything."""
+"""Seconds after the last commit that found a full disk until it counts as having room, if it takes anything."""
 
 
 class FullDisk:
-    """What commits found, since one found no room. Where files find none, a few records may."""
+    """State of a full disk, from failed and later commits. Small commits may still succeed."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._since_ns = 0  # of the first commit that found no room; 0: there is room
-        self._bytes = 0  # of files, in the smallest of those that had any
-        self._last_s = 0.0  # monotonic: when the last of them was
-        self._takes_some = False  # were smaller ones made since?
+        self._since_ns = 0  # of the first commit without room; 0: there is room
+        self._bytes = 0  # of files, in the smallest failed commit
+        self._last_s = 0.0  # monotonic time of the last one
+        self._takes_some = False  # smaller ones have succeeded since
 
     @property
     def full(self) -> bool:
-        """Did the last commits find no room?"""
+        """True if the last commits found no room."""
         return bool(self._since_ns)
 
     def failed(self, error: BaseException, size: int) -> None:
-        """A commit with so many bytes of files failed."""
+        """Record a failed commit with `size` bytes of files."""
         if isinstance(error, StoreFailure) and error.disk_full:
             before = self._bytes if self._since_ns else 0
             self._bytes = min(size, before) if size and before else size or before
@@ -109,7 +109,7 @@ class FullDisk:
             self._last_s = self._clock.mono_s()
 
     def taken(self, size: int) -> None:
-        """One was made. What found no room is tried again soon."""
+        """Record a commit that succeeded. The size that failed is tried again soon."""
         if not self._since_ns:
             return
         self._takes_some = True
@@ -117,7 +117,7 @@ class FullDisk:
             self._since_ns, self._takes_some = 0, False
 
     def told(self) -> str:
-        """Why the journal takes no records at the moment, and since when; "" where it does."""
+        """Why the journal takes no records now, and since when; "" if it does."""
         if not self._since_ns:
             return ""
         since = to_the_second(self._since_ns)

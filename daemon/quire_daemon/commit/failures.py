@@ -1,7 +1,7 @@
-"""What goes wrong with the daemon or its journal: what follows from it, and what a caller is told.
+"""Failures of the daemon or its journal: consequences, and replies to callers.
 
-A fault is logged under an id, which the reply names. A journal that could not be synced takes no more records for the
-rest of this run (`read_only`); one that is not what it was is checked by the next start (`sound`).
+A fault is logged under an id, which the reply names. A journal that could not be synced takes no more records in this
+run (`read_only`); a damaged one is checked by the next start (`sound`).
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from quire_journal.storage import JournalGone, JournalUnseen, StoreFailure
 
 
 class FailurePolicy:
-    """Keeps what is wrong with the journal, and follows up what goes wrong."""
+    """State of the journal, and reactions to errors."""
 
     def __init__(self, recorder: Recorder, reserve: Reserve, log: Log, stop: Callable[[], None]) -> None:
         """`stop`: ends the daemon after this turn."""
         self._recorder, self._reserve, self._log, self._stop = recorder, reserve, log, stop
         self.read_only = ""  # why the journal takes no more records
-        self.sound = True  # as far as it is known: the next start need not check the journal
-        self.unsure = False  # may the journal hold a record that nobody here can see?
+        self.sound = True  # the next start need not check the journal
+        self.unsure = False  # the journal may hold a record that this process does not know
 
     def require_edits_taken(self) -> None:
-        """Raises `Refusal` where the journal takes none."""
+        """Raises `Refusal` if the journal takes no edits."""
         if self.read_only:
             raise Refusal("journal_damaged", f"The journal takes no more records: {self.read_only}", "run_doctor")
         if self._reserve.given_back:
@@ -41,10 +41,7 @@ class FailurePolicy:
             )
 
     def store_failed(self, error: StoreFailure) -> dict[str, Any]:
-        """The journal could not be read, or not commit. That passes; where it takes nothing for good, it is read-only.
-
-        That is said from now on.
-        """
+        """Handle a failed read or commit, which may be temporary or make the journal read-only."""
         self.unsure = self.unsure or error.unsure
         if isinstance(error, JournalGone | JournalUnseen):
             return self._journal_gone(error)
@@ -65,10 +62,10 @@ class FailurePolicy:
         return told | {"outcome": "unknown"} if error.unsure else told
 
     def _journal_gone(self, error: JournalGone | JournalUnseen) -> dict[str, Any]:
-        """The journal was removed while this daemon had it open, which ends; what is at its path now is another's."""
+        """End the daemon, because its journal was removed; another may be at its path."""
         self.sound, self.read_only = False, str(error)
         self._log.warning("journal_gone", why=self.read_only)
-        # The log has probably gone, too; systemd keeps this.
+        # The log has probably gone, too; systemd keeps stderr.
         print(f"quired: {self.read_only}; this daemon ends.", file=sys.stderr)
         self._stop()
         if isinstance(error, JournalUnseen):
@@ -87,12 +84,12 @@ class FailurePolicy:
         return told | {"outcome": "unknown"} if error.unsure else told
 
     def mistrust(self) -> None:
-        """The next start is to check the journal, however this daemon ends."""
+        """Make the next start check the journal."""
         self.sound = False
         self._recorder.journal.store.drop_image()
 
     def damaged(self, error: JournalDamaged) -> dict[str, Any]:
-        """Something in the journal is not what it was. The next start checks it; of a damaged store, at once."""
+        """Handle damage: the next start checks the journal; for a damaged store, at once."""
         self._log.fault("damaged", error)
         self.mistrust()
         action = "run_verify"
@@ -102,10 +99,7 @@ class FailurePolicy:
         return Refusal("journal_damaged", f"{capitalised(str(error))}.", action).reply()
 
     def told(self, what: str, error: Exception) -> dict[str, Any]:
-        """What a caller is told of the error that `what` ended with; the daemon goes on.
-
-        What follows from one of the journal follows from it wherever it was met.
-        """
+        """The reply for the error of `what`, after handling it; the daemon goes on."""
         if isinstance(error, Refusal):
             return error.reply()
         if isinstance(error, StoreFailure):
@@ -117,12 +111,14 @@ class FailurePolicy:
         return self.fault(what, error)
 
     def limited(self, what: str, limit: limits.Limit, error: Exception) -> Refusal:
-        """A limit of this process is reached: logged, for it is this machine's owner who can raise it."""
+        """Refusal for a limit of this process, logged because the machine's owner can raise it."""
         self._log.warning("limit_reached", limit=limit, tool=what, error=str(error) or type(error).__name__)
         return limits.refusal(limit, what)
 
     def left_open(self, what: str, error: Exception) -> dict[str, Any]:
-        """The same where the log tells of writes that do not stand, and not that they do not: a start may make them."""
+        """Like `told`, for a write whose rollback could not be recorded. Recovery may still apply it, so the outcome is
+        `unknown`.
+        """
         told = self.told(what, error) | {"outcome": "unknown"}
         if not isinstance(error, Refusal | StoreFailure | JournalDamaged) and (limit := limits.reached(error)):
             outcome = "Whether it was made is unknown; `op_status` settles it"
@@ -135,7 +131,7 @@ class FailurePolicy:
         return told
 
     def in_part(self, what: str, error: Exception | None, stays: Sequence[str]) -> dict[str, Any]:
-        """Writes of a call were taken back, but for those at `stays`. `error`: None where others were faster."""
+        """The reply for a partial rollback: writes at `stays` remain. `error`: None if another program was faster."""
         overtaken = Refusal("busy", f"{what}: another program was faster at one of its files.", "retry")
         told = self.told(what, overtaken if error is None else error)
         more = f" and {counted(len(stays) - 1, 'more file')}" if len(stays) > 1 else ""
@@ -146,7 +142,7 @@ class FailurePolicy:
         return told | {"outcome": "unknown"}
 
     def in_doubt(self, what: str, error: Exception) -> dict[str, Any]:
-        """The disk failed in the middle of a write, and does not say what stands: a start of the daemon finds out."""
+        """The reply for a disk that failed within a write: recovery will find out the outcome."""
         told = self.told(what, error) | {"outcome": "unknown"}
         self._log.warning("in_doubt", tool=what, why=str(error))
         told["message"] = (
@@ -157,7 +153,7 @@ class FailurePolicy:
         return told
 
     def fault(self, what: str, error: Exception) -> dict[str, Any]:
-        """Something that nobody thought of: logged under an id, which the reply names."""
+        """The reply for an unexpected error, logged under an id."""
         log_id = secrets.token_hex(4)
         self._log.fault("fault", error, tool=what, log_id=log_id)
         return Refusal(

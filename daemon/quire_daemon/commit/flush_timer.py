@@ -1,4 +1,4 @@
-"""When what nobody waits for goes into the log: a while after it was noted, and where that failed, later again."""
+"""Timer of flushes: when events that nobody waits for are committed, and retries."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import math
 from typing import Final
 
 FLUSH_S: Final = 0.2
-"""How long an event that nobody waits for may stay out of the log while the loop is idle."""
+"""Longest delay of such an event while the loop is idle, in seconds."""
 
 AGAIN_S: Final = 1.0
-"""Between two tries to commit where the store takes nothing: a full disk is not asked without a pause."""
+"""Seconds between two tries while the store takes nothing."""
 
 
 class FlushTimer:
-    """The time of the next flush. `wanted`: there is something to flush, and a log that may take it."""
+    """Time of the next flush. `wanted`: there is something to flush, and a log that may take it."""
 
     def __init__(self) -> None:
         self._at_s = math.inf
 
     def due(self, wanted: bool, now_s: float) -> bool:
-        """Is it time? Who is told so flushes, and calls `done` when that went well."""
+        """True if it is time to flush; the caller then calls `done` on success."""
         if not wanted:
             self._at_s = math.inf
             return False
@@ -31,11 +31,11 @@ class FlushTimer:
         return True
 
     def done(self) -> None:
-        """Everything is in the log."""
+        """Record a flush."""
         self._at_s = math.inf
 
     def next_look_s(self, wanted: bool, now_s: float) -> float:
-        """When the loop should come here again, at the latest."""
+        """Latest time at which `due` should be called again."""
         if not wanted:
             return math.inf
         return now_s + FLUSH_S if self._at_s == math.inf else self._at_s

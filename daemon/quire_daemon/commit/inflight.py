@@ -1,9 +1,9 @@
-"""What is decided, until the log says what became of it; and the files and calls that have to wait meanwhile.
+"""Writes in flight: decided requests whose outcome the log does not record yet, and the files and calls that wait for
+them.
 
-The log may tell of such a request already (of those of a turn with the commit of any other of its calls), and the disk
-does not hold all of it yet. A look at one of its files would take what is there for an outside change, so none is made
-meanwhile (`observe.FileInFlight`); whoever needs one waits, and everybody else is served. In the end its writes are on
-disk (`landed`, until a commit says so), or were not made or taken back, which the log is told before anything else.
+The log may already hold such a request while the disk lacks part of it. Looking at one of its files would record an
+outside change, so nobody looks meanwhile (`observe.FileInFlight`). Finally its writes are on disk (`landed`, until a
+commit says so), or were withdrawn, which the log records first.
 """
 
 from __future__ import annotations
@@ -27,67 +27,67 @@ class InFlightWrite(msgspec.Struct):
     decision: Decision
     seqs: tuple[Seq, ...]
     batch: Seq
-    commit: int = 0  # the number of the one that tells of its events (`Recorder.next_commit`)
-    portions: RecordChunks | None = None  # of records that are noted over several turns, until all of them are
+    commit: int = 0  # commit that logs its events (`Recorder.next_commit`)
+    portions: RecordChunks | None = None  # records noted over several turns, until all are
 
     @property
     def write_seqs(self) -> list[int]:
-        """The records of its writes that are noted."""
+        """Its noted write records."""
         return [write.seq for write in self.decision.writes] if self.portions is None else [*self.portions.write_seqs]
 
 
 ABANDONED_AT_ONCE: Final = 64
-"""Writes of which one commit says that they were taken back."""
+"""Most withdrawn writes recorded by one commit."""
 
 
 class InFlight:
-    """All requests that are decided and of which the log does not say yet what became of them."""
+    """All writes in flight."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._going: list[InFlightWrite] = []  # written over several turns, in the order in which they were decided
-        self._paths: set[str] = set()  # of those, as in the log
-        self._decided: set[str] = set()  # paths of this turn, until it has performed what it decided
-        self._doubtful: list[InFlightWrite] = []  # of which a start has to find out what became of them
-        self._doubtful_paths: set[str] = set()  # of those, as in the log
-        self._of_before: tuple[int, ...] = ()  # batches that the start could not find out about
-        self._abandoned: list[tuple[WritesAbandoned, WriterId]] = []  # of which the log does not tell yet
+        self._going: list[InFlightWrite] = []  # written over several turns, in order of decision
+        self._paths: set[str] = set()  # their paths, as in the log
+        self._decided: set[str] = set()  # paths of this turn's decisions
+        self._doubtful: list[InFlightWrite] = []  # unknown until recovery
+        self._doubtful_paths: set[str] = set()  # their paths, as in the log
+        self._of_before: tuple[int, ...] = ()  # batches that recovery left unknown
+        self._abandoned: list[tuple[WritesAbandoned, WriterId]] = []  # not logged yet
         self._untold_batches: set[int] = set()
-        self._untold: set[str] = set()  # their paths: the log has to be told before anybody looks at them
-        self._untold_marks: set[tuple[bytes, bytes]] = set()  # and before one of their calls comes a second time
+        self._untold: set[str] = set()  # their paths, to be logged before a look
+        self._untold_marks: set[tuple[bytes, bytes]] = set()  # and before one of their calls is repeated
         self._landed = Seq(0)
 
     # ── decided, and being written ──
 
     def decided(self, one: InFlightWrite) -> None:
-        """It is noted, and its writes come in this turn, or begin in it."""
+        """Add a noted decision whose writes begin in this turn."""
         self._decided.update(paths_of(one))
 
     def turn_over(self) -> None:
-        """What this turn decided it has performed, or begun to."""
+        """End the turn: its decisions have been performed, or begun."""
         self._decided.clear()
 
     def begin(self, one: InFlightWrite) -> None:
-        """The log has it, and its writes come over several turns."""
+        """Add a logged request that is written over several turns."""
         self._going.append(one)
         self._paths.update(paths_of(one))
 
     def end(self, one: InFlightWrite) -> None:
-        """It is on disk, or has been taken back."""
+        """Remove a request that is on disk, or was rolled back."""
         self._going.remove(one)
         self._paths.difference_update(paths_of(one))
 
     def writes(self, path: str) -> bool:
-        """Is `path`, as in the log, still to be written?"""
+        """True if `path` (as in the log) is still to be written."""
         return path in self._decided or path in self._paths or path in self._doubtful_paths
 
     def writes_now(self, path: str) -> bool:
-        """Is it written by a request that this turn has decided?"""
+        """True if this turn decided to write `path`."""
         return path in self._decided
 
     @property
     def batches(self) -> tuple[int, ...]:
-        """What the log calls the requests of which it does not say yet what became of them, however others landed."""
+        """Batches whose outcome the log does not record yet."""
         return (*self._open_ended, *self._untold_batches)
 
     @property
@@ -97,23 +97,23 @@ class InFlight:
 
     @property
     def callers(self) -> set[bytes]:
-        """Connections that wait for their answers: what else they ask comes after it."""
+        """Connections that wait for their answers; their further requests come later."""
         return {one.call.incoming.identity for one in self._going}
 
     @property
     def operations(self) -> set[tuple[bytes, bytes]]:
-        """The marks by which these calls would be known if they came a second time."""
+        """Marks by which these calls would be recognised if repeated."""
         return {mark for one in self._going for mark in one.call.marks}
 
-    # ── in doubt ──
+    # ── unknown ──
 
     def open(self) -> None:
-        """The writes that the start found unsettled, and left so: none of them is called settled in this run."""
+        """Note the writes that recovery left unsettled; none becomes settled in this run."""
         with self._recorder.history() as history:
             self._of_before = tuple(history.unsettled())
 
     def doubt(self, one: InFlightWrite) -> None:
-        """The disk failed, and does not say what of it stands. Nobody looks at its paths before a start found out."""
+        """Mark a request as unknown after a disk error. Nobody looks at its paths before recovery."""
         self._doubtful.append(one)
         self._doubtful_paths.update(paths_of(one))
 
@@ -121,21 +121,20 @@ class InFlight:
 
     @property
     def landed(self) -> Seq:
-        """Up to which record the writes are on disk that the log does not call settled; 0: there are none.
+        """Last record up to which writes are on disk but not logged as settled; 0: none.
 
-        Those of requests that are still being written are not, wherever they stand.
+        Requests still being written are excluded.
         """
         return self._landed
 
     def land(self, upto: Seq) -> None:
-        """All writes up to this record are on disk, but for those that are still being written."""
+        """Record that all writes up to this record are on disk, except those still being written."""
         self._landed = max(self._landed, upto)
 
     def take_settled(self) -> Seq:
-        """Up to which record a commit may say now that all is on disk, where none has; 0: there is nothing to say.
+        """Last record that a commit may call settled, or 0; clears `landed`.
 
-        Not beyond a request that is still being written: what follows it has to wait for that. Where that commit fails,
-        `land` it again.
+        Stops before a request still being written. If that commit fails, `land` the record again.
         """
         upto = self._settled()
         if upto:
@@ -147,22 +146,20 @@ class InFlight:
 
     @property
     def unsettled(self) -> bool:
-        """Are there writes on disk, or taken back, of which the log does not say so, and could?"""
+        """True if finished or rolled-back writes still need a commit that records their outcome."""
         return bool(self._settled() or self._abandoned)
 
-    # ── not made, or taken back ──
+    # ── rolled back ──
 
     def not_made(self, one: InFlightWrite, why: str) -> None:
-        """None of its writes was made; the next commit that is told so (`note_abandoned`) says it."""
+        """Record that no write of the request was made; the next commit logs it (`note_abandoned`)."""
         self._abandoned += [(part, one.call.who.writer) for part in _abandoned(one, why)]
         self._have_told_first(one)
 
     def telling(self, one: InFlightWrite, why: str, standing: Set[int] = frozenset()) -> Iterator[None]:
-        """Say in the log that its writes do not stand any more, but for those that are `standing`. Of thousands it is
-        said in parts; stops after each.
+        """Log that its writes, except `standing`, were rolled back. Thousands are logged in parts; yields after each.
 
-        A start that finds only a part of it said says the rest (`recovery`). Raises as `commit`; what is not said then
-        is kept for later.
+        Recovery completes a partial record. Raises as `commit`; the rest is kept for later.
         """
         parts = deque((part, one.call.who.writer) for part in _abandoned(one, why, standing))
         while parts:
@@ -181,37 +178,35 @@ class InFlight:
         self._untold_marks |= one.call.marks
 
     def tell_before_look(self, path: str) -> None:
-        """Somebody is going to look at `path`: where the log has to be told of it first, it is. Raises as `commit`."""
+        """Log pending rollbacks before a look at `path`. Raises as `commit`."""
         if path in self._untold:
             self.tell()
 
     def tell_before_repeat(self, call: Call) -> None:
-        """It may come a second time, and is to be answered as the log tells of the first: where that was not made, the
-        log is told so before. Raises as `commit`.
-        """
+        """Log a pending rollback of `call` before a repetition is answered. Raises as `commit`."""
         if self.is_untold(call):
             self.tell()
 
     def is_untold(self, call: Call) -> bool:
-        """Does the log tell of it, and not yet that it was not made?"""
+        """True if the log holds the call, but not its rollback."""
         return bool(self._untold_marks) and not self._untold_marks.isdisjoint(call.marks)
 
     def tell(self) -> None:
-        """Say in the log what it does not tell yet of writes that were not made, or taken back. Raises as `commit`."""
+        """Log all pending rollbacks. Raises as `commit`."""
         self.note_abandoned()
         self._recorder.commit()
         self.all_told()
 
     def note_abandoned(self) -> None:
-        """For the next commit, after which `all_told` is called.
+        """Note pending rollbacks for the next commit; call `all_told` after it.
 
-        Also what a commit that failed has dropped: the next one must not call these writes settled without it.
+        Includes those of a failed commit.
         """
         for event, writer in self._abandoned:
             self._recorder.note(event, writer)
 
     def all_told(self) -> None:
-        """The log has it."""
+        """Clear the pending rollbacks, which are logged."""
         self._abandoned.clear()
         self._untold_batches.clear()
         self._untold.clear()
@@ -219,12 +214,12 @@ class InFlight:
 
 
 def paths_of(one: InFlightWrite) -> Iterable[str]:
-    """Where it writes."""
+    """Paths that a request writes."""
     return (path for write in one.decision.writes for path in names(write))
 
 
 def _abandoned(one: InFlightWrite, why: str, standing: Set[int] = frozenset()) -> list[WritesAbandoned]:
-    """Its writes do not stand: the newest first, so that a file that was moved twice goes back as it came."""
+    """Records of the rollback, newest write first, so that a file moved twice returns as it came."""
     seqs = sorted({*one.write_seqs} - standing)
     starts = range(0, len(seqs), ABANDONED_AT_ONCE)
     return [WritesAbandoned(tuple(seqs[start : start + ABANDONED_AT_ONCE]), why) for start in reversed(starts)]

@@ -1,8 +1,7 @@
-"""Numbers for records that are still to be noted, in a decision that is made before it is known which ones they get.
+"""Provisional sequence numbers, for decisions made before their records are noted.
 
-A decision names the records that it makes: in its events, its writes and its reply. One that is thought about over
-several turns counts them from a number that no record has, and gets the real ones when they are noted (`settled`),
-which need not follow each other.
+A decision names its own records in events, writes and reply. A decision made over several turns uses numbers that no
+record has, and gets the real ones, perhaps not consecutive, when they are noted (`settled`).
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from quire_journal.model import Event, parse_version_token, version_token
 T = TypeVar("T")
 
 _BEYOND: Final = 1 << 62
-"""No journal has so many records."""
+"""Above every real sequence number."""
 
 _MOST: Final = 1 << 24
-"""Records of one decision."""
+"""Most records of one decision."""
 
 _TOKEN: Final = re.compile(r"v\d{19}")
 
@@ -31,25 +30,25 @@ _TOKEN_CHARS: Final = 20
 
 
 class ProvisionalSeqs(msgspec.Struct, frozen=True):
-    """The numbers of one run of the daemon. `first` is drawn, so that no text happens to hold one of them."""
+    """The provisional numbers of one run. `first` is random, so that no text contains one by chance."""
 
     first: int
 
     @classmethod
     def drawn(cls) -> ProvisionalSeqs:
-        """Other ones each time."""
+        """A random instance."""
         return cls(_BEYOND + secrets.randbelow(1 << 36) * _MOST)
 
     def has(self, seq: int) -> bool:
-        """Is this one of them?"""
+        """True if `seq` is provisional."""
         return 0 <= seq - self.first < _MOST
 
     def seq(self, seq: int, seqs: Sequence[int]) -> int:
-        """The real number, where it is one of these."""
+        """The real number of `seq`; `seq` itself if it is real."""
         return seqs[seq - self.first] if self.has(seq) else seq
 
     def event(self, event: Event, seqs: Sequence[int]) -> Event:
-        """The event, with the real numbers of the records before it."""
+        """The event with real numbers."""
         found = {
             name: self.seq(value, seqs)
             for name in event.__struct_fields__
@@ -58,15 +57,15 @@ class ProvisionalSeqs(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(event, **found) if found else event
 
     def write(self, write: Write, seqs: Sequence[int]) -> Write:
-        """The write, with the real number of its record."""
+        """The write with its real number."""
         return msgspec.structs.replace(write, seq=self.seq(write.seq, seqs))
 
     def reply(self, value: Any, seqs: Sequence[int]) -> Any:
-        """A reply, or a part of one, with the real numbers, also where they stand as versions (`v12`).
+        """A reply, or a part of one, with real numbers, also in version tokens (`v12`).
 
-        Raises `IndexError` where one of them is not known yet.
+        Raises `IndexError` for a number that is not known yet.
         """
-        kind = type(value)  # exactly: a reply has many thousand values, nearly all of which stay as they are
+        kind = type(value)  # exact types: a reply has thousands of values, and nearly all stay
         if kind is str:
             return self._version(value, seqs) if len(value) == _TOKEN_CHARS and _TOKEN.fullmatch(value) else value
         if kind is int:

@@ -1,7 +1,7 @@
-"""The records of a request of many writes, noted in portions: a commit of a thousand would keep everybody waiting.
+"""Records of a large request, noted in portions: one commit of a thousand would delay everybody.
 
-Its last record says what it did (`BatchUndone`), so that of a batch that ends without it a start knows that nothing of
-it was written (`recovery`).
+Its last record says what it did (`BatchUndone`); if it is missing, recovery knows that nothing was written
+(`recovery`).
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from quire_daemon.core import Decision, Put
 from quire_journal.model import Event, Seq, WriterId
 
 PORTION: Final = 48
-"""Records of one commit at most, which takes about a tenth of a millisecond for each. All portions are about as large:
-what ends the batch does not stand alone.
+"""Most records of one commit, each about 0.1 ms. Portions have about equal sizes, so that the last record is
+not alone.
 """
 
 FILES: Final = "files"
-"""The part of a reply that is as long as the request has writes."""
+"""The part of a reply with an entry for each write."""
 
 
 class RecordChunks(msgspec.Struct):
-    """A decision that was made with provisional numbers, and how much of it is noted."""
+    """A decision with provisional numbers, and how much of it is noted."""
 
     decision: Decision
     numbers: ProvisionalSeqs
     recorder: Recorder
     writer: WriterId
     op: bytes  # the operation id
-    kept: Callable[[dict[str, Any]], Event] | None  # the record that keeps the reply, of a call that has a key
+    kept: Callable[[dict[str, Any]], Event] | None  # makes the record that keeps the reply of a call with a key
     seqs: list[Seq] = msgspec.field(default_factory=list)
-    files: list[Any] = msgspec.field(default_factory=list)  # of the reply, with real numbers, as far as they are known
+    files: list[Any] = msgspec.field(default_factory=list)  # of the reply, with real numbers so far
 
     def note(self) -> None:
-        """Note the next portion, for the commit that follows. After the last, `settled` tells the real numbers."""
+        """Note the next portion. After the last, `settled` has the real numbers."""
         events, blobs = self.decision.events, {id(data): data for data in self.decision.blobs}
         puts = {write.seq - self.numbers.first: write for write in self.decision.writes if isinstance(write, Put)}
         left = len(events) - len(self.seqs)
@@ -55,9 +55,9 @@ class RecordChunks(msgspec.Struct):
             self._note(self.kept(self.settled.reply))
 
     def settle_some(self) -> bool:
-        """Find the real numbers of the next files of the reply; of all of them at once it takes long.
+        """Set the real numbers of the next files of the reply; True if there were any.
 
-        Were there any? What tells of a record that is still to be noted has to wait for that.
+        Files whose records are not noted yet wait.
         """
         begun = len(self.files)
         try:
@@ -73,12 +73,12 @@ class RecordChunks(msgspec.Struct):
 
     @property
     def all_noted(self) -> bool:
-        """Is there nothing left to note?"""
+        """True if everything is noted."""
         return len(self.seqs) >= len(self.decision.events)
 
     @property
     def write_seqs(self) -> list[Seq]:
-        """The records that are noted of its writes."""
+        """The noted records of its writes."""
         known = (write.seq - self.numbers.first for write in self.decision.writes)
         return [self.seqs[at] for at in known if at < len(self.seqs)]
 

@@ -1,11 +1,9 @@
-"""The journal as the loop uses it: what is committed, what will ride on the next commit, and texts at hand.
+"""Recorder: the journal as the loop uses it: committed events, noted events, and cached texts.
 
-Two kinds of events go in. Those that something waits for (a write, an outside version before an edit) are
-noted and then committed, synced. Those that nobody waits for (a read, a refusal, "these writes are on disk")
-are noted and ride on the next commit, or on the flush when the loop has nothing to do; a crash may forget the
-last second of them. Both get their seqs when they are noted, so the order in the log is the order of decisions.
-A read that shows its writer what it was shown a moment ago is not noted again (`LastReads`), and a caller that is
-refused over and over fills the log no faster than `Refusals` allows.
+Events that something waits for (a write, an outside version before an edit) are noted and committed, synced. Other
+events (a read, a refusal, settled writes) are noted and join the next commit or the flush of an idle loop; a crash may
+lose the last second of them. Sequence numbers are given when events are noted, so the log has the order of decisions.
+Repeated reads (`LastReads`) and floods of refusals (`Refusals`) are not noted.
 """
 
 from __future__ import annotations
@@ -34,19 +32,19 @@ MOST_BYTES: Final = 80 << 20  # of memory, as `weight` has it
 
 
 def weight(text: Text) -> int:
-    """About how many bytes of memory a text takes that is edited and shown: of a file of short lines ten times its own.
+    """Approximate bytes of memory of an edited and shown text, with an object, a hash and a rendering for each line.
 
-    Each line is an object, and so are its hash and what a read shows of it. Measured, by what the process takes more:
-    100 lines of 16 bytes 21 kB, 2,000 lines of 45 bytes 530 kB, five lines of 20 bytes 1 to 5 kB.
+    Measured on the process: 100 lines of 16 bytes 21 kB, 2,000 lines of 45 bytes 530 kB, five lines of 20 bytes 1 to 5
+    kB.
     """
     return 3 * len(text.data) + 120 * len(text) + 4096
 
 
-MOST_FAILED: Final = 1000  # commits that failed, of which it is known why
+MOST_FAILED: Final = 1000  # recent failed commits with their errors
 
 
 class _Asking:
-    """The block of a `History` that is not within another. A class: a generator takes twice as long."""
+    """Context manager of an outermost `History`. A class, because a generator takes twice as long."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -74,7 +72,7 @@ class _Asking:
 
 
 class Recorder:
-    """Notes events, commits them, and answers from what is committed."""
+    """Notes events, commits them, and reads committed ones."""
 
     def __init__(self, journal: Journal, clock: Clock) -> None:
         self.journal = journal
@@ -83,40 +81,40 @@ class Recorder:
         self.seen = SeenFiles(journal.store)
         self._pending: list[NewRecord] = []
         self._bytes: list[tuple[Bytes, str | None]] = []
-        self._seen: dict[str, SeenStat | None] = {}  # becomes true with the commit
+        self._seen: dict[str, SeenStat | None] = {}  # applied with the commit
         self._names = PathNames()
-        self._recent: dict[tuple[bytes, str], Shown] = {}  # reads that are noted, not committed
+        self._recent: dict[tuple[bytes, str], Shown] = {}  # noted, uncommitted reads
         self._last_reads = LastReads()
         self._refusals = Refusals()
         self._numbers = WriterNumbers(journal.store)
-        self._forgotten = 0  # how often bytes have gone, in this run
-        self.purges = 0  # of this run: the numbers of writers stand for others since
-        self._asking: nullcontext[History] | None = None  # for who asks within the block that is open
-        self._asking_at = 0  # how many commits there had been when it began
+        self._forgotten = 0  # how often bytes were removed in this run
+        self.purges = 0  # in this run, after which writers' numbers mean others
+        self._asking: nullcontext[History] | None = None  # shared by nested queries
+        self._asking_at = 0  # number of commits when it began
         self._commits = 0
-        self.committed_s = float("-inf")  # when something was committed last, by the clock that only goes on
-        self._failed: OrderedDict[int, Exception] = OrderedDict()  # the last commits that did, by their numbers
+        self.committed_s = float("-inf")  # monotonic time of the last commit
+        self._failed: OrderedDict[int, Exception] = OrderedDict()  # recent failed commits, by number
         self._full_disk = FullDisk(clock)
 
     # ── noting ──
 
     @property
     def next_seq(self) -> Seq:
-        """The seq that the next noted event will get."""
+        """The number of the next noted event."""
         return Seq(self.journal.head + 1 + len(self._pending))
 
     @property
     def noted(self) -> Sequence[Event]:
-        """The noted events that are not committed."""
+        """Noted, uncommitted events."""
         return [entry.event for entry in self._pending]
 
     @property
     def waiting(self) -> int:
-        """How many noted events are not committed."""
+        """Number of noted, uncommitted events."""
         return len(self._pending)
 
     def note(self, event: Event, writer: WriterId = OUTSIDE, batch: int = 0, op: bytes = b"") -> Seq:
-        """Put `event` behind the last one. `batch` 0 makes it a batch of its own."""
+        """Note `event`. `batch` 0: a batch of its own."""
         seq = self.next_seq
         self._pending.append(NewRecord(event, writer, self.clock.now_ns(), BatchId(batch or seq), op))
         if isinstance(event, ReadServed):
@@ -126,31 +124,31 @@ class Recorder:
         return seq
 
     def told(self, event: Event, writer: WriterId) -> bool:
-        """Is this a read that the log tells of already, for `writer` has just read the same?"""
+        """True if `writer` has just read the same and the log has that read."""
         return isinstance(event, ReadServed) and self._last_reads.told(event, writer, self.clock.mono_s())
 
     def takes_refusal(self, writer: WriterId) -> bool:
-        """Is a refusal of `writer` to be noted? Asked once for each."""
+        """True if a refusal of `writer` is to be noted. Call once for each."""
         return self._refusals.take(self._caller_of(writer), self.clock.mono_s())
 
     def note_blob(self, data: Bytes, path: str | None) -> None:
-        """These bytes are named by a noted event; they go into the same commit."""
+        """Add bytes that a noted event names to the same commit."""
         self._bytes.append((data, path))
 
     def note_seen(self, path: str, seen: SeenStat | None) -> None:
-        """With the next commit the journal knows what stands at `path`."""
+        """Set the stat cache entry of `path` with the next commit."""
         self._seen[path] = seen
 
     def writer(self, who: WriterIntroduced) -> WriterId:
-        """The number of this writer (`who.id` does not matter). A new one has to be introduced before it is named."""
+        """The number of this writer (`who.id` is ignored). A new writer must be introduced before it is named."""
         return self._numbers.number(who)
 
     def stranger(self, writer: WriterId) -> WriterIntroduced | None:
-        """Who `writer` is, as long as it is not introduced. To be kept by whoever may have to introduce it later."""
+        """Identity of `writer` until it is introduced; to be kept by whoever may introduce it later."""
         return self._numbers.stranger(writer)
 
     def introduce(self, writer: WriterId) -> None:
-        """Note who `writer` is, unless the journal knows: a caller that only asks questions leaves no record."""
+        """Note the identity of `writer`, unless the journal knows it: callers that only read leave no record."""
         stranger = self._numbers.introduce(writer)
         if stranger is not None:
             self.note(stranger)
@@ -161,11 +159,11 @@ class Recorder:
     # ── committing ──
 
     def commit(self, gone: BytesGone | None = None, batch: int = 0) -> None:
-        """Everything noted, in one synced transaction; the bytes that `gone` names go with it, under `batch`.
+        """Commit all noted events in one synced transaction; the bytes in `gone` are dropped, under `batch`.
 
-        Nothing that stays is made from those (see `blobs.drop`) or named by what is noted (`noted`). Raises
-        `StoreFailure` when the store could not: everything noted is dropped then, and the disk will be looked at again
-        (what was to be seen is not).
+        Nothing kept may depend on dropped bytes (see `blobs.drop`), nor noted events name them (`noted`). Raises
+        `StoreFailure` if the store failed: noted events and stat cache entries are dropped, and the disk is looked at
+        again.
         """
         if gone is not None:
             self.note(gone, batch=batch)
@@ -191,12 +189,12 @@ class Recorder:
             self.committed_s = self.clock.mono_s()
         if dropped:
             self._forgotten += 1
-            self._last_reads.forget()  # their paths have left the hash index, which a read lets them join again
+            self._last_reads.forget()  # their paths left the hash index; a read adds them again
         del recent  # the reads view holds them now
         self.seen.tell(seen)
 
     def drop(self) -> None:
-        """Nothing of what is noted will be in the log: it takes no more."""
+        """Drop all noted events, because the log takes no more."""
         entries, self._pending = self._pending, []
         self._bytes, self._seen, self._recent = [], {}, {}
         self._never_told(entries)
@@ -206,13 +204,13 @@ class Recorder:
         self._numbers.never_told(entries)
 
     def takes_nothing(self) -> str:
-        """Why the journal takes no records at the moment, and since when; "" where it does."""
+        """Why the journal takes no records now, and since when; "" if it does."""
         return self._full_disk.told()
 
     def purge(self, change: PurgeTransaction, writer: WriterId) -> None:
-        """Make `change`, under one batch of `writer`: the bytes go, and records that told them are replaced.
+        """Commit `change` as one batch of `writer`: remove bytes and replace records.
 
-        It was found in the journal as it is: nothing is noted, and the writer is introduced. Raises as `commit` does.
+        Nothing may be noted, and the writer must be introduced. Raises as `commit`.
         """
         batch = self.next_seq
         for event in change.events:
@@ -235,20 +233,20 @@ class Recorder:
 
     @property
     def next_commit(self) -> int:
-        """The number of the commit that will tell of what is noted now, whoever makes it."""
+        """Number of the commit that will log the noted events."""
         return self._commits + 1
 
     def failure(self, commit: int) -> Exception | None:
-        """Why the commit of this number, of late, took nothing of what was noted; None: it did, or is to come."""
+        """Why this recent commit failed; None: it succeeded, or is to come."""
         return self._failed.get(commit)
 
     # ── asking ──
 
     def history(self) -> AbstractContextManager[History]:
-        """Questions to what is committed, and to the reads that are noted. For the loop's thread.
+        """Context manager: queries of committed events and noted reads. For the loop's thread.
 
-        One within another is the same one, as long as nothing is committed: a call about a thousand files asks
-        thousands of times, and a transaction of its own for each took a tenth of the time of such an undo.
+        Nested uses share a transaction until a commit: a separate one for each query took a tenth of an undo of a
+        thousand files.
         """
         if self._asking is not None and self._asking_at == self._commits:
             return self._asking
@@ -256,9 +254,9 @@ class Recorder:
 
     @contextmanager
     def history_apart(self, seen: Callable[[ReadTransaction], ReadTransaction]) -> Iterator[History]:
-        """The same, of one state of the journal that others' commits leave as it is. `seen`: how it is read.
+        """Like `history`, for a fixed state of the journal. `seen`: wraps the transaction.
 
-        On any thread, as long as the loop waits for it meanwhile.
+        For any thread while the loop waits for it.
         """
         forgotten = self._forgotten
         with self.journal.store.reading() as reading:
@@ -268,19 +266,19 @@ class Recorder:
                 text = self.texts.find(blob)
                 if text is None:
                     text = Text.of(blobs.get(snapshot, blob), BlobId(blob))
-                    if self._forgotten == forgotten:  # else it may be of bytes that have gone since
+                    if self._forgotten == forgotten:  # else it may be of bytes removed since
                         self.texts.keep(text.blob, text)
                 return text
 
             yield History(snapshot, text_of, self._recent, self._names)
 
     def know_names(self, names: PathNames) -> None:
-        """`names` were read by another thread, so that the first question about many paths need not read them."""
+        """Use `names` read by another thread."""
         if len(names) > len(self._names):
             self._names = names
 
     def versions(self) -> int:
-        """How many versions the journal holds."""
+        """Number of versions in the journal."""
         with self.journal.store.reading() as reading:
             return reading.count("versions")
 

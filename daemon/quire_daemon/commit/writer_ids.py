@@ -1,7 +1,7 @@
-"""The numbers of writers: who called in this run, and which of them the log does not know yet.
+"""Numbers of writers: the callers of this run, and which of them the log does not know yet.
 
-Each process of an agent is a writer, and most of them only ask. Those leave no record: only whoever may have to
-introduce one later keeps it (`stranger`), and nobody else remembers them for good.
+Each process of an agent is a writer, and most only read. Those leave no record: only an object that may introduce one
+later keeps it (`stranger`).
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from quire_journal.storage import Store
 from quire_journal.views import writers
 
 MOST_CALLERS: Final = 1000
-"""Writers of which it is remembered which caller they are, or that nobody has introduced: the last ones."""
+"""Most writers remembered with their callers, or as not introduced."""
 
 
 class WriterNumbers:
-    """Writers of this run, by their numbers."""
+    """Writers of this run, by number."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._keys: dict[WriterId, bytes] = {}  # writer → caller, of some
         self._next = 0
         self._strangers: WeakValueDictionary[WriterId, WriterIntroduced] = WeakValueDictionary()
-        self._lately: deque[WriterIntroduced] = deque(maxlen=MOST_CALLERS)  # of those, whoever else holds them
+        self._lately: deque[WriterIntroduced] = deque(maxlen=MOST_CALLERS)  # a strong reference to recent ones
 
     def number(self, who: WriterIntroduced) -> WriterId:
-        """The number of this writer (`who.id` does not matter); a new one for somebody whom the log does not know."""
+        """The number of this writer (`who.id` is ignored), a new one if the log does not know it."""
         with self._store.reading() as reading:
             known = writers.writer_id(reading, who)
             if not self._next:
@@ -49,20 +49,20 @@ class WriterNumbers:
         return known
 
     def unknown(self, who: WriterIntroduced) -> None:
-        """The log does not tell of this writer: who names it now would name a number that another one gets."""
+        """Register a writer that the log does not know."""
         self._strangers[WriterId(who.id)] = who
         self._lately.append(who)
 
     def stranger(self, writer: WriterId) -> WriterIntroduced | None:
-        """Who `writer` is, as long as the log does not know it. To be kept by whoever may have to introduce it."""
+        """Identity of `writer` until it is introduced; to be kept by whoever may introduce it later."""
         return self._strangers.get(writer)
 
     def introduce(self, writer: WriterId) -> WriterIntroduced | None:
-        """What has to be noted before `writer` is named; None where the log knows it. Asked once."""
+        """The introduction to note before `writer` is named; None if the log knows it. Call once."""
         return self._strangers.pop(writer, None)
 
     def key_of(self, writer: WriterId, noted: Iterable[NewRecord]) -> bytes:
-        """The caller that `writer` is. `noted`: what the log is going to tell."""
+        """The caller of `writer`. `noted`: records about to be logged."""
         known = self._keys.get(writer)
         if known is None:
             who = self._strangers.get(writer) or next((e for e in _introductions(noted) if e.id == writer), None)
@@ -71,12 +71,12 @@ class WriterNumbers:
         return known
 
     def never_told(self, entries: Iterable[NewRecord]) -> None:
-        """These will not be in the log."""
+        """Handle records that will not be logged."""
         for who in _introductions(entries):
             self.unknown(who)
 
     def forget(self) -> None:
-        """A purge took names: a writer whose name went is another caller now."""
+        """Forget callers, because a purge removed names."""
         self._keys.clear()
 
 
@@ -85,5 +85,4 @@ def _introductions(entries: Iterable[NewRecord]) -> Iterable[WriterIntroduced]:
 
 
 def _key_of(who: WriterIntroduced) -> bytes:
-    """The caller that this writer is."""
     return writers.caller_key(who.uid, who.agent, who.agent_session)

@@ -1,4 +1,4 @@
-"""Config: settings, the files they come from, globs, and errors in them."""
+"""Config: settings, their files and errors, and globs."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What is said of a settings file that cannot be used: which file, which line, which key, and what would fit there."""
+"""Errors of a settings file: file, line, key, and the values that fit."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _WORDS: Final = {
     "array": "a list in [brackets]",
     "object": "a table",
 }
-"""The decoder's types as people call them."""
+"""The decoder's types in words for people."""
 
 
 class BadSettings(Exception):
-    """A settings file that cannot be used. Says which file, where, and what is wrong."""
+    """A settings file that cannot be used. The message names file, line and problem."""
 
 
 def wrong_at(name: str, text: str | None, dotted: str, said: str) -> BadSettings:
-    """`said` of the key `dotted` of the file `name`."""
+    """Error `said` about the key `dotted` in the file `name`."""
     return BadSettings(f"{name}: line {line_of(text, dotted)}: {said}")
 
 
 def not_toml(name: str, text: str, error: Exception) -> BadSettings:
-    """The file is no TOML at all."""
+    """Error for a file that is not TOML."""
     said = str(error)
     found = _AT_LINE.search(said)
     where = f"line {found['line']}, column {found['column']}" if found else f"line {max(1, len(text.splitlines()))}"
@@ -48,7 +48,7 @@ def not_toml(name: str, text: str, error: Exception) -> BadSettings:
 def not_fitting(
     name: str, text: str | None, settings: type[msgspec.Struct], error: msgspec.ValidationError
 ) -> BadSettings:
-    """It is TOML, but not what the struct `settings` takes."""
+    """Error for TOML that does not fit the struct `settings`."""
     said = str(error)
     place = _PLACE.search(said)
     dotted = re.sub(r"\[\.*\d*\]", "", place["place"]) if place else ""
@@ -69,7 +69,7 @@ def not_fitting(
 
 
 def line_of(text: str | None, dotted: str) -> int:
-    """The line that sets the key `dotted` (`limits.edit_bytes`), or begins that section; 1 when it is not found."""
+    """The line that sets the key `dotted` (`limits.edit_bytes`), or begins that section; 1 if not found."""
     wanted, section, last = dotted.split("."), [""], 1
     for number, line in enumerate((text or "").splitlines(), 1):
         if header := _HEADER.match(line):
@@ -90,7 +90,7 @@ def _parts(dotted: str) -> list[str]:
 
 
 def _keys_below(struct: Any, dotted: str) -> list[str]:
-    """The keys that the section `dotted` takes."""
+    """The keys of the section `dotted`."""
     for step in dotted.split(".") if dotted else ():
         struct = next(field.type for field in msgspec.structs.fields(struct) if field.encode_name == step)
     return [field.encode_name for field in msgspec.structs.fields(struct)]

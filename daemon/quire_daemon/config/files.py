@@ -1,4 +1,4 @@
-"""The settings files on disk: reading them, and noticing that they are not as they were read."""
+"""The settings files on disk, and detection of their changes."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from quire_daemon.config.settings import Settings, load
 from quire_journal.workspaces import settings_files
 
 MOST_BYTES: Final = 1 << 20
-"""A settings file is not larger; what is would be a mistake, and would be read whole."""
+"""Largest settings file, in bytes."""
 
 _Stamp = tuple[int, int, int, int] | None  # dev, inode, size, ctime_ns; None where there is no file
 
 
 class SettingsFiles:
-    """The two files of one workspace."""
+    """The two settings files of one workspace."""
 
     def __init__(self, root: Path) -> None:
         self.paths = settings_files(root)
         self._stamps: list[_Stamp] = []
 
     def read(self) -> Settings:
-        """What they say now. Raises BadSettings, which names the file by its whole path."""
-        self._stamps = [_stamp(path) for path in self.paths]  # before the bytes: a change in between is seen
+        """Read both files. Raises BadSettings, which names the file by its whole path."""
+        self._stamps = [_stamp(path) for path in self.paths]  # before the bytes, so that a change in between is seen
         workspace, user = self.paths
         return load(_text(workspace), _text(user), os.fspath(workspace), os.fspath(user))
 
     def changed(self) -> bool:
-        """Are they not as they were when they were read last? Two stats."""
+        """True if a file changed since it was read. Two stats."""
         return self._stamps != [_stamp(path) for path in self.paths]
 
 
@@ -44,7 +44,7 @@ def _stamp(path: Path) -> _Stamp:
 
 def _text(path: Path) -> str | None:
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe in its place must not hold us up
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # O_NONBLOCK: a FIFO must not block
         try:
             found = os.read(fd, MOST_BYTES + 1)
         finally:

@@ -1,10 +1,9 @@
-"""Globs as `.gitignore` has them, made into expressions whose time only grows with the length of the path.
+"""Globs in `.gitignore` syntax, as regular expressions that run in linear time.
 
-pathspec translates a glob star by star, and `re` tries every way of dividing a name among the stars: `*a*a*a*a*a*b` on
-a long name of a's takes longer than anybody waits, in the process that answers everybody. But what stands between two
-stars may always be taken where it comes first, for the second star reaches whatever a later place would have left. So
-each such part becomes an atomic group, which is never tried a second time. The same goes for the folders between two
-`**`. What matches is exactly the same.
+pathspec translates star by star, and `re` tries every split of a name among the stars: `*a*a*a*a*a*b` on a long name of
+a's blocks the daemon. But the part between two stars may always match at its first place, because the second star
+covers the rest. So each such part becomes an atomic group; the same holds for folders between two `**`. The set of
+matches is unchanged.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from pathspec.patterns.gitignore import GitIgnorePatternError
 
 _STAR: Final = "[^/]*"
 _GAP: Final = "(?:/.+)?/"
-"""pathspec's folders between two names."""
+"""pathspec's expression for folders between two names."""
 
 _START: Final = "(?:.+/)?"
-"""And before the first one."""
+"""pathspec's expression for folders before the first name."""
 
 _SET: Final = r"\[\^?\]?(?:\\.|[^\]\\])*\]"
 _ONE: Final = rf"(?:\\.|(?:\(\?!/\))?{_SET}|[^\\\[\]()*+?{{}}.^$|/])"
-"""In expressions, what matches one character."""
+"""Expressions that match one character."""
 
 _SETS: Final = re.compile(rf"(\\.|\[\^/\])|({_SET})", re.DOTALL)
 _NOT_LITERAL: Final = re.compile(r"[*?/]+")
@@ -38,21 +37,21 @@ _BETWEEN_STARS: Final = re.compile(rf"\[\^/\]\*({_ONE}+)(?=\[\^/\]\*)", re.DOTAL
 
 
 def is_glob(path: str) -> bool:
-    """Does `path` hold a wildcard?"""
+    """True if `path` has a wildcard."""
     return _GLOB.search(path) is not None
 
 
 @lru_cache(maxsize=256)
 def matches(glob: str) -> Callable[[str], object]:
-    """A function that says of a path whether `glob` matches it; its answer counts as true or false.
+    """A predicate of paths that match `glob`; its result is truthy or falsy.
 
-    Raises `ValueError` for a glob that could never match, with what is wrong with it.
+    Raises `ValueError`, with the reason, for a glob that can never match.
     """
     try:
         (pattern,) = GitIgnoreSpec.from_lines(["\\" + glob if glob[0] in "!#" else glob]).patterns
         if pattern.regex is None:
             raise ValueError("it matches nothing")
-        # As git has them: no set matches "/", and a line break is a character like others.
+        # As in git: no set matches "/", and a newline is an ordinary character.
         source = _SETS.sub(lambda found: found[1] or f"(?!/){found[2]}", pattern.regex.pattern)
         return re.compile(re.sub(r"\$\)\Z", r"\\Z)", linear(source)), re.DOTALL).match
     except GitIgnorePatternError:
@@ -62,9 +61,9 @@ def matches(glob: str) -> Callable[[str], object]:
 
 
 def common_part(glob: str) -> str:
-    """A part of a name that every path has which `glob` matches; "" when none is known, and for what is no glob.
+    """A literal part of every path that `glob` matches; "" if unknown, or not a glob.
 
-    To look for it takes a fifth of the time that the expression takes, and of most globs it leaves few paths.
+    A search for it takes a fifth of the time of the expression, and rejects most paths.
     """
     if _UNCLEAR.search(glob) or not _WILD.search(glob):
         return ""
@@ -72,7 +71,7 @@ def common_part(glob: str) -> str:
 
 
 def linear(source: str) -> str:
-    """pathspec's expression as one that matches the same, and never looks for a second way to."""
+    """pathspec's expression without backtracking."""
     source = _STARS.sub(lambda _: _STAR, source)
     source = _BETWEEN_STARS.sub(lambda found: f"(?>[^/]*?{found[1]})", source)
     first, *others = source.split(_GAP)

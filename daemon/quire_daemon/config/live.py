@@ -1,4 +1,4 @@
-"""The settings that hold now: what the files said when they were read last and could be used."""
+"""The current settings: those of the last valid read."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from quire_daemon.config.settings import Settings, in_force
 
 
 class LiveSettings:
-    """The settings of a running daemon. Its parts ask for `now` each time, for they may have changed."""
+    """The settings of a running daemon. Read `now` each time, because they may change."""
 
     def __init__(self, settings: Settings, files: SettingsFiles | None = None) -> None:
-        """Without `files` they stay as they are."""
+        """Without `files` the settings never change."""
         self.now = settings
-        self.wrong = ""  # why a file that changed was not taken; "": it was
-        self.waiting: tuple[str, ...] = ()  # what of it holds from the next start on
+        self.wrong = ""  # why a changed file was rejected; "": accepted
+        self.waiting: tuple[str, ...] = ()  # changes that need a restart
         self._begun_with, self._files = settings, files
 
     def may_change(self) -> bool:
-        """Are the files not as they were when they were read last?"""
+        """True if the files changed since they were read."""
         return self._files is not None and self._files.changed()
 
     def read_again(self) -> bool:
-        """Take what the files say; False where that cannot be used (`wrong` says why), and all stays as it is."""
+        """Reload the files; False if they are invalid (`wrong` says why), and the settings stay."""
         if self._files is None:
             return True
         try:

@@ -1,9 +1,8 @@
 """Settings: one frozen struct, read from `.quire.toml` in the workspace and from the user's own folder.
 
-The workspace's file can narrow rights and tune, never widen them (agents can write it); what widens stands in
-`$XDG_CONFIG_HOME/quire/config.toml`. A bad file at start is an error with line and key, and no daemon runs: the file
-may be what says which files are secret and which must not be touched, so nothing is journaled or shown by a guess at
-it. Every door says so, and so does `quire doctor`. At reload the last good settings stay, `status` says `degraded`.
+The workspace's file can only restrict and tune, because agents can write it; `$XDG_CONFIG_HOME/quire/config.toml` may
+permit more. With an invalid file no daemon starts, because the file may name secrets and protected paths; every client
+and `quire doctor` report file, line and key. On reload the last valid settings stay, and `status` reports `degraded`.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from quire_journal.model import LONGEST_GUESS, path_map
 
 
 class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Base: an unknown key is an error, not a typo that does nothing."""
+    """Base: an unknown key is an error, not a typo without effect."""
 
 
 class Edit(Strict, frozen=True):
     """`[edit]`: every writing tool."""
 
     on_stale: str = "reject"  # or "rebase"
-    busy_wait_ms: int = 250  # how long a call waits for a file that another program holds open for writing
+    busy_wait_ms: int = 250  # wait for a file that another program holds open for writing
 
 
 class EditDialect(Strict, frozen=True):
@@ -52,7 +51,7 @@ class Dialects(Strict, frozen=True):
 
 
 class Safety(Strict, frozen=True):
-    """`[safety]`: what each kind of suspicion does. "" = what the call's `safety_check` says."""
+    """`[safety]`: effect of each suspicion. "" = as the call's `safety_check` says."""
 
     unbalanced: str = ""  # "reject", "warn", "off"
     syntax: str = ""
@@ -71,9 +70,9 @@ class CaptureSettings(Strict, frozen=True):
 
     ignore: tuple[str, ...] = ()  # gitignore patterns, beside .gitignore and .quireignore
     secret_globs: tuple[str, ...] = (".env", ".env.*", "*.pem", "*.key", "id_rsa*", "id_ed25519*", "*.p12", "*.pfx")
-    scan_secrets: bool = True  # what holds a key or a token of a known form is recorded by hash only
+    scan_secrets: bool = True  # a file with a key or token of a known form is recorded by hash only
     max_bytes: int = 64 * 1024 * 1024  # larger files are recorded by hash only
-    scan_minutes: float = 5.0  # a full comparison of disk and journal, whatever the watcher said
+    scan_minutes: float = 5.0  # between full comparisons of disk and journal
 
 
 class Limits(Strict, frozen=True):
@@ -82,7 +81,7 @@ class Limits(Strict, frozen=True):
     edit_bytes: int = 8 * 1024 * 1024  # text tools refuse larger files
     edit_lines: int = 250_000  # and files of more lines
     reply_bytes: int = 256 * 1024  # of lines in one `read_file`
-    regex_ms: int = 2000  # how long one pattern of `regex_replace` or `purge` may run
+    regex_ms: int = 2000  # longest run of one pattern of `regex_replace` or `purge`
 
 
 class Journal(Strict, frozen=True):
@@ -93,11 +92,11 @@ class Journal(Strict, frozen=True):
 
 
 class Retention(Strict, frozen=True):
-    """`[retention]`: what `quire gc` keeps of the past, in restic's words. Only in the user's own file.
+    """`[retention]`: what `quire gc` keeps of the past, in restic's terms. Only in the user's own file.
 
-    A count is of versions (or of hours, days, … that have one) of each file; -1 has no end. Heads, checkpoints, open
-    bursts, unsettled writes and what callers read lately are kept whatever stands here, and records always. With the
-    defaults a hundred versions of each file, those of half a year and one of each day stay.
+    A count is of versions (or of hours, days, … with a version) of each file; -1 is unlimited. Heads, checkpoints, open
+    bursts, unsettled writes, recent reads and all records are always kept. Defaults: per file, a hundred versions,
+    those of half a year, and one a day.
     """
 
     automatic: str = "off"  # when a gc runs by itself: "off" never; "over_quota"; "daily"
@@ -108,12 +107,12 @@ class Retention(Strict, frozen=True):
     weekly: int = 0
     monthly: int = 0
     yearly: int = 0
-    thin_outside: str = "10s"  # of outside versions that follow each other within this time the last one stays
-    thin_after: str = "30d"  # once they are so old
+    thin_outside: str = "10s"  # of outside versions within this time of each other the last one stays
+    thin_after: str = "30d"  # once they are this old
     grace: str = "10s"  # between choosing and dropping; what is named meanwhile stays
-    workspace_bytes: int = 8 << 30  # of this journal: above four fifths every reply has a warning; 0: no limit
+    workspace_bytes: int = 8 << 30  # of this journal: warnings in replies above four fifths; 0: no limit
     store_bytes: int = 32 << 30  # of all journals in the state folder
-    reserve_bytes: int = 16 << 20  # of the disk, given back when it is full, so that a gc can still run
+    reserve_bytes: int = 16 << 20  # of the disk, released when it is full, so that a gc can still run
 
 
 class Mcp(Strict, frozen=True):
@@ -123,19 +122,19 @@ class Mcp(Strict, frozen=True):
 
 
 class Hooks(Strict, frozen=True):
-    """`[hooks]`: what agents' own editing tools are answered before they write (`quire hook`).
+    """`[hooks]`: answers to agents' own editing tools before they write (`quire hook`).
 
-    The workspace's file can make these stricter, not more lenient.
+    The workspace's file can only make these stricter.
     """
 
     stale: str = "conflicts"  # others changed lines of the call since the agent read them; "deny": of the file; "tell"
     leases: str = "deny"  # another holds an exclusive lease on the file; or "tell"
-    unreachable: str = "allow"  # no daemon can be asked; or "deny". The hook itself looks this up
-    prompts: str = "text"  # what a turn was asked for: its beginning; "hash": only that it was the same; "off"
+    unreachable: str = "allow"  # no daemon answers; or "deny". The hook itself reads this setting
+    prompts: str = "text"  # prompt of a turn: its beginning; "hash": only for comparison; "off"
 
 
 class Watch(Strict, frozen=True):
-    """`[watch]`: what the daemon asks of the machine beside the checkout. Only in the user's own file."""
+    """`[watch]`: what the daemon asks of the machine. Only in the user's own file."""
 
     trace: str = "auto"  # who writes, from the kernel (fanotify), where it may be asked; or "off"
 
@@ -147,7 +146,7 @@ class Paths(Strict, frozen=True):
 
     @property
     def folders(self) -> dict[str, str]:
-        """The map with plain names."""
+        """The map, checked, or {}."""
         return path_map.checked(self.map.items()) if self.map else {}
 
 
@@ -158,7 +157,7 @@ class SpoolSettings(Strict, frozen=True):
 
 
 class Settings(Strict, frozen=True):
-    """Everything that can be set."""
+    """All settings."""
 
     edit: Edit = Edit()
     dialects: Dialects = Dialects()
@@ -179,10 +178,10 @@ USER_FILE = "config.toml"
 WORKSPACE_FILE = ".quire.toml"
 
 _USERS_OWN = (
-    "retention",  # agents can write the workspace's file, and what is dropped does not come back
+    "retention",  # agents can write the workspace's file, and dropped bytes are lost
     "paths",
     "spool",  # a way in
-    "watch",  # an agent is not to hide who writes
+    "watch",  # an agent must not hide who writes
 )
 _NARROWING_ONLY: tuple[tuple[str, str], ...] = (
     ("policy", "forbidden_globs"),  # may add, never remove
@@ -200,7 +199,7 @@ _FROM_LENIENT_TO_STRICT: dict[tuple[str, str], tuple[str, ...]] = {
     ("hooks", "prompts"): ("text", "hash", "off"),
     ("hooks", "leases"): ("tell", "deny"),
     ("hooks", "unreachable"): ("allow", "deny"),
-    ("journal", "durability"): ("normal", "strict"),  # an agent is not to take the promise from the others
+    ("journal", "durability"): ("normal", "strict"),  # an agent must not weaken the promise to others
 }
 _CHOICES: dict[str, tuple[str, ...]] = {
     "edit.on_stale": ("reject", "rebase"),
@@ -216,11 +215,11 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 }
 _RANGES: dict[str, tuple[float, float]] = {
     "capture.max_bytes": (0, math.inf),
-    "capture.scan_minutes": (0.1, math.inf),  # a comparison goes through the whole tree
+    "capture.scan_minutes": (0.1, math.inf),  # a comparison reads the whole tree
     "limits.edit_bytes": (1, math.inf),
     "limits.edit_lines": (1, math.inf),
     "limits.reply_bytes": (1, math.inf),
-    "limits.regex_ms": (1, 3_600_000),  # no timer of the kernel takes all numbers
+    "limits.regex_ms": (1, 3_600_000),  # limit of kernel timers
     "retention.workspace_bytes": (0, math.inf),
     "retention.store_bytes": (0, math.inf),
     "retention.reserve_bytes": (0, math.inf),
@@ -234,7 +233,7 @@ _FROM_THE_START: tuple[tuple[str, str], ...] = (
 
 
 def in_force(read: Settings, begun: Settings) -> tuple[Settings, tuple[str, ...]]:
-    """(`read`, with what a daemon takes up when it starts as it was in `begun`; what waits for the next start)."""
+    """`read`, with the settings that need a restart as in `begun`; and sentences about those."""
     waiting: list[str] = []
     for section, name in _FROM_THE_START:
         old, new = getattr(getattr(begun, section), name), getattr(getattr(read, section), name)
@@ -257,10 +256,10 @@ def load(
     workspace_file: str = WORKSPACE_FILE,
     user_file: str = USER_FILE,
 ) -> Settings:
-    """The settings that the two files make together; None for a file that does not exist.
+    """The settings of the two files together; None for a missing file.
 
-    The workspace's file cannot widen: its globs are added to the user's, its limits can only be lower, absolute
-    paths stay refused where the user refuses them. Raises `BadSettings` with file (as it is called here), line and key.
+    The workspace's file cannot widen: its globs are added to the user's, its limits can only be lower, and absolute
+    paths stay refused. Raises `BadSettings` with file, line and key.
     """
     user = _parse(user_text, user_file)
     workspace = _parse(workspace_text, workspace_file)
@@ -280,7 +279,7 @@ def _parse(text: str | None, name: str) -> dict[str, Any]:
 
     try:
         return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # also numbers too long, and tables too deep, for the parser
+    except (ValueError, RecursionError) as error:  # also numbers too long and tables too deep for the parser
         raise not_toml(name, text, error) from None
 
 
@@ -296,7 +295,7 @@ def _convert(table: dict[str, Any], name: str, text: str | None) -> Settings:
             raise wrong_at(name, text, dotted, f"{dotted} is {value!r}; it can be {wanted}")
     for dotted, (least, most) in _RANGES.items():
         value = _value(settings, dotted)
-        if not (least <= value <= most and value < math.inf):  # nor what is no number, which TOML can write
+        if not (least <= value <= most and value < math.inf):  # not NaN, which TOML can express
             wanted = f"from {least} on" if most == math.inf else f"from {least} to {most}"
             raise wrong_at(name, text, dotted, f"{dotted} is {value}; it must be a number {wanted}")
     for tool in settings.mcp.tools if isinstance(settings.mcp.tools, tuple) else ():
@@ -334,7 +333,7 @@ def _is_offerable(tool: str) -> bool:
 
 def _check_glob(glob: str, name: str, text: str | None) -> None:
     if not glob or glob.startswith("!"):
-        return  # says nothing, and gives no right back
+        return  # no effect, and grants nothing
     from quire_daemon.config.globs import matches  # hardly any settings forbid something
 
     try:
@@ -345,7 +344,7 @@ def _check_glob(glob: str, name: str, text: str | None) -> None:
 
 
 def policy_of(retention: Retention) -> keeping.Policy:
-    """What the settings keep. Raises `ValueError` with a sentence."""
+    """The retention policy. Raises `ValueError` with a sentence."""
     return keeping.Policy(
         retention.keep_last,
         keeping.duration_ns(retention.keep_within),
@@ -360,7 +359,7 @@ def policy_of(retention: Retention) -> keeping.Policy:
 
 
 def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """`below`, where `above` says nothing of it; key by key in tables within tables, too."""
+    """`above` merged over `below`, recursively."""
     both = {key: (below.get(key), value) for key, value in above.items()}
     return below | {
         key: _laid_over(was, value) if isinstance(was, dict) and isinstance(value, dict) else value
@@ -369,7 +368,7 @@ def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 
 
 def _narrow(user: dict[str, Any], workspace: dict[str, Any], base: Settings) -> dict[str, Any]:
-    """The workspace's table laid over the user's, with everything that would widen taken out."""
+    """The workspace's table merged over the user's, restricting only."""
     merged = _laid_over(user, workspace)
     for section, key in _NARROWING_ONLY:
         mine = workspace.get(section, {}).get(key)

@@ -1,4 +1,4 @@
-"""Integrity: whether the journal can be trusted, checked in another process."""
+"""Integrity: checks in another process whether the journal can be trusted."""
 
 from typing import TYPE_CHECKING
 

@@ -1,8 +1,7 @@
-"""Asking the process that reads journals which may be damaged (`check_worker`): it can die of one, the daemon cannot.
+"""Client of the process that reads possibly damaged journals (`check_worker`), which may die of one.
 
-There are two ways to it. A daemon that serves has threads and an open database, and a process that has must not fork;
-it executes the program (`executed`). One that starts has neither yet, and what it has imported need not be imported
-again in a fork (`ForkedWorker`): most of what the check of a small journal takes.
+A serving daemon has threads and an open database and must not fork, so it executes the program (`executed`). A starting
+daemon has neither and forks (`ForkedWorker`), because importing would take most of the time of a small check.
 """
 
 from __future__ import annotations
@@ -23,37 +22,37 @@ from quire_journal.model import JournalDamaged
 from quire_journal.storage import StoreFailure
 
 Told = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is done, of how much."""
+"""Called with the current step, its progress and its total."""
 
 MOST_FINDINGS: Final = 1000
-"""That are kept; further ones are counted."""
+"""Most findings kept; further ones are only counted."""
 
 LOOK_MS: Final = 200
 READ_BYTES: Final = 64 * 1024
 
 
 class CheckAnswer(msgspec.Struct):
-    """What the process said."""
+    """The answer of the process."""
 
     findings: list[tuple[str, str]] = msgspec.field(default_factory=list)  # sentence, table
     count: int = 0
     end: dict[str, Any] = msgspec.field(default_factory=dict)
-    fate: str = ""  # how it ended, where it did not come to the end of its task
+    fate: str = ""  # how it ended, if its task was not finished
 
     @property
     def sentences(self) -> list[str]:
-        """The findings, without their tables."""
+        """The findings without their tables."""
         return [sentence for sentence, _ in self.findings]
 
     def find(self, sentence: str, table: str) -> None:
-        """One more."""
+        """Add a finding."""
         self.count += 1
         if len(self.findings) < MOST_FINDINGS:
             self.findings.append((sentence, table))
 
 
 class Child(Protocol):
-    """The process, as who waits for it needs it. Leaving it closes both ends and waits; then `returncode` is known."""
+    """The process, as its client needs it. `__exit__` closes both ends, waits, and sets `returncode`."""
 
     stdout: IO[bytes]
     stderr: IO[bytes]
@@ -67,15 +66,15 @@ class Child(Protocol):
 
 
 Begin = Callable[[Task], Child]
-"""Starts the process. Raises `OSError` when it cannot."""
+"""Starts the process. Raises `OSError` if that fails."""
 
 
 def examine(
     task: Task, told: Told | None = None, begin: Begin | None = None, look: Callable[[], None] = lambda: None
 ) -> CheckAnswer:
-    """Have `task` done, and wait for the end of it. A process that dies of it is a finding, not an error.
+    """Run `task` and wait for its end. If the process dies, that is a finding, not an error.
 
-    `look` is called now and then while it says nothing. Raises `OSError` when no process can be started, and what
+    `look` is called periodically while the process is silent. Raises `OSError` if no process can be started, and what
     `told` and `look` raise, which ends the process.
     """
     examined = CheckAnswer()
@@ -84,7 +83,7 @@ def examine(
             for line in _lines(child.stdout.fileno(), look):
                 _take(examined, line, told)
         except BaseException:
-            child.kill()  # `told` wants no more of it
+            child.kill()  # `told` cancelled it
             raise
         words = child.stderr.read()
     if child.returncode:
@@ -94,7 +93,7 @@ def examine(
 
 
 def copied(source: str, target: str, pause: Callable[[], None]) -> None:
-    """`quire_journal.storage.port.Elsewhere`: for a compaction."""
+    """Copy a database for a compaction (`quire_journal.storage.port.Elsewhere`)."""
     try:
         examined = examine(CopyTask(source, target), look=pause)
     except OSError as error:
@@ -108,7 +107,7 @@ def copied(source: str, target: str, pause: Callable[[], None]) -> None:
 
 
 def executed(task: Task) -> Child:
-    """The program, in a process of its own from the beginning."""
+    """Execute the worker program."""
     child = PipedProcess(program("integrity.check_worker", str(os.getpid())))
     child.stdin.write(msgspec.json.encode(task))
     child.stdin.close()
@@ -116,7 +115,7 @@ def executed(task: Task) -> Child:
 
 
 class ForkedWorker:
-    """A fork of this process, which must have no other thread and no database open."""
+    """A fork of this process, which must have no other thread and no open database."""
 
     def __init__(self, task: Task) -> None:
         out, errors, parent = os.pipe(), os.pipe(), os.getpid()
@@ -142,7 +141,7 @@ class ForkedWorker:
 
 
 def _lines(fd: int, look: Callable[[], None]) -> Iterator[bytes]:
-    """What comes, to its end: the file object above it would wait for it, however long that takes."""
+    """Lines of output as they come; a file object would block until its end."""
     coming, rest = select.poll(), b""
     coming.register(fd, select.POLLIN)
     while True:

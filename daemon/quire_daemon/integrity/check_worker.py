@@ -1,13 +1,12 @@
-"""The process that reads journals which may be damaged: `python -m quire_daemon.integrity.check_worker PARENT`, or a
+"""The process that reads possibly damaged journals: `python -m quire_daemon.integrity.check_worker PARENT`, or a
 daemon's fork.
 
-LMDB maps its file and believes what it reads there: a damaged one can end the process that opens it. So a journal is
-checked, and a damaged one salvaged, here; the daemon's side is `check_client`. The pages are walked first, as bytes,
-and only a file whose pages are in order is given to LMDB. And it is copied here for a compaction (`compaction`),
-so that the daemon has its processor for others.
+LMDB maps its file and trusts its content, so a damaged file can end the process that opens it. Journals are therefore
+checked and salvaged here; the daemon's side is `check_client`. Pages are checked first, as bytes, and only a file with
+sound pages is given to LMDB. Copies for a compaction (`compaction`) are made here, too, to leave the daemon its CPU.
 
-One task comes as JSON on standard input (a fork has it in memory), and lines of JSON go out: `["progress", what, done,
-total]`, `["finding", sentence, table]`, and at last `["end", {...}]`. A process that ends without the last line has
+One task comes as JSON on standard input (a fork has it in memory); the output is lines of JSON: `["progress", what,
+done, total]`, `["finding", sentence, table]`, and finally `["end", {...}]`. A process that ends without the last line
 died of the journal.
 """
 
@@ -40,7 +39,7 @@ MOST_ATTEMPTS: Final = 3
 MOST_FINDINGS: Final = 10_000
 
 PAGES: Final = "pages"
-"""The table of findings about pages: it is not known what stands there."""
+"""Table of findings about pages, whose content is unknown."""
 
 
 class CheckTask(msgspec.Struct, frozen=True, tag="check"):
@@ -50,12 +49,12 @@ class CheckTask(msgspec.Struct, frozen=True, tag="check"):
     in_use: bool = False  # by a daemon that writes
     read_data: bool = True
     part: tuple[int, int] = (1, 1)  # n-th of t parts of the blobs
-    end_only: bool = False  # it is known to be as it was left
-    most_records: int = 0  # with more, bytes are not unpacked and views not compared; 0: no bound
+    end_only: bool = False  # the rest is known to be unchanged
+    most_records: int = 0  # with more records, bytes are not unpacked and views not compared; 0: no limit
 
 
 class SalvageTask(msgspec.Struct, frozen=True, tag="salvage"):
-    """Make a journal in `into` of what the one in `folder` still proves."""
+    """Make a journal in `into` from what the one in `folder` proves."""
 
     folder: str
     into: str
@@ -67,7 +66,7 @@ class SalvageTask(msgspec.Struct, frozen=True, tag="salvage"):
 
 
 class CopyTask(msgspec.Struct, frozen=True, tag="copy"):
-    """Copy the pairs of the database in one folder, which a daemon writes to, into the empty one in another."""
+    """Copy the database `source`, in use by a daemon, into the empty database `target`."""
 
     source: str
     target: str
@@ -77,14 +76,14 @@ Task = CheckTask | SalvageTask | CopyTask
 
 
 class _Alone:
-    """What `throttle` needs to know of a process in which nothing else is done, and which is ended from outside."""
+    """Stand-in for the host that `throttle` expects, for a process with a single task."""
 
     clock: Clock = SystemClock()
     stopping = False
 
 
 class Teller:
-    """Writes lines to whoever started this process; of progress not more than can be read."""
+    """Writes lines to the parent, with progress at most every `TOLD_EVERY_S`."""
 
     def __init__(self, out: TextIO, clock: Clock) -> None:
         self._out, self._clock = out, clock
@@ -102,7 +101,7 @@ class Teller:
 
 
 def run(task: Task, teller: Teller) -> dict[str, Any]:
-    """Do it; what the last line says."""
+    """Run the task; returns the last line."""
     if isinstance(task, SalvageTask):
         return _salvage(task, teller)
     if isinstance(task, CopyTask):
@@ -111,7 +110,7 @@ def run(task: Task, teller: Teller) -> dict[str, Any]:
     for attempt in range(1, MOST_ATTEMPTS + 1):
         looked_at = data.stat().st_ino
         found = list(islice(_check(task, teller.progress), MOST_FINDINGS))
-        # A compaction put another file in its place: what was seen may be a mixture of the two.
+        # A compaction replaced the file: findings may mix both files.
         if data.stat().st_ino == looked_at or attempt == MOST_ATTEMPTS:
             break
     findings = [finding for finding in found if isinstance(finding, Finding)]
@@ -121,7 +120,7 @@ def run(task: Task, teller: Teller) -> dict[str, Any]:
 
 
 def _check(task: CheckTask, tell: Callable[[str, int, int], None]) -> Iterator[Finding | bool]:
-    """What is wrong; False in between when not everything was looked at because the journal is large."""
+    """Findings; False if part of a large journal was skipped."""
     folder = Path(task.folder)
     if task.end_only:
         yield from _check_end(folder)
@@ -133,7 +132,7 @@ def _check(task: CheckTask, tell: Callable[[str, int, int], None]) -> Iterator[F
     store = LmdbStore.open_to_read(folder)
     try:
         if task.in_use:
-            with store.reading():  # nothing that this state leads to is written over meanwhile
+            with store.reading():  # keeps LMDB from reusing the pages of this state
                 found = walk(folder / "db" / "data.mdb")
             yield from (Finding(f"The pages of the database: {one}.", PAGES) for one in found[:20])
             if found:
@@ -160,7 +159,7 @@ def _check_end(folder: Path) -> Iterator[Finding]:
 
 
 def _records(store: Store) -> int:
-    """How many there are. Raises `OtherFormat` for a journal that another version has to look at."""
+    """Number of records. Raises `OtherFormat` if another version must check the journal."""
     with store.reading() as r:
         require_format(r.get("meta", b"format") or b"")
         return r.count("records")
@@ -181,7 +180,7 @@ def _salvage(task: SalvageTask, teller: Teller) -> dict[str, Any]:
 
 
 def _copy(task: CopyTask) -> dict[str, Any]:
-    """At a measured pace: those who edit meanwhile need the processor and the disk, too."""
+    """Copy, throttled for the daemon's callers."""
     source, target = LmdbStore.open_to_read(Path(task.source).parent), Copy.at(Path(task.target))
     try:
         copy_pairs(source, target, Breather(_Alone()).paced)
@@ -192,16 +191,16 @@ def _copy(task: CopyTask) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Do the task on standard input. Exit status 0 when the last line was said."""
+    """Run the task on standard input. Exit status 0 after the last line."""
     _belong_to(int(sys.argv[1]))
     do(msgspec.json.decode(sys.stdin.buffer.read(), type=Task), sys.stdout)
     return 0
 
 
 def be_forked(task: Task, parent: int, out: int, errors: int) -> NoReturn:
-    """Be the process in a fork of `parent`, with descriptors to write to, and end. Nothing else of the parent is kept.
+    """Run in a fork of `parent`, with descriptors for output, and exit.
 
-    Its lock, above all: that has to be free once the parent has ended, whatever this process is doing then.
+    Everything else of the parent is closed, above all its lock, which must be free once the parent has ended.
     """
     status = 1
     try:
@@ -211,7 +210,7 @@ def be_forked(task: Task, parent: int, out: int, errors: int) -> NoReturn:
         try:
             for number in map(int, os.listdir("/proc/self/fd")):
                 if number > 2:
-                    with contextlib.suppress(OSError):  # the listing's own
+                    with contextlib.suppress(OSError):  # the listing's own descriptor
                         os.close(number)
         except FileNotFoundError:  # a sandbox
             os.closerange(3, os.sysconf("SC_OPEN_MAX"))
@@ -223,11 +222,11 @@ def be_forked(task: Task, parent: int, out: int, errors: int) -> NoReturn:
         traceback.print_exc()
         raise
     finally:
-        os._exit(status)  # what the parent would do at its end is not for this process to do
+        os._exit(status)  # skips the parent's exit handlers
 
 
 def do(task: Task, out: TextIO) -> None:
-    """Do it, and write what there is to say, to the last line."""
+    """Run the task and write its output, to the last line."""
     teller = Teller(out, SystemClock())
     try:
         end = run(task, teller)
@@ -238,7 +237,7 @@ def do(task: Task, out: TextIO) -> None:
         end = {}
     except (StoreFailure, OSError) as error:
         full = isinstance(error, StoreFailure) and error.disk_full
-        end = {"failed": str(error), "disk_full": full}  # that says nothing about the journal
+        end = {"failed": str(error), "disk_full": full}  # says nothing about the journal
     teller.say("end", end)
 
 

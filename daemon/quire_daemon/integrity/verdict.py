@@ -1,26 +1,23 @@
-"""Before a journal is served: is it known to be sound? If not, it is checked; if it is damaged, set aside and salvaged.
+"""The verdict on the journal before it is served: known to be sound, or checked, and salvaged if damaged.
 
-A daemon that stops in good order leaves a mark, with what the database's file looks like then; a start that finds the
-mark, and a file that looks so, goes on at once. One that was killed leaves an image of the file as it was after its
-last commit (`afterimage`), which shows that what stands there is what the daemon wrote: then only the end of the log is
-checked. Any other start has all of the journal checked: after an end of the machine, when somebody wrote to the file,
-and when the daemon died of a fatal signal, as it does of a damaged page, or within a minute after such a short check.
-Another process does either, because opening a damaged journal can end a process (`check_worker`).
+A daemon that stops cleanly leaves a mark with the size and mtime of the database's file; a start that finds a matching
+file goes on at once. A killed daemon leaves an image of the file after its last commit (`afterimage`), which proves
+that the daemon wrote the file: then only the end of the log is checked. Every other start checks the whole journal:
+after a crash of the machine, after foreign writes to the file, and after a fatal signal (as a damaged page causes) or a
+crash within a minute of such a short check. Checks run in another process (`check_worker`), because opening a damaged
+journal can end a process.
 
-A disk can damage a file that bears the mark or has its image, too: a daemon that cannot open such a journal begins
-again, without them, as another program in the same process. So a daemon that died of its journal is followed by one
-that checks it, never by one that dies again.
+A marked file may be damaged by the disk, too. A daemon that cannot open such a journal restarts itself without mark and
+image, so that the next start checks the journal instead of dying again.
 
-    journal/clean          the mark; taken away before the database is opened
-    journal/afterimage     the image; the same
-    journal/crashed        what a fatal signal left of the stacks of the daemon's threads
-    journal/repair         somebody asked for everything to be looked at; taken away when that is done
-    journal/db             the database, and the write-ahead log of what it may not hold yet
-    journal/salvage/db     a new one in the making; `salvage/done` says that it is whole
-    journal/db.damaged-T   a damaged one, set aside at T; nothing of Quire looks at it again or removes it
+journal/clean: the mark; removed before the database is opened · journal/afterimage: the image; likewise ·
+journal/crashed: the threads' stacks after a fatal signal · journal/repair: a full check was requested; removed when
+done · journal/db: the database, and the write-ahead log · journal/salvage/db: a new database in the making;
+`salvage/done` says that it is complete · journal/db.damaged-T: a damaged database, set aside at T and never read or
+removed by Quire.
 
-What is damaged only in the views costs nothing: they are folded again. Of a journal of many records (`MOST_RECORDS`)
-pages, chain and addresses are checked at a start; folding the log again takes too long: `quire verify` does.
+Damage in views only is harmless: they are refolded. In a journal with many records (`MOST_RECORDS`) a start checks
+pages, chain and addresses only, because refolding the log takes too long; `quire verify` does that.
 """
 
 from __future__ import annotations
@@ -43,33 +40,33 @@ from quire_journal.model import JournalDamaged
 from quire_journal.storage import Looks, StoreFailure, afterimage, sync_path
 
 MOST_RECORDS: Final = 20_000
-"""Of a journal that is checked to the last byte before it is served, in a few seconds."""
+"""Most records of a journal that a start checks completely, in a few seconds."""
 
 _REPAIR: Final = "repair"
 _CRASHED: Final = "crashed"
 
 
 class JournalVerdict(NamedTuple):
-    """How the journal was found."""
+    """Result of the check of the journal."""
 
-    trusted: bool = False  # it was not looked at, because of the mark of a good end
-    checked: bool = False  # it was not known to be sound
-    end_only: bool = False  # but known to be as the daemon left it: the end of the log was looked at
-    whole: bool = True  # all of it was looked at
-    views_differ: bool = False  # they have to be folded again
-    found: tuple[str, ...] = ()  # the first few of what was wrong, each a sentence
+    trusted: bool = False  # not checked, because of the mark of a clean stop
+    checked: bool = False  # was not known to be sound
+    end_only: bool = False  # unchanged since the daemon's last commit: only the end of the log was checked
+    whole: bool = True  # everything was checked
+    views_differ: bool = False  # views must be refolded
+    found: tuple[str, ...] = ()  # the first findings, each a sentence
     salvaged: str = ""  # the sentence that says what was lost
-    machine_ran: bool = False  # it was not started anew since the last daemon ended: the disk is as that left it
-    repair: bool = False  # somebody asked for a repair
+    machine_ran: bool = False  # the machine has not restarted since the last daemon ended, so nothing unsynced was lost
+    repair: bool = False  # a repair was requested
 
 
 def looks_of(journal: Path) -> Looks | None:
-    """Of the database's file."""
+    """Size and mtime of the database's file."""
     return afterimage.looks_of(journal / "db" / "data.mdb")
 
 
 def leave_mark(journal: Path) -> None:
-    """The daemon has closed the database in good order."""
+    """Write the mark, after the database was closed cleanly."""
     looks = looks_of(journal)
     if looks is None:
         return
@@ -79,11 +76,11 @@ def leave_mark(journal: Path) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(new, journal / "clean")
-    mistrust(journal)  # an image says less
+    mistrust(journal)  # the mark says more than the image
 
 
 def _mark(journal: Path) -> JournalVerdict | None:
-    """What the mark says, where there is one for a database that looks as it does now."""
+    """The verdict of the mark, if it matches the database's file."""
     try:
         fields = json.loads((journal / "clean").read_bytes())
         left = int(fields["size"]), int(fields["mtime_ns"])
@@ -97,7 +94,7 @@ def _mark(journal: Path) -> JournalVerdict | None:
 
 
 def _is_as_left(journal: Path) -> bool:
-    """Does the image show that the file is as a daemon left it that was killed?"""
+    """True if the image proves that a killed daemon left the file so."""
     image, looks = afterimage.read(journal / afterimage.NAME), looks_of(journal)
     if image is None or looks is None or image.unproven or crash_of(journal):
         return False
@@ -105,7 +102,7 @@ def _is_as_left(journal: Path) -> bool:
 
 
 def crash_of(journal: Path) -> str:
-    """What a fatal signal left of the stacks of the last daemon's threads; "" after any other end."""
+    """Stacks of the last daemon's threads after a fatal signal; "" after any other end."""
     try:
         return (journal / _CRASHED).read_text("utf-8", "replace")
     except OSError:
@@ -113,19 +110,19 @@ def crash_of(journal: Path) -> str:
 
 
 def _take_marks(journal: Path) -> None:
-    """The database is opened next: what was said of it counts no more."""
+    """Remove the marks, before the database is opened."""
     for name in ("clean", afterimage.NAME, _CRASHED):
         (journal / name).unlink(missing_ok=True)
     sync_path(journal)
 
 
 def mistrust(journal: Path) -> None:
-    """Let the next start check everything, whatever the file looks like."""
+    """Make the next start check everything."""
     (journal / afterimage.NAME).unlink(missing_ok=True)
 
 
 def leave_as_found(journal: Path, found: JournalVerdict) -> None:
-    """The journal was opened, and is for a newer version: nothing was changed, so what was said of it counts again."""
+    """Restore the mark of a journal that is for a newer version and was not changed."""
     if found.trusted:
         leave_mark(journal)
     else:
@@ -134,7 +131,7 @@ def leave_as_found(journal: Path, found: JournalVerdict) -> None:
 
 @contextmanager
 def telling_of_crashes(journal: Path) -> Iterator[None]:
-    """Within the block a fatal signal leaves its trace, and the next start checks everything."""
+    """Context manager: a fatal signal inside leaves its stacks, and the next start checks everything."""
     journal.mkdir(mode=0o700, exist_ok=True)
     with (journal / _CRASHED).open("wb", buffering=0) as file:
         faulthandler.enable(file)
@@ -148,11 +145,11 @@ def telling_of_crashes(journal: Path) -> Iterator[None]:
 def prepare(
     journal: Path, workspace_id: str, now_ns: int, say: Callable[[str], None], begin: Begin = executed
 ) -> JournalVerdict:
-    """Make sure that the journal in `journal` can be opened; nothing is there yet, or it is sound, or it becomes so.
+    """Make sure that the journal in `journal` can be opened: it is missing, sound, or gets repaired.
 
-    `say` gets what is being done, in words; `begin` starts the process that looks. Raises `OtherFormat` or
-    `StoreFailure` (no memory, no space), OSError where the disk does not let it be seen, and `JournalDamaged` where
-    there is nothing to open, or nothing could be salvaged; nothing was changed then.
+    `say` gets progress in words; `begin` starts the checking process. Raises `OtherFormat` or `StoreFailure` (no
+    memory, no space), OSError if the disk cannot be read, and `JournalDamaged` if nothing can be opened or salvaged;
+    nothing was changed then.
     """
     if not journal.exists():
         return JournalVerdict()
@@ -187,13 +184,13 @@ def prepare(
 
 
 def ask_for_repair(journal: Path) -> None:
-    """Let the next start look at everything, and put right what it finds."""
+    """Make the next start check everything and repair it."""
     (journal / _REPAIR).touch()
     sync_path(journal)
 
 
 def only_views(examined: CheckAnswer) -> bool:
-    """Is nothing wrong but what can be folded again?"""
+    """True if all findings are in views, which can be refolded."""
     return all(table in views.TABLES for _, table in examined.findings)
 
 
@@ -218,7 +215,7 @@ def _put_right(
 def salvage(
     journal: Path, workspace_id: str, now_ns: int, why: str, say: Callable[[str], None], by: str, begin: Begin
 ) -> str:
-    """Set the database aside and put what can be read of it in its place; the sentence that says what was lost."""
+    """Set the database aside and replace it by a salvaged one; returns the sentence about what was lost."""
     at = datetime.fromtimestamp(now_ns / 1e9, UTC)
     name = f"db.damaged-{at:%Y%m%dT%H%M%S}.{now_ns // 1_000_000 % 1000:03}Z"
     say("salvaging the journal, which is damaged")
@@ -235,14 +232,14 @@ def salvage(
         )
     (into / "done.new").write_text(name)
     sync_path(into / "done.new")
-    os.rename(into / "done.new", into / "done")  # whole or not at all: it says where the damaged one goes
+    os.rename(into / "done.new", into / "done")  # atomic: it says where the damaged database goes
     sync_path(into)
     _finish_salvage(journal)
     return str(sentence)
 
 
 def _finish_salvage(journal: Path) -> None:
-    """Put a salvaged database in its place, also one that an earlier start did not get so far with."""
+    """Put a salvaged database in its place, also after an interrupted start."""
     into = journal / "salvage"
     if not into.exists():
         return

@@ -1,4 +1,4 @@
-"""`gc`: bytes of the past that no rule of the settings keeps are dropped; records stay (see `collector`)."""
+"""`gc`: garbage collection of old bytes that no retention rule keeps; records stay (see `collector`)."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class GcParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     dry_run: bool = False
     compact: bool = False
-    limit: int = 100  # blobs that a dry run lists
-    skip: int = 0  # of the listing: `next` of the page before
+    limit: int = 100  # blobs listed by a dry run
+    skip: int = 0  # start of the listing: `next` of the previous page
     only: str = ""  # "kept", "dropped"
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Answer `policy`, `kept`, `droppable`, `reasons`; a dry run lists `blobs` with the reason for each, and `next`.
+    """Answer `policy`, `kept`, `droppable`, `reasons`; a dry run also lists `blobs`, each with its reason, and `next`.
 
-    Otherwise `dropped`, and where it compacts `compacted` with the bytes before and after.
+    A real run answers `dropped`, and after compaction `compacted`, the bytes before and after.
     """
     params = call.params
     if not 0 <= params.limit <= MOST_LISTED:
@@ -42,4 +42,3 @@ def run(call: Call, host: ServiceHost) -> None:
 
 
 GC: Final = Service("gc", GcParams, run, reply=GcReply)
-"""The service."""

@@ -1,4 +1,4 @@
-"""`doctor`: which protections are active, and whether everything that should run does."""
+"""`doctor`: the active protections, and whether every part of the daemon runs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def run(call: Call, host: ServiceHost) -> None:
             "detail": "active" if on else f"not available here; {_INSTEAD.get(name, _DOCUMENTED)}",
         }
         for name, on in health["protection"].items()
-        if not health.get("checkout_read_only")  # nothing is written that they would protect
+        if not health.get("checkout_read_only")  # without writes, protections do not matter
     ]
     if closed := health.get("checkout_read_only"):
         told = f"can only be read ({closed}): reading, log and blame work, every write is refused"
         checks.append({"name": "checkout", "ok": False, "detail": told})
-    blind = "; ".join(host.outside.reasons())  # of the coverage; the rest of it has checks of its own here
+    blind = "; ".join(host.outside.reasons())  # of coverage; its other parts have checks of their own
     checks.append({"name": "watcher", "ok": not blind, "detail": blind or "sees the whole tree"})
     checks.append({"name": "tracing", "ok": True, "detail": health["tracing"]})
     if host.in_force.wrong:

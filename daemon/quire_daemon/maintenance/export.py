@@ -1,4 +1,4 @@
-"""`export`: a stretch of the log in a format that others read, page by page (see `export_session`)."""
+"""`export`: a range of the log in an exchange format, page by page (see `export_session`)."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from quire_journal.storage.blobs import NotHeld
 
 
 class ExportParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `export`: a format begins one, the `export` of its first reply and a `page` go on with it."""
+    """Arguments of `export`: `format` begins an export; `export` (from its first reply) and `page` continue it."""
 
     format: str = ""
-    from_: str = msgspec.field(name="from", default="")  # a point: what came after it; ""; from the beginning
-    to: str = ""  # a point: up to it; "": until now
-    by: str = "batch"  # what makes a commit, a mail, a trace
-    with_prompts: bool = False  # of jsonl and events: with what people asked agents for, and agents' command lines
+    from_: str = msgspec.field(name="from", default="")  # a point: export what follows it; "": from the beginning
+    to: str = ""  # a point: export up to it; "": until now
+    by: str = "batch"  # unit of a commit, mail or trace
+    with_prompts: bool = False  # for jsonl and events: include prompts and agents' command lines
     export: str = ""
     page: int = 1
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Answer `export`, `page`, `content_base64`, `done`, and how many of how many `records` are told by now."""
+    """Answer `export`, `page`, `content_base64`, `done`, and the number of `records` exported so far and in all."""
     params = call.params
     assert isinstance(params, ExportParams)
     now_s = host.clock.mono_s()
@@ -56,7 +56,7 @@ def run(call: Call, host: ServiceHost) -> None:
 
 
 def _make_page(export: Export, call: Call, host: ServiceHost) -> None:
-    """Make the next page on a worker, and answer with it in the loop."""
+    """Make the next page on a worker, and answer in the loop."""
     export.busy = True
 
     def work() -> Callable[[], None]:
@@ -68,9 +68,9 @@ def _make_page(export: Export, call: Call, host: ServiceHost) -> None:
 
     def failed(error: Exception) -> None:
         host.exporting.end(export)
-        if isinstance(error, StoreFailure):  # by a read: nothing is wrong with what is written
+        if isinstance(error, StoreFailure):  # a read failed; stored data is intact
             host.answer(call, Refusal("fault", f"The export cannot go on: {error}", "begin_again").reply())
-        elif isinstance(error, NotHeld):  # what it is to tell was held when it came to it
+        elif isinstance(error, NotHeld):  # the bytes were held when the export began
             message = f"The export cannot go on, as bytes were dropped or purged meanwhile: {error}; begin again."
             host.answer(call, Refusal("busy", message, "begin_again").reply())
         else:
@@ -80,7 +80,6 @@ def _make_page(export: Export, call: Call, host: ServiceHost) -> None:
 
 
 def _begun(params: ExportParams, call: Call, host: ServiceHost) -> Export:
-    """A new export. Raises `Refusal`."""
     _require_word("format", params.format, FORMATS)
     _require_word("by", params.by, BY)
     host.settle()

@@ -1,13 +1,12 @@
-"""Exports that are under way: each is made page by page, as its caller asks for them.
+"""Exports in progress, each made page by page as its caller asks.
 
-Theory of operation. An export may take minutes and be larger than memory, and it must not hold the loop or write
-anywhere that its caller could not. So the daemon writes no file: it hands out pages, each bounded in bytes and time
-and made on a worker thread, and the client puts them where it may. Between two pages nothing runs and no snapshot of
-the store is open; an export is a generator that waits. (The client could not do it alone: it never opens the
-journal's files, and by replies it would have to ask for each version in turn.)
+Theory of operation. An export may take minutes and exceed memory; it must not hold the loop, nor write where its caller
+could not. So the daemon writes no file: a worker thread makes pages, bounded in bytes and time, and the client stores
+them. Between pages nothing runs and no snapshot is open; an export is a suspended generator. (The client cannot read
+the journal's files itself, and fetching each version by a call would be too slow.)
 
-A page may be asked for again, should its reply have been lost. An export belongs to its caller, and is forgotten when
-nobody has asked for `IDLE_S`, or when there are too many.
+The last page may be asked for again, if its reply was lost. An export belongs to its caller, and is dropped after
+`IDLE_S` without a request, or when there are too many.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ PAGE_BYTES: Final = 1 << 20
 PAGE_S: Final = 0.5
 IDLE_S: Final = 120.0
 MOST: Final = 8
-"""Exports under way."""
+"""Most exports in progress."""
 
 
 class Export:
-    """One export. `chunks` come from `source`."""
+    """One export. `source` produces `chunks`."""
 
     def __init__(self, caller: bytes, source: Source, chunks: Iterator[bytes], now_s: float) -> None:
         self.id = secrets.token_hex(8)
@@ -35,16 +34,16 @@ class Export:
         self.asked_s = now_s
         self.page = 0  # the number of `last`
         self.last = b""
-        self.done = False  # `last` is the last page of all
+        self.done = False  # `last` is the final page
         self.source = source
         self._chunks = chunks
-        self._rest = bytearray()  # what is made and not handed out
+        self._rest = bytearray()  # made, not handed out yet
         self._ended = False
 
     def next_page(self, mono_s: Callable[[], float]) -> None:
         """Make the page after `page`: at most `PAGE_BYTES`, in about `PAGE_S`. For a worker.
 
-        Raises what the chunks do: then there are no more.
+        Raises what the chunks raise; the export has then ended.
         """
         until = mono_s() + PAGE_S
         while not self._ended and len(self._rest) < PAGE_BYTES and mono_s() < until:
@@ -66,7 +65,7 @@ class ExportSessions:
         self._open: dict[str, Export] = {}
 
     def begin(self, export: Export) -> None:
-        """Keep it. Of too many, the one that was asked for longest ago goes."""
+        """Add `export`; if there are too many, drop the one idle for longest."""
         self.forget_idle(export.asked_s)
         idle = sorted((one for one in self._open.values() if not one.busy), key=lambda one: one.asked_s)
         for old in idle[: max(0, len(self._open) + 1 - MOST)]:
@@ -74,17 +73,16 @@ class ExportSessions:
         self._open[export.id] = export
 
     def find(self, id: str, caller: bytes, now_s: float) -> Export | None:
-        """The caller's export with this id; None when it has none, or none any more."""
+        """The caller's export with this id, or None."""
         self.forget_idle(now_s)
         found = self._open.get(id)
         return found if found is not None and found.caller == caller else None
 
     def end(self, export: Export) -> None:
-        """Forget it."""
         self._open.pop(export.id, None)
 
     def forget_idle(self, now_s: float) -> None:
-        """Forget those that nobody has asked for in a while."""
+        """Drop exports idle for more than `IDLE_S`."""
         for one in list(self._open.values()):
             if not one.busy and now_s - one.asked_s > IDLE_S:
                 self.end(one)

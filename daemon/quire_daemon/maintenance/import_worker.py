@@ -1,11 +1,11 @@
-"""`python -m quire_daemon.maintenance.import_worker`: the journal of a workspace, made from an export on stdin.
+"""`python -m quire_daemon.maintenance.import_worker`: make the journal of a workspace from an export on stdin.
 
-A program of its own, and not a tool of the daemon: a daemon's journal has records from its first moment on. It holds
-the daemon's lock meanwhile. The journal is made beside its place and gets its name when everything is in and every
-hash was right; a workspace whose journal has records is refused, and nothing of it is touched. The files of the
-workspace are neither read nor written: the next daemon compares them with what came in.
+A separate program, because a daemon's journal has records from its start. It holds the daemon's lock. The journal is
+made beside its place and renamed once everything is imported and every hash is right; a workspace whose journal has
+records is refused unchanged. Files of the workspace are neither read nor written; the next daemon compares them with
+the journal.
 
-What it prints are JSON objects, one a line: `{"done", "of"}` from time to time, and at last the reply.
+Output: JSON objects, one a line: `{"done", "of"}` periodically, and finally the reply.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def import_into(place: Place, lines: BinaryIO) -> dict[str, Any]:
-    """Make the journal of `place` from an export. Raises `Refusal` where there is one, and as `import_lines` does."""
+    """Make the journal of `place` from an export. Raises `Refusal` if it has one, and as `import_lines`."""
     make_private_folder(place.state)
     with hold_lock(place.lock) as lock:
         if lock is None:
@@ -61,14 +61,14 @@ def import_into(place: Place, lines: BinaryIO) -> dict[str, Any]:
             raise Refusal("already_exists", message, "choose_a_new_folder", path=os.fspath(place.root))
         _require_no_records(place)
         beside = place.state / _BESIDE
-        shutil.rmtree(beside, ignore_errors=True)  # of an import that was killed
+        shutil.rmtree(beside, ignore_errors=True)  # of a killed import
         try:
             came, head = _made(place, beside, lines)
             shutil.rmtree(place.journal, ignore_errors=True)  # it has no record
             os.rename(beside, place.journal)
             try:
                 sync_path(place.state)
-            except OSError:  # a power cut may take it away, so that it is not said to be there, and is not
+            except OSError:  # a power cut may undo the rename, and the import must not be reported as done
                 shutil.rmtree(place.journal, ignore_errors=True)
                 raise
         finally:
@@ -81,8 +81,8 @@ def import_into(place: Place, lines: BinaryIO) -> dict[str, Any]:
 
 
 def _made(place: Place, folder: Path, lines: BinaryIO) -> tuple[ImportResult, int]:
-    """The new journal in `folder`, complete, under the workspace's own id."""
-    store = STORES["lmdb"](folder, synced=False)  # synced once, before it gets its name
+    """The new journal in `folder`, complete, with the workspace's own id."""
+    store = STORES["lmdb"](folder, synced=False)  # synced once, before the rename
     try:
         now_ns = SystemClock().now_ns()
         Journal.open(store, now_ns)
@@ -98,7 +98,7 @@ def _made(place: Place, folder: Path, lines: BinaryIO) -> tuple[ImportResult, in
 
 
 def _require_no_records(place: Place) -> None:
-    """Raises `Refusal` when the place has a journal that is of any use, or may be."""
+    """Raises `Refusal` if the place has a journal with records, or damaged ones."""
     others = sorted({*set_aside(place.journal), *place.journal.glob("salvage")})
     if others:
         message = (

@@ -1,15 +1,12 @@
-"""`purge`: bytes go from everywhere that Quire controls. For people: no door for agents offers it.
+"""`purge`: removes bytes from everything that Quire controls. For people: agents are not offered this service.
 
-    1. find      in a process of its own (`purge_worker`), which ends when an expression takes too long: blobs, records
-                 that tell of them, and what has to stand in their place, in views, too: a caller whose name goes is
-                 another one in the hashes of many rows, which are folded again there. Where there are new records
-                 meanwhile it goes on with those
-    2. change    in the loop, one transaction: blobs go, records that told are replaced, `purged` says so
-    3. compact   pair by pair, so that no byte of the old database is in the new one; then the old one is given back
-    4. sweep     displaced files in `.quire/tmp` are waited for, logs masked (`purge_worker`), damaged databases removed
+1. find, in a process of its own (`purge_worker`) that ends when an expression takes too long: blobs, records that
+contain the text, and their replacements, also in views. If new records come meanwhile, it continues with those. 2.
+change, in the loop, in one transaction: blobs go, records are replaced, `purged` is recorded. 3. compact pair by pair,
+so that the new database has no byte of the old one, which is released. 4. sweep: wait for displaced files in
+`.quire/tmp`, mask logs (`purge_worker`), remove damaged databases.
 
-A crash in between leaves a sound journal; what is left of the old bytes then is told by a purge that is made again,
-which compacts whether it finds anything or not.
+A crash in between leaves a sound journal; a repeated purge compacts in any case and so removes the remaining bytes.
 """
 
 from __future__ import annotations
@@ -37,11 +34,12 @@ from quire_journal.storage import Compaction, StoreFailure
 
 MOST_LISTED: Final = 200
 TMP_S: Final = 5.0
-"""How long displaced files are waited for: they are let go after a second."""
+"""Seconds to wait for displaced files, which are released after one."""
 
 MOST_LOOKS: Final = 3
-"""How many looks are made beside the loop, while records come in, before the loop waits for one: of the last ones only
-what came meanwhile is looked at."""
+"""Most searches beside the loop while records come in. The loop waits for the next one, which reads only new
+records.
+"""
 
 REMAIN: Final = (
     "the files of the checkout themselves",
@@ -50,16 +48,16 @@ REMAIN: Final = (
     "editors (undo and swap files), and agents' own transcripts and contexts",
     "exports and copies of the journal that somebody made",
 )
-"""Where copies may be that Quire does not control."""
+"""Copies that Quire does not control."""
 
 
 class PurgeParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Arguments of `purge`: one of `path`, `blob` (sha256) and `matching`."""
+    """Arguments of `purge`: exactly one of `path`, `blob` (sha256) and `matching`."""
 
     path: str = ""
     blob: str = ""
-    matching: str = ""  # a regular expression, of bytes, in which ^ and $ are ends of lines
-    plan: bool = False  # only say what would go
+    matching: str = ""  # a regular expression on bytes; ^ and $ match at line ends
+    plan: bool = False  # only report what would go
     note: str = ""
 
 
@@ -68,16 +66,16 @@ def run(call: Call, host: ServiceHost) -> None:
     task = _task(call.params, host)
     if "purge" in host.progress:
         raise Refusal("busy", "A purge is going on already; wait for its end.", "retry", retry_after_ms=1000)
-    if host.collector.going_on and not call.params.plan:  # it relies on what stands in the journal
+    if host.collector.going_on and not call.params.plan:  # it relies on the journal's content
         raise Refusal("busy", "A collection is going on; purge when it has ended.", "retry", retry_after_ms=1000)
     if not call.params.plan:
-        host.recorder.introduce(call.who.writer)  # now: a record that comes later is one more to be looked at
+        host.recorder.introduce(call.who.writer)  # now, because a later record would have to be searched, too
     host.settle()
     _Purge(call, host, task).begin()
 
 
 class _Purge:
-    """One purge on its way."""
+    """One purge in progress."""
 
     def __init__(self, call: Call, host: ServiceHost, task: FindTask) -> None:
         self._call, self._host, self._task = call, host, task
@@ -93,7 +91,7 @@ class _Purge:
         self._work(self._find)
 
     def _work(self, step: Callable[[], Callable[[], None]]) -> None:
-        """`step` on a worker thread, then what it returns in the loop; whatever fails is the answer."""
+        """Run `step` on a worker thread, then its result in the loop; an error becomes the answer."""
         self._host.start_job(step, "purge", self._fail)
 
     def _fail(self, error: Exception) -> None:
@@ -107,13 +105,13 @@ class _Purge:
             self._answer(self._host.told("purge", error))
 
     def _answer(self, body: dict[str, Any]) -> None:
-        self._host.progress.pop("purge", None)  # first: whatever cannot be tidied up, others are not kept off by it
+        self._host.progress.pop("purge", None)  # first: an error of cleaning up must not block other purges
         if self._compaction is not None:
             self._compaction.cancel()
         try:
             self._purger.close()
         except OSError as error:
-            self._host.told("purge", error)  # in the log; the next start removes it
+            self._host.told("purge", error)  # logged; the next start removes it
         self._host.answer(self._call, body)
 
     # ── the steps ──
@@ -137,12 +135,12 @@ class _Purge:
             self._answer(self._body())
             return
         self._host.settle()
-        if not self._stands(looked):  # what came meanwhile may hold it, too
+        if not self._stands(looked):  # new records may hold it, too
             if self._looks < MOST_LOOKS:
                 self._work(self._find)
                 return
-            looked = self._look()  # records come in faster than they are looked through: now none does
-        # Refused while another is going on, before anything is done.
+            looked = self._look()  # records come faster than the search: now the loop waits
+        # Refused if another compaction is running, before anything is done.
         self._compaction = recorder.journal.store.compacting()
         if self._found.blobs or self._found.records:
             recorder.purge(looked.change(), self._call.who.writer)
@@ -157,7 +155,7 @@ class _Purge:
 
     def _copy(self) -> Callable[[], None]:
         assert self._compaction is not None
-        self._purger.close()  # which gives space back
+        self._purger.close()  # which frees space
         self._compaction.copy(Breather(self._host), copied)
         return self._swap
 
@@ -215,7 +213,7 @@ class _Purge:
 
 
 def _task(params: PurgeParams, host: ServiceHost) -> FindTask:
-    """What is asked for. Raises `Refusal`."""
+    """The search for these arguments. Raises `Refusal`."""
     if sum(map(bool, (params.path, params.blob, params.matching))) != 1:
         raise Refusal("schema_invalid", "Say one of path, blob and matching.", argument="path")
     if params.blob and not re.fullmatch("[0-9a-f]{64}", params.blob):
@@ -233,7 +231,9 @@ def _task(params: PurgeParams, host: ServiceHost) -> FindTask:
 
 
 def _known_file(path: str, host: ServiceHost) -> str:
-    """The path as the journal spells it. Raises `Refusal`: nobody may believe that a secret of another name is gone."""
+    """The journal's spelling of the path. Raises `Refusal` if it is unknown, so that nobody believes that a secret is
+    gone.
+    """
     with host.recorder.history() as history:
         known = known_path(path, history)
         if history.path_id(known) is None:
@@ -249,7 +249,7 @@ def _known_file(path: str, host: ServiceHost) -> str:
 
 
 def _sweep(host: ServiceHost, purger: Purger, texts: CompiledTexts, limit_ms: int) -> str:
-    """Logs, displaced files, and damaged databases. Returns why logs could not be masked, if so."""
+    """Clean logs, displaced files and damaged databases. Returns why logs could not be masked, or ""."""
     for path in set_aside(host.state_dir / "journal"):
         shutil.rmtree(path, ignore_errors=True)
     why = ""
@@ -259,7 +259,7 @@ def _sweep(host: ServiceHost, purger: Purger, texts: CompiledTexts, limit_ms: in
         except (Refusal, StoreFailure) as error:
             why = str(error)
     until, left = host.clock.mono_s() + TMP_S, _files(host.root / TMP)
-    while left and host.clock.mono_s() < until and not host.stopping:  # what is displaced from now on goes in its time
+    while left and host.clock.mono_s() < until and not host.stopping:  # files displaced later go in time
         host.clock.sleep(0.1)
         left &= _files(host.root / TMP)
     return why
@@ -277,4 +277,3 @@ def _files(folder: Path) -> set[str]:
 
 
 PURGE: Final = Service("purge", PurgeParams, run, asks=("path",), reply=PurgeReply)
-"""The service."""

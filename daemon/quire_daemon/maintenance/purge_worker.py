@@ -1,12 +1,11 @@
-"""The process that looks for what is purged: `python -m quire_daemon.maintenance.purge_worker PARENT`.
+"""The process that searches for a purge: `python -m quire_daemon.maintenance.purge_worker PARENT`.
 
-An expression can keep `re` busy for longer than the universe lasts, and `re` holds the interpreter's lock meanwhile: in
-the daemon it would stop every thread. So all of a purge that runs an expression runs here, and a timer of the kernel
-ends this process when one run of it takes too long; the daemon's side is `ask`.
+An expression can keep `re` busy practically forever, and `re` holds the interpreter lock, which would stop every thread
+of the daemon. So every expression of a purge runs here, and a kernel timer ends this process when one run takes too
+long; the daemon's side is `ask`.
 
-Tasks come as msgpack on standard input, and an outcome goes out for each. Whoever asks the same once more gets what is
-so now, and only what came in the meantime is looked at (`purge.PurgeSurvey`). The journal is only read, and views are
-folded again in a store beside it; logs are written.
+Tasks come as msgpack on standard input, each answered by an outcome. A repeated task reads only what is new
+(`purge.PurgeSurvey`). The journal is only read, views are refolded in a store beside it, and logs are written.
 """
 
 from __future__ import annotations
@@ -33,31 +32,32 @@ SHOWN_CHARS: Final = 200
 MIB: Final = 1 << 20
 
 STOP_LOOK_MS: Final = 200
-"""Between two looks whether the daemon ends."""
+"""Milliseconds between two checks whether the daemon ends."""
 
 
 class CompiledTexts(msgspec.Struct, frozen=True):
-    """`purge.Texts` as it goes from one process to another: what was asked for ("": nothing), and lines."""
+    """`purge.Texts` for another process: the expression ("": none), and lines."""
 
     asked: str = ""
     lines: list[bytes] = []
 
 
 class FindTask(msgspec.Struct, frozen=True, tag="find"):
-    """Say what a purge has to do. One of `path`, `blob` and `matching`."""
+    """Find what a purge has to change. Exactly one of `path`, `blob` and `matching`."""
 
     folder: str  # of the journal
-    limit_ms: int  # of processor time, for one run of the expression over a text, and as much for each further MiB
+    limit_ms: int  # CPU time of one run of the expression over a text of up to a MiB, and for each further MiB
     path: str = ""
     blob: bytes = b""
     matching: str = ""
     note: str = ""
-    plan: bool = False  # only what is found
-    logs: tuple[str, ...] = ()  # only tried here, so that what takes too long for them is known before anything is done
+    plan: bool = False  # only search
+    # searched only, so that an expression too slow for them is known before anything changes
+    logs: tuple[str, ...] = ()
 
 
 class MaskTask(msgspec.Struct, frozen=True, tag="mask"):
-    """Put stars over texts in logs, in place: somebody appends to them meanwhile."""
+    """Mask texts in logs with stars, in place, because others append to them."""
 
     texts: CompiledTexts
     limit_ms: int
@@ -68,7 +68,7 @@ Task = FindTask | MaskTask
 
 
 class PurgeSurveyed(msgspec.Struct, tag="looked"):
-    """What a purge has to do, as long as the journal stands where it stood (`purge.stand`)."""
+    """The changes of a purge, valid while the journal is in state `stood` (`purge.stand`)."""
 
     stood: tuple[int, int]
     blobs: dict[bytes, int]
@@ -77,35 +77,35 @@ class PurgeSurveyed(msgspec.Struct, tag="looked"):
     texts: CompiledTexts
     rows: list[RowChange]
     dropped: list[bytes]
-    purged: Purged | None  # None: it is only a plan
+    purged: Purged | None  # None: only a plan
     gone: list[BytesGone]
 
     def found(self) -> Found:
-        """Where it is; without what would find it again."""
+        """The places of the text, without the expressions."""
         return Found(self.blobs, self.versions, Texts(), self.records)
 
     def change(self) -> PurgeTransaction:
-        """What a transaction has to do."""
+        """The transaction to run."""
         assert self.purged is not None
         return PurgeTransaction(self.rows, self.dropped, [self.purged, *self.gone])
 
 
 class LogsMasked(msgspec.Struct, tag="masked"):
-    """The logs are as they should be."""
+    """The logs are masked."""
 
 
 class Unfit(msgspec.Struct, tag="unfit"):
-    """It is no expression that a purge can take."""
+    """The expression cannot be used."""
 
     why: str
 
 
 class PurgeFailure(msgspec.Struct, tag="failed"):
-    """The journal could not be read, or a log not be written."""
+    """The journal could not be read, or a log not written."""
 
     why: str
     damaged: bool
-    everywhere: bool  # as `JournalDamaged` has it
+    everywhere: bool  # as in `JournalDamaged`
     disk_full: bool
 
 
@@ -116,16 +116,15 @@ Outcome = PurgeSurveyed | LogsMasked | Unfit | PurgeFailure
 
 
 class Purger:
-    """The process, from the first task to `close`."""
+    """The worker process, from the first task to `close`."""
 
     def __init__(self, journal: Path, stopping: Callable[[], bool]) -> None:
-        """`journal`: the folder that its tasks are about. `stopping`: does the daemon end? Then nobody waits for it."""
+        """`journal`: the folder of the journal. `stopping`: True if the daemon ends; nobody waits then."""
         self._journal, self._stopping = journal, stopping
         self._process: PipedProcess | None = None
 
     def ask(self, task: Task) -> PurgeSurveyed | LogsMasked:
-        """Have `task` done, and wait for its end. Raises `Refusal`, `JournalDamaged`, `StoreFailure` or
-        `Cancellation`."""
+        """Run `task` and wait. Raises `Refusal`, `JournalDamaged`, `StoreFailure` or `Cancellation`."""
         try:
             if self._process is None:
                 self._process = PipedProcess(program("maintenance.purge_worker", str(os.getpid())))
@@ -146,13 +145,13 @@ class Purger:
         return outcome
 
     def _said(self, process: PipedProcess, asked: bytes) -> bytes | None:
-        """Its answer; None when it ended before it gave one."""
+        """Its answer; None if it ended without one."""
         try:
             process.stdin.write(framed(asked))
             process.stdin.flush()
         except BrokenPipeError:
             return None
-        answer = select.poll()  # `select.select` takes no descriptor above 1023, and a daemon may have more
+        answer = select.poll()  # `select.select` takes no descriptor above 1023
         answer.register(process.stdout, select.POLLIN)
         while not answer.poll(STOP_LOOK_MS):
             if self._stopping():
@@ -163,7 +162,7 @@ class Purger:
             return None
 
     def _fate(self, process: PipedProcess, task: Task) -> Refusal | StoreFailure:
-        """Why it ended."""
+        """The error for a worker that ended early."""
         words, status = process.communicate()[1], process.returncode
         if status == -signal.SIGVTALRM:
             return Refusal(
@@ -177,7 +176,7 @@ class Purger:
         return StoreFailure(f"the process that looks for it ended ({last_words(words, status)})")
 
     def close(self) -> None:
-        """End it, and remove what it has folded. Idempotent. Raises OSError when that cannot be removed."""
+        """End the process and remove its refolded views. Idempotent. Raises OSError if they cannot be removed."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -195,17 +194,17 @@ def _named(task: Task) -> str:
 
 
 class TimedRegex:
-    """An expression of which no run takes longer than a limit: the kernel ends the process."""
+    """A regular expression with a time limit for each run: the kernel ends the process."""
 
     def __init__(self, source: str, limit_ms: int) -> None:
-        """Raises as `re.compile`, which is limited, too."""
+        """Raises as `re.compile`, under the same limit."""
         self._limit_s = limit_ms / 1000
         with self._within(0):
             self._of = re.compile(source.encode("utf-8", "surrogateescape"), re.MULTILINE)
 
     @contextmanager
     def _within(self, size: int) -> Iterator[None]:
-        # Of the processor's time: on a busy machine an expression is no slower. Nobody handles the signal.
+        # CPU time, so that a busy machine does not matter. The signal is not handled.
         signal.setitimer(signal.ITIMER_VIRTUAL, self._limit_s * max(1.0, size / MIB))
         try:
             yield
@@ -226,15 +225,14 @@ class TimedRegex:
 
 
 class Worker:
-    """Does one task after the other."""
+    """Runs tasks one by one."""
 
     def __init__(self) -> None:
-        self._task: FindTask | None = None  # of `_gatherer`
+        self._task: FindTask | None = None  # the task of `_gatherer`
         self._gatherer = PurgeSurvey(PurgeTarget())
-        self._store: LmdbStore | None = None  # of the journal, within a look
+        self._store: LmdbStore | None = None  # the journal's, during a search
 
     def run(self, task: Task) -> Outcome:
-        """Do it."""
         try:
             if isinstance(task, MaskTask):
                 return _mask_all(task)
@@ -249,7 +247,7 @@ class Worker:
             return PurgeFailure(str(error), damaged, isinstance(error, JournalDamaged) and error.everywhere, full)
 
     def close(self) -> None:
-        """Forget what was looked for."""
+        """Forget the last search."""
         self._gatherer.close()
         self._task = None
 
@@ -259,7 +257,7 @@ class Worker:
         self._gatherer, self._task = PurgeSurvey(wanted, task.note, self._beside), task
 
     def _beside(self) -> LmdbStore:
-        """For views that are folded again. Of the room for it the copy of a compaction takes more afterwards."""
+        """A store for refolded views. The later compaction needs even more space."""
         assert self._store is not None
         assert self._task is not None
         self._store.require_room(self._store.used_bytes())
@@ -274,7 +272,7 @@ class Worker:
                 change = PurgeTransaction() if task.plan else self._gatherer.change(r)
         finally:
             store.close()
-        if found.texts.asked is not None:  # what takes too long is told before anything is done
+        if found.texts.asked is not None:  # report slow expressions before anything changes
             for log in task.logs:
                 purge.mask(_read(Path(log)), found.texts)
         lines = found.texts.lines
@@ -286,7 +284,7 @@ class Worker:
 
 
 class _Unfit(Exception):
-    """Why it is no expression that a purge can take."""
+    """Why the expression cannot be used."""
 
 
 def _expression(task: FindTask) -> TimedRegex:
@@ -334,7 +332,7 @@ def _mask_file(path: Path, texts: Texts) -> None:
 
 
 def main() -> int:
-    """Do the tasks on standard input, to its end."""
+    """Run the tasks on standard input, to its end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the daemon, which waits for this process
     die_with(int(sys.argv[1]))
     decode = msgspec.msgpack.Decoder(Task).decode

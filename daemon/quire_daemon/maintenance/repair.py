@@ -1,8 +1,8 @@
-"""`repair`: what cannot be put right by itself is, when somebody asks for it: first the plan, then the deed.
+"""`repair`: mends a damaged journal on request: first the plan, then the repair.
 
-The deed is that of a start that finds a damaged journal (`verdict`), only that everything is looked at, however large
-the journal is: views that differ are folded again; otherwise the database is set aside, what its hashes still prove
-becomes a new one, and what is lost is said in it. So the daemon leaves a note for its next start, and ends.
+The repair is that of a start that finds a damaged journal (`verdict`), but checks everything, however large the journal
+is: differing views are refolded; otherwise the database is set aside, and a new one is made of what its hashes prove,
+with a record of what is lost. So the daemon leaves a note for its next start, and ends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class RepairParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Answer the `findings`, and the `plan`: what a repair does about them. With `execute` the daemon ends for it."""
+    """Answer the `findings`, and the `plan` of the repair. With `execute` the daemon ends to repair."""
     task = CheckTask(str(host.state_dir / "journal"), in_use=True)
     check(call, host, task, lambda examined: _answer(call, host, examined))
 
@@ -61,4 +61,3 @@ def _plan(examined: CheckAnswer) -> str:
 
 
 REPAIR: Final = Service("repair", RepairParams, run, reply=RepairReply)
-"""The service."""

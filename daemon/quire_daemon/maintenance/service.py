@@ -1,8 +1,8 @@
-"""Services: tools about the daemon and the journal as a whole. They are not decisions on files.
+"""Services: tools for the daemon and the journal as a whole, not decisions on files.
 
-A service runs in the loop, and must return at once: what takes longer goes to a worker thread by
-`ServiceHost.start_job`, whose result comes back into the loop. It answers its call exactly once, by
-`ServiceHost.answer`, now or later; only where the daemon ends before that, the caller hears of that end instead.
+A service runs in the loop and returns at once; long work goes to a worker thread by `ServiceHost.start_job`, whose
+result comes back into the loop. It answers its call exactly once, by `ServiceHost.answer`, now or later; if the daemon
+ends before, the caller is told so.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ P = TypeVar("P", bound=msgspec.Struct)
 
 
 class ServiceHost(Protocol):
-    """What a service may ask of the daemon that it runs in."""
+    """The part of the daemon that services use."""
 
     root: Path
     state_dir: Path
@@ -37,32 +37,32 @@ class ServiceHost(Protocol):
     recorder: Recorder
     exporting: ExportSessions
     collector: Collector
-    progress: dict[str, dict[str, Any]]  # of what takes long, by service: what `status` tells of it
+    progress: dict[str, dict[str, Any]]  # progress of long work, by service, for `status`
 
     @property
     def stopping(self) -> bool:
-        """Does the daemon end?"""
+        """True if the daemon ends."""
 
     def answer(self, call: Call, body: dict[str, Any]) -> None:
         """Send the reply of `call`."""
 
     def start_job(self, work: Job, what: str, failed: Failed | None = None) -> None:
-        """Run `work` on a worker thread, and in the loop what it returns. `failed` is told of an error of either.
+        """Run `work` on a worker thread, and its result in the loop. `failed` gets an error of either.
 
-        Where there is no `failed`, it is logged by the name `what`.
+        Without `failed` the error is logged as `what`.
         """
 
     def told(self, what: str, error: Exception) -> dict[str, Any]:
-        """The reply that tells a caller of an error: logged, and what follows from it is done."""
+        """Log an error, act on it, and return its reply."""
 
     def settle(self) -> None:
-        """Commit everything that is noted, so that the store holds all that happened."""
+        """Commit all noted events."""
 
     def coverage(self) -> dict[str, Any]:
-        """The part of `health` that says what the journal does not see."""
+        """The part of `health` about what the journal does not see."""
 
     def health(self) -> dict[str, Any]:
-        """What `status` tells."""
+        """The reply of `status`."""
 
     def look_at(self, paths: Sequence[str]) -> None:
         """Compare these paths (as on disk) with the journal soon."""
@@ -72,20 +72,20 @@ class ServiceHost(Protocol):
 
 
 class NoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Arguments of a service that takes none."""
+    """Arguments of a service without arguments."""
 
 
 class Service(msgspec.Struct, Generic[P], frozen=True):
-    """A service: its arguments, and what runs in the loop. The table is in `maintenance/table.py`."""
+    """A service: its arguments, and the function that runs in the loop. The table is in `maintenance/table.py`."""
 
     name: str
     params: type[P]
     run: Callable[[Call, ServiceHost], None]
-    asks: Sequence[str] = ()  # as `Tool.asks`
+    asks: Sequence[str] = ()  # as in `Tool.asks`
     reply: type[msgspec.Struct] = Reply  # as `Tool.reply`
 
     def tool(self) -> Tool[P]:
-        """The tool as which calls of this service are taken."""
+        """The tool that represents this service in calls."""
         return Tool(self.name, self.params, lambda params: (), _not_a_decision, asks=self.asks, reply=self.reply)
 
 

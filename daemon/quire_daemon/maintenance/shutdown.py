@@ -11,7 +11,7 @@ from quire_daemon.maintenance.service import NoArguments, Service, ServiceHost
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Answer with the `pid` that is about to end."""
+    """Answer with the `pid` of the daemon."""
     host.answer(call, {"ok": True, "message": "The daemon stops.", "pid": os.getpid()})
     host.stop()
 

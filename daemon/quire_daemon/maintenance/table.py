@@ -1,4 +1,4 @@
-"""The table of services: tools about the daemon and the journal as a whole, by name."""
+"""The table of services, by name."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`verify`: the whole journal is checked by a process of its own, while it is in use.
-
-Having the whole journal checked by another process, while it is in use: what `verify` and `repair` begin with.
-"""
+"""`verify`: checks the whole journal in a process of its own, while it is in use. `repair` uses the same check."""
 
 from __future__ import annotations
 
@@ -19,13 +16,13 @@ from quire_daemon.workers import Cancellation
 from quire_journal.model import Refusal, counted
 
 MOST_FINDINGS: Final = 200
-"""Findings that a reply lists; its message has their number."""
+"""Most findings in a reply; its message has their number."""
 
 
 def check(call: Call, host: ServiceHost, task: CheckTask, then: Callable[[CheckAnswer], None]) -> None:
-    """Have `task` done for a call, and in the loop `then` what comes of it; `progress` of `status` tells how far it is.
+    """Run `task` for a call, then `then` with its result in the loop; `status` shows the `progress`.
 
-    A journal that could not be looked at is the answer. A daemon that is to end does not wait for it.
+    If the journal cannot be read, that is the answer. An ending daemon does not wait.
     """
     name = call.tool.name
 
@@ -62,7 +59,7 @@ _PART: Final = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
 class VerifyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Arguments of `verify`."""
 
-    read_data: str = "all"  # which stored bytes are unpacked: "all", "none", or the n-th of t equal parts, "n/t"
+    read_data: str = "all"  # stored bytes to unpack: "all", "none", or the n-th of t equal parts, "n/t"
 
 
 def run(call: Call, host: ServiceHost) -> None:
@@ -84,7 +81,7 @@ def _reply(examined: CheckAnswer, read_data: str) -> dict[str, Any]:
 
 
 def _part(asked: str) -> tuple[bool, tuple[int, int]]:
-    """Whether bytes are to be read, and which part of them. Raises `Refusal`."""
+    """Whether bytes are read, and which part of them. Raises `Refusal`."""
     if asked in ("all", "none"):
         return asked == "all", (1, 1)
     found = _PART.fullmatch(asked)

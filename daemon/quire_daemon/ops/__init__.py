@@ -1,4 +1,4 @@
-"""Ops: what the operating system is asked and told: timers, limits, the process tree, the daemon's own log, systemd."""
+"""Ops: the operating system: timers, limits, the process tree, the daemon's own log, systemd."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Fault points: a crash test asks the daemon to kill itself at a named step, so that each gap between two is met."""
+"""Fault points: a crash test makes the daemon kill itself at a named step."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 
 def from_environment(environ: Mapping[str, str]) -> Callable[[str], None]:
-    """What to call between two steps. `QUIRE_FAULT=step:n` kills the process at the n-th passing of `step`."""
+    """The function to call between steps. `QUIRE_FAULT=step:n` kills the process at the n-th pass of `step`."""
     asked = environ.get("QUIRE_FAULT", "")
     if not asked:
         return _nothing
@@ -17,11 +17,11 @@ def from_environment(environ: Mapping[str, str]) -> Callable[[str], None]:
 
 
 def _nothing(step: str) -> None:
-    """No fault was asked for."""
+    """Do nothing."""
 
 
 class _Killer:
-    """Counts the passings of one step and ends the process as a power cut would: no clean-up runs."""
+    """Kills the process at a pass of one step, without clean-up, like a power cut."""
 
     def __init__(self, step: str, passing: int) -> None:
         self._step, self._left = step, passing

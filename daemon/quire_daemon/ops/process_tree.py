@@ -1,7 +1,4 @@
-"""The process tree, as the kernel tells it: who a process is, and who started it.
-
-Linux tells in `/proc`. Elsewhere (macOS) nothing is known, and every answer is empty.
-"""
+"""The process tree, from Linux's `/proc`; elsewhere (macOS) every answer is empty."""
 
 from __future__ import annotations
 
@@ -11,21 +8,21 @@ from typing import Final, NamedTuple
 PROC: Final = "/proc"
 
 MOST_ANCESTORS: Final = 64
-"""Generations that are followed. Agents, shells and wrappers together are seldom more than a dozen."""
+"""Most generations followed. Agents, shells and wrappers are seldom more than a dozen."""
 
 
 class Process(NamedTuple):
-    """A process that ran when the kernel was asked."""
+    """A process at the time of the query."""
 
     pid: int
-    start: int  # clock ticks after boot; tells a recycled pid apart
-    name: str  # as the process calls itself, at most 15 bytes: "claude", "node"; it can say anything
-    exe: str  # the file of its program; "" where that may not be read
-    at_terminal: bool = False  # leads the session of a terminal and was given no command (`-c`): a person types there
+    start: int  # clock ticks after boot; distinguishes reused pids
+    name: str  # chosen by the process, at most 15 bytes: "claude", "node"
+    exe: str  # file of its program; "" if unreadable
+    at_terminal: bool = False  # session leader at a terminal without a command (`-c`): a person types there
 
 
 ProcessId = tuple[int, int]
-"""pid and start: no two processes have both."""
+"""(pid, start), unique among processes."""
 
 
 class ProcessTree:
@@ -35,20 +32,20 @@ class ProcessTree:
         self._proc = proc
 
     def ancestors(self, pid: int) -> tuple[Process, ...]:
-        """See the function of that name."""
+        """See the function `ancestors`."""
         return ancestors(pid, self._proc)
 
     def has_ended(self, process: ProcessId) -> bool:
-        """Does this process run no more? Another one may have got its pid."""
+        """True if this process has ended, even if its pid is reused."""
         pid, start = process
         return pid_start(pid, self._proc) != start
 
 
 def ancestors(pid: int, proc: str = PROC) -> tuple[Process, ...]:
-    """The process itself, its parent, the parent of that, up to the first one; () where nothing is known.
+    """The process, its parent, and so on up to the first one; () if unknown.
 
-    A parent that began after its child is another process that got the pid of a parent that has ended: there the row
-    ends. It ends also at the edge of a pid namespace, and after `MOST_ANCESTORS`.
+    The list ends at a parent younger than its child (a reused pid), at the edge of a pid namespace, and after
+    `MOST_ANCESTORS`.
     """
     found: list[Process] = []
     last = None
@@ -64,23 +61,23 @@ def ancestors(pid: int, proc: str = PROC) -> tuple[Process, ...]:
 
 
 def pid_start(pid: int, proc: str = PROC) -> int:
-    """When the process began, in clock ticks after boot: tells a recycled pid apart. 0 where it cannot be known."""
+    """Start of the process in clock ticks after boot; 0 if unknown."""
     told = _told(pid, proc)
     return 0 if told is None else told.start
 
 
 class _Stat(NamedTuple):
-    """What the kernel tells of a process at one moment."""
+    """The kernel's entry of a process."""
 
     name: str
     parent: int
-    session: int  # pid of the process that leads its session
-    terminal: int  # of that session; 0: there is none
+    session: int  # pid of its session leader
+    terminal: int  # of the session; 0: none
     start: int
 
 
 def _told(pid: int, proc: str) -> _Stat | None:
-    """None where there is no such process."""
+    """The entry of `pid`, or None."""
     try:
         with open(f"{proc}/{pid}/stat", "rb") as file:
             stat = file.read()
@@ -93,7 +90,7 @@ def _told(pid: int, proc: str) -> _Stat | None:
 
 
 def _has_command(pid: int, proc: str) -> bool:
-    """Was the process, a shell for example, started to run one command (`bash -lc ...`)?"""
+    """True if the process, for example a shell, was started for one command (`bash -lc ...`)."""
     try:
         with open(f"{proc}/{pid}/cmdline", "rb") as file:
             words = file.read(4096).split(b"\0")

@@ -1,4 +1,4 @@
-"""What the loop does now and then, each thing at its own time: one that fails keeps no other from its turn."""
+"""Periodic chores of the loop; a failing chore does not stop the others."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from quire_daemon.workers import Guarded
 
 
 class Chore(msgspec.Struct):
-    """One of them. `act` may say in how many seconds it comes again, where that is not `every_s`."""
+    """A chore. `act` may return its next delay in seconds, instead of `every_s`."""
 
     name: str  # in the log
     every_s: float
     act: Callable[[], float | None]
-    at_s: float = 0.0  # monotonic: not before
+    at_s: float = 0.0  # monotonic time when it is due
 
 
 class Chores:
-    """All of them, in the order in which they are done."""
+    """All chores, in order."""
 
     def __init__(self, guarded: Guarded, *chores: Chore) -> None:
         self._guarded, self._chores = guarded, chores
 
     def do(self, now_s: float) -> None:
-        """Do those whose time has come."""
+        """Do the chores that are due."""
         for chore in self._chores:
             if now_s >= chore.at_s:
-                chore.at_s = now_s + chore.every_s  # before it: something may ask for another meanwhile
+                chore.at_s = now_s + chore.every_s  # before the act, which may set another time
                 self._guarded(chore.name, partial(_do, chore, now_s))
 
 

@@ -1,7 +1,7 @@
-"""Replies that were sent and are not read: how many bytes each connection has of them, and who is let go for that.
+"""Backlog: unread reply bytes of each connection, and which connections to end for it.
 
-What libzmq was given is in its memory until the kernel has room for it, and the kernel tells what the other end has
-still to read (SIOCOUTQ). A reply goes out at once; the next one only when what went before is read, or is little.
+libzmq keeps replies in memory until the kernel has room, and the kernel reports what the peer has not read (SIOCOUTQ).
+The first reply is sent at once; a further one only if the unread rest is small.
 """
 
 from __future__ import annotations
@@ -13,60 +13,60 @@ from collections.abc import Container, Iterator
 from typing import Final
 
 MOST_SENT: Final = 64 << 10
-"""Bytes that somebody has not read, beyond which nothing more is sent to him."""
+"""Unread bytes beyond which nothing more is sent to a connection."""
 
 MOST_BYTES: Final = 32 << 20
-"""Unread bytes of all connections together. Who asks for the first time waits then until there are fewer."""
+"""Unread bytes of all connections together, beyond which new callers wait."""
 
 GRACE_S: Final = 1.0
-"""How long a connection may leave its replies unread where that bound is reached. Who is alive reads within it."""
+"""Seconds that a connection may leave replies unread beyond `MOST_BYTES`."""
 
 SLOW_S: Final = 60.0
-"""And where it is not, if they are more than `MOST_SENT`."""
+"""Seconds otherwise, for more than `MOST_SENT` unread bytes."""
 
 LOOK_S: Final = 1.0
-"""Between two looks for those."""
+"""Seconds between two checks."""
 
 _UNREAD: Final = struct.Struct("i")
 
 
 class Link:
-    """A connection over which something has been asked."""
+    """A connection that has sent a request."""
 
     __slots__ = ("fd", "heard_s", "inode", "owed", "pid", "reads", "sent", "since_s")
 
     def __init__(self, fd: int, inode: int, pid: int) -> None:
         self.fd, self.inode, self.pid = fd, inode, pid
-        self.heard_s = 0.0  # monotonic: when it asked last
-        self.owed = 0  # requests that are not answered
-        self.sent = 0  # bytes that it is not known to have read
-        self.since_s = 0.0  # monotonic: since when that is not 0
-        self.reads = False  # has it ever read all that it was sent?
+        self.heard_s = 0.0  # monotonic time of the last request
+        self.owed = 0  # unanswered requests
+        self.sent = 0  # bytes not known to be read
+        self.since_s = 0.0  # monotonic time since which `sent` is not 0
+        self.reads = False  # has it ever read everything?
 
 
 class Backlog:
-    """All connections over which something has been asked."""
+    """All connections that have sent a request."""
 
     def __init__(self) -> None:
         self.links: dict[bytes, Link] = {}
-        self.kept = 0  # bytes of replies that wait in the server
-        self.crowded = False  # are there too many bytes, and nobody who could be let go for them yet?
+        self.kept = 0  # bytes of replies waiting in the server
+        self.crowded = False  # too many bytes, and no connection to end yet
         self._sent = 0  # the sum of `Link.sent`
         self._by_fd: dict[int, bytes] = {}
         self._looked_s = 0.0
 
     @property
     def unread(self) -> int:
-        """All that is not known to be read."""
+        """All unread bytes."""
         return self._sent + self.kept
 
     @property
     def newcomers(self) -> set[bytes]:
-        """Connections that wait for an answer and have never been seen to read one."""
+        """Connections that wait for a reply and have never read one."""
         return {identity for identity, link in self.links.items() if link.owed and not link.reads}
 
     def begin(self, identity: bytes, link: Link) -> bytes | None:
-        """Somebody asks for the first time. Whose descriptor it was before has gone: that one's identity."""
+        """Add a new connection. Returns the identity that used its descriptor before, whose connection has ended."""
         gone = self._by_fd.get(link.fd)
         if gone is not None:
             self.forget(gone)
@@ -75,42 +75,42 @@ class Backlog:
         return gone
 
     def forget(self, identity: bytes) -> None:
-        """This connection has ended."""
+        """Remove an ended connection."""
         link = self.links.pop(identity, None)
         if link is not None:
             self._sent -= link.sent
             self._by_fd.pop(link.fd, None)
 
     def hear(self, identity: bytes, now_s: float) -> None:
-        """It asks something."""
+        """Record a request."""
         link = self.links[identity]
         link.heard_s = now_s
         link.owed += 1
 
     def answered(self, identity: bytes) -> None:
-        """It gets an answer."""
+        """Record an answer."""
         link = self.links.get(identity)
         if link is not None and link.owed:
             link.owed -= 1
 
     def send(self, link: Link, size: int, now_s: float) -> None:
-        """So many bytes have gone out."""
+        """Record `size` bytes sent."""
         if not link.sent:
             link.since_s = now_s
         link.sent += size
         self._sent += size
 
     def has_read(self, link: Link) -> bool:
-        """Has it read all that it was sent?"""
+        """True if the peer has read everything."""
         if link.sent and not _unread(link.fd):
             self._sent -= link.sent
             link.sent, link.reads = 0, True
         return not link.sent
 
     def slow(self, now_s: float, waited_for: Container[bytes]) -> Iterator[tuple[bytes, Link]]:
-        """Who is to be let go now, who has read nothing for longest first. The caller forgets each at once.
+        """Connections to end now, longest unread first. The caller forgets each at once.
 
-        `waited_for`: for whom replies are kept until there is room.
+        `waited_for`: connections with replies still to send.
         """
         self.crowded = self.unread > MOST_BYTES
         if not self.crowded and now_s < self._looked_s + LOOK_S:
@@ -126,7 +126,7 @@ class Backlog:
 
 
 def _unread(fd: int) -> int:
-    """Bytes that the other end of a socket has not read; 0 where that is not told, or the socket has gone."""
+    """Bytes that the peer of a socket has not read; 0 if unknown or closed."""
     try:
         return int(_UNREAD.unpack(fcntl.ioctl(fd, termios.TIOCOUTQ, bytes(_UNREAD.size)))[0])
     except OSError:

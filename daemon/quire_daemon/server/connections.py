@@ -1,4 +1,4 @@
-"""Leases and bursts that last as long as a connection. `lease_queue` says how the end of one is found out."""
+"""Leases and bursts that last as long as a connection. `lease_queue` ends them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from quire_daemon.clock import Clock
 LOOK_S: Final = 0.25  # between two looks at connections
 
 CONNECTION: Final = "connection"
-"""How a lease or a burst says (`bind`) that it lasts as long as one."""
+"""The value of `bind` for a lease or burst that lasts as long as a connection."""
 
 
 class Connections(Protocol):
-    """What is asked of the server."""
+    """The part of the server used here."""
 
     def reaches(self, identity: bytes) -> bool:
-        """Is the other end of this connection still there?"""
+        """True if the peer is still there."""
 
 
 class ConnectionBound(dict[int, bytes]):
-    """Numbers of what is bound, and the connection of each."""
+    """Numbers of leases or bursts, each with its connection."""
 
     def __init__(self, server: Connections, clock: Clock) -> None:
         super().__init__()
@@ -29,12 +29,12 @@ class ConnectionBound(dict[int, bytes]):
         self._looked_s = -1e9
 
     def forget(self, numbers: Iterable[int]) -> None:
-        """These are bound no more."""
+        """Remove these numbers."""
         for number in numbers:
             self.pop(number, None)
 
     def gone(self) -> list[int]:
-        """Those whose connection has ended; nobody is asked sooner than `LOOK_S` after the last time."""
+        """Numbers whose connection has ended, checked at most every `LOOK_S`."""
         now = self._clock.mono_s()
         if not self or now < self._looked_s + LOOK_S:
             return []

@@ -1,9 +1,7 @@
-"""The second door: requests that come as files, for callers in sandboxes that block sockets
-(`quire_journal.model.file_transport`).
+"""Requests as files, for callers in sandboxes that block sockets (`quire_journal.model.file_transport`).
 
-Nothing is polled at rest: the watcher rings when a request's file comes. Should it be blind, a look at the folder's
-time stamp once a second (one `fstat`) finds what it missed. Whatever is wrong with a file ends that file, never the
-daemon.
+The watcher rings when a request comes; if it is blind, one `fstat` a second of the folder finds what it missed. A bad
+file is rejected and never harms the daemon.
 """
 
 from __future__ import annotations
@@ -22,31 +20,30 @@ from quire_journal.model import CALLER, LOCK, MAX_BYTES, REQUEST, SPOOL_FOLDER, 
 from quire_journal.workspaces import LockHolder
 
 PREFIX: Final = b"spool:"
-"""How the identities of these callers begin. Those of sockets begin with a NUL, unless one names itself; none is heard
-that does so."""
+"""Prefix of these callers' identities. Socket identities begin with a NUL or are rejected if they use this prefix."""
 
 MOST: Final = 64
-"""Requests taken in one turn; the others are taken in the next."""
+"""Most requests taken in one turn."""
 
 KEPT_S: Final = 600.0
-"""How long a reply that nobody fetches, or a file that nobody finishes, stays."""
+"""Seconds for which unfetched replies and unfinished files stay."""
 
 
 class Spool:
-    """The folder of one workspace, held by this process. `close` gives it up, and removes it when it is empty."""
+    """The folder of one workspace, locked by this process. `close` unlocks it, and removes it if empty."""
 
     def __init__(self, root: Path, epoch: str, now_ns: Callable[[], int]) -> None:
-        """Make and take the folder. Raises OSError: a link in its place, another owner, another daemon.
+        """Make and lock the folder. Raises OSError: a link in its place, another owner, another daemon.
 
-        BlockingIOError also for the microseconds in which a client tries its lock: it is to be tried again later.
+        BlockingIOError also while a client tests the lock for microseconds: try again later.
         """
         self._now_ns = now_ns
         self._folder = _folder(root)
         self._root = root
         self._lock = -1
-        self._rung = True  # what lies there already
+        self._rung = True  # for requests already there
         self._seen_ns = 0
-        self._stuck: set[str] = set()  # names that look like requests and cannot be removed: each is looked at once
+        self._stuck: set[str] = set()  # request names that cannot be removed, to be read only once
         try:
             self._lock = self._take_lock(epoch)
         except BaseException:
@@ -54,16 +51,16 @@ class Spool:
             raise
 
     def ring(self) -> None:
-        """A request came; from any thread."""
+        """Signal a request; from any thread."""
         self._rung = True
 
     def take(self) -> list[tuple[bytes, int, bytes | str]]:
-        """The requests that came: (identity, id, frame), or a sentence in place of a frame that cannot be taken."""
+        """New requests: (identity, id, frame), or an error sentence in place of the frame."""
         if not self._rung:
             return []
         try:
             names = sorted(os.listdir(self._folder))
-        except OSError:  # no descriptor is left for it: it is looked at again in the next turn
+        except OSError:  # no descriptor is left: try again in the next turn
             return []
         self._rung = False
         taken: list[tuple[bytes, int, bytes | str]] = []
@@ -78,7 +75,7 @@ class Spool:
         return taken
 
     def look(self) -> bool:
-        """Has the folder changed since the last look, or is there more to take? For when the watcher is blind."""
+        """True if the folder changed, or more requests wait. For a blind watcher."""
         with contextlib.suppress(OSError):
             changed_ns = os.fstat(self._folder).st_mtime_ns
             if changed_ns != self._seen_ns:
@@ -86,14 +83,14 @@ class Spool:
         return self._rung
 
     def stands(self) -> bool:
-        """Is the folder still there? Somebody may have removed it."""
+        """True if the folder still exists."""
         try:
             return os.path.samestat(os.fstat(self._folder), os.lstat(self._root.joinpath(*SPOOL_FOLDER)))
         except OSError:
             return False
 
     def reply(self, identity: bytes, request_id: int, frame: bytes) -> bool:
-        """Put the reply where its caller looks; False when that cannot be."""
+        """Write a reply file; False on failure."""
         name = reply_file(identity.removeprefix(PREFIX).decode("ascii"), request_id)
         part = unfinished_file(name)
         try:
@@ -108,11 +105,11 @@ class Spool:
         return True
 
     def reaches(self, identity: bytes) -> bool:
-        """Does the caller still hold its file?"""
+        """True if the caller still locks its file."""
         return self._held(caller_file(identity.removeprefix(PREFIX).decode("ascii")))
 
     def close(self) -> None:
-        """Give the folder up. Replies that nobody has fetched yet stay in it."""
+        """Release the folder. Unfetched replies stay in it."""
         if self._lock >= 0:
             with contextlib.suppress(OSError):
                 os.unlink(LOCK, dir_fd=self._folder)
@@ -138,7 +135,7 @@ class Spool:
         return fd
 
     def _drop_old_lock(self) -> None:
-        """Remove the file of a daemon that is gone. It is never written: it may be another name of any file."""
+        """Remove the lock file of a dead daemon. It is never written: it may be a link to any file."""
         try:
             fd = os.open(LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._folder)
         except FileNotFoundError:
@@ -150,7 +147,7 @@ class Spool:
             os.close(fd)
 
     def _read(self, name: str) -> bytes | str | None:
-        """The request's bytes; a sentence when they are not to be taken; None: it was taken back. It is gone then."""
+        """The request's bytes, or an error sentence, or None if it was withdrawn. The file is removed."""
         try:
             fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._folder)
             try:
@@ -178,7 +175,7 @@ class Spool:
             self._stuck.add(name)
 
     def _held(self, name: str) -> bool:
-        """Does somebody hold the lock of this file?"""
+        """True if a process locks this file."""
         try:
             fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._folder)
         except OSError:
@@ -192,7 +189,7 @@ class Spool:
         return False
 
     def _sweep(self, name: str) -> None:
-        """Remove what nobody fetched, finished or holds. Folders are nobody's that we know."""
+        """Remove an old file that nobody fetched, finished or locks. Folders stay."""
         if name == LOCK or (name.endswith(CALLER) and self._held(name)):
             return
         with contextlib.suppress(OSError):
@@ -201,7 +198,7 @@ class Spool:
 
 
 def _folder(root: Path) -> int:
-    """A descriptor of the folder, for nobody else. Raises OSError."""
+    """A descriptor of the private folder. Raises OSError."""
     fd = own_folder(root, "/".join(SPOOL_FOLDER))
     try:
         found = os.fstat(fd)

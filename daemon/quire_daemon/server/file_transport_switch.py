@@ -1,4 +1,4 @@
-"""Whether requests are taken as files (`file_transport`): as the settings say, by a running daemon, too."""
+"""Opens and closes the file transport (`file_transport`) as the settings say, also at run time."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from quire_journal.model import SPOOL_FOLDER
 
 
 class SpoolSwitch:
-    """Opens the server's second door, and closes it."""
+    """Switch of the server's file transport."""
 
     def __init__(
         self, root: Path, server: Server, watcher: Watcher, in_force: LiveSettings, clock: Clock, log: Log
     ) -> None:
         self._root, self._server, self._watcher = root, server, watcher
         self._in_force, self._clock, self._log = in_force, clock, log
-        self._none = ""  # why there is none, though it is wanted
+        self._none = ""  # why it could not be opened
 
     def follow(self) -> None:
-        """Take requests as files, or not any more. Where that cannot be, sockets have to do. Asked now and then."""
+        """Open or close the file transport. If it fails, sockets remain. Called periodically."""
         spool, wanted = self._server.spool, self._in_force.now.spool.enabled
         if spool is not None and wanted and spool.stands():
             if spool.look():
@@ -40,7 +40,7 @@ class SpoolSwitch:
         try:
             spool = self._server.spool = Spool(self._root, self._server.epoch, self._clock.now_ns)
         except OSError as error:
-            if str(error) != self._none:  # it is tried again each second
+            if str(error) != self._none:  # tried again each second
                 self._none = str(error)
                 self._log.warning("no_spool", error=str(error))
             return

@@ -1,10 +1,9 @@
-"""How connections get in: one by one, and none for which there is no descriptor.
+"""Admission of connections, one by one, and none without a free descriptor.
 
-libzmq accepts whatever waits at its listener, and aborts the process where accept(2) finds no descriptor left (EMFILE);
-nothing of it can be asked to wait. So the listener is made silent in the epoll set of libzmq's own thread, whose entry
-the kernel tells of (/proc/self/fdinfo), and is woken there for one event each time (EPOLLONESHOT): libzmq accepts one
-connection for one event. The loop sees who waits, and wakes it when there is room. Until then callers wait in the
-kernel's queue. Where the system does not tell (macOS), libzmq accepts as it likes.
+libzmq accepts whatever waits at its listener and aborts the process if accept(2) fails with EMFILE. So the listener is
+disabled in the epoll set of libzmq's thread, found through /proc/self/fdinfo, and enabled for one event at a time
+(EPOLLONESHOT): one connection each. Until then callers wait in the kernel's queue. Without that table (macOS) libzmq
+accepts freely.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ _IN: Final = 0x001
 _ONESHOT: Final = 1 << 30
 
 SETTLE_S: Final = 1.0
-"""How long libzmq's thread may take to begin to listen."""
+"""Longest wait for libzmq's thread to listen, in seconds."""
 
 MOST_CONNECTIONS: Final = 1024
-"""Each takes some 20 KB of libzmq when nothing is asked over it; agents and people of one checkout are dozens."""
+"""Most connections. Each takes some 20 KB of libzmq; a checkout has dozens of agents and people."""
 
 SPARE: Final = 32
-"""Descriptors that no connection gets: an edit opens a few, and a process for a search some pipes."""
+"""Descriptors reserved for edits and searches."""
 
 
 class _Event(ctypes.Structure):
@@ -48,23 +47,23 @@ class Gate:
 
     def __init__(self, listener: int, epoll: int, data: int, others: frozenset[int]) -> None:
         self._listener, self._epoll, self._data = listener, epoll, data
-        self._others = others  # what is in the set and is no connection
+        self._others = others  # members of the set that are no connections
         self._libc = ctypes.CDLL(None, use_errno=True)
 
     def close(self) -> None:
-        """Let nobody in. Raises OSError."""
+        """Stop accepting. Raises OSError."""
         self._set(0)
 
     def admit(self) -> None:
-        """Let one connection in, which waits. Raises OSError."""
+        """Accept one waiting connection. Raises OSError."""
         self._set(_IN | _ONESHOT)
 
     def connections(self) -> list[int]:
-        """The descriptors of those that are in. Raises OSError."""
+        """Descriptors of the accepted connections. Raises OSError."""
         return [entry.fd for entry in _entries(self._epoll) if entry.fd not in self._others]
 
     def is_open(self) -> bool:
-        """Has libzmq still to take up the last `admit`? Raises OSError."""
+        """True if the last `admit` is still unused. Raises OSError."""
         return any(entry.fd == self._listener and entry.events & _IN for entry in _entries(self._epoll))
 
     def _set(self, events: int) -> None:
@@ -74,7 +73,7 @@ class Gate:
 
 
 class _Entry(NamedTuple):
-    """What an epoll set waits for."""
+    """An entry of an epoll set."""
 
     fd: int
     events: int
@@ -82,7 +81,7 @@ class _Entry(NamedTuple):
 
 
 def gate_of(listener: int) -> Gate | None:
-    """The gate of a listener that libzmq has been given, closed; None where there can be none."""
+    """The closed gate of a listener of libzmq; None if unsupported."""
     if sys.platform != "linux":
         return None
     until = time.monotonic() + SETTLE_S
@@ -102,7 +101,7 @@ def gate_of(listener: int) -> Gate | None:
 
 
 def _entries(epoll: int) -> list[_Entry]:
-    """What the epoll set with this descriptor waits for; nothing where it is none. Raises OSError."""
+    """Entries of the epoll set, or [] if the descriptor is none. Raises OSError."""
     try:
         told = (_TOLD / str(epoll)).read_bytes()
     except FileNotFoundError:
@@ -116,44 +115,44 @@ def _entries(epoll: int) -> list[_Entry]:
 
 
 def room(limit: int, used: int, connections: int) -> int:
-    """How many more connections there may be, of a process that may have `limit` descriptors and has `used`."""
+    """Number of further connections, for a limit of `limit` descriptors of which `used` are open."""
     return max(0, min(limit - SPARE - used, MOST_CONNECTIONS - connections))
 
 
 def limit_of_files() -> int:
-    """How many descriptors this process may have."""
+    """Most descriptors of this process."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return sys.maxsize if soft == resource.RLIM_INFINITY else soft
 
 
 def files_open() -> int:
-    """How many it has. Raises OSError, also where there is none left to look."""
-    return len(os.listdir(_DESCRIPTORS)) - 1  # that of the look itself
+    """Open descriptors of this process. Raises OSError, also if none is left to count."""
+    return len(os.listdir(_DESCRIPTORS)) - 1  # that of the listing itself
 
 
 class ConnectionState(NamedTuple):
-    """A connection as the door knows it."""
+    """A connection, as admission sees it."""
 
     fd: int
-    since_s: float  # monotonic: when it was heard last; of one that never asked anything, when it was seen first
+    since_s: float  # monotonic time of the last request, or of the first sight
     asked: bool  # has it ever asked anything?
-    owed: bool  # is a reply still to come, or does it hold a lease?
-    unread: bool  # are there replies that it does not read?
+    owed: bool  # a reply is due, or the connection holds a lease
+    unread: bool  # replies wait to be read
 
 
 STRANGER_S: Final = 2.0
-"""For how long somebody who has never asked anything keeps a place that others wait for."""
+"""Seconds for which a connection without any request keeps a place that others need."""
 
 IDLE_S: Final = 10.0
-"""And somebody who has not asked anything lately: its client connects again with the next call."""
+"""Seconds for which an idle connection keeps it; its client reconnects with the next call."""
 
 
 LEAVING: Final = 32
-"""Connections that are ended at once where somebody waits: as many may wait as the kernel keeps."""
+"""Most connections ended at once: the length of the kernel's queue."""
 
 
 def to_leave(seen: Collection[ConnectionState], now_s: float) -> list[ConnectionState]:
-    """Who leaves the connection to somebody who waits: who never asked, then who does not read, then who is idle."""
+    """Connections to end for waiting callers: first without requests, then not reading, then idle."""
 
     def may_leave(one: ConnectionState) -> bool:
         stays_s = STRANGER_S if not one.asked or one.unread else IDLE_S

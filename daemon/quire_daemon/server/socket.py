@@ -1,14 +1,11 @@
-"""The door: one ROUTER socket on a file of ours, requests in, replies out.
+"""The socket: one ROUTER for requests and replies.
 
-The listener is made here, not by libzmq, which would unlink whatever stands at the path (a live daemon's
-socket too) and create the file with the umask's mode. It is handed over by `USE_FD`, which is also how a
-listener from systemd comes in. Frames are copied out and their sender is taken from the kernel
-(`Peer-Address` of the ipc transport is made from SO_PEERCRED by our side of the connection).
+The listener is made here, because libzmq would unlink whatever is at the path (even a live daemon's socket) and create
+the file with the umask's mode. It is passed by `USE_FD`, as is a listener from systemd. Frames are copied out, and the
+kernel names their sender (`Peer-Address` of the ipc transport comes from SO_PEERCRED).
 
-One thread owns the socket. Whoever else has something for the loop calls `wake`.
-
-Replies that nobody reads stay in memory: of each connection a few, and of all together so many bytes. Where there are
-more, who has not read for longest is let go (`backlog`). How many connections there are is up to `listener_gate`.
+One thread owns the socket; other threads call `wake`. Unread replies stay in memory up to limits per connection and in
+all; beyond, the slowest readers are disconnected (`backlog`). `listener_gate` limits connections.
 """
 
 from __future__ import annotations
@@ -36,63 +33,65 @@ from quire_journal import VERSION, WIRE
 from quire_journal.model import MAX_MESSAGE, Reply, decode_request, encode
 
 LINGER_MS = 1000
-"""How long the end waits for answers that are on their way: without it the last one of a busy daemon was lost, and with
-a quarter of it now and then. Only a caller that does not read makes it last so long."""
+"""Milliseconds for which `close` waits for replies to be read. Shorter, a busy daemon lost its last replies."""
 
 DRAIN_LIMIT = 256
-"""Requests taken from the socket in one turn: a flood must not keep the turn from ending."""
+"""Most requests taken in one turn, so that a flood cannot prolong it."""
 
 DRAIN_BYTES = 8 << 20
-"""After so many bytes of requests the others are left for the next turn, in which every connection has its share again:
-sixty that came at once, of as many megabytes each, had everybody wait for seconds."""
+"""Most bytes of requests taken in one turn, so that every connection gets its share."""
 
 MOST_QUEUED = 4
-"""Messages of one connection that ZeroMQ keeps for us, and replies that it keeps for one who does not read. Whoever
-asks and waits for the answer has one at most; one can have many megabytes, and ZeroMQ's own measure is a thousand."""
+"""Messages of one connection queued by ZeroMQ, each way. A caller that waits for its answer needs one; ZeroMQ's default
+is a thousand, and one can have many megabytes.
+"""
 
 MOST_UNREAD = 64
-"""Replies that are kept beside for one who does not read. Its calls wait meanwhile (`queue`), so that these are what
-is answered without a turn."""
+"""Replies buffered per connection once ZeroMQ's queue is full. New requests from that connection wait (`queue`) until
+it reads.
+"""
 
 RESENT = 16
-"""Connections of those whose replies are tried again before one poll; the others have their turn before the next."""
+"""Connections retried before one poll."""
 
 SOON_S = 0.001
 LATE_S = 0.25
-"""How long a poll takes at most while replies wait to be read: soon again at first, then later and later."""
+"""Longest poll while replies wait to be read, growing from `SOON_S` to `LATE_S`."""
 
 HANDSHAKE_MS = 10_000
-"""How long a connection may take to shake hands. libzmq's own measure is half a minute, at a descriptor each."""
+"""Longest handshake. libzmq's default is half a minute, with a descriptor each."""
 
 ADMITTED = 64
-"""Connections that are let in before one poll."""
+"""Connections accepted before one poll."""
 
 SHUT_S = 0.1
-"""How long nobody is let in where there was no room."""
+"""Seconds without accepting after there was no room."""
 
 QUEUED = 128
-"""Connections that the kernel keeps for us until they are let in."""
+"""Connections queued by the kernel."""
 
 MUCH_FREED = 8 << 20
-"""After so many bytes of unread replies have gone, memory is given back to the system."""
+"""Freed reply bytes after which memory is returned to the system."""
 
 FREED_S = 2.0
-"""And how long after that."""
+"""Seconds until then."""
 
 TOLD_S = 60.0
-"""Between two lines of the log that say that somebody waits for a connection."""
+"""Seconds between two log lines about callers that wait for a connection."""
 
-# As numbers: zmq's enums take longer than what is asked with them.
+# As numbers: zmq's enums take longer than the calls.
 _POLLIN: Final = int(zmq.POLLIN)
 _NOBLOCK: Final = int(zmq.NOBLOCK)
 _NOBLOCK_MORE: Final = int(zmq.NOBLOCK | zmq.SNDMORE)
 
 
 def listen(path: Path) -> socket.socket:
-    """A listening unix socket at `path`, mode 0600. The caller holds the workspace's lock, so any other is stale."""
+    """A listening unix socket at `path`, mode 0600. The caller holds the workspace's lock, so an existing file is
+    stale.
+    """
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    before = os.umask(0o177)  # at bind, so that the file never exists with wider rights
+    before = os.umask(0o177)  # at bind, so that the file never has a wider mode
     try:
         listener.bind(os.fspath(path))
     finally:
@@ -103,14 +102,14 @@ def listen(path: Path) -> socket.socket:
 
 
 def raise_file_limit() -> None:
-    """Take all descriptors that we may have: how many connections there can be follows from that (`listener_gate`)."""
+    """Raise the limit of descriptors to its maximum, which bounds connections (`listener_gate`)."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 class Server:
-    """The poll loop's socket and its bell."""
+    """The poll loop's socket, and its bell."""
 
     def __init__(
         self,
@@ -120,16 +119,16 @@ class Server:
         ours: bool = True,
         warn: Callable[..., None] = lambda event, **fields: None,
     ) -> None:
-        """`ours`: the socket's file was made by us. Otherwise its maker (systemd) goes on listening after us.
+        """`ours`: this process made the socket's file; otherwise systemd did and goes on listening.
 
-        `warn`: has something noted in the log.
+        `warn`: writes to the log.
         """
         self.path = path
         self._warn = warn
         self._ours = ours
         self.epoch = epoch
         self._listener = listener
-        self.spool: Spool | None = None  # the second door
+        self.spool: Spool | None = None  # the file transport
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._context.linger = 0
         self._router = self._context.socket(zmq.ROUTER)
@@ -142,7 +141,7 @@ class Server:
         self._router.bind(f"ipc://{path}")
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) if hasattr(os, "eventfd") else -1
         self._bell_write = self._bell
-        if self._bell < 0:  # macOS: a pipe does the same
+        if self._bell < 0:  # macOS: a pipe instead
             self._bell, self._bell_write = os.pipe()
             os.set_blocking(self._bell, False)
             os.set_blocking(self._bell_write, False)
@@ -152,51 +151,51 @@ class Server:
         self.gate = listener_gate.gate_of(listener.fileno())
         if self.gate is not None:
             self._poller.register(listener.fileno(), zmq.POLLIN)
-        self._shut_s = 0.0  # monotonic: until then nobody is let in; 0: somebody may be
+        self._shut_s = 0.0  # monotonic time until which nothing is accepted
         self._told_s = -TOLD_S
-        self._most_unread = 0  # bytes of replies, since memory was given back
-        self._freed_s = 0.0  # monotonic: when most of them went; 0: what that freed has been given back
-        self._seen: dict[int, float] = {}  # connections without a word, and since when; while others wait
-        self.held: Callable[[], Collection[bytes]] = tuple  # connections on which something of their callers depends
+        self._most_unread = 0  # most unread bytes since memory was returned
+        self._freed_s = 0.0  # monotonic time when most were read; 0: memory was returned
+        self._seen: dict[int, float] = {}  # silent connections and since when, while others wait
+        self.held: Callable[[], Collection[bytes]] = tuple  # connections that hold leases or await replies
         self._backlog = Backlog()
-        self._ready: dict[Any, int] = {}  # what the last poll told
-        self._unread: dict[bytes, deque[bytes]] = {}  # what did not fit in
-        self._again_s = SOON_S  # until they are tried again
+        self._ready: dict[Any, int] = {}  # result of the last poll
+        self._unread: dict[bytes, deque[bytes]] = {}  # buffered replies
+        self._again_s = SOON_S  # delay until they are retried
         self.undeliverable = 0
 
     @property
     def unread(self) -> Set[bytes]:
-        """Connections whose callers have replies to read before there is room for another."""
+        """Connections that must read replies before they get another."""
         crowded = self._backlog.newcomers if self._backlog.crowded else ()
         return self._unread.keys() | crowded if crowded else self._unread.keys()
 
     def wake(self) -> None:
-        """End the current `poll`; from any thread, and from the handler of a signal, after the end as well."""
+        """End the current `poll`; from any thread or signal handler, even after `close`."""
         bell = self._bell_write
         if bell >= 0:
-            with contextlib.suppress(BlockingIOError):  # it is ringing already
+            with contextlib.suppress(BlockingIOError):  # already ringing
                 os.write(bell, (1).to_bytes(8, "little"))
 
     def watch(self, fd: int, writable: bool = False) -> None:
-        """`poll` also ends when `fd` can be read from, or (if asked) written to, until `unwatch`."""
+        """Make `poll` also end when `fd` is readable or, if asked, writable."""
         self._poller.register(fd, zmq.POLLIN | (zmq.POLLOUT if writable else 0))
 
     def unwatch(self, fd: int) -> None:
-        """Forget about `fd`, before it is closed."""
+        """Stop watching `fd`, before it is closed."""
         self._poller.unregister(fd)
 
     def ready(self, fd: int) -> bool:
-        """Was there something to be read from `fd` at the end of the last `poll`?"""
+        """True if the last `poll` found `fd` readable."""
         return fd in self._ready
 
     def poll(self, timeout_s: float) -> list[IncomingRequest]:
-        """Wait for requests, a bell, a watched descriptor, somebody's reading of the replies that were kept for him, or
-        `timeout_s`; the requests that came, in order.
+        """Wait for requests, the bell, a watched descriptor, a reader of buffered replies, or `timeout_s`; returns the
+        requests, in order.
         """
         now = time.monotonic()
         self._let_go(now)
         if self._send_unread():
-            timeout_s = 0.0  # what else they have asked for may have its turn now
+            timeout_s = 0.0  # further requests of these callers may run now
         elif self._unread or self._backlog.crowded:
             timeout_s = min(timeout_s, self._again_s)
             self._again_s = min(2 * self._again_s, LATE_S)
@@ -215,7 +214,7 @@ class Server:
         return [*incoming, *self._spooled()]
 
     def _spooled(self) -> Iterable[IncomingRequest]:
-        """Requests that came as files. Whose they are is told by their owner, and that is us."""
+        """Requests from files. Their owner is this user."""
         peer = Peer(os.getuid(), 0)
         for identity, number, frame in self.spool.take() if self.spool is not None else ():
             if isinstance(frame, str):
@@ -239,7 +238,7 @@ class Server:
             identity, body = frames[0].bytes, frames[-1]
             self._hear(identity, body)
             peer, size = _peer(body), size + sum(map(len, frames))
-            if identity.startswith(PREFIX):  # as it calls itself: its replies would be written as files
+            if identity.startswith(PREFIX):  # a self-chosen identity: its replies would be written as files
                 self.undeliverable += 1
                 continue
             if len(frames) != 2:
@@ -248,7 +247,7 @@ class Server:
             yield _incoming(identity, peer, body.buffer)
 
     def reply(self, identity: bytes, request_id: int, body: dict[str, object]) -> None:
-        """Send `body`, or keep it until there is room for it. Where the caller has gone it is counted and forgotten."""
+        """Send `body`, or buffer it. If the caller is gone, the reply is counted and dropped."""
         frame = encode(Reply(request_id, body, self.epoch, WIRE, VERSION))
         if identity.startswith(PREFIX):
             if self.spool is None or not self.spool.reply(identity, request_id, frame):
@@ -267,7 +266,7 @@ class Server:
             self.undeliverable += 1
 
     def _is_settled(self, identity: bytes, frame: bytes) -> bool:
-        """Send it, or count it where its caller has gone. False: nothing more fits in before the caller has read."""
+        """Send a frame, or count it if the caller is gone. False: the caller must read first."""
         link = self._backlog.links.get(identity)
         if link is not None and link.sent > MOST_SENT and not self._backlog.has_read(link):
             return False
@@ -283,9 +282,8 @@ class Server:
         return True
 
     def _send_unread(self) -> bool:
-        """Try again what did not fit in. Nothing tells when there is room, so this is done now and then.
-
-        Is there a connection for which none is kept any more?
+        """Retry buffered replies; True if a connection has none left. ZeroMQ does not report room, so this is
+        polled.
         """
         before = len(self._unread)
         for identity in list(islice(self._unread, RESENT)):
@@ -294,30 +292,30 @@ class Server:
                 self._backlog.kept -= len(frames.popleft())
                 self._again_s = SOON_S
             if frames:
-                self._unread[identity] = frames  # behind the others
+                self._unread[identity] = frames  # after the others
         return len(self._unread) < before
 
     def _hear(self, identity: bytes, frame: zmq.Frame) -> None:
-        """Somebody asks something."""
+        """Record a request."""
         if identity.startswith(PREFIX):
             return
         if identity not in self._backlog.links:
             try:
                 fd = int(frame.get(zmq.SRCFD))
                 inode = os.fstat(fd).st_ino
-            except (zmq.ZMQError, ValueError, OSError):  # gone by now, or the system does not tell
+            except (zmq.ZMQError, ValueError, OSError):  # already gone, or unsupported
                 return
             gone = self._backlog.begin(identity, Link(fd, inode, _peer(frame).pid))
             self._forget(gone)
         self._backlog.hear(identity, time.monotonic())
 
     def _forget(self, identity: bytes | None) -> None:
-        """This connection has ended: what was kept for it goes."""
+        """Drop the buffered replies of an ended connection."""
         frames = self._unread.pop(identity, ()) if identity is not None else ()
         self._backlog.kept -= sum(map(len, frames))
 
     def _let_go(self, now: float) -> None:
-        """End the connections of those who do not read, where their replies are too many or too old."""
+        """End connections whose unread replies are too many or too old."""
         for identity, link in self._backlog.slow(now, self._unread.keys()):
             bytes_kept = link.sent + sum(map(len, self._unread.get(identity, ())))
             self._warn("reader_too_slow", pid=link.pid, bytes=bytes_kept, waited_s=round(now - link.since_s, 1))
@@ -327,21 +325,21 @@ class Server:
         unread, self._most_unread = self._backlog.unread, max(self._most_unread, self._backlog.unread)
         if self._most_unread > MUCH_FREED and unread < self._most_unread // 4:
             self._most_unread, self._freed_s = unread, now
-        if self._freed_s and now > self._freed_s + FREED_S:  # by now libzmq has ended what belonged to them
+        if self._freed_s and now > self._freed_s + FREED_S:  # libzmq has released the memory by now
             self._freed_s = 0.0
             give_back()
 
     def _end(self, fd: int, inode: int) -> None:
-        """End a connection of libzmq; nothing where its descriptor is another file's by now."""
+        """End a connection of libzmq, unless its descriptor is reused."""
         try:
             with socket.socket(fileno=os.dup(fd)) as held:
                 if os.fstat(held.fileno()).st_ino == inode:
                     held.shutdown(socket.SHUT_RDWR)
-        except OSError:  # it has ended by itself, or there is no descriptor for this: it is tried again
+        except OSError:  # ended by itself, or no descriptor left: tried again
             pass
 
     def _admit(self, gate: listener_gate.Gate) -> None:
-        """Let in who waits, as many as there is room for."""
+        """Accept waiting connections while there is room."""
         try:
             connections, used = gate.connections(), listener_gate.files_open()
             room = listener_gate.room(listener_gate.limit_of_files(), used, len(connections))
@@ -353,8 +351,8 @@ class Server:
                     os.sched_yield()
                 if not waits.poll(0):
                     break
-            gate.close()  # an `admit` that nobody took up would let in somebody later, with or without room
-        except OSError:  # not even for a look is there a descriptor
+            gate.close()  # an unused `admit` would accept somebody later, without room
+        except OSError:  # no descriptor left even to look
             connections, room = [], 0
         if not room:
             self._poller.unregister(self._listener.fileno())
@@ -362,7 +360,7 @@ class Server:
             self._make_room(connections)
 
     def _make_room(self, connections: Collection[int]) -> None:
-        """Somebody waits, and there is no room: who can best be done without leaves first."""
+        """End the connections that matter least, because a caller waits and there is no room."""
         now = time.monotonic()
         by_fd = {link.fd: (identity, link) for identity, link in self._backlog.links.items()}
         self._seen = {fd: self._seen.get(fd, now) for fd in connections if fd not in by_fd}
@@ -390,10 +388,9 @@ class Server:
         self._router.send(frame, _NOBLOCK)
 
     def reaches(self, identity: bytes) -> bool:
-        """Is the other end of this connection still there?
+        """True if the peer is still there.
 
-        It is sent a reply to no request, which clients drop: what cannot be sent tells that it is gone. Where nothing
-        more fits in, somebody is there who does not read.
+        Sends a reply to no request, which clients drop; a full queue means that the peer exists but does not read.
         """
         if identity.startswith(PREFIX):
             return self.spool is not None and self.spool.reaches(identity)
@@ -406,7 +403,7 @@ class Server:
         return True
 
     def close(self) -> None:
-        """Give the socket and the bell back; the socket file goes, too, if it was ours."""
+        """Close the socket and the bell; remove the socket's file if it is ours."""
         if self.spool is not None:
             self.spool.close()
             self.spool = None
@@ -416,11 +413,11 @@ class Server:
                 break
             time.sleep(0.01)
         self._context.destroy(linger=0 if self._unread else LINGER_MS)
-        self._listener.detach()  # libzmq owned the descriptor, and has closed it
+        self._listener.detach()  # libzmq owned and closed the descriptor
         if self._ours:
             self.path.unlink(missing_ok=True)
         bell = {self._bell, self._bell_write}
-        self._bell = self._bell_write = -1  # first: their numbers are those of other files soon
+        self._bell = self._bell_write = -1  # first: the numbers are reused soon
         for fd in bell:
             os.close(fd)
 
@@ -433,7 +430,7 @@ def _incoming(identity: bytes, peer: Peer, frame: bytes | memoryview, number: in
 
 
 def _peer(frame: zmq.Frame) -> Peer:
-    """The sender. libzmq 4.3 writes `host:uid:gid:pid` for ipc; without it only the file's mode protects us."""
+    """The sender. libzmq 4.3 reports `host:uid:gid:pid` for ipc; otherwise only the file's mode protects us."""
     try:
         parts = str(frame.get("Peer-Address")).rsplit(":", 3)
         return Peer(int(parts[1]), int(parts[3] or 0))

@@ -1,26 +1,23 @@
-"""After an end of the machine: writes that were answered, and that the file system had not written down.
+"""Recovery after a crash of the machine: answered writes that the file system lost.
 
-A write syncs the new bytes before they get their name. The exchange of names itself, a new name, a removal are for the
-file system to write down, which it does in its time: ext4 within 5 seconds, XFS and btrfs within 30. Only `durability
-= "strict"` waits for it before it answers. So a power cut can leave a path as it was before a write that was answered,
-and that the log calls settled, for it was on disk as everybody saw it.
+A write syncs the new bytes before they get their name. The rename or removal itself is written by the file system later
+(ext4 within 5 seconds, XFS and btrfs within 30), and only `durability = "strict"` waits for it. So a power cut can
+revert a path to its state before a write that was answered and logged as settled.
 
-That the file system went back, and nobody else did it, is told by what stands there:
+Evidence that the file system, and nobody else, reverted a path:
 
-* the very file that a write replaced or removed (its inode and its bytes), not changed since the record of the write;
-* or nothing, as before the write that made the path, in a folder that was not changed since that was made;
-* or a folder, not changed since, which the write found empty and removed.
+* the very file that the write replaced or removed (inode and bytes), unchanged since the record of the write; * or
+nothing, as before the write that made the path, in a folder unchanged since; * or a folder, unchanged since, that the
+write found empty and removed.
 
-Such a path gets its newest version, whose bytes the journal has; a file whose bytes it does not have is moved again, as
-it was, but never removed. Anything else is somebody's doing, stays, and becomes an outside version when the tree is
-compared. Which start asks is told by `verdict.JournalVerdict.machine_ran`.
+Such a path gets its newest version, if the journal has the bytes; a file whose bytes the journal lacks is moved again,
+but never removed. Anything else is another program's change and becomes an outside version.
+`verdict.JournalVerdict.machine_ran` says which start needs this.
 
-A disk that was put back to how it was once (a snapshot) looks like that, too, and its last writes come back. Tried and
-taken back: to take it for one where older writes, which had surely been written down, went back as well. A disk below
-the checkout that is not mounted yet says the same of its files, and then no edit that was answered came back.
+A restored disk snapshot looks the same, and its last writes are performed again. Rejected: recognising a snapshot by
+reverted older writes, because files on a disk not mounted yet look like that, too, and answered edits would stay lost.
 
-All of that compares what the clock said. After it was set back, records have the time of the last one before that, or
-one that is still to come: of such a write nothing is known, and what stands stays.
+All of this compares timestamps. If the clock was set back, the time of a write is unknown, and the path stays as it is.
 """
 
 from __future__ import annotations
@@ -61,28 +58,28 @@ from quire_journal.text import Text
 from quire_journal.views import Version, standing
 
 UNWRITTEN_NS: Final = 120_000_000_000
-"""Before the end of the log: what is older has been written down by any file system."""
+"""Age before the end of the log at which any file system has written a change."""
 
 LONGEST_NS: Final = 30_000_000_000
-"""For which a batch is written at most, its files one after the other: each changes the folder that it comes into."""
+"""Longest time to write a batch, whose files change their folders one by one."""
 
 _OF_STARTS: Final = frozenset(
     event.kind for event in (WritesSettled, WritesAbandoned, BytesDisplaced, BytesGone, JournalSalvaged)
 )
-"""What `recovery` and a salvage note, too: hours after the last write, if the machine was off for so long."""
+"""Events that recovery and salvage note, perhaps hours after the last write."""
 
 
 class _Promise(NamedTuple):
-    """What a write found at a path when it was decided."""
+    """State of a path when a write was decided."""
 
     at_ns: int
-    done_ns: int  # it was made by then, as far as is known
-    base: int  # seq of the version; 0: nothing was there
-    inode: int  # of the file; 0: not known
+    done_ns: int  # known to be performed by then
+    base: int  # seq of the version; 0: the path was missing
+    inode: int  # of the file; 0: unknown
 
 
 def bring_back(start: RecoveryContext) -> int:
-    """Perform again what the file system forgot; how many paths that were."""
+    """Perform lost writes again; returns the number of paths."""
     recorder = start.recorder
     with recorder.history() as history:
         promises = _latest(history, recorder.clock.now_ns())
@@ -100,7 +97,7 @@ def bring_back(start: RecoveryContext) -> int:
 
 
 def _lighter(step: Write, history: History) -> Write:
-    """`step` without bytes that the journal has: all files of two minutes together may be more than any memory."""
+    """`step` without bytes that the journal has: all files of two minutes may exceed memory."""
     if not isinstance(step, Put | Remove):
         return step
     over = step.over
@@ -110,7 +107,7 @@ def _lighter(step: Write, history: History) -> Write:
 
 
 def _whole(step: Write, history: History) -> Write:
-    """The step of which `step` is what `_lighter` left."""
+    """The complete step for a result of `_lighter`."""
     if not isinstance(step, Put | Remove):
         return step
     over = step.over
@@ -124,7 +121,7 @@ def _whole(step: Write, history: History) -> Write:
 
 
 def _in_order(steps: Sequence[Write]) -> list[Write]:
-    """Nothing goes before what takes its place is there, but for a file where a folder is to be, and the other way."""
+    """Order steps so that replacements come before removals, except where a file and a folder trade places."""
     inhabited = {folder for step in steps for path in names(step) for folder in above(path)}
     cleared = {step.path for step in steps if step.over.kind == "folder"}
 
@@ -141,17 +138,17 @@ def _in_order(steps: Sequence[Write]) -> list[Write]:
 
 
 def _perform(start: RecoveryContext, step: Write) -> bool:
-    """Perform it; where a folder is, when that has gone."""
+    """Perform a step, after removing a folder in its place."""
     if step.over.kind != "folder":
         return start.perform(step)
     return start.make_room(step.path, step.seq) and start.perform(replace(step, over=FileNow(step.path, "missing")))
 
 
 def _latest(history: History, now_ns: int) -> dict[str, list[_Promise]]:
-    """What the writes of the last moments found, by path."""
+    """States that the last writes found, by path."""
     promises: dict[str, list[_Promise]] = {}
     since_ns: int | None = None
-    settled: list[tuple[int, int]] = []  # up to which seq, and when
+    settled: list[tuple[int, int]] = []  # (settled up to this seq, when)
     for record, before in pairwise(chain(history.records(reverse=True), (None,))):
         assert record is not None
         if since_ns is None and not _may_be_of_a_start(record):
@@ -162,7 +159,7 @@ def _latest(history: History, now_ns: int) -> dict[str, list[_Promise]]:
         if isinstance(event, WritesSettled):
             settled.append((event.through, record.at_ns))
         if record.at_ns > now_ns or (before is not None and before.at_ns == record.at_ns):
-            continue  # the clock was set back, and the time of the record is not that of the write
+            continue  # the clock was set back: the record's time is not that of the write
         at_ns = next((at_ns for through, at_ns in reversed(settled) if through >= record.seq), record.at_ns)
         for path, promise in _promises(record, min(at_ns, record.at_ns + LONGEST_NS)):
             promises.setdefault(path, []).append(promise)
@@ -170,7 +167,7 @@ def _latest(history: History, now_ns: int) -> dict[str, list[_Promise]]:
 
 
 def _may_be_of_a_start(record: Record) -> bool:
-    """Could it have been noted by this start, before it asks, or by one that did not get so far?"""
+    """True if this start, or an interrupted one, may have noted the record."""
     if record.kind == OutsideWritten.kind:
         event = record.event()
         return isinstance(event, OutsideWritten) and event.evidence == DISPLACED
@@ -188,7 +185,9 @@ def _promises(record: Record, done_ns: int) -> Iterator[tuple[str, _Promise]]:
 
 
 def _step(start: RecoveryContext, path: str, promises: list[_Promise], history: History) -> Write | None:
-    """What makes `path` its newest version again; None where it is that, or somebody else has been there."""
+    """The write that restores the newest version of `path`; None if it is there, or another program changed the
+    path.
+    """
     head = history.file(path)
     over = None if head is None else _as_before(start, path, promises, history)
     if head is None or over is None:
@@ -199,7 +198,7 @@ def _step(start: RecoveryContext, path: str, promises: list[_Promise], history: 
         return None  # no write ever comes to where one is
     data = b"" if head.entry not in (REGULAR, LINK) else history.bytes_held(head.blob)
     if data is None:
-        return None  # a secret, or too large: the bytes were never kept
+        return None  # a secret, or too large: never captured
     if head.entry != REGULAR:
         there = over.kind == "file" or (over.kind == "folder" and head.entry == FOLDER)
         return None if there else Make(head.seq, path, head.entry, data, head.mode, over)
@@ -209,7 +208,7 @@ def _step(start: RecoveryContext, path: str, promises: list[_Promise], history: 
 
 
 def _leave(start: RecoveryContext, path: str, head: Version, over: FileNow, history: History) -> Remove | Move | None:
-    """What takes the file away from `path` again. Never the only copy of bytes that the journal does not hold."""
+    """The write that removes the file at `path` again, never the only copy of bytes that the journal lacks."""
     if over.kind == "link" and over.version is not None and history.holds(over.version.blob):
         return Remove(head.seq, path, over)
     if over.kind != "file" or over.text is None:
@@ -226,7 +225,7 @@ def _leave(start: RecoveryContext, path: str, head: Version, over: FileNow, hist
 
 
 def _as_before(start: RecoveryContext, path: str, promises: list[_Promise], history: History) -> FileNow | None:
-    """What is at `path`, if that is what one of the writes found, and was not changed since."""
+    """What is at `path`, if one of the writes found it so and it is unchanged."""
     with contextlib.suppress(Refusal):
         look = start.workspace.look(disk_path(path))
         if look.kind == "missing":
@@ -255,7 +254,7 @@ def _nothing(path: str, base: int, history: History) -> bool:
 
 
 def _folder_changed_ns(path: str, workspace: Workspace) -> int:
-    """When a name came or went last in the folder of `path`; where that is gone, too, in the one that it was in."""
+    """Time of the last change of the folder of `path`, or of its nearest existing parent."""
     while path:
         path = os.path.dirname(path)
         signature = workspace.look(path or ".").signature

@@ -1,20 +1,16 @@
-"""After a stop that was not clean: every write that the log promised is finished, confirmed, or told as overtaken.
+"""Recovery after an unclean stop: finishes, confirms or withdraws each write of the log.
 
-For each batch that is not known to be on disk, judged by what the path holds, never by trust:
+Each unsettled batch is judged by what is at its paths:
 
-* the path holds the new bytes: confirmed;
-* the path still holds the base, in the very inode that the write was planned on: rolled forward, the journal has
-  the new bytes;
-* the path holds the new bytes, or nothing where that was the promise, but a save that the write was not planned on
-  came out of the swap: that is put back;
-* the log tells of what others, or a later request, made of it since: it was on disk, and nothing is done;
-* anything else: the write happened and somebody wrote after it, or somebody wrote before it could happen. What
-  is there stays, and becomes an outside version on top (the scan at start notes it).
+* the new bytes: confirmed; * the base, in the inode that the write was planned on: rolled forward with the journal's
+bytes; * the new bytes (or nothing, for a removal), but the swap displaced another program's save: the save is put back;
+* the log has a later change by others or a later request: the write was on disk, and nothing is done; * anything else:
+another program wrote before or after. Its bytes stay and become an outside version (noted by the scan at start).
 
-One that cannot be rolled forward is taken back in the log. Of one whose path is closed, or whose disk fails, nobody
-knows: it stays unsettled, for a start that finds out.
+A write that cannot be rolled forward is withdrawn in the log. If the path cannot be read, the write stays unsettled for
+a later start.
 
-Running it twice is the same as running it once.
+Recovery is idempotent.
 """
 
 from __future__ import annotations
@@ -56,17 +52,17 @@ from quire_journal.model import (
 from quire_journal.views import OUTSIDE_TYPE, TOOL_WRITES, standing
 
 OVERTAKEN: Final = "overtaken"
-"""Why a single write was taken back by a start: of others of its batch that says nothing."""
+"""Reason of a single withdrawn write; says nothing about the rest of its batch."""
 
 NOT_MADE: Final = "not_made"
-"""The same of one that could not be made."""
+"""Likewise, for a write that could not be performed."""
 
 OF_ONE: Final = (OVERTAKEN, NOT_MADE, IN_PART)
-"""These say nothing of the others of a batch."""
+"""Reasons that concern one write, not its batch."""
 
 
 def recover(start: RecoveryContext) -> int:
-    """Settle every unsettled write; how many were rolled forward."""
+    """Settle every unsettled write; returns how many were rolled forward."""
     recorder, workspace, log = start.recorder, start.workspace, start.log
     left = workspace.leftovers(start.limit)
     with recorder.history() as history:
@@ -92,7 +88,7 @@ def recover(start: RecoveryContext) -> int:
         _finish_folders_above(start, record.event())
     emptied = {(record.batch, path) for record in records for path in _taken_from(record.event())}
     rolled, changed, doubtful = 0, list[str](), set[int]()
-    for record in records:  # one after the other: a file may go to where another goes from
+    for record in records:  # in order: a file may move to where another moves from
         writes: Sequence[Write] = ()
         with recorder.history() as history:
             seen = _was_seen_since(record, history)
@@ -102,7 +98,7 @@ def recover(start: RecoveryContext) -> int:
                 _make_room(start, record, emptied)
                 with recorder.history() as history:
                     writes = _planned(start, record, history)
-            made = sum(1 for _ in takewhile(start.perform, writes))  # none after one that could not be made
+            made = sum(1 for _ in takewhile(start.perform, writes))  # stop at the first failure
         if made < 0:
             doubtful.add(record.batch)
         if not writes:
@@ -123,16 +119,15 @@ def recover(start: RecoveryContext) -> int:
 
 
 def _standing(batch: int, history: History) -> Iterator[Record]:
-    """The records of a batch, without the writes of it that were taken back."""
+    """The records of a batch except withdrawn writes."""
     stands = {*history.batch_writes(batch)}
     return (one for one in history.batch(batch) if one.seq in stands or not isinstance(one.event(), TOOL_WRITES))
 
 
 def _was_seen_since(record: Record, history: History) -> bool:
-    """Does the log tell what others made of its paths, or a later request? Nobody looked there before it had landed.
+    """True if the log has later outside changes of its paths, or later requests, so that the write had landed.
 
-    What stands there says less: the write that came later may have put the bytes of before back, in a file that has
-    got the number of the one that was replaced.
+    The disk is weaker evidence: a later write may have restored the old bytes, in a file with a reused inode number.
     """
     event = record.event()
     if not isinstance(event, TOOL_WRITES):
@@ -142,14 +137,14 @@ def _was_seen_since(record: Record, history: History) -> bool:
 
 
 def _taken_from(event: Event | None) -> Iterator[str]:
-    """Where something went from: its path, and the folders that it was in."""
+    """The path that the event removed or moved, and its folders."""
     if isinstance(event, FileDeleted | FileMoved):
         yield event.path
         yield from above(event.path)
 
 
 def _make_room(start: RecoveryContext, record: Record, emptied: Set[tuple[int, str]]) -> None:
-    """Remove the folder where a promised file is to be, if what was in it went with the same batch."""
+    """Remove the folder at the path of a promised file, if the same batch emptied it."""
     event = record.event()
     if not isinstance(event, FileWritten | FileMoved) or event.entry == FOLDER:
         return
@@ -160,9 +155,9 @@ def _make_room(start: RecoveryContext, record: Record, emptied: Set[tuple[int, s
 
 @contextlib.contextmanager
 def _unless_closed(log: Log, seq: int) -> Iterator[None]:
-    """What the block looks at may be closed to us by now: then nothing is done about it, and the scan tells of it.
+    """Log and skip an item that cannot be read; the scan reports it.
 
-    A daemon that did not start for that would keep everybody from all other files.
+    A daemon that refused to start would block all other files.
     """
     try:
         yield
@@ -171,7 +166,9 @@ def _unless_closed(log: Log, seq: int) -> Iterator[None]:
 
 
 def _rest_taken_back(batch: int, history: History) -> WritesAbandoned | None:
-    """What is left to say of a batch that was taken back, when only a part of that was said. On disk all of it was."""
+    """The remaining rollback record of a batch whose rollback was only partly logged. On disk the rollback was
+    complete.
+    """
     events = (r.event() for r in history.records(after=batch) if r.kind == WritesAbandoned.kind)
     said = [event for event in events if isinstance(event, WritesAbandoned) and event.why not in OF_ONE]
     if not said:
@@ -182,8 +179,7 @@ def _rest_taken_back(batch: int, history: History) -> WritesAbandoned | None:
 
 
 def _never_whole(batch: int, history: History) -> WritesAbandoned | None:
-    """What is to be said of the batch of an undo that the log has only a part of (`record_chunks`): no file was
-    written."""
+    """The withdrawal of an undo batch that is only partly logged (`record_chunks`): no file was written."""
     stand = history.batch_writes(batch)
     last = history.event(max(stand, default=0))
     if getattr(last, "by", "") != "undo" or history.undoing(batch) is not None:
@@ -192,7 +188,7 @@ def _never_whole(batch: int, history: History) -> WritesAbandoned | None:
 
 
 def _finish_folder(workspace: Workspace, event: Event | None) -> None:
-    """A folder that was made, but did not get its mode."""
+    """Set the mode of a folder that was made without it."""
     if not isinstance(event, FileWritten) or event.entry != FOLDER:
         return
     path = disk_path(event.path)
@@ -202,7 +198,7 @@ def _finish_folder(workspace: Workspace, event: Event | None) -> None:
 
 
 def _finish_folders_above(start: RecoveryContext, event: Event | None) -> None:
-    """Folders that were made for what was promised, and did not get their mode. One that is known is somebody's."""
+    """Set the mode of unfinished folders above a promised file, unless they are journaled."""
     if not isinstance(event, FileWritten | FileMoved):
         return
     path = disk_path(event.to if isinstance(event, FileMoved) else event.path)
@@ -216,7 +212,7 @@ def _finish_folders_above(start: RecoveryContext, event: Event | None) -> None:
 
 
 def _planned(start: RecoveryContext, record: Record, history: History) -> Sequence[Write]:
-    """What is left of the write that `record` promised, when the path still holds the base that it was planned on."""
+    """The remaining steps of a recorded write, if the path still has its base."""
     event = record.event()
     if isinstance(event, FileWritten) and event.entry != REGULAR:
         return _at_most(_make(start, record.seq, event, history))
@@ -244,9 +240,9 @@ def _at_most(write: Write | None) -> Sequence[Write]:
 
 
 def _move(start: RecoveryContext, seq: int, event: FileMoved, history: History) -> Sequence[Write]:
-    """A rename; one that changed the bytes or the mode too was a new file first, then the end of the old one.
+    """Steps of a rename; with changed bytes or mode, a new file and then the removal of the old one.
 
-    One from where nothing was any more brought a file back, under another name than it had at its end.
+    A move from a missing path restored a file under another name.
     """
     base = history.version(event.path, event.base)
     if base is not None and base.gone:
@@ -254,7 +250,7 @@ def _move(start: RecoveryContext, seq: int, event: FileMoved, history: History) 
     over = start.base_there(event.path, event.base, event.inode, history)
     if over is None or over.kind != "file" or over.text is None:
         return ()
-    as_it_was = event.blob in (b"", over.text.blob)  # without bytes it was moved whatever they are: a secret
+    as_it_was = event.blob in (b"", over.text.blob)  # moved with unknown bytes: a secret
     if as_it_was and (base is None or base.mode == event.mode):
         return (Move(seq, event.path, event.to, over),) if start.is_free(event.to) else ()
     remove = Remove(seq, event.path, over)
@@ -266,7 +262,7 @@ def _move(start: RecoveryContext, seq: int, event: FileMoved, history: History) 
 
 
 def _new(start: RecoveryContext, seq: int, event: FileMoved, history: History) -> Put | None:
-    """The file under its new name, where nothing is."""
+    """The file under its new name, if that is free."""
     data = history.bytes_held(event.blob) if start.is_free(event.to) else None
     return None if data is None else Put(seq, event.to, data, event.mode, FileNow(event.to, "missing"))
 
@@ -284,7 +280,7 @@ def _put(start: RecoveryContext, seq: int, event: FileWritten | ModeChanged, his
     inode = event.inode if isinstance(event, FileWritten) else 0
     over = start.base_there(event.path, event.base, inode, history)
     data = None if over is None else history.bytes_held(event.blob)
-    if over is None or data is None:  # a secret: its bytes were never kept, so the promise ends with the process
+    if over is None or data is None:  # a secret, never captured: the promise ends with the process
         return None
     if over.text is not None and over.text.data == data and over.mode == event.mode:
         return None
@@ -292,9 +288,9 @@ def _put(start: RecoveryContext, seq: int, event: FileWritten | ModeChanged, his
 
 
 def _keep(start: RecoveryContext, left: Sequence[DisplacedBytes]) -> Sequence[DisplacedBytes]:
-    """Temporary files of the dead run: their bytes go into the journal if it lacks them, and may have them.
+    """Journal temporary files of the dead run, if the journal lacks their bytes and may hold them.
 
-    The answer is without those that the journal must not have, and for which there is no other place now.
+    Returns the files without those that the journal must not hold and that have no other place.
     """
     done, recorder = [], start.recorder
     with recorder.history() as history:
@@ -311,10 +307,10 @@ def _keep(start: RecoveryContext, left: Sequence[DisplacedBytes]) -> Sequence[Di
 
 
 def _keep_unread(start: RecoveryContext, left: Sequence[UnreadFile]) -> None:
-    """Temporary files that were not read: those whose bytes nobody lacks go, and large ones of others go aside.
+    """Remove unread temporary files with known bytes, and quarantine large files of others.
 
-    The log tells of these from now on. What is only closed to us stays, for its owner to see. Of what a program has
-    open for writing nobody knows what will be in it: it goes nowhere but aside.
+    Quarantined files are recorded. A file that cannot be read stays for its owner; a file open for writing is only
+    quarantined, because its bytes may still change.
     """
     noted, recorder, workspace = [], start.recorder, start.workspace
     for one in left:
@@ -333,7 +329,9 @@ def _keep_unread(start: RecoveryContext, left: Sequence[UnreadFile]) -> None:
 
 
 def _is_known(one: UnreadFile, workspace: Workspace, history: History) -> bool:
-    """Are its bytes in the journal, or were they not to be? Only what has the size of ours, or of the base, is read."""
+    """True if its bytes are in the journal, or must not be. Only files with the size of the new or the base version are
+    read.
+    """
     event = history.event(one.seq)
     if not isinstance(event, FileWritten | FileDeleted | FileMoved):
         return False
@@ -346,9 +344,8 @@ def _is_known(one: UnreadFile, workspace: Workspace, history: History) -> bool:
 
 
 def _to_be_without(seq: int, blob: bytes, history: History) -> bool:
-    """Is the journal not to hold these bytes, which the write `seq` displaced, or was to put there?
-
-    They were purged, or never captured.
+    """True if the journal must not hold these bytes, displaced or written by `seq`: they were purged, or never
+    captured.
     """
     event = history.event(seq)
     if isinstance(event, FileWritten) and event.uncaptured and event.blob == blob:
@@ -359,9 +356,9 @@ def _to_be_without(seq: int, blob: bytes, history: History) -> bool:
 
 
 def _was_to_be_lost(seq: int, inode: int, history: History) -> bool:
-    """Is it the very file that the write `seq` replaced or removed, and that the journal was not to hold?
+    """True if it is the file that write `seq` replaced or removed and that must not be journaled.
 
-    Whoever asked for that was told that there is no undo (`allow_uncaptured`).
+    The caller accepted that there is no undo (`allow_uncaptured`).
     """
     event = history.event(seq)
     if not isinstance(event, FileWritten | FileDeleted | FileMoved) or not event.base or event.inode != inode:
@@ -371,14 +368,11 @@ def _was_to_be_lost(seq: int, inode: int, history: History) -> bool:
 
 
 def _put_back(start: RecoveryContext, kept: DisplacedBytes) -> None:
-    """Somebody's save came out of a swap and the process died before it could put it back: do that now.
+    """Put back another program's save that a swap displaced before the daemon died.
 
-    Our bytes stand at the path, over a save that the write was never planned on; nobody was told that it had been
-    applied. The record is taken back in the log, and the save goes to where it was. Where the write was to leave
-    nothing at the path, the save goes there, too, as if it had come a moment later.
-
-    Where damage took the record of the base, the temporary file may be the base: its bytes are journaled, and the path
-    stays as it is.
+    Our bytes are at the path, over a save that the write was not planned on, and no caller was told of success. The
+    record is withdrawn and the save put back, also where the write removed the path. If the record of the base is
+    damaged, the temporary file may be the base: then its bytes are journaled, and the path stays.
     """
     recorder = start.recorder
     if _put_back_removed(start, kept):
@@ -402,7 +396,7 @@ def _seen(path: str, data: bytes, mode: int, base: int, withheld: Withheld) -> O
 
 
 def _put_back_removed(start: RecoveryContext, kept: DisplacedBytes) -> bool:
-    """Put back a save that came out of a removal; False when `kept` is none, or something stands there again."""
+    """Put back a save displaced by a removal; False if `kept` is none, or the path exists again."""
     recorder = start.recorder
     with recorder.history() as history:
         event = history.event(kept.seq)
@@ -427,7 +421,7 @@ def _put_back_removed(start: RecoveryContext, kept: DisplacedBytes) -> bool:
 def _save_to_put_back(
     start: RecoveryContext, kept: DisplacedBytes, history: History
 ) -> tuple[FileWritten, FileNow] | None:
-    """The write that displaced `kept`, and our bytes as they stand at its path; None when that is not how it is."""
+    """The write that displaced `kept`, and the file at its path if it holds our bytes; else None."""
     event = history.event(kept.seq)
     if not isinstance(event, FileWritten):
         return None
@@ -436,17 +430,16 @@ def _save_to_put_back(
         return None
     blob = blob_id(kept.data)
     if blob == event.blob or (base is not None and blob == base.blob):
-        return None  # the temporary file of a write that had not happened, or the base of one that had
+        return None  # not swapped yet, or the base of a swap
     image = start.read(event.path)
     if image is None or blob_id(image.data) != event.blob:
-        return None  # something newer stands there
+        return None  # something newer is there
     return event, as_read(event.path, image)
 
 
 def _is_base(kept: DisplacedBytes, event: FileWritten, workspace: Workspace) -> bool:
-    """Is that the very file that the write was planned on? Then the swap was right, and what differs came later.
-
-    A late writer, or one through another name of the file, wrote into it after it had been replaced.
+    """True if `kept` is the file that the write was planned on: a late writer, or a hard link, changed it after the
+    swap.
     """
     signature = workspace.look(f"{TMP}/{kept.name}").signature
     return signature is None or not event.inode or signature.ino == event.inode

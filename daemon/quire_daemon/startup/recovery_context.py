@@ -1,6 +1,6 @@
-"""What a start has at hand to finish the writes of an earlier run: a look at what stands at a path, and the write.
+"""Looks and writes for recovery.
 
-Which writes those are is said by `recovery` and, after an end of the machine, by `power_loss`. Paths are as in the log.
+`recovery` and, after a crash of the machine, `power_loss` decide which writes are needed. Paths are as in the log.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from quire_journal.views import Version, standing
 
 
 class RecoveryContext(msgspec.Struct, frozen=True):
-    """The journal and the checkout of a start. Files over `limit` bytes are left as they are."""
+    """Journal and checkout during a start. Files over `limit` bytes stay as they are."""
 
     recorder: Recorder
     workspace: Workspace
@@ -33,18 +33,18 @@ class RecoveryContext(msgspec.Struct, frozen=True):
     withheld: Withheld = nothing_is_withheld
 
     def is_free(self, path: str) -> bool:
-        """Is there nothing at `path`?"""
+        """True if nothing is at `path`."""
         return self.workspace.look(disk_path(path)).kind == "missing"
 
     def read(self, path: str, *, unfinished_ok: bool = False) -> Image | None:
-        """The file at `path`, if there is one that can be read."""
+        """The file at `path`, or None if it is missing or cannot be read."""
         try:
             return self.workspace.read(disk_path(path), self.limit, unfinished_ok=unfinished_ok)
         except (FileVanished, NotRegular, TooLarge, FileBusy):
             return None
 
     def base_there(self, path: str, base: int, inode: int, history: History) -> FileNow | None:
-        """What stands at `path` if that is the base (or nothing, where the base was nothing), else None."""
+        """What is at `path`, if it is the base (missing if the base was), else None."""
         look = self.workspace.look(disk_path(path))
         version = standing(history.version(path, base)) if base else None
         if look.kind == "missing":
@@ -52,14 +52,14 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         if look.kind != "file" or look.signature is None or version is None:
             return None
         if inode and look.signature.ino != inode:
-            return None  # equal bytes in another inode: somebody put them there after us
+            return None  # equal bytes in another inode: written by another program after us
         image = self.read(path, unfinished_ok=True)
         if image is None or blob_id(image.data) != version.blob:
             return None
         return as_read(path, image, version)
 
     def link_there(self, path: str, base: int, inode: int, history: History) -> FileNow | None:
-        """The link at `path` if that is the base, else None."""
+        """The link at `path`, if it is the base, else None."""
         look = self.workspace.look(disk_path(path))
         version = standing(history.version(path, base)) if base else None
         if look.signature is None or look.kind != "link" or version is None or version.entry != LINK:
@@ -72,7 +72,7 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         return None
 
     def make_room(self, path: str, seq: int) -> bool:
-        """Remove the folder at `path`, where record `seq` promised a file, if there is nothing in it but folders."""
+        """Remove the folder at `path`, where record `seq` promised a file, if it holds only folders."""
         inside, cut = all_in(self.workspace.root, disk_path(path), MOST_LISTED)
         if cut or not all(name.endswith("/") for name in inside):
             return False
@@ -80,9 +80,9 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         return all(self.perform(Clear(seq, folder, FileNow(folder, "folder"))) for folder in folders)
 
     def perform(self, step: Write) -> bool:
-        """Perform a promised write; False when something stands in the way, which the scan will journal."""
+        """Perform a promised write; False if something is in the way, which the scan will journal."""
         try:
-            for path in names(step):  # an imported journal may promise what no tool would have been let write
+            for path in names(step):  # an imported journal may hold writes that no tool would be allowed
                 self.workspace.place(disk_path(path), writing=True, policy=Policy(), followed=False)
             staged = self.workspace.stage(on_disk(step))
             result = self.workspace.perform(staged)
@@ -91,7 +91,7 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         if isinstance(result, SwapLost):
             noted = []
             for kept in result.kept:
-                with contextlib.suppress(OSError, Refusal):  # a secret that has no place now: the next start finds it
+                with contextlib.suppress(OSError, Refusal):  # a secret without another place: the next start finds it
                     note_theirs(self.recorder, self.workspace, step.path, kept, "swap", self.withheld)
                     noted.append(kept)
             self.recorder.commit()
@@ -100,9 +100,9 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         return True
 
     def write_down(self, paths: Sequence[str]) -> None:
-        """Wait, as far as that can be, until the file system has written these names down.
+        """Sync the folders of these paths, as far as possible.
 
-        A power cut soon after this start would find the records of the writes too old to ask for them (`power_loss`).
+        After a power cut soon after this start, `power_loss` would consider the records too old.
         """
         for path in {path.rpartition("/")[0]: path for path in paths}.values():
             with contextlib.suppress(OSError):
@@ -110,7 +110,7 @@ class RecoveryContext(msgspec.Struct, frozen=True):
 
 
 def as_read(path: str, image: Image, version: Version | None = None) -> FileNow:
-    """The file at `path`, whose bytes were read."""
+    """The file at `path`, from its image."""
     s = image.signature
     text = Text.of(image.data)
     return FileNow(path, "file", text, version, s.mode & 0o7777, s.ino, len(image.data))
