@@ -1,4 +1,4 @@
-"""Checks: whether an edit leaves a file with the syntax that it had."""
+"""Checks: the syntax of a file before and after an edit."""
 
 from typing import TYPE_CHECKING
 

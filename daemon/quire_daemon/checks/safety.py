@@ -1,10 +1,9 @@
-"""Safety: does an edit break what was sound before?
+"""Safety check: an edit must not break syntax that was sound.
 
-A result is suspicious when its brackets were balanced before and are not now, or when the first or the last line of
-a new text repeats the untouched line beside it. A file that was broken before is never held against an edit; prose
-and data are not judged.
+A result is suspicious if its brackets were balanced before and are not now, or if the first or last new line repeats
+the untouched line beside it. Prose, data and files that were broken before are not judged.
 
-Where a grammar is installed it is asked first (`syntax`). It runs outside of the daemon, so it is handed in.
+An installed grammar is asked first (`syntax`). It runs in another process, so the caller passes it in.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ import msgspec
 from quire_journal.text import Splice, Text, is_poor, shown
 
 JUDGED_BYTES: Final = 1024 * 1024
-"""Larger files are not judged by their brackets: the reading of a file this long costs more than the edit."""
+"""Largest file whose brackets are checked: reading a larger one costs more than the edit."""
 
 Suspicion: TypeAlias = dict[str, Any]
 """`{type, message, line?}`; `line` is 1-based, in the text after the edit."""
 
 
 class Language(msgspec.Struct, frozen=True, dict=True):
-    """What a bracket reader must know of a language."""
+    """The comments, strings and brackets of a language."""
 
     brackets: bytes
     line_comment: tuple[bytes, ...] = ()
@@ -41,7 +40,7 @@ class Language(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def tokens(self) -> tuple[re.Pattern[bytes], dict[bytes, Callable[[_Reader, bytes], None]]]:
-        """What is looked for in the bytes, and how the reader goes on from there."""
+        """The pattern of tokens, and the reader's step for each."""
         acts: dict[bytes, Callable[[_Reader, bytes], None]] = dict.fromkeys(self.line_comment, _Reader.line_comment)
         if self.block_comment:
             acts[self.block_comment[0]] = _Reader.block_comment
@@ -56,7 +55,7 @@ class Language(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def _whole(self) -> list[bytes]:
-        """Patterns of what can be passed over in one step: a string without escapes, a pair with nothing in it."""
+        """Patterns of tokens that are skipped in one step: a string without escapes, an empty pair."""
         marks = (*self.line_comment, *(self.block_comment or ()), *self.over_lines, b"/" if self.regex else b"")
         special = re.escape(bytes({*self.brackets, *self.quotes, *b"\\", *(m[0] for m in marks if m)}))
         pairs = [pair for pair in (b"()", b"[]", b"{}") if pair in self.brackets]
@@ -65,12 +64,12 @@ class Language(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def over_lines(self) -> tuple[bytes, ...]:
-        """Delimiters of every kind of string that goes over lines."""
+        """Delimiters of every kind of multi-line string."""
         return (*self.long_strings, b"`") if self.templates else self.long_strings
 
     @cached_property
     def passed_over(self) -> re.Pattern[bytes]:
-        """Comments and strings, as one pattern: a quick and slightly too generous reading."""
+        """Comments and strings as one pattern: fast, and slightly too generous."""
         parts = [rb"\\[\s\S]", *(re.escape(mark) + rb"[^\n]*" for mark in self.line_comment)]
         if self.block_comment:
             begin, end = map(re.escape, self.block_comment)
@@ -107,36 +106,36 @@ _BY_SUFFIX: Final[dict[str, Language | None]] = {
     ".toml": _TOML,
     **dict.fromkeys((".md", ".markdown", ".mdx", ".rst", ".adoc", ".org", ".csv", ".tsv", ".log"), None),
 }
-"""What is known of a file by its name; None: prose or data, not judged at all."""
+"""Suffix → language; None: prose or data, not judged."""
 
 
 Faults: TypeAlias = Callable[[], Sequence[tuple[int, str]] | None]
-"""What does not parse any more, as line and message; nothing for a file that did not parse before. None where no
-grammar can tell. To be called once: the answer may have to be waited for."""
+"""Returns new syntax errors as (line, message); () for a file that did not parse before; None without a grammar. Called
+at most once, because the answer may block."""
 
 Grammars: TypeAlias = Callable[[str, Text, Text], Faults]
-"""Asks, for a path and its text before and after an edit. The parser works while its asker does something else."""
+"""(path, text before, text after) → `Faults`. The parser works while its caller does something else."""
 
 
 def no_faults() -> None:
-    """`Faults` where there is no grammar to tell."""
+    """`Faults` without a grammar."""
 
 
 def no_grammars(path: str, before: Text, after: Text) -> Faults:
-    """`SyntaxChecker` where there are none."""
+    """`Grammars` without a grammar."""
     return no_faults
 
 
 def check(
     path: str, before: Text, after: Text, splices: Sequence[Splice], faults_of: Faults = no_faults
 ) -> list[Suspicion]:
-    """What is suspicious about `after`, which is `before` with `splices`. Empty when nothing is.
+    """The suspicions about `after`, which is `before` with `splices`.
 
-    A line that a splice replaces by the same is one that the call names: it is not taken for an untouched one.
+    A line that a splice replaces by itself is named by the call, so it does not count as untouched.
 
-    Brackets are read where no grammar can tell, and beside a fault that it found, because what is said of a bracket
-    is plainer. What parses, or did not parse before, is not held against the edit for its brackets: the grammar
-    knows regular expressions, here documents and f-strings, which the reader of brackets can only guess.
+    Brackets are read if no grammar can tell, and beside a grammar's fault, because a bracket's message is plainer. Text
+    that parses, or did not parse before, is never judged by brackets: the grammar knows regular expressions, here
+    documents and f-strings, which the bracket reader only guesses.
     """
     language = _BY_SUFFIX.get(posixpath.splitext(path)[1].lower(), _UNKNOWN)
     if language is None:
@@ -163,7 +162,7 @@ def _unbalanced(language: Language, before: Text, after: Text, splices: Sequence
 
 
 def imbalance(language: Language, text: Text) -> tuple[int, str] | None:
-    """Where the brackets of a text first do not match (1-based line), and what is wrong; None when they match."""
+    """(1-based line, message) of the first bracket that does not match; None if all match."""
     slot = text.__dict__.setdefault("imbalance", {})  # beside the text: the next edit asks about the same one
     if language not in slot:
         data = text.slice(0, len(text))
@@ -173,11 +172,10 @@ def imbalance(language: Language, text: Text) -> tuple[int, str] | None:
 
 
 def _keeps_balance(language: Language, before: Text, splices: Sequence[Splice]) -> bool:
-    """Can it be seen from the changed lines alone that the balance is what it was?
+    """True if the changed lines alone show that the balance is unchanged.
 
-    True when the old and the new lines of every splice are balanced by themselves, and nothing in them could end
-    or begin a comment or string that goes over lines: then it does not matter what they stand in. Nobody looks where
-    all lines are new: to read them bracket by bracket takes longer than a glance at the whole.
+    The old and new lines of every splice must be balanced by themselves, without a token that could begin or end a
+    multi-line comment or string. A text of new lines only is not tried: reading the whole quickly is cheaper.
     """
     if sum(s.stop - s.start for s in splices) >= len(before.lines):
         return False
@@ -197,7 +195,7 @@ def _self_contained(language: Language, piece: bytes) -> bool:
 
 
 def _balanced_at_a_glance(language: Language, data: bytes) -> bool:
-    """Are the brackets balanced, read quickly? False may also mean that it takes a closer look."""
+    """True if a fast reading finds balanced brackets. False may mean that a full reading is needed."""
     if any(data.count(mark) % 2 for mark in language.over_lines) or (language.templates and b"${" in data):
         return False
     if language.block_comment and data.rfind(language.block_comment[0]) > data.rfind(language.block_comment[1]):
@@ -230,7 +228,7 @@ _LOOK_BACK: Final = 32
 
 
 class _Reader:
-    """One pass over the bytes: brackets are kept, strings and comments passed over."""
+    """One pass over the bytes that collects brackets and skips strings and comments."""
 
     def __init__(self, language: Language, data: bytes) -> None:
         self.language, self.data, self.at = language, data, 0
@@ -240,7 +238,7 @@ class _Reader:
         self._alone: dict[bytes, int] = {}  # quote → up to where it was found to have no partner
 
     def read(self) -> _Reader:
-        """Go through to the end, or to the first fault."""
+        """Read to the end, or to the first fault."""
         token, acts = self.language.tokens
         search, data, opened = token.search, self.data, self._open
         while self.fault is None and (found := search(data, self.at)) is not None:
@@ -261,7 +259,7 @@ class _Reader:
         return self
 
     def bracket(self, mark: bytes) -> None:
-        """Close what is open, by a bracket that is not its own: the end of a place in a template, or a fault."""
+        """Handle a closing bracket that does not match: the end of a template's expression, or a fault."""
         start, self.at = self.at, self.at + 1
         if not self._open:
             self._fail(start, f"`{mark.decode()}` closes nothing")
@@ -274,24 +272,24 @@ class _Reader:
             self._fail(start, what)
 
     def line_comment(self, mark: bytes) -> None:
-        """Pass over the rest of the line."""
+        """Skip the rest of the line."""
         self.at = self._end_of_line(self.at)
 
     def block_comment(self, mark: bytes) -> None:
-        """Pass over a comment."""
+        """Skip a comment."""
         assert self.language.block_comment
         end = self.language.block_comment[1]
         self._pass_over(mark, self.data.find(end, self.at + len(mark)), end)
 
     def long_string(self, mark: bytes) -> None:
-        """Pass over a string that may go over lines."""
+        """Skip a multi-line string."""
         found = self.data.find(mark, self.at + len(mark))
         while found > 0 and mark != b"`" and _is_escaped(self.data, found):
             found = self.data.find(mark, found + 1)
         self._pass_over(mark, found, mark)
 
     def quote(self, mark: bytes) -> None:
-        """Pass over a string that ends on its line; a quote without a partner there is something else."""
+        """Skip a string that ends on its line; a quote without a partner there is no string."""
         start = self.at
         self.at += 1
         apostrophe = mark == b"'" and self.language.apostrophes and start > 0 and self.data[start - 1] in _WORD
@@ -307,11 +305,11 @@ class _Reader:
                 self._alone[mark] = self._end_of_line(start)
 
     def template(self, mark: bytes) -> None:
-        """Go into a template."""
+        """Enter a template."""
         self._inside_template(self.at)
 
     def slash(self, mark: bytes) -> None:
-        """Pass over a regular expression where an operand can stand; otherwise it is a division."""
+        """Skip a regular expression if an operand can stand here; otherwise the slash is a division."""
         start = self.at
         self.at += 1
         operand = _BEFORE_REGEX.search(self.data[max(start - _LOOK_BACK, 0) : start])
@@ -323,7 +321,7 @@ class _Reader:
                 self._alone[mark] = self._end_of_line(start)
 
     def _inside_template(self, start: int) -> None:
-        """Pass over the text of a template, up to its end or to the next `${`."""
+        """Skip the text of a template, up to its end or to the next `${`."""
         found = _TEMPLATE_STOP.search(self.data, start + 1)
         if found is None:
             self._fail(start, "The template here is never closed")
@@ -354,7 +352,7 @@ def _each(pair: bytes) -> tuple[bytes, bytes]:
 
 
 def _is_escaped(data: bytes, at: int) -> bool:
-    """Do an odd number of backslashes stand before `at`?"""
+    """True if an odd number of backslashes stands before `at`."""
     first = at
     while first > 0 and data[first - 1] == 0x5C:
         first -= 1
@@ -365,9 +363,9 @@ def _is_escaped(data: bytes, at: int) -> bool:
 
 
 def _duplicates(before: Text, after: Text, splices: Sequence[Splice]) -> list[Suspicion]:
-    """New lines that repeat the untouched line beside them: an edit that begins or ends a line too late or too early.
+    """New lines that repeat the untouched line beside them: the edit begins or ends a line too late or too early.
 
-    A line that the new text itself repeats is meant, and so is a repetition that was there before.
+    Not counted: a line that the new text itself repeats, and a repetition from before.
     """
     warnings: list[Suspicion] = []
     moved = 0
@@ -394,7 +392,7 @@ def _repeated(after: Text, at: int, where: str) -> list[Suspicion]:
 
 
 def _apart(splices: Sequence[Splice]) -> Iterator[tuple[int, int, list[bytes]]]:
-    """What each part of the text becomes, between two untouched lines: splices that adjoin are one part."""
+    """The new text between each two untouched lines: adjoining splices are one part."""
     start, stop, lines = 0, -1, list[bytes]()
     for s in splices:
         if s.start > stop:

@@ -1,9 +1,8 @@
-"""Grammars, as the daemon asks them: does a file that parsed before an edit still parse after it?
+"""The daemon's side of the syntax check: does a file that parsed before an edit still parse?
 
-The parser runs in a process of its own (`syntax_worker` says why), which is started at the first edit of a file in a
-language that has a grammar. It gets `patience_s` for an answer, because the loop waits for it. When it takes
-longer, or falls over, it is ended, and that path is left alone for a while. In that case, and when a grammar is not
-installed, nothing is known, and the caller goes by brackets.
+The parser runs in its own process (`syntax_worker` says why), started at the first edit of a file with a grammar. The
+loop waits at most `patience_s` for its answer. A parser that takes longer or crashes is ended, and that path is skipped
+for a while. Without an answer or a grammar the caller goes by brackets.
 """
 
 from __future__ import annotations
@@ -41,29 +40,29 @@ LANGUAGES: Final[dict[str, str]] = {
     ".css": "css",
     **dict.fromkeys((".html", ".htm"), "html"),
 }
-"""Which grammar a file is judged by: the package behind `tree_sitter_`, and which of its languages."""
+"""Suffix → grammar: the package behind `tree_sitter_`, and the language in it."""
 
 JUDGED_BYTES: Final = 512 * 1024
-"""Larger files are not parsed. To call a result broken takes two full parses, a quarter of a second at this size."""
+"""Largest parsed file. A broken result takes two full parses, 0.25 s at this size."""
 
 PATIENCE_S: Final = 0.5
-"""How long an answer may take: after an edit of 2,000 lines it takes a millisecond, the first time ten."""
+"""Longest wait for an answer. After an edit of 2,000 lines it takes 1 ms, the first time 10 ms."""
 
 START_S: Final = 2.0
-"""How long the process may take to be there: mostly a tenth of a second, once in the life of a daemon."""
+"""Longest start of the process, once in a daemon's life; usually 0.1 s."""
 
 LEFT_ALONE_S: Final = 600.0
-"""A path on which the parser failed; everything, when its process cannot be started."""
+"""How long a path is skipped after a failure; every path, if the process cannot be started."""
 
 MOST_LEFT_ALONE: Final = 1000
 
 _TEMPLATE: Final = re.compile(rb"(?<!\$)\{\{|\{%")
 _TEMPLATED: Final = frozenset({"html", "yaml"})
-"""Languages in which templates are written too. A template is not what the grammar expects, even where it happens to
-parse; `${{ … }}` of a workflow is a plain value."""
+"""Languages that are also written as templates, which the grammar does not expect. `${{ … }}` of a workflow is a plain
+value."""
 
 Fault = tuple[int, str]
-"""Line (1-based, in the text after the edit) and message."""
+"""(1-based line in the text after the edit, message)."""
 
 
 def _parser(fd: int) -> Sequence[str]:
@@ -71,11 +70,11 @@ def _parser(fd: int) -> Sequence[str]:
 
 
 class _NotStarted(Exception):
-    """There is no parser process, and another try would fail as well."""
+    """The parser process cannot be started, now or at another try."""
 
 
 class SyntaxChecker:
-    """Asks the parser process, which it starts and ends."""
+    """The client of the parser process, which it starts and ends."""
 
     def __init__(
         self,
@@ -84,7 +83,7 @@ class SyntaxChecker:
         start_s: float = START_S,
         command: Command = _parser,
     ) -> None:
-        """`mono_s`: now, in seconds that never go back."""
+        """`mono_s`: the monotonic clock."""
         self._mono_s, self._patience_s, self._start_s, self._command = mono_s, patience_s, start_s, command
         self._process: subprocess.Popen[bytes] | None = None
         self._wire: Connection | None = None
@@ -93,10 +92,10 @@ class SyntaxChecker:
         self._left_alone: dict[str, float] = {}  # path → until when; "" is every path
 
     def __call__(self, path: str, before: Text, after: Text) -> Callable[[], tuple[Fault, ...] | None]:
-        """Ask what does not parse any more because of an edit. The answer is None where no grammar can tell.
+        """Ask for new syntax errors of an edit. The answer is None without a grammar.
 
-        Nothing is said of a file that did not parse before. Never raises: an edit is not to fail for this. An answer
-        that is not called for before the next question is lost.
+        A file that did not parse before has none. Never raises: an edit must not fail for a parser. An answer is lost
+        if it is not read before the next question.
         """
         language = LANGUAGES.get(posixpath.splitext(path)[1].lower())
         if language is None or max(len(before.data), len(after.data)) > JUDGED_BYTES:
@@ -138,7 +137,7 @@ class SyntaxChecker:
         self._unheard = False
 
     def _ask(self, language: str, before: Text, after: Text) -> float:
-        """Put the question; until when (monotonic seconds) its answer is waited for."""
+        """Send the question; return the deadline of its answer (monotonic)."""
         if self._unheard:
             self.close()  # the last answer was never called for: what comes over that wire is not ours
         wire = self._ready()
@@ -165,7 +164,7 @@ class SyntaxChecker:
         return answer
 
     def _ready(self) -> Connection:
-        """The wire to a process that listens. One that had nothing to do for long has ended by itself."""
+        """The wire to a live process. An idle process ends by itself."""
         if self._process is not None and self._process.poll() is not None:
             self.close()
         if self._wire is None:
@@ -181,7 +180,7 @@ class SyntaxChecker:
         return self._wire
 
     def _installed(self, language: str) -> bool:
-        """Is there a grammar, as far as that can be seen without importing it?"""
+        """True if a grammar is installed, checked without importing it."""
         if language not in self._there:
             packages = "tree_sitter", f"tree_sitter_{language.partition('.')[0]}"
             self._there[language] = all(find_spec(name) is not None for name in packages)
@@ -197,14 +196,14 @@ class SyntaxChecker:
 
 
 def _name(text: Text) -> str:
-    """What the parser knows the text by."""
+    """The parser's name for the text."""
     return xxhash.xxh3_128_hexdigest(text.data)
 
 
 def _await(wire: Connection, seconds: float) -> None:
-    """Wait until there is something to read. Raises TimeoutError.
+    """Wait until the wire is readable. Raises TimeoutError.
 
-    Not `Connection.poll`, which makes a selector of Python each time: the loop waits here in most edits.
+    `Connection.poll` makes a Python selector each time, and the loop waits here in most edits.
     """
     waiting = select.poll()
     waiting.register(wire.fileno(), select.POLLIN)
@@ -213,7 +212,7 @@ def _await(wire: Connection, seconds: float) -> None:
 
 
 def _fault(after: Text, at: int, missing: str) -> Fault:
-    """A fault at a byte, as people and agents are told."""
+    """A fault at a byte, in the words for people and agents."""
     line = max(len(Text.of(after.data[: at + 1])), 1)
     content = shown(after.lines[line - 1]).strip()[:80] if line <= len(after) else ""
     what = f"`{missing}` is missing" if missing else "The file does not parse any more"

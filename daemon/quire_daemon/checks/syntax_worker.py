@@ -1,19 +1,16 @@
-"""The parser process: is what an edit makes of a file still what its grammar accepts?
-`python -m quire_daemon.checks.syntax_worker`.
+"""The parser process: `python -m quire_daemon.checks.syntax_worker`.
 
-Tree-sitter runs in a process of its own because it is C that cannot be trusted with every file: nested YAML makes
-one of its scanners crash, and error recovery can take seconds for twenty kilobytes without ever asking whether it may
-go on. Here a crash costs one answer. The daemon's side is `syntax`; this is the only module that knows tree-sitter,
-and it imports it, and each grammar, when the first file that needs it comes.
+Tree-sitter runs apart because its C cannot be trusted with every file: nested YAML crashes one of its scanners, and
+error recovery can take seconds for 20 kB without a check for cancellation. Here a crash costs one answer. The daemon's
+side is `syntax`. Only this module imports tree-sitter, and each grammar at its first file.
 
-A question is two messages: `{language, before, after}` (names that stand for the bytes of both texts) and the bytes of
-the text after the edit. The answer is one of `Answer`; to `send` the bytes of the text before the edit are sent, and
-then the answer comes.
+A question is two messages: `{language, before, after}` (names of both texts), and the bytes after the edit. The answer
+is an `Answer`. For `send`, the daemon sends the bytes before the edit and reads the answer again.
 
-Even with the tree of the text before, a parse costs what the file is long: of 2,000 lines of Python, a tenth of a parse
-from the beginning. So where a language is a row of statements (`_SUITES`), the statements around a change are parsed
-by themselves: when they are sound, and the one behind the change is the very statement that it was, the parser would
-go on as it did. That is said, and the tree is made when the answer is out.
+A parse costs time by the length of the file even with the tree before the edit: for 2,000 lines of Python, a tenth of a
+full parse. So in a language of statement rows (`_SUITES`) the statements around a change are parsed alone. If they are
+sound, and the statement behind the change is the same as before, the rest of the parse would be the same. The full tree
+is made after the answer.
 """
 
 from __future__ import annotations
@@ -33,31 +30,31 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Tree
 
 KEPT_BYTES: Final = 2 * 1024 * 1024
-"""Of the texts whose trees are kept. A tree is some twenty times its text, but versions of a file share most of it."""
+"""Most bytes of texts with kept trees. A tree takes 20 times its text, but versions of a file share most of it."""
 
 LONGEST_S: Final = 2.0
-"""For one question, then this process ends: the daemon, which waits for less, may not be there to end it."""
+"""Longest question; then the process ends itself, because the daemon may be gone."""
 
 IDLE_S: Final = 300.0
-"""Without a question this process ends, and its memory is free. The next question starts another."""
+"""Idle time after which the process ends and frees its memory."""
 
 MOST_MEMORY: Final = 2 * 1024**3
 
 PART_BYTES: Final = 4096
-"""Of statements that are parsed by themselves: more of them take as long as a parse with the tree before."""
+"""Most bytes of statements parsed alone; more take as long as an incremental parse."""
 
 _SUITES: Final = {"python": ("block", b"if 1:\n")}
-"""Languages that are rows of statements: the node that is such a row within another statement, and what it can stand
-under. The whole file is one, too."""
+"""Language of statement rows → (node type of a nested row, a text under which a row can stand). The whole file is a
+row."""
 
 _COMMENT: Final = "comment"
-"""The type of what may stand anywhere in a row, whatever is around it."""
+"""Node type that may stand anywhere in a row."""
 
 Said: TypeAlias = Literal["sound", "broken", "broken_before", "no_grammar", "send"]
 
 
 class Answer(TypedDict, total=False):
-    """What is said about an edit. The rest is only there when it is `broken`."""
+    """The answer about an edit. All other fields exist only with `broken`."""
 
     say: Said
     at: int  # where it is: a byte of the text after the edit
@@ -71,12 +68,12 @@ class Grammar:
         self._parser = parser
 
     def parse(self, data: bytes, old: Tree | None = None) -> Tree:
-        """The tree of `data`; `old` is one of a similar text, already told where they differ."""
+        """The tree of `data`; `old` is the edited tree of a similar text."""
         return self._parser.parse(data) if old is None else self._parser.parse(data, old)
 
 
 def load(language: str) -> Grammar | None:
-    """The grammar of a language (`python`, `typescript.tsx`); None where it is not installed or does not fit."""
+    """The grammar of a language (`python`, `typescript.tsx`); None if missing or incompatible."""
     package, _, part = language.partition(".")
     try:
         from tree_sitter import Language, Parser
@@ -89,7 +86,7 @@ def load(language: str) -> Grammar | None:
 
 
 class Trees:
-    """The trees of the texts that were asked about last, and the answers that follow from them."""
+    """The trees of the most recent texts, and answers from them."""
 
     def __init__(self, loading: Callable[[str], Grammar | None] = load, limit_bytes: int = KEPT_BYTES) -> None:
         self._loading = loading
@@ -100,9 +97,9 @@ class Trees:
         self.held = 0
 
     def judge(self, language: str, names: tuple[str, str], after: bytes, read_before: Callable[[], bytes]) -> Answer:
-        """What is to be said about an edit between the texts with these names.
+        """The answer about an edit between the texts with these names.
 
-        Only where the result does not parse does it matter what was there before: then `read_before` gives it.
+        `read_before` is called only if the result does not parse.
         """
         if language not in self._grammars:
             self._grammars[language] = self._loading(language)
@@ -137,7 +134,7 @@ class Trees:
         return _fault(tree.root_node, before, after)
 
     def catch_up(self) -> None:
-        """Make the tree that the last answer did without."""
+        """Make the full tree that the last answer skipped."""
         owed, self._owed = self._owed, None
         if owed is not None:
             owed()
@@ -158,7 +155,7 @@ class Trees:
 
 
 class _Part(NamedTuple):
-    """Statements that follow each other, around a change: the bytes of the text before it that they take up."""
+    """Adjacent statements around a change: their bytes in the text before."""
 
     start: int
     stop: int
@@ -167,10 +164,10 @@ class _Part(NamedTuple):
 
 
 def _is_sound_apart(grammar: Grammar, language: str, known: tuple[bytes, Tree], after: bytes) -> bool:
-    """Can it be seen from the statements around a change alone that the text is still sound? False when in doubt.
+    """True if the statements around a change alone show that the text is sound. False means unknown.
 
-    What is before them is as it was, so the parser comes to them as it did. It leaves them as it did when the statement
-    behind the change is a statement of the same row again, and what follows that is as it was, too.
+    The text before them is unchanged, so the parser reaches them in the same state. It leaves them in the same state if
+    the statement behind the change is again a statement of the same row, with unchanged text after it.
     """
     before, tree = known
     if language not in _SUITES or tree.root_node.has_error:
@@ -194,16 +191,14 @@ def _is_sound_apart(grammar: Grammar, language: str, known: tuple[bytes, Tree], 
 
 
 def _alike(found: Node, was: Node, at: int) -> bool:
-    """Is it the same statement, at byte `at`?"""
+    """True if both nodes are the same statement, at byte `at`."""
     same = found.type == was.type and found.end_byte - found.start_byte == was.end_byte - was.start_byte
     return same and found.start_byte == at
 
 
 def _part(root: Node, before: bytes, change: tuple[int, int], suite: str, under: bytes) -> _Part | None:
-    """The statements around a change, with an untouched one on each side, in the innermost row where they are few.
-
-    None where there are no such.
-    """
+    """The statements around a change with an untouched one on each side, in the innermost row with few bytes; None
+    without."""
     line = before.rfind(b"\n", 0, change[0]) + 1
     end = before.find(b"\n", change[1])
     end = len(before) if end < 0 else end
@@ -218,7 +213,7 @@ def _part(root: Node, before: bytes, change: tuple[int, int], suite: str, under:
 
 
 def _around(row: Node, before: bytes, line: int, end: int, under: bytes) -> _Part | None:
-    """The statements of a row about what is between `line`, where a line begins, and `end`, where one ends."""
+    """The statements of a row that cover `line` (a line's start) to `end` (a line's end)."""
     first, behind = _child_at(row, max(line - 1, 0)), _child_at(row, end)
     ahead = _last_child(row) if first is None else first.prev_sibling
     while ahead is not None and ahead.type == _COMMENT:
@@ -235,7 +230,7 @@ def _around(row: Node, before: bytes, line: int, end: int, under: bytes) -> _Par
 
 
 def _row_within(row: Node, line: int, suite: str) -> Node | None:
-    """The row of statements within the statement of `row` that a line is in; None when there is none."""
+    """The nested row in the statement of `row` at a line; None without one."""
     node = _child_at(row, line)
     while node is not None and node.type != suite:
         node = _child_at(node, line)
@@ -254,7 +249,7 @@ def _last_child(node: Node) -> Node | None:
 
 
 def _told(tree: Tree, before: bytes, after: bytes) -> Tree:
-    """The tree of `before`, told where `after` differs."""
+    """The tree of `before`, edited where `after` differs."""
     start, tail = common_ends(before, after)
     ends = len(before) - tail, len(after) - tail
     told = tree.copy()
@@ -264,12 +259,12 @@ def _told(tree: Tree, before: bytes, after: bytes) -> Tree:
 
 
 def _point(data: bytes, at: int) -> tuple[int, int]:
-    """Row and column of a byte, as tree-sitter counts them."""
+    """(row, column) of a byte, as tree-sitter counts."""
     return data.count(b"\n", 0, at), at - (data.rfind(b"\n", 0, at) + 1)
 
 
 def common_ends(a: bytes, b: bytes) -> tuple[int, int]:
-    """How many bytes two texts have in common at the beginning, and then at the end."""
+    """(length of the common prefix, length of the common suffix) in bytes."""
     most = min(len(a), len(b))
     head = _common(most, lambda low, high: a[low:high] == b[low:high])
     end_a, end_b = len(a), len(b)
@@ -277,7 +272,7 @@ def common_ends(a: bytes, b: bytes) -> tuple[int, int]:
 
 
 def _common(most: int, same: Callable[[int, int], bool]) -> int:
-    """The largest n up to `most` for which everything between 0 and n is the same."""
+    """The largest n up to `most` for which all of 0 to n is the same."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
@@ -289,7 +284,7 @@ def _common(most: int, same: Callable[[int, int], bool]) -> int:
 
 
 def _fault(root: Node, before: bytes, after: bytes) -> Answer:
-    """The first fault that touches what was changed, otherwise the first."""
+    """The first fault that touches the change, else the first."""
     start, tail = common_ends(before, after)
     stop = len(after) - tail
     faults = _faults(root)
@@ -302,7 +297,7 @@ def _fault(root: Node, before: bytes, after: bytes) -> Answer:
 
 
 def _behind_text(data: bytes, at: int) -> int:
-    """The last byte before `at` that is no white space: a line that lacks something is the line that ends too early."""
+    """The last byte before `at` that is no white space: the fault belongs to the line that ends too early."""
     return max(len(data[:at].rstrip()) - 1, 0)
 
 
@@ -310,7 +305,7 @@ MOST_FAULTS: Final = 1000
 
 
 def _faults(root: Node) -> list[Node]:
-    """The nodes that are faults, in the order of the text; of a fault within a fault the inner one first."""
+    """The fault nodes in text order, inner ones first."""
     found: list[Node] = []
     cursor = root.walk()
     while len(found) < MOST_FAULTS:
@@ -329,7 +324,7 @@ def _faults(root: Node) -> list[Node]:
 
 
 def serve(wire: Connection, idle_s: float = IDLE_S) -> None:
-    """Answer until nobody asks any more."""
+    """Answer until the wire closes."""
     trees = Trees()
     wire.send_bytes(b"ready")
     while wire.poll(idle_s):
@@ -348,7 +343,7 @@ def serve(wire: Connection, idle_s: float = IDLE_S) -> None:
 
 
 def main() -> None:
-    """Serve on the descriptor that the daemon names."""
+    """Serve on the descriptor in the arguments."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the daemon, which ends this by closing the wire
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))

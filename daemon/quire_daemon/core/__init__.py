@@ -1,5 +1,4 @@
-"""Core: the values that a call consists of: arguments, the world it meets, its decision; no disk, no clock, no
-thread."""
+"""Core: the values of a call: arguments, the world that it meets, its decision. No disk, clock or thread."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,7 @@
-"""Announcements: what an agent says of a call of its own tool before it runs, and of what came of it.
+"""Announcements: an agent's claims about a call of its own tool, before and after the call runs.
 
-Each payload is one account of one file, or of several for a patch: what the arguments of the call say, or the agent
-after it. Several may tell of the same file in different ways.
+Each payload is a claim about one file, or about several for a patch. Several payloads may describe the same file in
+different ways.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Final, NamedTuple
 import msgspec
 
 MOST_PAYLOADS: Final = 64
-"""Payloads of one call."""
+"""Most payloads of a call."""
 
 
 class _Account(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
-    """Base of the accounts; `kind` tells them apart on the wire."""
+    """Base of the claims; `kind` is the tag on the wire."""
 
 
 class Content(_Account, frozen=True, tag="content"):
@@ -26,7 +26,7 @@ class Content(_Account, frozen=True, tag="content"):
 
 
 class Replacement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One text in place of another: of its first occurrence, or of all."""
+    """One text in place of another, at its first occurrence or everywhere."""
 
     old: str
     new: str
@@ -34,20 +34,20 @@ class Replacement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Replace(_Account, frozen=True, tag="replace"):
-    """The replacements are made one after the other."""
+    """The replacements are made in order."""
 
     path: str
     edits: list[Replacement]
 
 
 class Patch(_Account, frozen=True, tag="patch"):
-    """The patch, in an agent's envelope or as unified diff, is applied to the files that it names."""
+    """The patch (an agent's envelope or a unified diff) is applied to its files."""
 
     text: str
 
 
 class Cell(_Account, frozen=True, tag="cell"):
-    """One cell of a notebook is replaced, inserted behind another, or deleted."""
+    """A notebook cell is replaced, inserted behind another, or deleted."""
 
     path: str
     cell: str = ""  # id of the cell, or `cell-N`; of an insertion the one that it goes behind, "" for the beginning
@@ -57,14 +57,14 @@ class Cell(_Account, frozen=True, tag="cell"):
 
 
 class AccountHunk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Lines that stand together, as an agent tells them after the call."""
+    """Adjacent lines, as an agent reports them after the call."""
 
     start: int  # of the old lines, 1-based
     lines: list[str]  # each with " ", "-" or "+" in front
 
 
 class Hunks(_Account, frozen=True, tag="hunks"):
-    """What the agent says came of the call: `before`, and what changed in it."""
+    """The reported result of the call: `before`, and its changes."""
 
     path: str
     before: str | None
@@ -81,7 +81,7 @@ Payload = Content | Replace | Patch | Cell | Hunks | Removal
 
 
 class WritePart(NamedTuple):
-    """A part of a change that was found on disk, and what is known of who made it."""
+    """A part of a change on disk, with the evidence of its writer."""
 
     data: bytes | None = None  # the bytes after it; None for the last part, which comes to what was found
     writer: int = 0
@@ -91,7 +91,7 @@ class WritePart(NamedTuple):
 
 
 class AnnouncedCall(msgspec.Struct, frozen=True):
-    """A call of an agent's own tool that is under way."""
+    """An open call of an agent's own tool."""
 
     burst: int  # the number under which the journal knows it
     writer: int

@@ -1,9 +1,8 @@
-"""A call on its way through the loop: a request, decoded, with what the loop must remember about it.
+"""A call on its way through the loop: the decoded request and the loop's notes about it.
 
-A call whose file changed between the look at it and the swap has lost a race. What it swapped in is taken back, and it
-is decided again, on what is there now. For a few files that costs little, and is done often. For many files it costs
-their records anew each time: a file that changes again and again is left out, is told as one that changes at this
-moment, and the others are done without it.
+A file that changes between its look and its swap is a lost race: the swap is taken back, and the call is decided again.
+For a few files a retry is cheap and frequent. For many files each retry costs all their records, so a file that keeps
+changing is left out, reported as changing, and the other files go on without it.
 """
 
 from __future__ import annotations
@@ -21,29 +20,29 @@ from quire_daemon.workers.regex import Answer, Search
 from quire_journal.model import Request
 
 TRIES: Final = 10
-"""So often one file of several may change between the look at it and the swap, before it is left out."""
+"""Lost races of one file among several, before it is left out."""
 
 TRIES_OF_LONG: Final = 3
-"""And so often one of many."""
+"""The same for one file among many."""
 
 MOST: Final = 50
-"""Races that one call loses, before it is told `busy`."""
+"""Lost races of one call, before it is refused as `busy`."""
 
 MOST_OF_LONG: Final = 8
-"""And one that is written in slices; whatever changes once more after half of these is left out at once."""
+"""The same for a call written in slices. From half of these on, a file that changes is left out at once."""
 
 
 class LostRaces(msgspec.Struct):
-    """Of one call."""
+    """The lost races of one call."""
 
     count: int = 0
     left_out: set[str] = msgspec.field(default_factory=set)  # paths, as in the log, that are not looked at any more
     _by_path: dict[str, int] = msgspec.field(default_factory=dict)
 
     def lose(self, paths: Sequence[str], several: bool, long: bool) -> bool:
-        """A race is lost because of what is at `paths`. Is it worth another try?
+        """Count a lost race at `paths`; True if another try is worthwhile.
 
-        `several`: it was to write more than one file. `long`: so many that it is written in slices.
+        `several`: the call writes more than one file. `long`: it is written in slices.
         """
         self.count += 1
         tries = TRIES if not long else TRIES_OF_LONG if self.count <= MOST_OF_LONG // 2 else 1
@@ -55,14 +54,14 @@ class LostRaces(msgspec.Struct):
 
 
 class Peer(msgspec.Struct, frozen=True):
-    """Who the kernel says is at the other end. pid 0 where the platform does not tell."""
+    """The peer process, as the kernel reports it. pid 0 on platforms that do not."""
 
     uid: int
     pid: int
 
 
 class IncomingRequest(msgspec.Struct, frozen=True):
-    """A request as it came, and where its reply goes."""
+    """A received request with its reply address."""
 
     identity: bytes
     peer: Peer
@@ -72,13 +71,13 @@ class IncomingRequest(msgspec.Struct, frozen=True):
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """The call cannot be decided yet. It is tried again at `until_s` (monotonic), or when what it waits for comes."""
+    """The call cannot be decided yet. It is retried at `until_s` (monotonic), or when its event comes."""
 
     until_s: float
 
 
 class LongThought(msgspec.Struct):
-    """What is thought about for a call (`long_decisions`)."""
+    """The background decision of a call (`long_decisions`)."""
 
     about: object
     fiber: Fiber[Any]
@@ -87,12 +86,12 @@ class LongThought(msgspec.Struct):
 
     @property
     def ended(self) -> bool:
-        """Is the answer there?"""
+        """True if the answer is there."""
         return self.fiber.ended
 
 
 class LookProgress(msgspec.Struct):
-    """Files of a call, as far as they have been looked at; many take several turns."""
+    """Progress of the looks at a call's files, which may take several turns."""
 
     implied: ImpliedFiles = ImpliedFiles()
     head: int = -1  # the newest record when that was found out
@@ -134,13 +133,13 @@ class Call(msgspec.Struct):
 
     @property
     def arguments(self) -> bytes:
-        """What the idempotency key stands for, in whatever order it was said."""
+        """The canonical arguments, for the idempotency key."""
         plain = self.params.plainly() if isinstance(self.params, WriteArguments) else self.params
         said = msgspec.msgpack.encode(plain, order="sorted")
         return hashlib.sha256(self.tool.name.encode() + b"\0" + said).digest()
 
     @property
     def marks(self) -> set[tuple[bytes, bytes]]:
-        """What it is known by when it comes a second time: operation id and idempotency key, if it has them."""
+        """The keys that identify a repeated call: operation id and idempotency key, if any."""
         operation = {(b"op", self.op)} if self.op else set()
         return operation | {(self.who.key, self.key.encode())} if self.key else operation

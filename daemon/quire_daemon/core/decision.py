@@ -1,9 +1,8 @@
-"""Decisions: a request and the world it meets, and what follows from them. Values in, values out.
+"""Decisions: from a request and its world to the consequences. Values in, values out.
 
-A handler reads no clock, disk or socket. The app gathers a `World` (the files that the request names, as they
-are on disk and in the journal, and the time), calls `decide`, and performs the `Decision`: the events go into
-the log, then the writes to the disk, then the reply to the caller. When a write loses a race the app gathers
-and decides again, so a decision must not have side effects.
+A handler reads no clock, disk or socket. The app gathers a `World` (the named files on disk and in the journal, and the
+time), calls `decide`, and performs the `Decision`: first the events go into the log, then the writes to the disk, then
+the reply to the caller. A lost race repeats gather and decide, so a decision must have no side effects.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ P = TypeVar("P", bound=msgspec.Struct)
 
 
 class Who(msgspec.Struct, frozen=True):
-    """The caller: its writer in the journal, and the key under which its reads are remembered."""
+    """The caller: its writer in the journal, and the key of its reads."""
 
     writer: WriterId
     key: bytes  # 8 bytes from (uid, agent, agent session)
@@ -39,15 +38,15 @@ class Who(msgspec.Struct, frozen=True):
 
 
 MOST_INSIDE: Final = 400
-"""Names of a folder that a caller is shown: some 16 kB, which is what the editor that agents know shows of one."""
+"""Most names of a folder in a reply: some 16 kB, as much as agents' own editors show."""
 
 
 class FileNow(msgspec.Struct, frozen=True, gc=False):
-    """One path as it is on disk at this moment, reconciled with the journal.
+    """One path as it is on disk now, reconciled with the journal.
 
-    `kind` is what is there: "file", "missing", "folder", "special". For a file, `text` are its bytes and
-    `version` its head in the journal, which holds exactly those bytes; `version` is None where they are not
-    captured (`uncaptured` says why: "too_large", "secret").
+    `kind` is "file", "missing", "folder" or "special". A file has its bytes in `text`, and in `version` its head in the
+    journal with exactly those bytes. Without captured bytes `version` is None, and `uncaptured` has the reason
+    ("too_large", "secret").
     """
 
     path: str  # workspace-relative, "/" between names, as the disk spells it
@@ -71,7 +70,7 @@ class FileNow(msgspec.Struct, frozen=True, gc=False):
 
 
 class Present(msgspec.Struct, frozen=True):
-    """A caller of this run of the daemon."""
+    """A caller in this run of the daemon."""
 
     called_ns: int  # its last call
     connections: int  # that are open
@@ -82,18 +81,17 @@ class Present(msgspec.Struct, frozen=True):
 
 
 class ImpliedFiles(msgspec.Struct, frozen=True):
-    """Files that a call does not name and that its decision must see all the same, as the journal tells them."""
+    """Files that a decision needs from the journal although the call does not name them."""
 
     paths: Sequence[str] = ()
     thought: object = None  # what was found out on the way; the decision may go on from there
     still: Callable[[History, int, bool], ImpliedFiles | None] | None = None
-    """This as of a later record; None where it may be different. With `True` only what its files went through counts:
-    it may be what it was, though it would be more by now.
-    """
+    """This value at a later record; None if it may differ. With `True` only the files' own records count: more files
+    may match by now."""
 
 
 class NeedsCommits(Exception):
-    """A decision could say more if git had answered these questions. It is decided again then, or after a while."""
+    """Git's answers to these questions would improve a decision. It is repeated with them, or after a while."""
 
     def __init__(self, files: Sequence[CommitFile | CommitTree | CommitBlobs]) -> None:
         super().__init__()
@@ -132,7 +130,7 @@ class World(msgspec.Struct, frozen=True):
     )  # the calls of agents' own tools that are under way, as far as they are known, by their bursts
 
     def writer_json(self, writer: int) -> dict[str, Any]:
-        """A writer as replies show it. Of a new caller the journal learns only with what this request notes."""
+        """A writer as replies show it. A new caller's writer enters the journal with this request's events."""
         found = self.history.writer_json(writer)
         if writer == self.who.writer:
             found |= {"agent": self.who.agent, "agent_session": self.who.agent_session}
@@ -140,7 +138,7 @@ class World(msgspec.Struct, frozen=True):
 
 
 class Put(msgspec.Struct, frozen=True, gc=False):
-    """Make `path` hold `data`, if it still holds what the decision saw (inode and bytes); record `seq` tells of it."""
+    """Write `data` to `path` if it still holds what the decision saw (inode and bytes). Record `seq` tells of it."""
 
     seq: int
     path: str
@@ -152,7 +150,7 @@ class Put(msgspec.Struct, frozen=True, gc=False):
 
 
 class Remove(msgspec.Struct, frozen=True):
-    """Remove `path`, if it still holds what the decision saw."""
+    """Remove `path` if it still holds what the decision saw."""
 
     seq: int
     path: str
@@ -169,7 +167,7 @@ class Move(msgspec.Struct, frozen=True):
 
 
 class Make(msgspec.Struct, frozen=True):
-    """Make a link or an empty folder at `path`, where nothing is."""
+    """Make a link or an empty folder at the unused name `path`."""
 
     seq: int
     path: str
@@ -180,7 +178,7 @@ class Make(msgspec.Struct, frozen=True):
 
 
 class Clear(msgspec.Struct, frozen=True):
-    """Remove the folder at `path`, in which nothing is any more: a file is to have its name."""
+    """Remove the empty folder at `path`, whose name a file takes."""
 
     seq: int  # of the record that tells of its end; of a folder that the journal does not know, that of the file
     path: str
@@ -196,11 +194,10 @@ def names(write: Write) -> tuple[str, ...]:
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """What follows from a request.
+    """The consequences of a request.
 
-    `events` get the seqs `World.next_seq`, +1, … in this order. Where `writes` is not empty the events are
-    synced before the writes, and the writes before the reply. `blobs` are bytes that the events name and that
-    the journal may not hold yet.
+    `events` get the seqs `World.next_seq`, +1, … in order. With `writes`, the events are synced before the writes, and
+    the writes before the reply. `blobs` are bytes that the events name and that the journal may lack.
     """
 
     reply: dict[str, Any]
@@ -235,18 +232,18 @@ class Tool(msgspec.Struct, Generic[P], frozen=True):
     reads: Callable[[P], bool] | None = None  # do these arguments only read, though the tool writes?
 
     def called_with(self, params: P) -> Tool[P]:
-        """What it is for a call with these arguments."""
+        """The tool, adapted to a call with these arguments."""
         if self.reads is None or not self.reads(params):
             return self
         return msgspec.structs.replace(self, writes=False, journals=True)
 
 
 def refused_reply(refused: Refusal, params: object) -> dict[str, Any]:
-    """The reply to a call that is refused; of one that was only to see what it would do it says that, too."""
+    """The reply to a refused call; for a plan or dry run it says so."""
     dry = {"dry_run": True, "valid": False} if getattr(params, "dry_run", False) else {}
     return refused.reply() | dry
 
 
 def no_paths(params: object) -> Sequence[str]:
-    """The paths of a tool that looks at no file."""
+    """The paths of a tool without files."""
     return ()

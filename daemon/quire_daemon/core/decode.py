@@ -1,8 +1,7 @@
-"""The arguments of a call, from the bytes of its request; and the refusal of those that do not fit the tool.
+"""Decoding of a call's arguments, and the refusal of arguments that do not fit the tool.
 
-A null for an argument that may be left out means that it is left out. Some programs name every argument of a tool in
-each call, and say null where they mean nothing by it. An argument that the call needs is still missing then, and a name
-that the tool does not have is still unknown.
+Null for an optional argument means that it is left out: some programs name every argument and send null. A required
+argument is then missing, and an unknown name is still unknown.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _MISSING: Final = re.compile(r"Object missing required field `")
 
 
 def decode_arguments(tool: Tool[Any], raw: bytes) -> Any:
-    """The arguments of `tool`, strictly. Raises `Refusal("schema_invalid")`, naming the argument."""
+    """The arguments of `tool`, decoded strictly. Raises `Refusal("schema_invalid")`, naming the argument."""
     try:
         try:
             return msgspec.msgpack.decode(raw, type=tool.params)
@@ -41,9 +40,9 @@ def decode_arguments(tool: Tool[Any], raw: bytes) -> Any:
 
 
 def refusal(tool: str, params: type[msgspec.Struct], error: Exception) -> Refusal:
-    """The refusal of a call of `tool` whose arguments the decoder of `params` did not take, with its `error`.
+    """The refusal of a call of `tool` for the decoder's `error` on `params`.
 
-    Where a value is one of few, or an argument has another name, `choices` has those that there are.
+    `choices` has the known values or argument names.
     """
     said = str(error)
     place = _PLACE.search(said)
@@ -69,14 +68,14 @@ def refusal(tool: str, params: type[msgspec.Struct], error: Exception) -> Refusa
 
 
 def _cut(said: str, wrong: re.Match[str] | None) -> str:
-    """The decoder's sentence with no more of a wrong word than helps."""
+    """The decoder's sentence with a long wrong word shortened."""
     if wrong is None or len(wrong["given"]) <= LONGEST_GUESS:
         return said
     return f"{said[: wrong.start('given') + LONGEST_GUESS]}…{said[wrong.end('given') :]}"
 
 
 def _below(schema: Schema, steps: list[str]) -> Schema:
-    """What `schema` says of the place that `steps` lead to: names, and "" for an item of an array."""
+    """The part of `schema` at the path `steps`: names, and "" for an array item."""
     for step in steps:
         below = schema.get("properties", {}).get(step) if step else schema.get("items")
         if not isinstance(below, dict):
@@ -86,7 +85,7 @@ def _below(schema: Schema, steps: list[str]) -> Schema:
 
 
 def without_nulls(params: type[msgspec.Struct], given: Any) -> dict[str, Any] | None:
-    """`given` without the nulls of arguments, and of fields of objects in a list; None where it has none of these."""
+    """`given` without nulls of arguments and of fields of listed objects; None without such nulls."""
     if not isinstance(given, dict):
         return None
     known = frozenset(params.__struct_encode_fields__)
@@ -107,6 +106,6 @@ def _item(params: type[msgspec.Struct], name: str, item: Any) -> Any:
 
 @lru_cache(maxsize=64)
 def _names_inside(params: type[msgspec.Struct], name: str) -> frozenset[str]:
-    """The fields that an object in the list `name` can have: to work them out takes longer than most calls."""
+    """The fields of the objects in list `name`, cached because deriving them takes longer than most calls."""
     below = flat(params)["properties"].get(name, {}).get("items", {})
     return frozenset(below.get("properties", ()))

@@ -1,9 +1,8 @@
-"""Arguments as flat JSON Schemas: what clients of MCP can read, some of which know neither `$ref` nor `null`.
+"""Arguments as flat JSON Schemas, for MCP clients, some of which know neither `$ref` nor `null`.
 
-msgspec writes exact schemas, with definitions, references and a `null` for every argument that may be left out. Here
-they become what models are shown: one object, its properties in the order of the struct, nested shapes in place. A
-choice among shapes becomes one shape with the fields of all, which says in words which fields go together: the daemon
-decodes strictly in any case, and its refusal names the argument.
+msgspec writes exact schemas with definitions, references and nulls. Here each becomes one object with its properties in
+the struct's order and nested shapes in place. A union becomes one shape with the fields of all, and a description of
+which fields go together. The daemon decodes strictly in any case, and its refusal names the argument.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ Schema = dict[str, Any]
 
 _DROPPED: Final = ("title", "discriminator", "default")
 _SAID_BY_THE_TYPE: Final[tuple[object, ...]] = (None, "", False, [], {})
-"""Defaults that tell a reader nothing which "it may be left out" does not."""
+"""Defaults that the word "optional" already tells."""
 
 
 def flat(params: type[msgspec.Struct]) -> Schema:
-    """The schema of a tool's arguments: an object without references. Its docstring is not a part of it.
+    """The schema of a tool's arguments: an object without references, and without the struct's docstring.
 
-    A struct may say of arguments that a call cannot do without them (`NEEDED`), and of others that they are taken only
-    to be refused with better words (`FOREIGN`): these are not told of.
+    `NEEDED` of a struct makes arguments required. `FOREIGN` hides arguments that are accepted only for a better
+    refusal.
     """
     schema = _plain(msgspec.json.schema(params), {})
     schema.pop("description", None)
@@ -33,12 +32,12 @@ def flat(params: type[msgspec.Struct]) -> Schema:
 
 
 def one_shape(shapes: Sequence[type[msgspec.Struct]]) -> Schema:
-    """The schema of an object that has one of these shapes."""
+    """The schema of an object of any of these shapes."""
     return _merged([_plain(msgspec.json.schema(shape), {}) for shape in shapes])
 
 
 def described(schema: Schema, notes: Mapping[str, str]) -> Schema:
-    """The same with a sentence behind each property that `notes` knows; nested shapes too."""
+    """The schema with the sentences of `notes` at its properties, nested ones included."""
     out = {**schema}
     if "properties" in schema:
         out["properties"] = {name: _noted(name, below, notes) for name, below in schema["properties"].items()}
@@ -46,7 +45,7 @@ def described(schema: Schema, notes: Mapping[str, str]) -> Schema:
 
 
 def without(schema: Schema, hidden: Sequence[str], required: Sequence[str] = ()) -> Schema:
-    """The same without the properties in `hidden`; those in `required` cannot be left out."""
+    """The schema without the properties in `hidden`, and with those in `required` required."""
     kept = {name: below for name, below in schema["properties"].items() if name not in hidden}
     needed = [name for name in kept if name in required or name in schema.get("required", ())]
     return {**schema, "properties": kept, "required": needed}
@@ -63,7 +62,7 @@ def _noted(name: str, below: Schema, notes: Mapping[str, str]) -> Schema:
 
 
 def _plain(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
-    """`schema` with references resolved, choices made flat, and what says nothing left out."""
+    """`schema` with references resolved, unions flattened, and empty statements dropped."""
     definitions = {**definitions, **schema.get("$defs", {})}
     if "$ref" in schema:
         return _plain(definitions[schema["$ref"].rpartition("/")[2]], definitions)
@@ -93,7 +92,8 @@ def _chosen(choices: Sequence[Schema]) -> Schema:
 
 
 def _merged(shapes: Sequence[Schema]) -> Schema:
-    """One object with the fields of all `shapes`; those of every shape are required. Its description lists them."""
+    """One object with the fields of all `shapes`, required if every shape has them. Its description lists the
+    shapes."""
     properties: dict[str, Schema] = {}
     for shape in shapes:
         for name, below in shape["properties"].items():
@@ -113,7 +113,7 @@ def _merged(shapes: Sequence[Schema]) -> Schema:
 
 
 def _fields(shape: Schema) -> str:
-    """`{op: replace_line, hash, content, line?}`: the fields of one shape, a `?` behind those that may be left out."""
+    """`{op: replace_line, hash, content, line?}`: the fields of a shape, with `?` behind optional ones."""
 
     def told(name: str, below: Schema) -> str:
         if len(below.get("enum", ())) == 1:

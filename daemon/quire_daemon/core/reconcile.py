@@ -1,6 +1,6 @@
-"""Reconciling: what the journal holds against what is on disk. Values in, events out; nothing is opened here.
+"""Reconciliation of the journal with the disk. Values in, events out; nothing is opened here.
 
-The app looks (`crawl`, a consistent read), asks here what follows, and records it.
+The app looks (a crawl, a consistent read), asks this module for the events, and records them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Kind = Literal["file", "link", "folder", "special", "unreadable"]
 
 
 class StatEntry(msgspec.Struct, frozen=True, gc=False):
-    """One name in the workspace, as lstat saw it. `path` is relative, "/" between names, undecodable bytes escaped."""
+    """One name in the workspace from lstat. `path` is relative, with "/" and with undecodable bytes escaped."""
 
     path: str
     kind: Kind
@@ -44,17 +44,17 @@ class StatEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 MOST_RENAMES: Final = 100_000
-"""That are remembered until everything has been looked at that was told of with them."""
+"""Most remembered renames."""
 
 GRANULARITY_NS: Final = 20_000_000
-"""How coarse a file system's timestamps may be: two ticks of the slowest kernel clock (HZ=100)."""
+"""Coarsest timestamps of a file system: two ticks of the slowest kernel clock (HZ=100)."""
 
 
 # ── the stat cache ───────────────────────────────────────────────────────────
 
 
 class Stamp(Protocol):
-    """What a stat says of a file: an `StatEntry` of a crawl, the `Signature` of an open one."""
+    """A stat of a file: `StatEntry` from a crawl, or `Signature` from an open file."""
 
     @property
     def dev(self) -> int: ...
@@ -71,7 +71,7 @@ class Stamp(Protocol):
 
 
 class SeenStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What a path looked like when its bytes were read (table `seen`): equal now, and not racy, means equal bytes."""
+    """A path's stat when its bytes were read (table `seen`). An equal, non-racy stat means equal bytes."""
 
     dev: int
     ino: int
@@ -84,12 +84,12 @@ class SeenStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @classmethod
     def of(cls, stamp: Stamp, blob: bytes, taken_ns: int) -> SeenStat:
-        """Of a file whose bytes were read after `taken_ns`, `stamp` being equal before and after."""
+        """The entry of a file whose bytes were read after `taken_ns`, with `stamp` equal before and after."""
         s = stamp
         return cls(s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode, bytes(blob), taken_ns)
 
     def matches(self, stamp: Stamp) -> bool:
-        """Whether it has this signature."""
+        """True for an equal signature."""
         return (
             self.ino == stamp.ino
             and self.ctime_ns == stamp.ctime_ns
@@ -100,35 +100,35 @@ class SeenStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
         )
 
     def racy(self) -> bool:
-        """Whether a write after the read may have left the signature as it is (git's "racy" entries).
+        """True if a write after the read could have kept the signature (git's "racy" entries).
 
-        So where the last stamp is as young as the read. A ctime in the future is racy too; an mtime in the future
-        was set by hand, and says nothing: a write would move the ctime.
+        That is possible if the last timestamp is as recent as the read. A ctime in the future is racy, too. An mtime in
+        the future was set by hand and proves nothing: a write would move the ctime.
         """
         youngest_safe = self.taken_ns - GRANULARITY_NS
         return self.ctime_ns >= youngest_safe or youngest_safe <= self.mtime_ns <= self.taken_ns + GRANULARITY_NS
 
 
 class Comparison(msgspec.Struct):
-    """What a crawl and the stat cache say together. Each path is a reason to look, not yet a fact."""
+    """The result of a crawl against the stat cache. Each path must be looked at; none is a fact yet."""
 
     changed: list[str] = msgspec.field(default_factory=list)
-    """New, different, racy, or not readable: read it."""
+    """New, different, racy, or unreadable: read it."""
     vanished: list[str] = msgspec.field(default_factory=list)
-    """In the cache and not met: gone, or left out, as it is ignored by now. Look before calling it deleted."""
+    """In the cache and not in the crawl: deleted, or ignored by now. Look before recording a deletion."""
     folders: list[str] = msgspec.field(default_factory=list)
-    """Met, in their order; for `Watcher.cover`."""
+    """Folders in crawl order, for `Watcher.cover`."""
     bare: list[str] = msgspec.field(default_factory=list)
-    """Those in which nothing was met: the journal tells of them, so that they can come back."""
+    """Empty folders, which the journal records so that they can be restored."""
     files: int = 0
-    """Files and links that were met."""
+    """Number of files and links in the crawl."""
 
 
 def compare(known: Mapping[str, SeenStat], entries: Iterable[StatEntry]) -> Comparison:
     """Compare a complete crawl with the stat cache.
 
-    Of what cannot be listed or looked at nothing is said but that it is to be read, nor of what the cache has below it.
-    An exception out of `entries` (a cancelled crawl) goes through: a part of a crawl proves no absence.
+    An unreadable path is only listed as to be read, and cache entries below it are skipped. An exception from `entries`
+    (a cancelled crawl) passes through: a partial crawl proves no absence.
     """
     result = Comparison()
     met: set[str] = set()
@@ -171,9 +171,9 @@ def _below_any(path: str, folders: set[str]) -> bool:
 
 
 class OnDisk(msgspec.Struct, frozen=True, gc=False):
-    """What stands at a path, as a look and a read found it.
+    """The content of a path, from a look and a read.
 
-    `why` says why the bytes of a file cannot be kept (`quire_journal.model.uncaptured`); "" where they can.
+    `why` is the reason why a file's bytes cannot be kept (`quire_journal.model.uncaptured`); "" if they can.
     """
 
     kind: str  # "missing", "file", "link", "folder", "special"
@@ -186,10 +186,10 @@ class OnDisk(msgspec.Struct, frozen=True, gc=False):
 
 
 def difference(path: str, known: Version | None, disk: OnDisk, evidence: str) -> Event | None:
-    """The event that brings the journal from `known`, the head of `path`, to what is on disk; None: it is there.
+    """The event that moves the journal from `known`, the head of `path`, to the disk's state; None if they agree.
 
-    A folder is recorded only as an empty one (`entry` FOLDER); another is told by what is in it, and ends the file
-    that stood there. `evidence` is how it was found (`quire_journal.model.evidence`).
+    Only an empty folder is recorded (`entry` FOLDER); any other folder ends a file at its path. `evidence` is how the
+    change was found (`quire_journal.model.evidence`).
     """
     head = standing(known)
     if disk.kind == "missing":
@@ -238,7 +238,7 @@ def _mode_change(path: str, head: Version, disk: OnDisk, evidence: str) -> Event
 
 
 class Renames:
-    """What the watcher told of files and folders that were renamed, in order, within a bound: hints, not facts."""
+    """The watcher's renames of files and folders, in order, bounded: hints, not facts."""
 
     def __init__(self, told: Iterable[tuple[str, str]] = ()) -> None:
         """`told`: (from, to)."""
@@ -250,7 +250,7 @@ class Renames:
         return bool(self._count)
 
     def add(self, told: Iterable[tuple[str, str]]) -> None:
-        """And these. Of too many all that came before are forgotten."""
+        """Add renames. Above the bound all older ones are forgotten."""
         for source, target in told:
             if self._count >= MOST_RENAMES:
                 self.clear()
@@ -258,12 +258,12 @@ class Renames:
             self._count += 1
 
     def clear(self) -> None:
-        """Whatever happens from now on, these do not explain it."""
+        """Forget the renames: they do not explain later changes."""
         self._count = 0
         self._from.clear()
 
     def followed(self, path: str) -> str:
-        """Where they brought, one after the other, what stood at `path`."""
+        """The path to which the renames, in order, moved the file at `path`."""
         step = self._next(path, -1)
         while step is not None:
             at, path = step
@@ -271,7 +271,7 @@ class Renames:
         return path
 
     def _next(self, path: str, at: int) -> tuple[int, str] | None:
-        """The first behind number `at` that moved `path` or a folder above it, and the new name of `path`."""
+        """(number, new name) of the first rename after `at` that moved `path` or a folder above it."""
         found: tuple[int, str] | None = None
         for source in (path, *above(path)):
             steps = self._from.get(source, ())
@@ -283,12 +283,11 @@ class Renames:
 
 
 def with_moves(events: Sequence[Event], heads: Mapping[str, Version], renames: Renames) -> list[Event]:
-    """`events` of one batch, where a deletion and a new file that `renames` connect become one `OutsideMoved`.
+    """`events` of one batch, with a deletion and a new file that `renames` connect as one `OutsideMoved`.
 
-    `heads` are the versions before these events.
-    Both ends must hold the same bytes, and nothing may have stood at the new name: a rename onto an existing
-    file is how editors save, and that is a new version of the file that was there. The move stands in the place
-    of the new file, so that it comes after whatever freed its name.
+    `heads` are the versions before these events. Both ends must hold the same bytes, and the new name must have been
+    free: a rename onto an existing file is an editor's save, a new version of that file. The move takes the place of
+    the new file, behind the events that freed its name.
     """
     gone = {event.path: event for event in events if isinstance(event, OutsideDeleted)}
     new = {event.path: event for event in events if isinstance(event, OutsideWritten) and not event.base}

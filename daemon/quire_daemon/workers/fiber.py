@@ -1,9 +1,9 @@
-"""Work in slices: a thread that runs only while its owner waits for it, so that of the two one runs and never both.
+"""Work in slices: a thread that runs only while its owner waits for it.
 
-Theory of operation. Two locks are a baton: the owner hands it over (`go_on`) and waits until it comes back, the work
-gives it back at its next call of `pause` after its slice is over, or with its end. So the work needs no locks of its
-own and takes nothing from the interpreter while the owner runs, where a plain thread would have the owner wait for the
-interpreter at each system call. How long a slice really is depends on how often the work calls `pause`.
+Theory of operation. Two locks are a baton. The owner hands it over (`go_on`) and waits. The work returns it at the
+first `pause` after its slice, or at its end. So the work needs no locks, and never competes for the interpreter while
+the owner runs; beside a plain thread the owner would wait at each system call. The real length of a slice depends on
+how often the work calls `pause`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Pause = Callable[[], None]
 
 
 class FiberDropped(BaseException):
-    """Raised by `pause`: nobody wants the result any more."""
+    """Raised by `pause` after `drop`: the result is not wanted any more."""
 
 
 class Fiber(Generic[T]):
-    """One piece of work, and what came of it."""
+    """One piece of work and its result."""
 
     def __init__(self, work: Callable[[Pause], T], mono_s: Callable[[], float]) -> None:
-        """Raises `RuntimeError` where there can be no more threads."""
+        """Raises `RuntimeError` if no thread can be started."""
         self._work, self._mono_s = work, mono_s
         self._may_work, self._may_own = threading.Lock(), threading.Lock()
         self._may_work.acquire()
@@ -41,7 +41,7 @@ class Fiber(Generic[T]):
         Thread(self._run, "fiber")
 
     def go_on(self, slice_s: float) -> bool:
-        """Let the work go on for so long; has it ended?"""
+        """Run the work for a slice; True if it has ended."""
         if not self.ended:
             self._until_s = self._mono_s() + slice_s
             self._may_work.release()
@@ -55,7 +55,7 @@ class Fiber(Generic[T]):
         self._error = None  # which holds the frame of `_run`
 
     def result(self) -> T:
-        """What came of the work that has ended. Raises what it raised."""
+        """The result of the ended work. Raises its exception."""
         if self._error is not None:
             error, self._error = self._error, None
             try:

@@ -1,6 +1,6 @@
-"""What the daemon's other processes have in common: their messages, and that they end when the daemon does.
+"""Messages of the daemon's other processes, and their end together with the daemon.
 
-A message is its length (8 bytes, the highest first) and then its bytes, mostly msgpack.
+A message is its length (8 bytes, big-endian) and its bytes, usually msgpack.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ LENGTH: Final = struct.Struct(">Q")
 
 
 def framed(message: bytes) -> bytes:
-    """A message as it goes over a pipe or a socket."""
+    """A message with its length."""
     return LENGTH.pack(len(message)) + message
 
 
 def received(pipe: IO[bytes]) -> bytes:
-    """The next message. Raises `EOFError` when there is none any more, or only a part of one."""
+    """The next message. Raises `EOFError` at the end, also within a message."""
     head = pipe.read(LENGTH.size)
     size = LENGTH.unpack(head)[0] if len(head) == LENGTH.size else 0
     message = pipe.read(size)
@@ -31,7 +31,7 @@ def received(pipe: IO[bytes]) -> bytes:
 
 
 def die_with(parent: int) -> None:
-    """End when whoever started this process does, where the system can do that; and leave no core dump."""
+    """End this process with its parent, where the system can; leave no core dump."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
         import ctypes

@@ -1,8 +1,7 @@
-"""Long work (tree scans, checks, collections): it runs on worker threads, and its result comes back into the loop.
+"""Long work (scans, checks, collections) on worker threads, with results delivered in the loop.
 
-So do its errors, in one way: whoever began the work is told of an error in the loop, be it one of the work or of what
-was done with its result, and nobody needs to catch anything on a thread. What that one raises in turn, and the errors
-of work of which nobody wants to be told, go the way of all background work of the loop (`guarded`).
+Errors are delivered in the loop, too: `failed` of the work is told of an error of the work or of its result's handling.
+Errors of `failed` itself, and of work without `failed`, are handled like all background work of the loop (`guarded`).
 """
 
 from __future__ import annotations
@@ -18,17 +17,17 @@ from quire_journal.storage import Pool
 
 
 class Cancellation(Exception):
-    """`cancelled` said so. What was yielded is a part: nothing may be concluded from what is missing."""
+    """The work was cancelled. Its yielded part proves no absence."""
 
 
 Job = Callable[[], Callable[[], None]]
-"""Work for a worker thread; what it returns is called in the loop."""
+"""Work for a worker thread; its result is called in the loop."""
 
 Failed = Callable[[Exception], None]
-"""Is told, in the loop, of the error that a job ended with."""
+"""Called in the loop with the error of a job."""
 
 Guarded = Callable[[str, Callable[[], None]], None]
-"""Calls something of that name; its errors are logged and end nothing."""
+"""Calls a named function; its errors are logged and end nothing."""
 
 
 class StartJob(Protocol):
@@ -38,24 +37,24 @@ class StartJob(Protocol):
 
 
 class Jobs:
-    """The work under way, and what it has brought. `wake` ends the loop's wait."""
+    """The running work and its results. `wake` ends the loop's wait."""
 
     def __init__(self, wake: Callable[[], None], guarded: Guarded, workers: int = 2, keeps: bool = True) -> None:
-        """`keeps`: work for which there is no thread at all waits for one. Otherwise it fails, for a caller waits."""
+        """With `keeps`, work without a free thread waits for one; otherwise it fails, because a caller waits."""
         self._wake, self._guarded, self._keeps = wake, guarded, keeps
         self._workers = Pool(workers, "job")
         self._done: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._kept: deque[Callable[[], None]] = deque()  # work that waits for the first thread
 
     def begin(self) -> None:
-        """Have one of the threads now: later there may be none to be had, and work would wait for it."""
+        """Start one thread now: later none may be available."""
         self._submit(_nothing)
 
     def start(self, work: Job, what: str, failed: Failed | None = None) -> None:
-        """Run `work` on a worker thread, and in the loop what it returns. `what` is its name in the log.
+        """Run `work` on a worker thread and its result in the loop. `what` names it in the log.
 
-        `failed` is told of an error of either. Work that ends because the daemon stops (`Cancellation`) brings
-        nothing and fails nobody.
+        `failed` is told of an error of either. Work that ends with the daemon (`Cancellation`) has no result and no
+        error.
         """
 
         def run() -> None:
@@ -74,7 +73,7 @@ class Jobs:
             self._wake()
 
     def _submit(self, run: Callable[[], None]) -> bool:
-        """False: there is no thread at all, and none can be started."""
+        """False: no thread exists, and none can be started."""
         try:
             self._workers.submit(run)
         except RuntimeError:
@@ -83,23 +82,23 @@ class Jobs:
 
     @property
     def waits(self) -> bool:
-        """Is there work for which no thread can be started?"""
+        """True if work waits and no thread can be started."""
         return bool(self._kept)
 
     def take_results(self) -> None:
-        """In the loop: call what finished work has left to be called."""
+        """In the loop: call the results of finished work."""
         while self._kept and self._submit(self._kept[0]):
             self._kept.popleft()
         while not self._done.empty():
             self._done.get()()
 
     def close(self) -> None:
-        """Wait for what runs; what has not begun never will."""
+        """Wait for running work; drop the rest."""
         self._workers.close(drop=True)
 
 
 def brought(work: Job) -> Callable[[], None] | None:
-    """What `work` left to be called, which raises the error that it ended with; None: the daemon stops."""
+    """The result of `work`, or a function that raises its error; None if the daemon stops."""
     try:
         return work()
     except Cancellation:
@@ -109,7 +108,7 @@ def brought(work: Job) -> Callable[[], None] | None:
 
 
 def ended(then: Callable[[], None], failed: Failed | None) -> None:
-    """In the loop: do what is to be done with a result, and tell `failed` of an error. Raises what nobody is told."""
+    """In the loop: handle a result, and tell `failed` of an error. Raises the error without `failed`."""
     try:
         then()
     except Exception as error:

@@ -1,6 +1,6 @@
-"""Starting the daemon's other processes: each runs a module of its own, from nowhere in particular.
+"""The start of the daemon's other processes, each a module run in the root folder.
 
-A daemon has threads, and LMDB open: what is begun beside it is another program at once, never a fork that goes on.
+The daemon has threads and an open LMDB, so it starts a new program, and never forks to go on.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from quire_journal.model import NoProcess
 from quire_journal.storage import Thread
 
 THREADS: Final = 5
-"""Threads that no daemon can do without: two of libzmq, which aborts where it gets none, and those of the watcher."""
+"""Threads that every daemon needs: two of libzmq, which aborts without them, and the watcher's."""
 
 FILES: Final = 96
-"""Open files below which no daemon is started: 32 of its own, a few connections, and what an edit opens."""
+"""Open files that a daemon needs: 32 of its own, a few connections, and an edit's."""
 
 _NOWHERE: Final = "/"
-"""Where they run, so that no folder is kept busy by one."""
+"""Their working directory, so that they keep no folder busy."""
 
 Command = Callable[[int], Sequence[str]]
-"""The words that start a process, which is to talk over the descriptor of this number."""
+"""Descriptor → the command line of a process that talks over it."""
 
 
 def program(module: str, *words: str) -> list[str]:
-    """The words that run `module` of this package; none of the folder that it is started in is to be found (`-P`)."""
+    """The command line that runs `module` of this package, with no modules from the working directory (`-P`)."""
     return [sys.executable, "-P", "-W", "ignore", "-m", f"quire_daemon.{module}", *words]
 
 
 def require_threads(count: int = THREADS) -> None:
-    """Raises RuntimeError where not so many threads can be started: that is said now, not by an abort in the middle."""
+    """Raises RuntimeError if so many threads cannot be started, instead of an abort later."""
     end, begun = threading.Event(), list[Thread]()
     try:
         for _ in range(count):
@@ -53,21 +53,21 @@ def _wait(end: threading.Event) -> None:
 
 
 def require_files(count: int = FILES) -> None:
-    """Raises OSError where this process may not have so many files open."""
+    """Raises OSError if this process may not open so many files."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < count:
         raise OSError(errno.EMFILE, f"the daemon needs {count} open files, and may have {soft}")
 
 
 class PipedProcess(subprocess.Popen[bytes]):
-    """A process whose standard streams are pipes. Raises `NoProcess` when it cannot be started."""
+    """A process with pipes as standard streams. Raises `NoProcess` if it cannot be started."""
 
     stdin: IO[bytes]
     stdout: IO[bytes]
     stderr: IO[bytes]
 
     def __init__(self, words: Sequence[str], errors: int = subprocess.PIPE) -> None:
-        """`errors`: where what it says on its standard error goes, if nobody reads that."""
+        """`errors`: the destination of its stderr, if nobody reads it."""
         try:
             super().__init__(words, cwd=_NOWHERE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
         except OSError as error:
@@ -75,7 +75,7 @@ class PipedProcess(subprocess.Popen[bytes]):
 
 
 def wired(command: Command) -> tuple[socket.socket, subprocess.Popen[bytes]]:
-    """Our end of a wire, and a process that has the other. Raises `NoProcess` when it cannot be started."""
+    """Our end of a socket pair, and a process with the other end. Raises `NoProcess` if it cannot be started."""
     try:
         ours, theirs = socket.socketpair()
     except OSError as error:
@@ -93,5 +93,5 @@ def wired(command: Command) -> tuple[socket.socket, subprocess.Popen[bytes]]:
 
 
 def last_words(said: bytes, status: int) -> str:
-    """What a process that ended with this status said last on its standard error."""
+    """The last line on stderr of a process that ended with this status."""
     return (said.decode("utf-8", "replace").strip().splitlines() or [f"status {status}"])[-1]

@@ -8,20 +8,20 @@ from quire_daemon.clock import Clock
 from quire_daemon.workers.pool import Cancellation
 
 SLICE_S: Final = 0.0005
-"""How long a worker goes on before it lets the loop have its turn,"""
+"""Longest CPU slice of a worker thread before it yields."""
 
 REST_S: Final = 0.0015
-"""and for how long."""
+"""Length of the rest after a slice."""
 
 SYNC_S: Final = 0.008
-"""A slice that takes longer has waited for the disk,"""
+"""A slice longer than this probably waited for the disk."""
 
 DISK_SHARE: Final = 2
-"""which is left to others for so many times as long."""
+"""After such a slice the rest is this many times its length."""
 
 
 class Throttle(Protocol):
-    """What long work on a thread needs to know of the daemon."""
+    """The daemon's state that long work needs."""
 
     clock: Clock
 
@@ -30,7 +30,7 @@ class Throttle(Protocol):
 
 
 class Breather:
-    """Lets other threads run when a slice is over, and ends the work when the daemon stops."""
+    """Yields to other threads after each slice, and ends the work when the daemon stops."""
 
     def __init__(self, host: Throttle) -> None:
         self._host, self._clock = host, host.clock
@@ -45,10 +45,10 @@ class Breather:
             self._until = self._clock.mono_s() + SLICE_S
 
     def paced(self) -> None:
-        """As a call; after a slice that took long (it was synced) the disk is left to others for longer.
+        """Like a call; after a slice that waited for the disk, the rest is longer.
 
-        For a process without other threads: beside a busy loop a slice takes as long for want of the interpreter, and
-        to rest for that let the changes of four clients run away from a compaction that was to catch up with them.
+        For a process without other threads. A compaction beside a busy loop must not rest for lack of CPU: the changes
+        of four clients once outran it.
         """
         took = self._clock.mono_s() - self._called
         if took > SYNC_S:
@@ -57,7 +57,7 @@ class Breather:
         self._called = self._clock.mono_s()
 
     def rest(self, seconds: float) -> None:
-        """Do nothing for so long."""
+        """Rest for so many seconds."""
         until = self._clock.mono_s() + seconds
         while (left := until - self._clock.mono_s()) > 0:
             self()

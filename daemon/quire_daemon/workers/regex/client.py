@@ -1,7 +1,7 @@
-"""Searches on their way: one after another in a process that is killed when one takes too long. Nothing here waits.
+"""The queue of searches, run one after another in a process that is killed at a search's limit. Nothing here blocks.
 
-The process (`worker`) is started at the first search and stays. Its socket does not block and is one of those that
-the loop polls; `look` takes what has come, sends what can be sent, and ends what has had its time.
+The process (`worker`) is started at the first search and stays. The loop polls its non-blocking socket; `look` reads
+answers, sends what fits, and ends overdue searches.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from quire_daemon.workers.regex.job import Answer, Search, SearchFailure, TimedO
 from quire_journal.model import limits
 
 START_S: Final = 10.0
-"""How long the process may take to be there, on a busy machine. Elsewhere it is there in a tenth of a second."""
+"""Longest start of the process, on a busy machine; usually 0.1 s."""
 
 READ_BYTES: Final = 1024 * 1024
 MOST_ANSWER: Final = 512 * 1024 * 1024
-"""No answer is that long: its edits are those of a text that may be edited."""
+"""Longest valid answer: the edits of an editable text are shorter."""
 
 REAP_S: Final = 0.02  # between two looks at a process that was killed and has not ended
 
 Ticket = int
-"""Names a search that was asked for. Never 0."""
+"""The number of a search. Never 0."""
 
 
 class SocketPoll(Protocol):
-    """The loop, as far as it concerns a socket."""
+    """The loop's interface for a socket."""
 
     def watch(self, fd: int, writable: bool = False) -> None:
-        """Wake up when `fd` can be read from; or, if that is asked, written to."""
+        """Wake the loop when `fd` is readable or, with `writable`, writable."""
 
     def unwatch(self, fd: int) -> None:
-        """Forget about `fd`."""
+        """Stop polling `fd`."""
 
 
 def _searcher(fd: int) -> Sequence[str]:
@@ -46,7 +46,7 @@ def _searcher(fd: int) -> Sequence[str]:
 
 
 class _Job(msgspec.Struct, frozen=True):
-    """A search that waits for its turn, or has it."""
+    """A waiting or running search."""
 
     ticket: Ticket
     search: Search
@@ -66,20 +66,20 @@ class SearchClient:
         self._killed: list[subprocess.Popen[bytes]] = []  # not reaped yet
 
     def ask(self, search: Search, limit_ms: int) -> Ticket:
-        """Put `search` behind the others. Its limit counts from when it begins."""
+        """Queue `search`. Its limit counts from its begin."""
         self._last_ticket += 1
         self._waiting.append(_Job(self._last_ticket, search, limit_ms))
         return self._last_ticket
 
     def cancel(self, ticket: Ticket) -> None:
-        """Nobody waits for this one any more."""
+        """Cancel a search: nobody waits for it."""
         self._waiting = deque(job for job in self._waiting if job.ticket != ticket)
         if self._running is not None and self._running.ticket == ticket:
             self._running = None
             self._end()
 
     def look(self, now_s: float) -> list[tuple[Ticket, Answer]]:
-        """The searches that have come to an end since the last look; the next one begins."""
+        """The searches that ended since the last look. Begins the next one."""
         self._killed = [process for process in self._killed if process.poll() is None]
         ended: list[tuple[Ticket, Answer]] = []
         while True:
@@ -91,12 +91,12 @@ class SearchClient:
                 return ended
 
     def next_look_s(self, now_s: float) -> float:
-        """When to look although nothing was heard (monotonic)."""
+        """The deadline of the next look without news (monotonic)."""
         until = self._until_s if self._running is not None or self._waiting else float("inf")
         return min(until, now_s + REAP_S) if self._killed else until
 
     def close(self) -> None:
-        """End the process, and every search with it."""
+        """End the process and every search."""
         self._waiting.clear()
         self._running = None
         self._end()
@@ -104,7 +104,7 @@ class SearchClient:
             process.wait()
 
     def _answer(self, now_s: float) -> Answer | None:
-        """What became of the running search, if anything did. The process is ended when it is of no more use."""
+        """The running search's answer, if there is one. A useless process is ended."""
         process = self._process
         if process is None:
             return None
@@ -122,14 +122,14 @@ class SearchClient:
         return None if process.ready else self._gave_up(process, "the process that searches does not start")
 
     def _gave_up(self, process: _Process, why: str) -> Answer:
-        """The process is of no use. If it never was, the search that it was started for gets no other one."""
+        """The answer for a failed process. A process that never started is not replaced for the same search."""
         self._end()
         if self._running is None and self._waiting and not process.ready:
             self._running = self._waiting.popleft()
         return SearchFailure(why)
 
     def _begin(self, now_s: float, ended: list[tuple[Ticket, Answer]]) -> bool:
-        """Begin the next search, or start the process for it. True when there may be news at once."""
+        """Begin the next search, or start the process for it. True if an answer may be there at once."""
         if self._running is not None or not self._waiting:
             return False
         if self._process is None:
@@ -157,7 +157,7 @@ _ANSWER: Final[msgspec.msgpack.Decoder[Answer]] = msgspec.msgpack.Decoder(Answer
 
 
 class _Process:
-    """The process, and what is on its way to it and from it."""
+    """The process, with its partly sent and received messages."""
 
     def __init__(self, command: Command, poll: SocketPoll) -> None:
         self.ready = False  # it has said that it is there
@@ -168,12 +168,12 @@ class _Process:
         poll.watch(self._wire.fileno())
 
     def send(self, message: bytes) -> None:
-        """Send `message`, now or when there is room for it; `message` goes on with it."""
+        """Send `message`, now or when the socket has room."""
         self._outgoing = memoryview(framed(message))
         self._poll.watch(self._wire.fileno(), writable=True)
 
     def message(self) -> bytes | None:
-        """The next answer, if it is there as a whole. Raises `OSError` when the process is gone."""
+        """The next complete answer. Raises `OSError` if the process is gone."""
         self._push()
         self._pull()
         head = LENGTH.size
@@ -191,7 +191,7 @@ class _Process:
         return None
 
     def kill(self) -> subprocess.Popen[bytes]:
-        """End the process. It has still to be waited for."""
+        """Kill the process; the caller waits for it."""
         self._poll.unwatch(self._wire.fileno())
         self._wire.close()
         self._process.kill()

@@ -1,10 +1,9 @@
-"""A search: a regular expression, the text that it is run over, and what comes of it. Pure, and it may take for ever.
+"""A search: a regular expression, its text, and its result. Pure, with unbounded run time.
 
-A pattern can keep `re` busy for longer than the universe lasts, and nothing stops it but the end of its process. So a
-decision never searches. It says what it needs (`NeedsSearch`) and is made again with the answer; in between, the
-search runs in a process of its own (`worker`, which `client` owns).
+A pattern can keep `re` busy practically for ever, and only the end of its process stops it. So a decision never
+searches: it raises `NeedsSearch` and is repeated with the answer from a separate process (`worker`, owned by `client`).
 
-Nothing but `re` and msgspec is imported here, so that that process is quickly there.
+This module imports only `re` and msgspec, so that the process starts fast.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 Edit: TypeAlias = tuple[int, int, bytes]
-"""Replace bytes [start, stop) of the text by these, whose line ends are LF."""
+"""(start, stop, new bytes with LF line ends): a replacement of bytes [start, stop)."""
 
 
 class Search(msgspec.Struct, frozen=True, array_like=True):
-    """What is to be found in a text, and what goes there instead."""
+    """A pattern, its text, and its replacement."""
 
     pattern: str
     replacement: str
@@ -32,11 +31,11 @@ class Search(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Answer(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """What came of a search."""
+    """The result of a search."""
 
 
 class Replacements(_Answer, frozen=True):
-    """The replacements, sorted; those that share a line are one edit. `made` is how many there are."""
+    """The sorted replacements; those on one line are one edit. `made` is their number before that."""
 
     made: int
     edits: tuple[Edit, ...] = ()
@@ -51,26 +50,26 @@ class BadPattern(_Answer, frozen=True):
 
 
 class BadReplacement(_Answer, frozen=True):
-    """The replacement does not fit the pattern, or cannot be understood."""
+    """The replacement does not fit the pattern, or is malformed."""
 
     why: str
     position: int | None = None
 
 
 class ResultTooLarge(_Answer, frozen=True):
-    """The text would have so many bytes afterwards."""
+    """The result would have so many bytes."""
 
     size: int
 
 
 class TimedOut(_Answer, frozen=True):
-    """The search was stopped at the limit."""
+    """The search was stopped at its limit."""
 
     limit_ms: int
 
 
 class SearchFailure(_Answer, frozen=True):
-    """The search came to no end for a reason of its own, such as its memory."""
+    """The search failed for another reason, such as memory."""
 
     why: str
     limit: Literal["", "threads", "descriptors", "memory"] = ""  # of this machine, that was reached
@@ -80,7 +79,7 @@ Answer: TypeAlias = Replacements | BadPattern | BadReplacement | ResultTooLarge 
 
 
 class NeedsSearch(Exception):
-    """A decision depends on what comes of `search`; it is to be made again with the answer in `World.found`."""
+    """A decision needs the result of `search`; it is repeated with the result in `World.found`."""
 
     def __init__(self, search: Search) -> None:
         super().__init__()
@@ -88,15 +87,15 @@ class NeedsSearch(Exception):
 
 
 NO_TEXT: Final = "\ufffd"
-"""Stands for bytes that are not UTF-8 where a text is shown, so a pattern with it never matches. Escaped (`\\ufffd`) it
+"""Stands for bytes that are not UTF-8 where text is shown, so a pattern with it never matches. Escaped (`\ufffd`) it
 means the character."""
 
 _MARK: Final = "\ud800"
-"""Goes between what the text holds and what replaces it. No text has it: decoding makes other surrogates."""
+"""Separates text and replacement. No decoded text contains it: decoding makes other surrogates."""
 
 
 def run(search: Search) -> Answer:
-    """Find and replace, as `re.sub` does it, with `^` and `$` at each line."""
+    """Find and replace like `re.sub`, with `^` and `$` at each line."""
     try:
         return _run(search)
     except MemoryError:
@@ -137,7 +136,7 @@ def _run(search: Search) -> Answer:
 def _edits(parts: Sequence[str], size: Callable[[str], int]) -> Iterator[Edit]:
     """The replacements. `parts` is text, match, replacement, text, match, …, text.
 
-    They are put together where no line ends between them: there can be as many as there are characters.
+    Replacements on one line are merged, because there can be as many as characters.
     """
     start = stop = 0
     new: list[str] = []

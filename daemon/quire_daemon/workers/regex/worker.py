@@ -1,8 +1,7 @@
-"""The process that searches: `python -m quire_daemon.workers.regex.worker FD`. It can be killed at any moment; `client`
-does.
+"""The search process: `python -m quire_daemon.workers.regex.worker FD`. `client` may kill it at any moment.
 
-On a socket come questions, a `Search` and how long it may take; each is answered before the next one is read. The first
-message from here (`pipe` has their form) says that the process is there.
+Each question on the socket is a `Search` and its limit, answered before the next is read. The first message (framed as
+in `pipe`) says that the process is ready.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ from quire_daemon.workers.regex.job import Answer, Search, run
 
 MOST_MEMORY: Final = 1024**3
 SPARE_S: Final = 1.0
-"""Beyond its limit a search ends this process itself: the daemon may not be there to do it."""
+"""Extra time after which an overdue search ends this process itself: the daemon may be gone."""
 
 Question = tuple[Search, float]
-"""And for how many seconds."""
+"""(search, limit in seconds)."""
 
 READY: Final = b""
 
 
 def serve(wire: socket.socket) -> None:
-    """Answer until nobody asks any more, which `EOFError` says."""
+    """Answer until the socket closes (`EOFError`)."""
     decode = msgspec.msgpack.Decoder(Question).decode
     with wire.makefile("rb") as incoming:
         wire.sendall(framed(READY))
@@ -44,7 +43,7 @@ def serve(wire: socket.socket) -> None:
 
 
 def main() -> None:
-    """Serve on the descriptor that the daemon names."""
+    """Serve on the descriptor in the arguments."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the daemon, which ends this process
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     die_with(int(sys.argv[2]))
