@@ -1,4 +1,4 @@
-"""Model: the journal's own words: ids, events, records, refusals, messages; plain values that everybody may import."""
+"""Model: ids, events, records, refusals and messages. Plain values that every room may import."""
 
 from typing import TYPE_CHECKING
 

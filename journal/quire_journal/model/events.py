@@ -1,11 +1,11 @@
 """Events: the closed list of facts that the journal records.
 
-An event says what happened, in the past tense; who, when and in which batch belong to the record.
-Only facts are stored; anything that can be computed is a view.
+An event says what happened, in the past tense. Its record holds who, when and in which batch. Anything that can be
+computed is a view, not an event.
 
-A record (`records.py`) carries one on disk. To change the format without breaking old journals:
+To change the format without breaking old journals:
 
-* kinds are the explicit `tag`s below, never class names; a tag is never reused;
+* a kind is an explicit tag, never a class name, and a tag is never reused;
 * fields are only appended, always with a default;
 * the golden bytes in `tests/vectors/events.json` hold every kind; changing one asks for an upcaster.
 """
@@ -42,7 +42,7 @@ class WorkspaceOpened(Event, frozen=True):
 
 
 class WorkspaceScanned(Event, frozen=True):
-    """The whole tree was compared with the files view. What differed stands in records before this one."""
+    """The whole tree was compared with the files view. The differences are in the records before this one."""
 
     kind: ClassVar[str] = "workspace_scanned"
     reason: str  # "start", "overflow", "periodic", "rules" (what is ignored changed), "mounts" (some did), "asked"
@@ -53,7 +53,7 @@ class WorkspaceScanned(Event, frozen=True):
 
 
 class WriterIntroduced(Event, frozen=True, weakref=True, gc=True):  # the recorder holds some weakly
-    """A writer that the journal had not seen before. Attested by the kernel, then claimed by itself."""
+    """A writer that is new to the journal. The kernel attests uid and pid; the writer claims the other fields."""
 
     kind: ClassVar[str] = "writer_introduced"
     id: int
@@ -72,7 +72,9 @@ class WriterIntroduced(Event, frozen=True, weakref=True, gc=True):  # the record
 
 
 class FileWritten(Event, frozen=True):
-    """A tool wrote a version of `path`. In the log before it is on disk; `WritesAbandoned` takes it back."""
+    """A tool wrote a version of `path`. The log has the record before the disk has the bytes; `WritesAbandoned` reverts
+    it.
+    """
 
     kind: ClassVar[str] = "file_written"
     path: str
@@ -135,7 +137,7 @@ class WritesSettled(Event, frozen=True):
 
 
 class WritesAbandoned(Event, frozen=True):
-    """These records' writes did not happen (they lost a race, or the disk refused): the views take them back."""
+    """The writes of these records did not happen: they lost a race, or the disk refused them. Views revert them."""
 
     kind: ClassVar[str] = "writes_abandoned"
     seqs: tuple[int, ...]
@@ -200,7 +202,9 @@ class OutsideModeChanged(Event, frozen=True):
 
 
 class BytesDisplaced(Event, frozen=True):
-    """Bytes that stood at `path` for a moment, or reached a file after we had replaced it; they are kept, not head."""
+    """Bytes that were at `path` for a moment, or were written to a file after Quire replaced it. Kept, but never the
+    head.
+    """
 
     kind: ClassVar[str] = "bytes_displaced"
     path: str
@@ -212,7 +216,7 @@ class BytesDisplaced(Event, frozen=True):
 
 
 class CaptureFailed(Event, frozen=True):
-    """`path` exists but its bytes are not in the journal: nothing of Quire may overwrite them unasked."""
+    """`path` exists but its bytes are not in the journal. Quire overwrites it only if asked to."""
 
     kind: ClassVar[str] = "capture_failed"
     path: str
@@ -224,7 +228,7 @@ class CaptureFailed(Event, frozen=True):
 
 
 class GitRan(Event, frozen=True):
-    """A git command that changes trees ran. All of it is claimed; attested are uid and pid of the record's writer."""
+    """A git command that changes trees ran. Only the uid and pid of the record's writer are attested."""
 
     kind: ClassVar[str] = "git_ran"
     command: str  # "checkout -q main"; of a HEAD that moved, what the reflog says
@@ -276,7 +280,7 @@ class ReplyKept(Event, frozen=True):
 
 
 class CheckpointSaved(Event, frozen=True):
-    """The state of `path` before an edit was noted (seeds 000/002). Of a sound edit `FileWritten.base` says it."""
+    """The state of `path` before an edit (seeds 000/002). For a sound edit `FileWritten.base` says the same."""
 
     kind: ClassVar[str] = "checkpoint_saved"
     path: str
@@ -292,7 +296,7 @@ class CheckpointCommitted(Event, frozen=True):
 
 
 class CheckpointRolledBack(Event, frozen=True):
-    """The result of an edit was suspicious; `path` stays at the checkpoint."""
+    """The result of an edit was suspicious; `path` was left at the checkpoint."""
 
     kind: ClassVar[str] = "checkpoint_rolled_back"
     path: str
@@ -319,7 +323,7 @@ class CheckpointDropped(Event, frozen=True):
 
 
 class BatchUndone(Event, frozen=True):
-    """This batch undid (or redid) others: `undone` lists theirs. The file records beside it say how."""
+    """This batch undid or redid the batches in `undone`. The file records of the batch say how."""
 
     kind: ClassVar[str] = "batch_undone"
     undone: tuple[int, ...]
@@ -333,7 +337,7 @@ class BatchUndone(Event, frozen=True):
 
 
 class LeaseGranted(Event, frozen=True):
-    """The writer got a lease. Its number, which is its fencing number, is the seq of this record."""
+    """The writer got a lease. Its number, also its fencing number, is the seq of this record."""
 
     kind: ClassVar[str] = "lease_granted"
     path: str  # of a file or a folder, or a glob
@@ -347,7 +351,7 @@ class LeaseGranted(Event, frozen=True):
 
 
 class LeaseRenewed(Event, frozen=True):
-    """Its holder needs the lease for longer (or not so long)."""
+    """The holder set another time at which the lease expires."""
 
     kind: ClassVar[str] = "lease_renewed"
     lease: int
@@ -366,7 +370,7 @@ class LeaseReleased(Event, frozen=True):
 
 
 class LeaseExpired(Event, frozen=True):
-    """The time of the lease was over. It bound nobody from that time on, whenever this was noted."""
+    """The lease expired. It bound nobody after `expires_ns`, however late this record was made."""
 
     kind: ClassVar[str] = "lease_expired"
     lease: int
@@ -386,9 +390,9 @@ class LeaseBroken(Event, frozen=True):
 
 
 class BurstBegun(Event, frozen=True):
-    """The writer began something that belongs together. Its number is the seq of this record.
+    """The writer began a burst: writes that belong together. Its number is the seq of this record.
 
-    Until it ends or `expires_ns` has come, what its caller writes belongs to it (see `views.bursts`).
+    Writes of its caller belong to it until it ends or `expires_ns` has come (see `views.bursts`).
     """
 
     kind: ClassVar[str] = "burst_begun"
@@ -422,7 +426,7 @@ class TurnBegan(Event, frozen=True):
 
 
 class WriteAttributed(Event, frozen=True):
-    """Evidence came in about who made outside writes. Their records stay; the views name the writer."""
+    """Evidence arrived about who made outside writes. Their records stay; the views name the writer."""
 
     kind: ClassVar[str] = "write_attributed"
     seqs: tuple[int, ...]
@@ -436,7 +440,7 @@ class WriteAttributed(Event, frozen=True):
 
 
 class BytesGone(Event, frozen=True):
-    """The journal does not hold the bytes of these blobs any more. The versions that name them stay."""
+    """The journal no longer holds the bytes of these blobs. The versions that name them stay."""
 
     kind: ClassVar[str] = "bytes_gone"
     blobs: tuple[bytes, ...]
@@ -445,7 +449,7 @@ class BytesGone(Event, frozen=True):
 
 
 class RetentionApplied(Event, frozen=True):
-    """A collection began to drop bytes that no rule keeps. `BytesGone` of this batch name them as they go."""
+    """A garbage collection began to drop bytes that no rule keeps. `BytesGone` of this batch name them as they go."""
 
     kind: ClassVar[str] = "retention_applied"
     policy: str  # in words: "keep-last 20, keep-within 90d"
@@ -455,13 +459,13 @@ class RetentionApplied(Event, frozen=True):
 
 
 class RecordLost(Event, frozen=True):
-    """A record stood here that damage took. It keeps its number, so that no later one is taken for it."""
+    """Damage destroyed the record here. Its number stays taken."""
 
     kind: ClassVar[str] = "record_lost"
 
 
 class JournalSalvaged(Event, frozen=True):
-    """The journal was damaged and set aside; this one holds what could be read of it."""
+    """The journal was damaged and set aside; this journal holds what could be read of it."""
 
     kind: ClassVar[str] = "journal_salvaged"
     why: str  # the first thing that was found
@@ -476,9 +480,9 @@ class JournalSalvaged(Event, frozen=True):
 
 
 class Purged(Event, frozen=True):
-    """Somebody had bytes removed from everywhere in the journal. `BytesGone` of this batch name the blobs.
+    """Bytes were removed from everywhere in the journal on request. `BytesGone` of this batch name the blobs.
 
-    What was asked for is not kept: a pattern can be the secret itself.
+    The request is not kept: a pattern can be the secret itself.
     """
 
     kind: ClassVar[str] = "purged"
@@ -494,24 +498,24 @@ class Purged(Event, frozen=True):
 
 
 class WatchLost(Event, frozen=True):
-    """The watcher was blind for a time; a scan follows."""
+    """The watcher missed events for a time; a scan follows."""
 
     kind: ClassVar[str] = "watch_lost"
     why: str  # "overflow", "limit", "root_replaced"
 
 
 EVENTS: Final[tuple[type[Event], ...]] = (*Event.__subclasses__(),)
-"""The closed list, in the order in which they stand above. A new event is a struct there, its fold, a golden vector."""
+"""The closed list, in the order above. A new event needs a struct there, a fold and a golden vector."""
 
 BY_KIND: Final[dict[str, type[Event]]] = {event.kind: event for event in EVENTS}
 
 
 def paths_of(event: Event | None) -> tuple[str, ...]:
-    """The paths that an event names; of a move the old one, and then the new."""
+    """The paths that an event names; for a move, the old path first."""
     found = getattr(event, "path", None), getattr(event, "to", None)
     return tuple(path for path in found if path is not None)
 
 
 def path_after(event: Event | None) -> str | None:
-    """The path at which the version stands that the event made: of a move the new one."""
+    """The path of the version that the event made; for a move, the new path."""
     return next(reversed(paths_of(event)), None)

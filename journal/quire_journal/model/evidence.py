@@ -1,47 +1,47 @@
-"""Evidence: how a write of another program was found, and what is known of who made it."""
+"""Evidence: how a write of another program was found, and what is known about its writer."""
 
 from __future__ import annotations
 
 from typing import Final
 
 CAPTURED: Final = "captured"
-"""The first comparison of tree and journal met it: it was there before anybody looked."""
+"""Found by the first comparison of tree and journal: older than the journal."""
 
 WATCHED: Final = "watched"
-"""The watcher told of it."""
+"""Reported by the watcher."""
 
 SCANNED: Final = "scanned"
-"""A later comparison met it, or something else that does not tell when it happened."""
+"""Found by a later comparison, or by another check that does not know when it happened."""
 
 READ: Final = "read"
-"""A call met it."""
+"""Found by a call that read the file."""
 
 DISPLACED: Final = "displaced"
-"""It was met where a write of ours was taken back, or put back."""
+"""Found where Quire reverted a write of its own, or put a file back."""
 
 JOURNALED: Final = "journaled"
-"""A tool of Quire's wrote it."""
+"""Written by a tool of Quire."""
 
 ISOLATED: Final = "isolated"
-"""A command wrote it on a copy of the tree, and Quire landed it."""
+"""Written by a command on a copy of the tree, and landed by Quire."""
 
 EXACT: Final = "exact"
-"""An agent announced a call, and the bytes found are what the call makes of the bytes before."""
+"""An agent announced a call, and applying the call to the bytes before gives the bytes found."""
 
 TRACED: Final = "traced"
-"""The kernel named the process, and it descends from the agent that announced the call."""
+"""The kernel named the process, which descends from the agent that announced the call."""
 
 DURING: Final = "during"
-"""A command was under way that names the file, or is of a kind that writes such files, and nothing else could have."""
+"""A running command names the file, or is of a kind that writes such files, and no other writer was possible."""
 
 OVERLAP: Final = "overlap"
-"""Several calls, or a call and somebody unknown, could have written it."""
+"""Several calls, or a call and an unknown program, could have written it."""
 
 PROVED: Final = (ISOLATED, EXACT, TRACED)
-"""The evidence by which an outside write is its writer's, and goes with an undo of the writer."""
+"""Evidence that proves the writer of an outside write. An undo of the writer includes the write."""
 
 NAMING: Final = (*PROVED, DURING)
 """The evidence that names a writer."""
 
 MARK: Final = "~"
-"""The sign in front of a writer who is probable, not proved."""
+"""Prefix of a writer who is probable, not proved."""

@@ -1,15 +1,15 @@
-"""Requests and replies as files: what daemon and client agree upon, where a sandbox lets nobody reach a socket.
+"""Requests and replies as files, for clients in a sandbox that cannot reach a socket.
 
-    <workspace>/.quire/spool/          mode 0700; there while a daemon serves it (`[spool] enabled = true` of the user)
-        daemon                         flock held by the daemon; what it says of itself, as in the state folder's lock
+    <workspace>/.quire/spool/          mode 0700; exists while a daemon serves it (`[spool] enabled = true` of the user)
+        daemon                         flock held by the daemon; holds the same text as the lock of the state folder
         CLIENT.caller                  flock held by a client as long as its connection lasts
-        CLIENT-ID.request              a request, the frame as on the socket; the daemon removes it when it takes it
+        CLIENT-ID.request              a request frame as on the socket; the daemon removes it when it takes it
         CLIENT-ID.reply                the reply to it; the client removes it when it has read it
-        .CLIENT-ID.new                 either of them, not whole yet: it is renamed when it is
+        .CLIENT-ID.new                 an incomplete request or reply; renamed when complete
 
-CLIENT is 16 hex digits that a client draws, ID the request's. Whoever can write here could as well read and write the
-workspace's files: the folder is inside of it and belongs to its owner. Both sides take only regular files of their own
-user, with one name, up to a size, and follow no link, neither in the folder nor on the way to it.
+CLIENT is 16 hex digits that a client draws, ID the number of the request. Whoever can write here can also write the
+workspace's files. Both sides accept only regular files of their own user, with one name, up to a size, and follow no
+links.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ CALLER: Final = ".caller"
 REQUEST: Final = re.compile(r"([0-9a-f]{16})-(\d{1,19})\.request")
 
 MAX_BYTES: Final = 16 * 1024 * 1024
-"""Of one request or reply: they pass through the workspace's disk."""
+"""Largest request or reply: both pass through the workspace's disk."""
 
 
 def caller_file(client: str) -> str:
-    """The name of the file that a client holds."""
+    """The name of the lock file of a client."""
     return f"{client}{CALLER}"
 
 
@@ -37,10 +37,10 @@ def request_file(client: str, request_id: int) -> str:
 
 
 def reply_file(client: str, request_id: int) -> str:
-    """The name of the file of the reply to it."""
+    """The name of a reply's file."""
     return f"{client}-{request_id}.reply"
 
 
 def unfinished_file(name: str) -> str:
-    """What the file is called until it is whole."""
+    """The name of the file until it is complete."""
     return f".{name}.new"

@@ -1,7 +1,4 @@
-"""Names for the numbers: where a record stands, which bytes, who.
-
-Every id has one canonical form; what people see is cut from it.
-"""
+"""Ids of records, bytes, paths and writers. Every id has one canonical form; shown forms are cut from it."""
 
 from __future__ import annotations
 
@@ -12,26 +9,26 @@ from typing import Any, NewType
 from urllib.parse import quote, unquote_to_bytes
 
 Seq = NewType("Seq", int)
-"""A record's place in the log: from 1, dense. 0 stands before everything."""
+"""A record's place in the log: from 1, dense. 0 is before the first record."""
 
 BatchId = NewType("BatchId", int)
-"""The seq of the first record of a batch (the records of one request, the unit of undo)."""
+"""The seq of the first record of a batch. A batch is the records of one request, the unit of undo."""
 
 WriterId = NewType("WriterId", int)
-"""A writer as the journal numbers them, from 1. 0 is `OUTSIDE`."""
+"""The number of a writer, from 1. 0 is `OUTSIDE`."""
 
 PathId = NewType("PathId", int)
-"""A path as the journal numbers them, from 1; no path is ever a key (LMDB keys end at 511 bytes)."""
+"""The number of a path, from 1. Paths are never keys, because LMDB keys end at 511 bytes."""
 
 BlobId = NewType("BlobId", bytes)
 """The sha256 of the bytes, 32 bytes."""
 
 OUTSIDE = WriterId(0)
-"""Whoever wrote when no tool call did: seen by the watcher or a scan, author unknown."""
+"""The writer of changes that no tool call made: seen by the watcher or a scan, author unknown."""
 
 
 SETUP = "quire"
-"""The agent as which `quire setup` tells of the agents' settings files that it writes."""
+"""The agent name under which `quire setup` reports writes to the agents' settings files."""
 
 
 def blob_id(data: bytes) -> BlobId:
@@ -40,7 +37,7 @@ def blob_id(data: bytes) -> BlobId:
 
 
 def version_token(seq: int) -> str:
-    """The version that record `seq` made, as callers see it: `v812`."""
+    """The shown form of the version that record `seq` made: `v812`."""
     return f"v{seq}"
 
 
@@ -53,26 +50,26 @@ def parse_version_token(token: str) -> Seq | None:
 
 
 def writer_name(writer: int) -> str:
-    """A writer's id as callers see it: `w3`, or `outside`."""
+    """The shown form of a writer's id: `w3`, or `outside`."""
     return f"w{writer}" if writer else "outside"
 
 
 def caller_name(agent: str, agent_session: str) -> str:
-    """Who calls, as people call them: `ada/s1`, `ada`. A caller without a name is the user, by hand or by a script."""
+    """The shown name of a caller: `ada/s1`, `ada`. A caller without a name is the user."""
     return f"{agent}/{agent_session}" if agent and agent_session else agent or "the user"
 
 
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
 _ESCAPED = "%/"
-"""How a path begins in the journal that is not UTF-8 on disk. A path that really begins so is escaped, too."""
+"""Prefix of a path that is not UTF-8 on disk. A path that really begins so is escaped, too."""
 
 
 def journal_path(disk: str) -> str:
-    """A workspace path as the journal and callers know it; `disk` holds bytes that are not UTF-8 as surrogates.
+    """The journal form of a workspace path. `disk` holds bytes that are not UTF-8 as surrogates.
 
-    Nearly every path is itself. One that is not UTF-8 becomes `%/` and its bytes, percent-escaped, so that it can
-    be stored, shown and sent back.
+    A path that is not UTF-8 becomes `%/` and its percent-escaped bytes, so that it can be stored, shown and sent back.
+    Any other path stays as it is.
     """
     if disk.startswith(_ESCAPED) or not (disk.isascii() or is_utf8(disk)):
         return _ESCAPED + quote(disk.encode("utf-8", "surrogateescape"))
@@ -80,49 +77,49 @@ def journal_path(disk: str) -> str:
 
 
 def disk_path(journal: str) -> str:
-    """The path on disk that `journal_path` made `journal` of."""
+    """The inverse of `journal_path`."""
     if not journal.startswith(_ESCAPED):
         return journal
     return unquote_to_bytes(journal[len(_ESCAPED) :]).decode("utf-8", "surrogateescape")
 
 
 def leads_inside(journal: str) -> bool:
-    """Can this be the path of something inside a workspace? Not what is absolute, or goes up, or names nothing."""
+    """True if the path can be inside a workspace: not absolute, no `..`, no empty name."""
     names = disk_path(journal).split("/")
     return not any(name in ("", ".", "..") or "\0" in name for name in names)
 
 
 def is_escaped(journal: str) -> bool:
-    """Does this path stand for one that is not UTF-8 on disk?"""
+    """True if the path is not UTF-8 on disk."""
     return journal.startswith(_ESCAPED)
 
 
 def inside_escaped(journal: str) -> str:
-    """How the paths below the folder `journal` begin that are not UTF-8 on disk."""
+    """The prefix of escaped paths below the folder `journal`."""
     return journal if is_escaped(journal) else _ESCAPED + quote(journal.encode("utf-8", "surrogateescape"))
 
 
 def percent_escaped(journal: str) -> str:
-    """An escaped path as replies show it, beside `path_encoding: percent`."""
+    """An escaped path as replies show it, with `path_encoding: percent` beside it."""
     return journal[len(_ESCAPED) :]
 
 
 def with_bytes_escaped(said: str) -> str:
-    """A sentence that may name paths of the disk, in UTF-8: each byte that is not is percent-escaped."""
+    """A sentence in UTF-8: bytes of paths that are not UTF-8 are percent-escaped."""
     return said if said.isascii() else _NOT_UTF8.sub(lambda byte: f"%{ord(byte[0]) & 0xFF:02X}", said)
 
 
 def shown_path(entry: Mapping[str, Any]) -> str:
-    """The path of an entry of a reply, as the journal spells it."""
+    """The journal form of the path in an entry of a reply."""
     path = str(entry["path"])
     return _ESCAPED + path if entry.get("path_encoding") else path
 
 
 def unescaped(given: str) -> str | None:
-    """The disk path that a percent-escaped one stands for; None where unescaping gives what is never shown escaped.
+    """The disk path of a percent-escaped path. None if unescaping gives a path that is never shown escaped.
 
-    A name that is not UTF-8, or is in a folder called `%`, cannot be written in any other way, so a caller that sends
-    back what it was shown can mean nothing else, unless a file is really called so.
+    A path that is not UTF-8, or is in a folder called `%`, has no other shown form. The escaped form is therefore
+    unambiguous, unless a file really has that name.
     """
     if "%" not in given:
         return None
@@ -131,7 +128,6 @@ def unescaped(given: str) -> str | None:
 
 
 def is_utf8(disk: str) -> bool:
-    """Are its bytes UTF-8?"""
     try:
         disk.encode()
     except UnicodeEncodeError:
@@ -140,7 +136,7 @@ def is_utf8(disk: str) -> bool:
 
 
 def above(path: str) -> Iterator[str]:
-    """The folders that `path` is in, the outermost first; without the top."""
+    """The folders that contain `path`, the outermost first, without the workspace root."""
     at = path.find("/")
     while at >= 0:
         yield path[:at]

@@ -1,6 +1,6 @@
-"""Limits of this process that an error tells of: threads and processes, open files, memory.
+"""Limits of this process that an error reports: threads and processes, open files, memory.
 
-They pass, and nothing is wrong with the call that meets one: the refusal is `busy`, and `limit` names which one it is.
+The call that meets such a limit is not at fault. Its refusal is `busy`, and `limit` names the limit.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from quire_journal.model.refusals import Refusal
 Limit: TypeAlias = Literal["", "threads", "descriptors", "memory"]
 
 MOST_CAUSES: Final = 8
-"""Errors that are looked at, each raised from the next."""
+"""Length of the `__cause__` chain that is searched."""
 
 RETRY_MS: Final = 1000
-"""A limit is reached for longer than a file is held open."""
+"""Longer than for a file that is held open: a limit lasts."""
 
 _BY_NUMBER: Final[dict[int, Limit]] = {
     errno.EMFILE: "descriptors",
@@ -25,7 +25,7 @@ _BY_NUMBER: Final[dict[int, Limit]] = {
 }
 
 NO_THREAD: Final = "can't start new thread"
-"""How Python says it, which has no class for that."""
+"""The message of Python's RuntimeError, which has no class of its own."""
 
 _SAID: Final[dict[Limit, tuple[str, str]]] = {
     "threads": (
@@ -41,16 +41,16 @@ _SAID: Final[dict[Limit, tuple[str, str]]] = {
         "End what is not needed, or raise the limit (`ulimit -v`, `MemoryMax=` of systemd)",
     ),
 }
-"""What is wrong, and what to do about it."""
+"""Limit → what is wrong, and what to do."""
 
 
 class NoProcess(OSError):
-    """A process could not be started. EAGAIN means that as many run as may: elsewhere it means something else."""
+    """A process could not be started. Only here does EAGAIN mean the limit of processes."""
 
 
 def reached(error: BaseException | None) -> Limit:
-    """The limit that `error` tells of, or one of the errors that it was raised from; "" where it is none."""
-    for _ in range(MOST_CAUSES):  # one that is raised from itself is its own cause
+    """The limit that `error` or one of its causes reports; "" for none."""
+    for _ in range(MOST_CAUSES):  # bounded: an error can be its own cause
         if error is None:
             break
         if found := _told_by(error):
@@ -72,18 +72,18 @@ def _told_by(error: BaseException) -> Limit:
 
 
 def refusal(limit: Limit, what: str, outcome: str = "Nothing was changed") -> Refusal:
-    """That `what` cannot be done now, and what to do."""
+    """The refusal of `what` because of a limit, with what to do."""
     said, action = _SAID[limit]
     message = f"{what}: {said}. {outcome}. {action}, then try again."
     return Refusal("busy", message, "retry", limit=limit, retry_after_ms=RETRY_MS)
 
 
 def wrong(limit: Limit) -> str:
-    """What is wrong, without what to do."""
+    """The sentence about the limit, without what to do."""
     return _SAID[limit][0]
 
 
 def sentence(limit: Limit) -> str:
-    """The same for who starts a program."""
+    """The sentence about the limit for the start of a program."""
     said, action = _SAID[limit]
     return f"{said}. {action}, then start it again."

@@ -1,4 +1,4 @@
-"""Ranges of lines, and the sets of lines that they stand for."""
+"""Ranges of lines, and set operations on them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Ranges = tuple[LineRange, ...]
 
 
 def ranges_of(lines: Iterable[int]) -> Ranges:
-    """These lines as sorted ranges that neither overlap nor touch."""
+    """Sorted ranges of these lines that neither overlap nor touch."""
     out: list[LineRange] = []
     first = last = -2
     for line in sorted(lines):

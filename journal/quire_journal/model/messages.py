@@ -1,7 +1,7 @@
-"""What client and daemon say to each other: one request frame, one reply frame, msgpack maps.
+"""The wire format: one request frame and one reply frame, msgpack maps.
 
-The arguments of a tool travel as a sealed body, so that the daemon routes before it decodes them, and a
-malformed argument is answered with the tool's own words. Sizes are limited on both sides (`MAX_MESSAGE`).
+The arguments of a tool travel as a sealed body: the daemon routes a request before it decodes them, and the tool itself
+reports a malformed argument. Both sides limit sizes (`MAX_MESSAGE`).
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Any, Final
 import msgspec
 
 MAX_MESSAGE: Final = 80 * 1024 * 1024
-"""Bytes of one frame; the client refuses to send more, the daemon's socket cuts the connection."""
+"""Bytes of one frame. The client refuses to send more; the daemon's socket cuts the connection."""
 
 MOST_OP_BYTES: Final = 16
-"""Of an operation id; a longer one is `schema_invalid`."""
+"""Largest operation id in bytes; a longer id is `schema_invalid`."""
 
 
 class Caller(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Who calls, as the caller says it. What the kernel attests (uid, pid) is added by the daemon."""
+    """What the caller claims to be. The daemon adds what the kernel attests (uid, pid)."""
 
     agent: str = ""
     agent_session: str = ""
@@ -26,7 +26,7 @@ class Caller(msgspec.Struct, frozen=True, omit_defaults=True):
     tool_call: str = ""
     model: str = ""
     parent: str = ""  # of a subagent: the agent session that it is a child of
-    guessed: bool = False  # the agent session is made up or of the environment: the one of the agent's process counts
+    guessed: bool = False  # the agent session is made up or from the environment: the agent process's own has priority
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):

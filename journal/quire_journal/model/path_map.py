@@ -1,7 +1,6 @@
-"""Paths as somebody sees them who has the checkout at another place: a container with a mount, for example.
+"""Path maps for a caller that sees the checkout at another path, such as a container with a mount.
 
-A map says which folder there is which folder here. It changes nothing about what may be reached: a mapped path is
-checked like any other.
+A map says which folder there is which folder here. Mapped paths are checked like any other.
 """
 
 from __future__ import annotations
@@ -10,11 +9,11 @@ from collections.abc import Iterable, Mapping
 
 
 class BadMap(ValueError):
-    """A map that cannot be meant; the text is a sentence."""
+    """A map is malformed; the text is a sentence."""
 
 
 def checked(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The map with plain names. Both sides are absolute; "/" on the left would mean everything. Raises BadMap."""
+    """The map with normalized names. Both sides must be absolute, and "/" cannot be mapped. Raises BadMap."""
     found = {}
     for there, here in pairs:
         for side in (there, here):
@@ -36,7 +35,7 @@ def parsed(text: str) -> dict[str, str]:
 
 
 def mapped(path: str, folders: Mapping[str, str]) -> str:
-    """`path` as it is called here. The longest folder that holds it counts; others are left as they are."""
+    """`path` as it is called here, by the longest mapped folder that holds it. Other paths stay as they are."""
     if not folders or not path.startswith("/"):
         return path
     plain = "/" + "/".join(_names(path))

@@ -1,7 +1,7 @@
-"""Where long work stands still for a moment, if whoever began it wants that.
+"""Pause points: places where long work can yield.
 
-Functions of values that go through much call `pause` now and then. What that does is said once, around all of the work
-(`paced`), and holds for the thread that says it; where nobody has said anything, it does nothing.
+Pure functions that do much work call `pause` now and then. `pausing` sets the function it calls, per thread, for a
+block; without one, `pause` does nothing.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Final, TypeVar
 T = TypeVar("T")
 
 _AT_ONCE: Final = 1024
-"""Steps of less than a microsecond."""
+"""Steps between pauses; a step takes less than a microsecond."""
 
 _CALLED: ContextVar[Callable[[], None] | None] = ContextVar("pause", default=None)
 
 
 def pause() -> None:
-    """Between two steps of some ten microseconds or more. Raises what ends the work."""
+    """A pause point between steps of ten microseconds or more. Raises what ends the work."""
     called = _CALLED.get()
     if called is not None:
         called()
@@ -29,7 +29,7 @@ def pause() -> None:
 
 @contextmanager
 def pausing(called: Callable[[], None]) -> Iterator[None]:
-    """The block's work pauses so."""
+    """Let `pause` call `called` in this block."""
     token = _CALLED.set(called)
     try:
         yield
@@ -38,7 +38,7 @@ def pausing(called: Callable[[], None]) -> Iterator[None]:
 
 
 def paced(items: Iterable[T]) -> Iterator[T]:
-    """All of them, with a pause now and then."""
+    """All items, with a pause now and then."""
     rest = iter(items)
     while some := list(islice(rest, _AT_ONCE)):
         pause()

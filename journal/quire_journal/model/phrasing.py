@@ -1,4 +1,4 @@
-"""Pieces of the sentences that replies and messages are made of."""
+"""Parts of sentences in replies and messages."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Final
 
 
 def counted(number: int, what: str, many: str = "") -> str:
-    """`1 file`, `2 files`; `many` where the plural is not that with an s."""
+    """`1 file`, `2 files`; `many` for an irregular plural."""
     return f"{number} {what if number == 1 else many or f'{what}s'}"
 
 
 def capitalised(said: str) -> str:
-    """`said` as a sentence begins."""
+    """`said` with a capital first letter."""
     return said[:1].upper() + said[1:]
 
 

@@ -1,13 +1,13 @@
-"""Records: events as stored, each with its place in the log, and chained to the one before.
+"""Records: events as stored, each with its place in the log, chained to the record before.
 
-On disk a record is a msgpack array with the event as a sealed body (`msgspec.Raw`), so that scans read
-records without decoding bodies, and a kind that this version does not know is carried, not dropped.
+On disk a record is a msgpack array with the event as a sealed body (`msgspec.Raw`). Scans read records without decoding
+bodies, and an unknown kind is carried, not dropped.
 
-The array has one of two shapes, and says by its fourth number which. Up to format 3 that was the batch, 1 or more; the
-kind was its name, `prev` the whole hash of the record before, and `op` was always there. Since format 4 it is how far
-back the batch began, 0 or less; the kind is its number in `_CODED`, or the name of one that has none, `prev` is half of
-the hash, and `op` stands there where it is not empty: a quarter less. A log has records of the first shape and then of
-the second, for what is in it is never written again. A record is encoded in the shape that its `prev` is of.
+The array has one of two shapes; the sign of the fourth number tells them apart. Up to format 3 that number is the batch
+(1 or more), the kind is a name, `prev` is the whole hash of the record before, and `op` is always there. Since format 4
+the number is the batch minus the seq (0 or less), the kind is a number in `_CODED` or a name outside it, `prev` is half
+of the hash, and an empty `op` is left out: a quarter less. Stored records are never rewritten, so a log has records of
+the first shape, then of the second. The length of `prev` decides the shape of encoding.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from quire_journal.model.upcast import lift
 
 
 class JournalDamaged(Exception):
-    """The journal's bytes are not what they must be. Says what, where, and what to do.
+    """The journal's bytes are damaged. The message says what, where, and what to do.
 
-    `everywhere`: the store itself is damaged, so nothing that it answers can be trusted; otherwise one thing in it is.
+    `everywhere`: the whole store is damaged and cannot be trusted; otherwise only one thing in it is.
     """
 
     def __init__(self, message: str, everywhere: bool = False) -> None:
@@ -46,9 +46,9 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     op: bytes = b""  # the caller's operation id, on the first record of a batch
 
     def event(self) -> Event | None:
-        """The event inside; None for a kind that this version does not know.
+        """The event, or None for an unknown kind.
 
-        Raises `log.JournalDamaged` when the body is not what its kind says.
+        Raises `JournalDamaged` if the body does not fit the kind.
         """
         known, body = BY_KIND.get(self.kind), bytes(self.body)
         try:
@@ -64,12 +64,12 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class _Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Either shape of the array."""
+    """A record in either shape."""
 
     seq: int
     at_ns: int
     writer: int
-    batch: int  # or, at 0 and below, where it began, from `seq`
+    batch: int  # in the shape of format 4: batch minus `seq`
     kind: str | int
     body: msgspec.Raw
     prev: bytes
@@ -85,8 +85,8 @@ _CODED: Final = (
     *("burst_ended", "bytes_gone", "retention_applied", "record_lost", "journal_salvaged", "purged", "watch_lost"),
     *("workspace_opened", "workspace_scanned", "writer_introduced"),
 )
-"""The kinds that format 4 began with, by their numbers; nothing is ever changed here or added. One that comes later
-goes by its name: an older Quire of the same format carries it, and would not know a number."""
+"""The kinds of format 4 by number. Never changed: a later kind goes by its name, because an older Quire of the same
+format carries an unknown name but not an unknown number."""
 
 _CODE_OF: Final = {kind: code for code, kind in enumerate(_CODED)}
 
@@ -95,15 +95,15 @@ _ROW: Final = msgspec.msgpack.Decoder(_Row)
 _DECODERS: Final[dict[type[Event], msgspec.msgpack.Decoder[Any]]] = {e: msgspec.msgpack.Decoder(e) for e in EVENTS}
 
 GENESIS: Final = bytes(32)
-"""What stands for the hash of a record before the first."""
+"""The hash before the first record."""
 
 HEAD_KEY: Final = b"head"
-"""In the table `meta`: where the log ends, and the hash of the record there (`head_row`)."""
+"""Key in the table `meta` of the end of the log and the hash of the last record (`head_row`)."""
 
 _LINK: Final = 16
 
 LINKS: Final = (_LINK, 32)
-"""How many bytes `prev` may have."""
+"""Lengths of `prev` in bytes."""
 
 
 def encode_event(event: Event) -> msgspec.Raw:
@@ -112,7 +112,7 @@ def encode_event(event: Event) -> msgspec.Raw:
 
 
 def encode_record(record: Record) -> bytes:
-    """A record as it stands in the log."""
+    """The stored form of a record."""
     if len(record.prev) != _LINK:
         return _ENCODER.encode(record)
     kind = _CODE_OF.get(record.kind, record.kind)
@@ -121,10 +121,7 @@ def encode_record(record: Record) -> bytes:
 
 
 def decode_record(stored: bytes) -> Record:
-    """The record in `stored`.
-
-    Raises `msgspec.MsgspecError` when the bytes are not one: the journal is damaged there.
-    """
+    """The record in `stored`. Raises `msgspec.MsgspecError` if the bytes are damaged."""
     row = _ROW.decode(stored)
     kind, batch = row.kind, row.batch
     if isinstance(kind, int):
@@ -137,7 +134,7 @@ def decode_record(stored: bytes) -> Record:
 
 
 def read_record(seq: int, stored: bytes) -> Record:
-    """The record that is stored at `seq`. Raises `log.JournalDamaged` when the bytes there are not one."""
+    """The record stored at `seq`. Raises `JournalDamaged` if the bytes are no record."""
     try:
         return decode_record(stored)
     except msgspec.MsgspecError as wrong:
@@ -149,17 +146,17 @@ def _undecodable(seq: int, wrong: msgspec.MsgspecError) -> JournalDamaged:
 
 
 def record_hash(stored: bytes) -> bytes:
-    """The sha256 of a record as stored. Whoever remembers the newest one's can tell when the past was changed."""
+    """The sha256 of a record as stored. The hash of the newest record proves that the past is unchanged."""
     return hashlib.sha256(stored).digest()
 
 
 def head_row(seq: int, last_hash: bytes) -> bytes:
-    """The row at `HEAD_KEY`. No other row holds the hash of the last record."""
+    """The row at `HEAD_KEY`, the only row with the hash of the last record."""
     return seq.to_bytes(8, "big") + last_hash
 
 
 def link(hash: bytes) -> bytes:
-    """What the next record holds of the hash of this one. Hashes are compared by their links."""
+    """The part of a record's hash that the next record stores. Hashes are compared by their links."""
     return hash[:_LINK]
 
 

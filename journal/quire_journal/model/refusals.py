@@ -1,7 +1,7 @@
-"""Refusals: understood requests that are declined, as values that cross the wire. Nothing has changed then.
+"""Refusals: requests that are declined before anything changes, as values that cross the wire.
 
-A refusal is raised where the decision is made and becomes the reply at one place, `Refusal.reply()`.
-A fault (anything unexpected) is an exception of another kind; it is logged and answered as `fault` with a log id.
+A refusal is raised where the decision is made; `Refusal.reply()` makes the reply. A fault (anything unexpected) is
+another exception, logged and answered as `fault` with a log id.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from quire_journal.model.ids import is_utf8, journal_path, with_bytes_escaped
 
 
 class Code(NamedTuple):
-    """What a code means, and the machine word for what to do next after a refusal that names nothing of its own."""
+    """The meaning of a code, and the default machine word for what to do next."""
 
     meaning: str
     next: str
@@ -99,9 +99,9 @@ CODES: Final[dict[str, Code]] = {
 class Refusal(Exception):
     """A request declined.
 
-    `code` is stable (see `CODES`), `message` one sentence that names the thing, `action` a machine word for
-    what to do next (else that of the code), `details` the fields that help to repair the call. Where they name
-    paths as the disk has them, whoever catches it finds them in the journal's form, and the sentence in UTF-8.
+    `code` is stable (see `CODES`), `message` is one sentence that names the thing, `action` a machine word for what to
+    do next (default: that of the code), `details` the fields that help to repair the call. Disk paths in `details` are
+    converted to the journal's form, and the message to UTF-8.
     """
 
     def __init__(self, code: str, message: str, action: str = "", **details: Any) -> None:
@@ -112,23 +112,23 @@ class Refusal(Exception):
         self.details = {name: _in_utf8(said) for name, said in details.items()}
 
     def reply(self) -> dict[str, Any]:
-        """The reply that says so."""
+        """The refusal as a reply."""
         said = {"ok": False, "error": self.code, "message": self.message}
         return {**said, **self.details, "suggested_action": self.action}
 
 
 def _in_utf8(said: Any) -> Any:
-    """A path of the disk in the journal's form where it has to be; all else as it is."""
+    """The journal form of a disk path that is not UTF-8; any other value unchanged."""
     return journal_path(said) if isinstance(said, str) and not is_utf8(said) else said
 
 
 LONGEST_GUESS: Final = 80
-"""Characters of a wrong word that is compared with the right ones."""
+"""Longest mistyped word that is compared with known words, in characters."""
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """A sentence, behind a blank, that names what looks most like `given`, in letters of whatever case; or nothing."""
-    from difflib import get_close_matches  # costs milliseconds, where something was mistyped
+    """A sentence, after a space, that names the closest known word, ignoring case; "" if none is close."""
+    from difflib import get_close_matches  # costs milliseconds, only paid after a typo
 
     names = {name.lower(): name for name in known}
     found = get_close_matches(given.lower(), names, n=1, cutoff=0.6) if len(given) <= LONGEST_GUESS else []

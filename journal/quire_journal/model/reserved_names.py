@@ -1,7 +1,7 @@
-"""Names that are git's or Quire's own, in whatever disguise a file system takes for them.
+"""Names reserved by git or Quire, in every disguise that a file system accepts for them.
 
-What stands below them is configuration that is obeyed, hooks that are run, or which journal a folder has. No journal
-tells of such files; one that was made to, and handed over, must not bring them into anybody's folder.
+Such paths hold configuration that is obeyed, hooks that run, or the identity of a journal. A foreign journal that names
+them must not write them into a folder.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from quire_journal.model.ids import disk_path
 
 RESERVED: Final = frozenset({".git", "git~1", ".quire", "quire~1"})
-"""As `disguised` gives them; those with `~1` are the short names that FAT and NTFS make."""
+"""In the form of `disguised`; names with `~1` are the short names of FAT and NTFS."""
 
 _OF_A_REPOSITORY: Final = frozenset({"head", "objects", "refs", "commondir"})
 
@@ -23,7 +23,7 @@ _IGNORED: Final = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F),
 
 
 def fold(name: str) -> str:
-    """`name` as a file system that ignores case and Unicode form would compare it."""
+    """`name` as a file system compares it that ignores case and Unicode form."""
     if name.isascii():
         return name.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
@@ -31,19 +31,19 @@ def fold(name: str) -> str:
 
 @lru_cache(maxsize=2048)  # the same folders stand in path after path
 def disguised(name: str) -> str:
-    """`fold`, and without what HFS+ and NTFS overlook: ignorable characters, streams, final dots and spaces."""
+    """`fold` without what HFS+ and NTFS ignore: ignorable characters, streams, final dots and spaces."""
     return fold(name if name.isascii() else name.translate(_IGNORED)).split(":", 1)[0].rstrip(". ")
 
 
 def is_reserved(journal: str) -> bool:
-    """Does this path of a journal lead to, or into, what is git's or Quire's own, at whatever depth?"""
+    """True if the path is, or is below, a reserved name at any depth."""
     return any(disguised(name) in RESERVED for name in disk_path(journal).split("/"))
 
 
 def repositories(paths: Iterable[str]) -> frozenset[str]:
-    """The folders among these paths of a journal that git would take for repositories (bare ones; "" is the top).
+    """The folders among these paths that git would take for bare repositories ("" is the top).
 
-    Such a folder has HEAD, and objects and refs, or commondir that says where they are.
+    Such a folder has HEAD and either objects and refs, or commondir.
     """
     inside: dict[str, set[str]] = {}
     for path in paths:
@@ -58,6 +58,6 @@ def repositories(paths: Iterable[str]) -> frozenset[str]:
 
 
 def is_within(journal: str, folders: frozenset[str]) -> bool:
-    """Is this path of a journal one of these folders, or in one of them?"""
+    """True if the path is one of these folders, or below one."""
     names = disk_path(journal).split("/")
     return any("/".join(names[:depth]) in folders for depth in range(len(names) + 1)) if folders else False

@@ -1,26 +1,26 @@
-"""Why the journal does not have the bytes of a version that it tells of: the words of events, and of replies."""
+"""Why the journal does not hold the bytes of a version: the words of events and replies."""
 
 from __future__ import annotations
 
 from typing import Final
 
 SECRET: Final = "secret"
-"""The name of the file says that it is one."""
+"""The file's name marks it as a secret."""
 
 HOLDS_SECRET: Final = "holds_secret"
-"""There is a key or a token in them."""
+"""The bytes contain a key or a token."""
 
 PURGED: Final = "purged"
-"""Somebody had them removed."""
+"""The bytes were purged."""
 
 TOO_LARGE: Final = "too_large"
-"""They are more than the settings have kept."""
+"""The file exceeds the size limit of the settings."""
 
 UNREADABLE: Final = "unreadable"
-"""The file is closed to us."""
+"""The daemon may not read the file."""
 
 IGNORED: Final = "ignored"
-"""An ignore rule hides the file since then: nobody watches it any more."""
+"""An ignore rule hides the file, so nobody watches it."""
 
 NOT_A_FILE: Final = "not_a_file"
-"""A FIFO, a socket or a device stands there."""
+"""The path is a FIFO, a socket or a device."""

@@ -1,8 +1,8 @@
-"""Old shapes of events: functions that bring a stored body to the shape that is current.
+"""Upcasters: functions that bring a stored event body of an old shape to the current shape.
 
-Fields that are only appended, with a default, need none of this. A change that cannot be made so gives the
-event a new tag, `file_written` becoming `file_written@2`, and a line here that turns a body of the old tag into one
-of the next. Records are never rewritten: their hashes are chained.
+Appended fields with a default need none. Any other change gives the event a new tag (`file_written` becomes
+`file_written@2`) and a line here that turns a body of the old tag into one of the next. Records are never rewritten:
+their hashes are chained.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any, Final
 import msgspec
 
 Upcaster = Callable[[list[Any]], list[Any]]
-"""The fields of a body of one version → the fields of the next version. Pure."""
+"""The fields of a body in one version → the fields in the next version. Pure."""
 
 UPCASTERS: Final[Mapping[tuple[str, int], Upcaster]] = {}
-"""(kind without version, version of the stored body) → what makes version + 1 of it."""
+"""(kind without version, version of the stored body) → the upcaster to version + 1."""
 
 
 def parse_tag(tag: str) -> tuple[str, int]:
-    """Kind and version in a tag; a tag without `@` is version 1, and so is one that this version cannot read."""
+    """Kind and version of a tag. A tag without a readable version is version 1."""
     kind, _, version = tag.partition("@")
     return (kind, int(version)) if version.isascii() and version.isdigit() and len(version) < 5 else (tag, 1)
 
@@ -33,9 +33,9 @@ def make_tag(kind: str, version: int) -> str:
 def lift(
     tag: str, body: bytes, known: Container[str], upcasters: Mapping[tuple[str, int], Upcaster] = UPCASTERS
 ) -> tuple[str, bytes] | None:
-    """Tag and body in the shape that `known` has; None when no upcaster leads there: the kind stays unknown.
+    """Tag and body in a shape that `known` has; None if no upcaster leads there.
 
-    Raises `msgspec.MsgspecError` when the body is not an array.
+    Raises `msgspec.MsgspecError` if the body is no array.
     """
     kind, version = parse_tag(tag)
     if (kind, version) not in upcasters:
