@@ -1,5 +1,4 @@
-"""Text: lines of a file and their hashes, differences, merges, and changes carried from one version to another;
-pure."""
+"""Text: lines and their hashes, diffs, merges, and transforms of changes between versions; pure."""
 
 from typing import TYPE_CHECKING
 

@@ -1,12 +1,12 @@
-"""Alignment: what surely differs between two texts, as git lines them up.
+"""Alignment: the certain differences between two texts, as git aligns them.
 
-Lines that repeat can be lined up in several ways that are equally short: a block that was added behind an equal one
-may as well have been added before it. Here several such ways are taken, the two outermost ones among them, and in each
-every change is moved to the place where git puts it: as far down as it goes, or beside a change of the other text. So
-one change has one place, whoever made it. What the ways do not agree on is one change as a whole, which is not sure.
+Repeated lines allow several shortest alignments: a block added after an equal block may have been added before it. This
+module takes several alignments, with the two outermost ones, and slides every change to where git puts it: as far down
+as possible, or beside a change of the other text. Places where the alignments disagree become one change that is not
+sure.
 
-Not every diff is a shortest one: git leaves out lines that occur often (blank ones, brackets) amid many others that
-have no match. So the ways without those lines count, too.
+Git does not always find a shortest diff: it leaves out frequent lines (blank ones, brackets) amid many lines without a
+match. Alignments without those lines are therefore taken, too.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ import msgspec
 from quire_journal.text.line_diff import Block, common_lines, unique_pairs
 
 FEW_PAIRS: Final = 300 * 300
-"""Lines times lines that are compared as they are; more is cut at long runs of lines that occur once on each side."""
+"""Product of line counts that is compared whole. Above it, texts are cut at long runs of unique lines."""
 
 MOST_PAIRS: Final = 4_000 * 4_000
-"""Of a piece that could not be cut; what is larger is one change that is not sure."""
+"""Largest product of line counts of one piece; a larger piece is one change that is not sure."""
 
 MARGIN: Final = 32
-"""Lines of the common ends that changes may move into; twice as many as long as one comes to the end of them."""
+"""Lines of the common ends that changes may slide into; doubled while a change reaches the end of them."""
 
 RUN: Final = 8
-"""Lines that occur once on each side and follow each other on both: they are surely kept."""
+"""Consecutive lines, unique on both sides, that are certainly kept."""
 
 SCANNED: Final = 100
-"""Lines on either side of a common one in which those without a match are counted."""
+"""Lines on either side of a frequent line in which lines without a match are counted."""
 
 ALONE: Final = 4
-"""A common line is left out where there are less than one of them among so many around it."""
+"""A frequent line is left out if fewer than one in so many lines around it has a match."""
 
 MOST_STEPS: Final = 128
-"""Steps of a search for where two halves of a text meet, each of which takes longer than the one before."""
+"""Most steps of a bidirectional search; each step takes longer than the step before."""
 
 _Lines = Sequence[int]
 _Pairs = list[tuple[int, int]]
@@ -46,7 +46,7 @@ _Matches = tuple[Sequence[int], Sequence[int]]
 
 
 class AlignedChange(msgspec.Struct, frozen=True):
-    """Lines start..stop of one text have become lines begin..end of the other. `sure`: all ways come to the same."""
+    """Lines start..stop of one text became lines begin..end of the other. `sure`: all alignments agree."""
 
     start: int
     stop: int
@@ -56,12 +56,12 @@ class AlignedChange(msgspec.Struct, frozen=True):
 
     @property
     def shift(self) -> int:
-        """By how many lines what comes after it moves."""
+        """How many lines the text after the change moves."""
         return self.end - self.begin - (self.stop - self.start)
 
 
 def changes_between(a: _Lines, b: _Lines) -> list[AlignedChange]:
-    """What differs: every line between these changes is kept, in all ways to line both up."""
+    """The differences. Every line between the changes is kept in all alignments."""
     head, tail = common_lines(a, b)
     if head == len(a) == len(b):
         return []
@@ -77,9 +77,9 @@ def changes_between(a: _Lines, b: _Lines) -> list[AlignedChange]:
 
 
 def _pieces(a: _Lines, b: _Lines, head: int, tail: int) -> Iterator[Block]:
-    """Pieces of both texts between which a line is kept: larger ones are cut in the middle of long runs.
+    """Pieces of both texts, separated by kept lines; large texts are cut in the middle of long runs.
 
-    No change moves over such a run, and so each piece can be looked at alone.
+    No change slides over such a run, so each piece can be aligned alone.
     """
     stop_a, stop_b = len(a) - tail, len(b) - tail
     i = k = 0
@@ -91,7 +91,7 @@ def _pieces(a: _Lines, b: _Lines, head: int, tail: int) -> Iterator[Block]:
 
 
 def _middles(pairs: _Pairs) -> Iterator[tuple[int, int]]:
-    """The pair in the middle of each `RUN` pairs that follow each other on both sides."""
+    """The middle pair of each `RUN` consecutive pairs."""
     run = 0
     for number, (i, k) in enumerate(pairs):
         run = run + 1 if number and pairs[number - 1] == (i - 1, k - 1) else 1
@@ -100,7 +100,7 @@ def _middles(pairs: _Pairs) -> Iterator[tuple[int, int]]:
 
 
 def _changes_in(a: _Lines, b: _Lines, matches: _Matches, lengths: tuple[int, int]) -> list[AlignedChange]:
-    """The changes of one piece. `matches`: how often each line stands in the other text; `lengths` of both texts."""
+    """The changes of one piece. `matches`: how often each line is in the other text; `lengths` of both texts."""
     head, tail = common_lines(a, b)
     if (len(a) - head - tail) * (len(b) - head - tail) > MOST_PAIRS:
         return [AlignedChange(head, len(a) - tail, head, len(b) - tail, sure=False)]
@@ -125,7 +125,7 @@ def _changes_in(a: _Lines, b: _Lines, matches: _Matches, lengths: tuple[int, int
 
 
 def _ways(a: _Lines, b: _Lines, matches: _Matches, lengths: tuple[int, int], head: int, tail: int) -> list[_Pairs]:
-    """Pairs of lines of what lies between the common ends, for each of the ways."""
+    """The pairs of equal lines between the common ends, for each alignment."""
     one, other = a[head : len(a) - tail], b[head : len(b) - tail]
     of_one, of_other = (counts[head : len(counts) - tail] for counts in matches)
     found = [*_shortest(one, other)]
@@ -141,8 +141,8 @@ def _ways(a: _Lines, b: _Lines, matches: _Matches, lengths: tuple[int, int], hea
 
 
 def _left_in(matches: Sequence[int], length: int) -> list[int]:
-    """Of lines with so many matches each, in a text of that length, those that git does not leave out."""
-    many = 1 << (length.bit_length() + 1) // 2  # somewhat more than the root
+    """The indexes of the lines that git does not leave out. `matches`: matches of each line; `length`: of the text."""
+    many = 1 << (length.bit_length() + 1) // 2  # somewhat more than the square root
     left = []
     for at, count in enumerate(matches):
         if count >= many:
@@ -156,7 +156,7 @@ def _left_in(matches: Sequence[int], length: int) -> list[int]:
 
 
 def _around(matches: Iterable[int], many: int) -> tuple[int, int]:
-    """How many lines with many matches follow, and how many without any, up to the first with a few."""
+    """Counts of lines with many matches and with none, up to the first line with a few."""
     common = single = 0
     for count in matches:
         if 0 < count < many:
@@ -166,10 +166,10 @@ def _around(matches: Iterable[int], many: int) -> tuple[int, int]:
 
 
 def _shortest(a: _Lines, b: _Lines) -> Iterator[_Pairs]:
-    """Some longest common subsequences: the two outermost, and two that lie between them."""
+    """Some longest common subsequences: the two outermost, and two between them."""
     one, other = _outermost(a, b), [(i, k) for k, i in _outermost(b, a)]
     yield one
-    if one == other:  # then it is the only one
+    if one == other:  # the only one
         return
     from rapidfuzz.distance import Indel  # see `diff`
 
@@ -182,9 +182,9 @@ def _shortest(a: _Lines, b: _Lines) -> Iterator[_Pairs]:
 
 
 def _outermost(a: _Lines, b: _Lines) -> _Pairs:
-    """The longest common subsequence that lies furthest to one side; with the texts swapped, to the other.
+    """The longest common subsequence furthest to one side; with the texts swapped, to the other.
 
-    By bits (Hyyrö): bit k of a row is 0 where line k of `b` makes the subsequence longer.
+    Bit-parallel (Hyyrö): bit k of a row is 0 where line k of `b` makes the subsequence longer.
     """
     places: dict[int, int] = {}
     for k, line in enumerate(b):
@@ -209,9 +209,8 @@ def _outermost(a: _Lines, b: _Lines) -> _Pairs:
 
 
 def _by_middles(a: _Lines, b: _Lines) -> _Pairs | None:
-    """The longest common subsequence that git finds: by halves, of which each ends where two searches meet (Myers).
-
-    None where they would have far to go: then git does not look for the longest one either.
+    """The common subsequence that git finds by divide and conquer (Myers). None above `MOST_STEPS`, where git also
+    gives up.
     """
     pairs: _Pairs = []
     todo = [(0, len(a), 0, len(b))]
@@ -233,7 +232,7 @@ def _by_middles(a: _Lines, b: _Lines) -> _Pairs | None:
 
 
 def _middle(a: _Lines, b: _Lines, i: int, j: int, k: int, m: int) -> tuple[int, int] | None:
-    """Where the search from the beginning of both pieces meets the one from their end. Diagonals are i - k."""
+    """The point where the forward and the backward search meet. Diagonals are i - k."""
     least, most = i - m, j - k
     above, below = i - k, j - m
     odd = (above - below) % 2
@@ -261,7 +260,7 @@ def _middle(a: _Lines, b: _Lines, i: int, j: int, k: int, m: int) -> tuple[int, 
 
 
 def _widened(reached: dict[int, int], first: int, last: int, least: int, most: int, nowhere: int) -> tuple[int, int]:
-    """The diagonals of the next step of a search: one more on either side, or one less at the edge of the pieces."""
+    """The diagonals of the next search step: one more on either side, or one less at an edge."""
     if first > least:
         first -= 1
         reached[first - 1] = nowhere
@@ -279,7 +278,7 @@ def _widened(reached: dict[int, int], first: int, last: int, least: int, most: i
 
 
 def _placed(a: _Lines, b: _Lines, pairs: _Pairs, above: int, below: int) -> _Pairs:
-    """All pairs of one way, after the changes were moved: `pairs` between so many equal lines above and below."""
+    """All pairs of one alignment after sliding. `pairs` lie between `above` and `below` equal lines."""
     head = [*zip(range(above), range(above), strict=True)]
     tail = [*zip(range(len(a) - below, len(a)), range(len(b) - below, len(b)), strict=True)]
     whole = [*head, *((i + above, k + above) for i, k in pairs), *tail]
@@ -290,10 +289,10 @@ def _placed(a: _Lines, b: _Lines, pairs: _Pairs, above: int, below: int) -> _Pai
 
 
 def _move(lines: _Lines, kept: list[int], others: list[int], length: int) -> None:
-    """Move what is changed between the lines `kept` of one text to its place; `others` are those of the other text.
+    """Slide the changes between the lines `kept` of one text to their places; `others` are those of the other text.
 
-    A change moves over a kept line that is equal to its own first or last one, and is one with those that it meets.
-    First up, then down, as far as it goes; then back up to where the other text has a change, too.
+    A change slides over a kept line equal to its own first or last line, and joins changes that it meets: first up,
+    then down as far as possible, then back up to where the other text has a change.
     """
     last = len(kept)
 
@@ -306,7 +305,7 @@ def _move(lines: _Lines, kept: list[int], others: list[int], length: int) -> Non
     gap = 0
     while gap <= last:
         start, stop = kept[gap - 1] + 1 if gap else 0, kept[gap] if gap < last else len(lines)
-        if start == stop:  # most gaps
+        if start == stop:  # the common case
             gap += 1
             continue
         size = -1
@@ -333,7 +332,7 @@ def _move(lines: _Lines, kept: list[int], others: list[int], length: int) -> Non
 
 
 def _agreed(ways: Sequence[_Pairs], length: int, other: int) -> Iterator[AlignedChange]:
-    """What lies between the pairs that all ways have."""
+    """The changes between the pairs that all alignments share."""
     shared = set(ways[0]).intersection(*ways[1:])
     most = [0] * len(ways)
     at = [0, 0]

@@ -1,4 +1,4 @@
-"""Conflict markers: both sides of a disputed place, written into the text as git writes them."""
+"""Conflict markers: both sides of a conflict, written into the text as git writes them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ THEIRS: Final = b">>>>>>> "
 
 
 class Dispute(msgspec.Struct, frozen=True):
-    """A place that two sides changed: lines start..stop of a text that one of them made, and what the other has."""
+    """A conflict: lines start..stop of the text of one side, and the lines of the other side."""
 
     start: int
     stop: int
@@ -27,17 +27,17 @@ class Dispute(msgspec.Struct, frozen=True):
 
 
 class MarkedDispute(msgspec.Struct, frozen=True):
-    """A disputed place, and what its markers say of the sides."""
+    """A conflict with the labels of its markers."""
 
     place: Dispute
-    other: str  # of the lines that are not in the text
-    here: str  # of those that are
+    other: str  # label of the lines that are not in the text
+    here: str  # label of the lines that are
 
 
 def disputed(base: Text, mine: Sequence[Splice], theirs: Sequence[Splice]) -> list[Dispute | None]:
-    """The places in the text that `theirs` makes of `base`, for those splices of `mine` that clash with it.
+    """The conflicts in the text that `theirs` makes of `base`, for splices of `mine` that clash with `theirs`.
 
-    One for each of `mine`, in order; None where it shares the place of the one before.
+    One entry for each of `mine`, in order; None where a splice shares the conflict before.
     """
     along = Along(theirs)
     found: list[Dispute | None] = []
@@ -75,7 +75,7 @@ def _place(base: Text, mine: Sequence[Splice], hits: Sequence[Splice], along: Al
 
 
 def place_after(splices: Along, start: int, stop: int) -> tuple[int, int]:
-    """Where lines start..stop are after `splices`, with everything that replaced some of them."""
+    """Lines start..stop after `splices`, widened by splices that replaced some of them."""
     (moved, near), grown = splices.near(start, stop), 0
     for s in near:
         if s.stop <= start:
@@ -89,7 +89,7 @@ def place_after(splices: Along, start: int, stop: int) -> tuple[int, int]:
 
 
 def mark(text: Text, places: Sequence[MarkedDispute]) -> Text:
-    """`text` with markers around the places (sorted by where they begin). Of places that overlap it makes one."""
+    """`text` with markers around the conflicts, which are sorted by start. Overlapping conflicts are merged."""
     splices: list[Splice] = []
     for marked in _apart(places):
         place = marked.place

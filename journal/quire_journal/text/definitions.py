@@ -1,7 +1,7 @@
-"""Definitions: the function, class or heading that a line stands in, told by its indentation.
+"""Definitions: the function, class or heading around a line, found by indentation.
 
-No grammar is asked: a parse takes a process and some ten milliseconds a file, and a listing names dozens of files. A
-line that is indented less than all lines below it, and that begins as a definition does, encloses them.
+A parser would take a process and some ten milliseconds a file, and a listing names dozens of files. A line that is
+indented less than all lines below it, and begins as a definition does, encloses them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 MOST_LINES: Final = 5000
-"""Lines above a place that are looked through."""
+"""Most lines searched above a place."""
 
 _NAME: Final = rb"([A-Za-z_$][\w$]*)"
 _BRACES: Final = re.compile(
@@ -38,10 +38,10 @@ _FORMS: Final = {
         _BRACES,
     ),
 }
-"""How a definition begins, by the end of the file's name; the first group that is there is its name."""
+"""File suffix → how a definition begins; the first group that matches is its name."""
 
 _HEADINGS: Final = (".toml", ".ini", ".cfg")
-"""Files without indentation, in which the nearest heading above a line is the one that it stands below."""
+"""Suffixes of files without indentation: the nearest heading above a line encloses it."""
 
 _NO_NAMES: Final = frozenset(
     (b"if", b"for", b"while", b"switch", b"catch", b"return", b"else", b"do", b"with", b"match")
@@ -49,9 +49,9 @@ _NO_NAMES: Final = frozenset(
 
 
 def definitions_at(path: str, lines: Sequence[bytes], places: Iterable[int]) -> list[str]:
-    """The definitions around these lines (from 0), each once: `Clock.now_ns`. Empty lines count where all are.
+    """The definitions around these lines (from 0), each once: `Clock.now_ns`. Empty for unknown file types.
 
-    Nothing for a kind of file not known.
+    Empty lines count only if all lines are empty.
     """
     suffix = posixpath.splitext(path)[1].lower()
     form = _FORMS.get(suffix)
@@ -65,14 +65,14 @@ def definitions_at(path: str, lines: Sequence[bytes], places: Iterable[int]) -> 
 
 
 def _heading(form: re.Pattern[bytes], lines: Sequence[bytes], place: int) -> str:
-    """The nearest heading at or above one line; "" where there is none."""
+    """The nearest heading at or above a line; "" for none."""
     at = min(place, len(lines) - 1)
     above = (_name(form, lines[row]) for row in range(at, max(at - MOST_LINES, -1), -1))
     return next(filter(None, above), "")
 
 
 def _around(form: re.Pattern[bytes], lines: Sequence[bytes], place: int) -> str:
-    """The definition around one line, with those around that; "" where there is none."""
+    """The definition around a line, with its enclosing definitions; "" for none."""
     at = min(place, len(lines) - 1)
     while at < len(lines) - 1 and not lines[at].strip():
         at += 1  # an empty line belongs to what follows it
@@ -94,7 +94,7 @@ def _around(form: re.Pattern[bytes], lines: Sequence[bytes], place: int) -> str:
 
 
 def _name(form: re.Pattern[bytes], line: bytes) -> str:
-    """The name that a line defines; "" for one that defines none."""
+    """The name that a line defines; "" for none."""
     found = form.match(line[:400])
     name = next((group for group in found.groups() if group), b"") if found is not None else b""
     return "" if name in _NO_NAMES else name.decode("utf-8", "replace")

@@ -1,8 +1,8 @@
-"""The difference between two texts, as splices of the first; and how a caller is told about changed lines.
+"""Diff of two texts as splices of the first, and the line ranges that callers see.
 
-Two lines are equal when their content and their break are. Common ends are cut off first; what is left is compared
-by longest common subsequence (rapidfuzz' Indel, which works on bits: fast, and its result is minimal). Its memory
-grows with the product of both sides, so larger pieces are first split at lines that occur once on each side.
+Two lines are equal if content and break are. Common ends are cut off; the rest is compared by longest common
+subsequence (rapidfuzz' Indel: bit-parallel, minimal). Its memory grows with the product of both sides, so larger pieces
+are first split at lines that are unique on each side.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from quire_journal.text.splice import Splice
 from quire_journal.text.text import Text
 
 Block = tuple[int, int, int, int]
-"""Lines i..j on one side that are lines k..m on the other."""
+"""(i, j, k, m): lines i..j on one side are lines k..m on the other."""
 
 MOST_PAIRS: Final = 8_000 * 8_000
-"""Lines times lines that are compared at once; more is split, or else counts as replaced whole."""
+"""Product of line counts that is compared at once. More is split, or counts as replaced whole."""
 
-_AT_ONCE: Final = 1024  # lines that are numbered between two pauses
+_AT_ONCE: Final = 1024  # lines numbered between two pauses
 _STEPS: Final = (256, 16, 1)
-_SMALL: Final = 256  # bytes: most changes are no larger; among so few the first that differs is found by arithmetic
+_SMALL: Final = 256  # bytes: in so few, the first difference is found by arithmetic; most changes are no larger
 _Lines = Sequence[Any]
 
 
@@ -37,7 +37,7 @@ def diff(a: Text, b: Text) -> tuple[Splice, ...]:
     if head in (a_stop, b_stop):
         differing = [(head, a_stop, head, b_stop)] if head < a_stop or head < b_stop else []
     elif head + 1 == a_stop == b_stop:
-        differing = [(head, a_stop, head, b_stop)]  # one line each, which are not equal: most changes
+        differing = [(head, a_stop, head, b_stop)]  # most changes: one line each, not equal
     else:
         found = _different(*_interned(a, b, head, a_stop, b_stop))
         differing = [(i + head, j + head, k + head, m + head) for i, j, k, m in found]
@@ -45,7 +45,7 @@ def diff(a: Text, b: Text) -> tuple[Splice, ...]:
 
 
 def common_ends(a: Text, b: Text) -> tuple[int, int]:
-    """How many lines at the beginning, and how many of the others at the end, are equal."""
+    """Equal lines at the beginning, and equal lines of the rest at the end."""
     if not (a.bom or b.bom) and a.has_bytes and b.has_bytes and not (a.has_cr or b.has_cr):
         return _common_ends_lf(a, b)
     most = min(len(a), len(b))
@@ -56,7 +56,7 @@ def common_ends(a: Text, b: Text) -> tuple[int, int]:
 
 
 def _common_ends_lf(a: Text, b: Text) -> tuple[int, int]:
-    """The same of texts with no line break but LF: their bytes are compared in bulk, and few lines counted."""
+    """`common_ends` for texts with LF breaks only: bytes are compared in bulk, and few lines counted."""
     old, new = a.data, b.data
     head = same_start(old, new)
     if head == len(old) == len(new):
@@ -71,15 +71,14 @@ def _common_ends_lf(a: Text, b: Text) -> tuple[int, int]:
 
 
 def _lines_lf(data: bytes, start: int, stop: int) -> int:
-    """How many lines begin within data[start:stop], of which `start` is where one does."""
+    """The lines that begin in data[start:stop]; a line begins at `start`."""
     return data.count(b"\n", start, stop) + (start < stop and data[stop - 1] != 10)
 
 
 def common_bytes(a: bytes, b: bytes) -> tuple[int, int]:
-    """How many bytes of whole lines at the beginning, and of the others at the end, are equal.
+    """Bytes of equal whole lines at the beginning, and of the rest at the end.
 
-    As `common_ends`, without taking the texts apart: for versions of which one after the other is looked at. A byte
-    order mark counts as a part of the first line here.
+    Like `common_ends`, but on bytes, for a series of versions. A byte order mark is part of the first line.
     """
     head = same_start(a, b)
     if not (_line_begins(a, head) and _line_begins(b, head)):
@@ -93,19 +92,19 @@ def common_bytes(a: bytes, b: bytes) -> tuple[int, int]:
 
 
 def blocks(a: _Lines, b: _Lines) -> list[Block]:
-    """What differs between lines, of which the first ones differ and the last ones too, in the way of `diff`."""
+    """The differing blocks of line sequences whose first lines differ, and whose last lines differ."""
     return _different(*_numbered(a, b)) if a or b else []
 
 
 def _different(a: list[int], b: list[int]) -> list[Block]:
-    """What differs between lines, as numbers, that are not empty on both sides."""
-    if set(a).isdisjoint(b):  # most changes of a line or two: there is nothing to be compared
+    """The differing blocks of numbered lines; one side at least is not empty."""
+    if set(a).isdisjoint(b):  # most changes of a line or two: nothing to compare
         return [(0, len(a), 0, len(b))]
     return list(_blocks(a, b))
 
 
 def breaks_between(data: bytes, start: int, stop: int) -> int:
-    """The line breaks in data[start:stop], both of which are where a line begins."""
+    """The line breaks in data[start:stop]; lines begin at both."""
     count = data.count(b"\n", start, stop)
     if data.find(b"\r", start, stop) >= 0:
         count += data.count(b"\r", start, stop) - data.count(b"\r\n", start, stop)
@@ -113,7 +112,7 @@ def breaks_between(data: bytes, start: int, stop: int) -> int:
 
 
 def same_start(a: bytes, b: bytes) -> int:
-    """How many first bytes are equal. Each step halves what is in doubt, so the bytes are compared in bulk."""
+    """Equal bytes at the start, by bulk comparison of halves."""
     low, high = 0, min(len(a), len(b))
     view = memoryview(a)
     while high - low > _SMALL:
@@ -127,7 +126,7 @@ def same_start(a: bytes, b: bytes) -> int:
 
 
 def same_end(a: bytes, b: bytes, after: int) -> int:
-    """How many last bytes are equal, not counting the first `after`."""
+    """Equal bytes at the end, without the first `after` bytes."""
     a_len, b_len = len(a), len(b)
     low, high = 0, min(a_len, b_len) - after
     view = memoryview(a)
@@ -146,18 +145,18 @@ def same_end(a: bytes, b: bytes, after: int) -> int:
 
 
 def _lowest_bit(number: int) -> int:
-    """The place of the lowest bit that is set."""
+    """The index of the lowest set bit."""
     return (number & -number).bit_length() - 1
 
 
 def _line_begins(data: bytes, at: int) -> bool:
-    """Does a line begin (or the last one end) at this byte?"""
+    """True if a line begins, or the last line ends, at this byte."""
     before = data[at - 1 : at]
     return not at or before == b"\n" or (before == b"\r" and data[at : at + 1] != b"\n")
 
 
 def _next_line(data: bytes, at: int) -> int:
-    """Where the next line begins that begins after this byte; the end when there is none."""
+    """The start of the next line after this byte; the end of the data if there is none."""
     feed = data.find(b"\n", at)
     alone = data.find(b"\r", at, feed if feed >= 0 else len(data))
     if alone >= 0 and alone + 1 != feed:
@@ -166,14 +165,14 @@ def _next_line(data: bytes, at: int) -> int:
 
 
 def common_lines(a: _Lines, b: _Lines) -> tuple[int, int]:
-    """How many lines at the beginning, and how many of the others at the end, are equal; a line may be anything."""
+    """Equal lines at the beginning, and equal lines of the rest at the end; a line may be any value."""
     most = min(len(a), len(b))
     head = _common_start(a, b, most)
     return head, _common_end(a, b, most - head)
 
 
 def first_difference(a: Text, b: Text) -> int:
-    """The first line whose content differs; the number of lines when there is none. Breaks do not matter here."""
+    """The first line whose content differs, ignoring breaks; the number of lines if there is none."""
     return _common_start(a.lines, b.lines, min(len(a), len(b)))
 
 
@@ -194,7 +193,6 @@ def _common_end(a: _Lines, b: _Lines, most: int) -> int:
 
 
 def _interned(a: Text, b: Text, head: int, a_stop: int, b_stop: int) -> tuple[list[int], list[int]]:
-    """Both middles as numbers."""
     return _numbered(
         zip(a.lines[head:a_stop], a.breaks[head:a_stop], strict=True),
         zip(b.lines[head:b_stop], b.breaks[head:b_stop], strict=True),
@@ -202,7 +200,7 @@ def _interned(a: Text, b: Text, head: int, a_stop: int, b_stop: int) -> tuple[li
 
 
 def _numbered(a: Iterable[Hashable], b: Iterable[Hashable]) -> tuple[list[int], list[int]]:
-    """Lines as numbers; equal lines have equal ones."""
+    """Lines as numbers; equal lines have equal numbers."""
     numbers: defaultdict[Hashable, int] = defaultdict(count().__next__)
     return _all_numbered(a, numbers), _all_numbered(b, numbers)
 
@@ -217,7 +215,7 @@ def _all_numbered(lines: Iterable[Hashable], numbers: Mapping[Hashable, int]) ->
 
 
 def _blocks(a: list[int], b: list[int], most: int = MOST_PAIRS) -> Iterator[Block]:
-    """What differs: lines i..j of `a` have become lines k..m of `b`. In order; blocks never touch."""
+    """The differing blocks, in order; blocks never touch."""
     at_a = at_b = 0
     for i, k, length in _matches(a, b, most):
         if at_a < i or at_b < k:
@@ -230,7 +228,7 @@ def _blocks(a: list[int], b: list[int], most: int = MOST_PAIRS) -> Iterator[Bloc
 def _matches(a: list[int], b: list[int], most: int) -> Iterator[tuple[int, int, int]]:
     """Equal runs (start in `a`, start in `b`, length), increasing on both sides."""
     if len(a) * len(b) <= most:
-        from rapidfuzz.distance import Indel  # a start of the daemon needs no diff, and this brings all the metrics
+        from rapidfuzz.distance import Indel  # loaded late: a daemon start needs no diff
 
         for op in Indel.opcodes(a, b):
             if op.tag == "equal":
@@ -249,12 +247,12 @@ def _matches(a: list[int], b: list[int], most: int) -> Iterator[tuple[int, int, 
 
 
 def unique_pairs(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
-    """Lines that occur once on each side, the longest sequence of them that is in order on both (patience)."""
+    """Lines that are unique on each side: the longest sequence in order on both (patience diff)."""
     in_a, in_b = Counter(a), Counter(b)
     place = {n: k for k, n in enumerate(paced(b)) if in_b[n] == 1}
     pairs = [(i, place[n]) for i, n in enumerate(paced(a)) if in_a[n] == 1 and n in place]
     ends: list[int] = []  # ends[r]: the smallest last place in `b` of a sequence of r+1 pairs
-    best: list[int] = []  # which pair that is
+    best: list[int] = []  # the index of that pair
     before: list[int] = []
     for index, (_, k) in enumerate(paced(pairs)):
         rank = bisect_left(ends, k)
@@ -273,10 +271,9 @@ def unique_pairs(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def changed_ranges(splices: Sequence[Splice]) -> list[dict[str, int]]:
-    """The splices as callers see them, 1-based and inclusive: where the lines stand now, where they stood.
+    """The splices as callers see them, 1-based and inclusive: lines now, and lines before.
 
-    `shift` is by how much the lines after this place have moved in all. A range without lines ends one before its
-    start: nothing is there (any more, or yet).
+    `shift` is how far the lines after this place have moved in all. An empty range ends one before its start.
     """
     moved = 0
     out: list[dict[str, int]] = []

@@ -1,7 +1,7 @@
-"""Anchors: short names for lines, made of what the line says and nothing else.
+"""Line hashes: short anchors made of the content of a line.
 
-The hash of a line is over its exact bytes without the break: indentation counts, its number does not. A hash is
-how a caller points at a line that it was shown; which line that is, the caller's base decides, not the hash.
+A hash covers the exact bytes of a line without the break: indentation counts, the line number does not. A caller points
+at a shown line by its hash; the caller's base decides which line that is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 
 import xxhash
 
-try:  # CPython's own: for short texts, half the cost of OpenSSL's
+try:  # CPython's own costs half of OpenSSL's for short texts
     from _md5 import md5  # type: ignore[import-not-found]
 except ImportError:
     from hashlib import md5
@@ -23,20 +23,19 @@ from quire_journal.text.splice import Splice, spliced
 from quire_journal.text.text import Text, shown
 
 SHOWN_DIGITS: Final = 6
-"""Digits of a hash as reads show it."""
+"""Digits of a hash that reads show."""
 
 FULL_DIGITS: Final = 8
-"""Digits of the longest form, which tells apart what six digits do not."""
+"""Digits of the longest hash, for lines whose shown digits are equal."""
 
 MANY_LINES: Final = 5_000
-"""When a few lines of a longer text than this are shown, only those are hashed, and the others when they are looked
-for."""
+"""In a longer text, a read of a few lines hashes only those lines."""
 
 MOST_CHANGES: Final = 500
-"""How many changed counts are kept beside the counted ones; when there are more, all are added up again."""
+"""Most changed counts kept in `Occurrences` before they are merged into the base counts."""
 
 COMMON_ABOVE: Final = 3
-"""A line that occurs more often than this is a poor anchor (`med`)."""
+"""A line that occurs more often is a poor anchor (`med`)."""
 
 _POOR: Final = b" \t\v\f{}()[]<>,;'\"`"
 _SLOT: Final = "line_hashes"
@@ -45,15 +44,15 @@ _PACKED: Final = FULL_DIGITS // 2
 
 
 def hash8(line: bytes) -> str:
-    """The 8-digit hash of a line; every shorter form is a prefix of it."""
+    """The 8-digit hash of a line; every shorter form is a prefix."""
     digits: str = md5(line, usedforsecurity=False).hexdigest()
     return digits[:FULL_DIGITS]
 
 
 def context8(before: bytes, line: bytes, after: bytes) -> str:
-    """The context form: 8 digits over the previous non-blank line, the line, and the next non-blank one.
+    """The context hash: 8 digits over the previous non-blank line, the line, and the next non-blank line.
 
-    Where there is no such neighbour it counts as empty.
+    A missing neighbour counts as empty.
     """
     return hash8(b"\n".join((before, line, after)))
 
@@ -64,21 +63,21 @@ def line_id(line: bytes) -> str:
 
 
 def is_poor(line: bytes) -> bool:
-    """Is the line blank or only brackets, quotes, commas and semicolons, so that it says nothing about where it is?"""
+    """True if the line is blank or only brackets, quotes, commas and semicolons."""
     return not line.strip(_POOR)
 
 
 def quality(line: bytes, occurrences: int) -> str:
-    """How well `line` serves as an anchor in a file that holds it `occurrences` times: `low`, `med` or `high`."""
+    """Quality of `line` as an anchor in a file that holds it `occurrences` times: `low`, `med` or `high`."""
     if not line.strip(_POOR):  # as `is_poor`
         return "low"
     return "med" if occurrences > COMMON_ABOVE else "high"
 
 
 class Occurrences:
-    """How often each hash occurs in a text: counted once, and what has changed since then kept beside it.
+    """How often each hash occurs: immutable base counts, and the changes since then.
 
-    So the counts of an edited text cost what the edit changed. Those of the text before stay what they are.
+    The counts of an edited text cost only what the edit changed.
     """
 
     __slots__ = ("_changes", "_counted")
@@ -92,7 +91,7 @@ class Occurrences:
         return count + self._changes[digits] if digits in self._changes else count
 
     def after(self, gone: Iterable[str], come: Iterable[str]) -> Occurrences:
-        """The counts of a text in which these hashes went and came."""
+        """The counts after the hashes in `gone` left and those in `come` arrived."""
         changes = self._changes.copy()
         for digits in gone:
             changes[digits] = changes.get(digits, 0) - 1
@@ -106,7 +105,7 @@ class Occurrences:
 
 
 class _Then:
-    """The rows of an earlier text of as many lines, and the edits since."""
+    """Shown rows of an earlier text of equal length, and the edits since."""
 
     __slots__ = ("_before", "_splices", "depth", "rows")
 
@@ -116,7 +115,7 @@ class _Then:
         self.rows, self._splices, self._before, self.depth = rows, splices, before, depth
 
     def changed(self) -> set[int]:
-        """The lines that were edited."""
+        """The edited lines."""
         lines: set[int] = set()
         at: _Then | None = self
         while at is not None:
@@ -126,10 +125,10 @@ class _Then:
 
 
 class LineHashes:
-    """The hashes of the lines of one text. Made once per text: ask `LineHashes.of`.
+    """The hashes of the lines of one text, made once per text by `LineHashes.of`.
 
-    It holds the lines and not the text, which holds this: a circle is freed only when the collector of circles runs,
-    which in the daemon is hardly ever (`__main__`), and each edit would leave one with all that was made of two texts.
+    Holds the lines, not the text: the text holds this object, and a reference cycle would leak, because the daemon
+    hardly ever runs the cycle collector (`__main__`).
     """
 
     __slots__ = ("__dict__", "lines")
@@ -139,7 +138,7 @@ class LineHashes:
 
     @classmethod
     def of(cls, text: Text) -> LineHashes:
-        """The hashes of `text`, kept beside it."""
+        """The hashes of `text`, cached on it."""
         kept = text.__dict__.get(_SLOT)
         if kept is None:
             kept = text.__dict__[_SLOT] = cls(text.lines)
@@ -158,16 +157,15 @@ class LineHashes:
         return "full" in self.__dict__ or "packed" in self.__dict__
 
     def digits(self, line: int) -> str:
-        """The hash of one line. Of a text that was edited there may be no list of them, only `packed`."""
+        """The hash of one line, from `full` or `packed`."""
         if "full" in self.__dict__ or "packed" not in self.__dict__:
             return self.full[line]
         return self.packed[line * _PACKED : (line + 1) * _PACKED].hex()
 
     def carry(self, splices: Sequence[Splice], result: Text) -> LineHashes:
-        """The hashes of `result`, which is this text after `splices`; only new lines are hashed.
+        """The hashes of `result`, which is this text after `splices`. Only new lines are hashed.
 
-        What has been made of the hashes goes along: of a file that is edited again and again it is never made anew.
-        Where nothing has been made, nothing is.
+        Cached counts and rows are carried along; what was never computed is not computed here.
         """
         if not self._made:
             return LineHashes.of(result)
@@ -187,9 +185,9 @@ class LineHashes:
         return made
 
     def _packed_after(self, splices: Sequence[Splice], new: Sequence[Sequence[str]]) -> bytes:
-        """`packed` of a text that is this one after splices; `new` are the hashes of the new lines of each.
+        """`packed` after splices; `new` are the hashes of the new lines of each.
 
-        A list of the hashes is not kept along with it: to copy one of 2,000 takes ten times as long as these bytes.
+        A list of hashes is not kept as well: copying a list of 2,000 takes ten times as long as copying these bytes.
         """
         parts: list[bytes] = []
         at = 0
@@ -200,10 +198,10 @@ class LineHashes:
         return b"".join(parts)
 
     def _carry_shown(self, splices: Sequence[Splice], made: LineHashes, touched: Iterable[str]) -> None:
-        """What reads of the whole text show goes along, where no other line is shown differently than before.
+        """Carry the cached rows of the whole text over an edit that shows every other line as before.
 
-        So it is where no line moves, and no hash in `touched` (those that came or went) becomes common or ceases to be.
-        It is brought up to date when it is asked for: most texts that are edited are edited again before that.
+        Requires that no line moves and no hash in `touched` crosses `COMMON_ABOVE`. Rows are updated when next read:
+        most edited texts are edited again first.
         """
         if any(s.shift for s in splices):
             return
@@ -216,7 +214,7 @@ class LineHashes:
                 made.__dict__[f"{kept}_then"] = _Then(then.rows, splices, then, then.depth + 1)
 
     def _shown_whole(self, kept: str, of: Callable[[Sequence[int]], list[str]]) -> list[str]:
-        """Every line as `of` shows it; of a text that was edited only the lines that another had otherwise."""
+        """The whole text as `of` shows it; after edits, only changed lines are shown anew."""
         then: _Then | None = self.__dict__.pop(f"{kept}_then", None)
         if then is None:
             return of(range(len(self.lines)))
@@ -227,12 +225,11 @@ class LineHashes:
 
     @cached_property
     def counts(self) -> Occurrences:
-        """How often each hash occurs."""
         return Occurrences(Counter(self.full))
 
     @cached_property
     def packed(self) -> bytes:
-        """The hashes as `pack` writes them down: what is looked through for one, and goes along with an edit."""
+        """The hashes as bytes: the form that is searched and carried over edits."""
         return pack(self.full)
 
     def matching(self, prefix: str) -> list[int]:
@@ -251,19 +248,19 @@ class LineHashes:
         return found
 
     def expect_many(self) -> None:
-        """Prepare for many questions: an index makes each of them cheap."""
+        """Build an index for many calls of `matching`."""
         assert self._beginning is not None
 
     @cached_property
     def _beginning(self) -> dict[str, list[int] | dict[str, list[int]]]:
-        """The lines whose hashes begin with the same 4 digits; by the whole hash, once somebody asks for those."""
+        """First 4 digits → the lines; replaced by hash → lines once `_having` is asked."""
         found: defaultdict[str, list[int]] = defaultdict(list)
         for line, digits in enumerate(self.full):
             found[digits[:4]].append(line)
         return {**found}
 
     def _having(self, start: str) -> dict[str, list[int]]:
-        """The lines whose hash begins with these 4 digits, by their hash."""
+        """The lines whose hash begins with these 4 digits, by hash."""
         found = self._beginning.get(start, {})
         if isinstance(found, list):
             alike: defaultdict[str, list[int]] = defaultdict(list)
@@ -295,7 +292,7 @@ class LineHashes:
         return self.contexts_of((line,))[0]
 
     def contexts_of(self, lines: Sequence[int]) -> list[str]:
-        """The context forms of these lines, which are sorted."""
+        """The context hashes of these sorted lines."""
         if "contexts" in self.__dict__:
             return [self.contexts[line] for line in lines]
         text, last = self.lines, len(self.lines) - 1
@@ -304,11 +301,11 @@ class LineHashes:
         return [context8(a, text[line], b) for a, line, b in zip(before, lines, after, strict=True)]
 
     def quality(self, line: int) -> str:
-        """How well line `line` serves as an anchor."""
+        """Quality of line `line` as an anchor."""
         return quality(self.lines[line], self.counts[self.digits(line)])
 
     def anchor(self, line: int) -> str:
-        """The anchor of line `line` as callers may send it back: `119#c812f1`."""
+        """The anchor of line `line` in the form that callers send back: `119#c812f1`."""
         return f"{line + 1}#{self.digits(line)[:SHOWN_DIGITS]}"
 
     def row(self, line: int) -> str:
@@ -321,13 +318,13 @@ class LineHashes:
         return f"{line + 1}#{line_id(text)}|{shown(text)}"
 
     def rows(self, start: int, stop: int) -> list[str]:
-        """Lines start..stop as a read with hashes shows them. Kept when they are the whole text."""
+        """Lines start..stop as a read with hashes shows them. Cached for the whole text."""
         if start == 0 and stop == len(self.lines):
             return self._rows
         return self.rows_of(range(start, stop))
 
     def rows_of(self, lines: Sequence[int], most: int | None = None) -> list[str]:
-        """These lines as a read with hashes shows them; of longer ones only `most` characters, and how many more."""
+        """These lines as a read with hashes shows them, cut to `most` characters."""
         text = self.lines
         if self._made or len(text) < MANY_LINES or len(lines) > len(text) // 8:
             counts = self.counts
@@ -347,7 +344,7 @@ class LineHashes:
         return f"{line + 1}#{digits[:SHOWN_DIGITS]} [{how}]|{told}"
 
     def references(self, start: int, stop: int) -> list[str]:
-        """Lines start..stop as a hashline read shows them. Kept when they are the whole text."""
+        """Lines start..stop as a hashline read shows them. Cached for the whole text."""
         if start == 0 and stop == len(self.lines):
             return self._references
         return self._references_of(range(start, stop))
@@ -365,7 +362,7 @@ class LineHashes:
 
 
 def _non_blank_before(text: Sequence[bytes], lines: Sequence[int]) -> list[bytes]:
-    """For each of `lines`, which are sorted, the nearest non-blank one before it. Looks at no line twice."""
+    """The nearest non-blank line before each of the sorted `lines`, in one pass."""
     out: list[bytes] = []
     at, near = 0, b""
     for line in lines:
@@ -376,7 +373,7 @@ def _non_blank_before(text: Sequence[bytes], lines: Sequence[int]) -> list[bytes
 
 
 def _last_non_blank(lines: Sequence[bytes]) -> list[bytes]:
-    """For each line, the nearest non-blank one before it."""
+    """The nearest non-blank line before each line."""
     out: list[bytes] = []
     last = b""
     for line in lines:
@@ -391,7 +388,7 @@ def pack(hashes: Iterable[str]) -> bytes:
 
 
 def hash8_each(lines: Sequence[bytes]) -> list[str]:
-    """The hash of each line: `hash8` without a call for each, which is most of the cost of a first edit."""
+    """`hash8` of each line, without the cost of a call for each."""
     distinct = set(lines)
     if 2 * len(distinct) > len(lines):
         return [md5(line, usedforsecurity=False).hexdigest()[:FULL_DIGITS] for line in lines]

@@ -1,10 +1,9 @@
-"""Three-way merge: what two sides made of one base, put together where they do not contradict each other.
+"""Three-way merge of two changed versions of one base.
 
-diff3 on lines as git has them, held against `git merge-file`. Changes by both sides that overlap or touch are one
-region; where both sides surely made the same of it, or only one changed it, that is taken, otherwise it is a conflict.
-Every change is in its one place before both sides are compared (`alignment`): so two sides that add one block add it
-once, however each of them lines it up. The same lines added by both, close to each other and yet not at one place, are
-a conflict, too.
+diff3 on git's lines, tested against `git merge-file`. Changes of both sides that overlap or touch form a region. A
+region is merged if only one side changed it, or if both surely made the same of it; otherwise it is a conflict.
+`alignment` gives every change one place first, so that a block that both sides add is added once. Equal lines that both
+sides add nearby, but not at one place, are a conflict, too.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from quire_journal.text.line_diff import Block
 from quire_journal.text.text import BOM, Text, shown
 
 NEAR: Final = 3
-"""Unchanged lines between what both sides add that are not enough for it to be two things."""
+"""Fewer unchanged lines than this between equal additions of both sides make them one region."""
 
 
 class Contradiction(msgspec.Struct, frozen=True):
-    """A region that both sides changed in different ways. Lines start..stop of the base, and what each made of them."""
+    """A region that the sides changed differently: lines start..stop of the base, and each side's lines."""
 
     start: int
     stop: int
@@ -39,15 +38,15 @@ class Contradiction(msgspec.Struct, frozen=True):
 
 
 class MergeResult(msgspec.Struct, frozen=True):
-    """The result. With conflicts, `text` has the lines of `theirs` there."""
+    """The merged text. In conflicts, `text` has the lines of `theirs`."""
 
     text: Text
     conflicts: tuple[Contradiction, ...] = ()
-    met: tuple[Block, ...] = ()  # what both sides made alike: lines i..j of the base, and k..m of `theirs`
+    met: tuple[Block, ...] = ()  # what both sides changed alike: lines i..j of the base, and k..m of `theirs`
 
 
 def merge(base: Text, mine: Text, theirs: Text) -> MergeResult:
-    """What `mine` and `theirs` made of `base`, together."""
+    """The merge of `mine` and `theirs`, both made of `base`."""
     was, left, right = (_lines(text.data) for text in (base, mine, theirs))
     a, b, c = _numbered(was, left, right)
     out: list[bytes] = []
@@ -71,7 +70,7 @@ def merge(base: Text, mine: Text, theirs: Text) -> MergeResult:
 
 
 def _lines(data: bytes) -> list[bytes]:
-    """The lines as git has them, with their LF: a CR is content, and so is a byte order mark."""
+    """The lines as git splits them, with their LF. A CR or a byte order mark is content."""
     parts = data.split(b"\n")
     return [part + b"\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
 
@@ -83,7 +82,7 @@ def _numbered(*texts: Sequence[bytes]) -> list[list[int]]:
 
 
 def _contents(lines: Sequence[bytes]) -> tuple[bytes, ...]:
-    """Lines without their breaks, as they are shown."""
+    """Lines without breaks, to be shown."""
     return tuple(line.rstrip(b"\r\n").removeprefix(BOM) for line in lines)
 
 
@@ -92,12 +91,12 @@ class _Region(msgspec.Struct):
 
     start: int
     stop: int
-    moved: tuple[int, int]  # by how many lines what comes before has moved this place, in `mine` and in `theirs`
+    moved: tuple[int, int]  # lines by which earlier changes moved this place, in `mine` and in `theirs`
     mine: list[AlignedChange]
     theirs: list[AlignedChange]
 
     def of(self, changes: Sequence[AlignedChange]) -> tuple[int, int]:
-        """The lines of that side which the region has become."""
+        """The lines of the region in the side that made `changes`."""
         by = self.moved[changes is self.theirs]
         return self.start + by, self.stop + by + sum(change.shift for change in changes)
 
@@ -127,7 +126,7 @@ def _place(tagged: tuple[int, int, int, AlignedChange]) -> tuple[int, int, int]:
 
 
 def _near(region: _Region, change: AlignedChange, side: int, left: Sequence[bytes], right: Sequence[bytes]) -> bool:
-    """Does one side add, in the region close above or by `change`, nothing but what the other one adds there?"""
+    """True if, close together, one side adds only lines that the other side adds, too."""
     others = region.mine if side else region.theirs
     if change.start - region.stop > NEAR or bool(region.mine and region.theirs):
         return False
@@ -137,5 +136,5 @@ def _near(region: _Region, change: AlignedChange, side: int, left: Sequence[byte
 
 
 def _says_something(line: bytes) -> bool:
-    """Is the line more than blanks and punctuation?"""
+    """True if the line has more than blanks and punctuation."""
     return re.search(rb"[\w\x80-\xff]", line) is not None

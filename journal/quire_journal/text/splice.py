@@ -1,7 +1,7 @@
-"""Splices: replace lines `start..stop` of a stated base by these lines.
+"""Splices: replace lines `start..stop` of a base.
 
-A plan is a sorted tuple of splices that do not overlap, all in the coordinates of one base. Everything that
-changes a text in Quire is such a plan, so staleness, merge, undo and blame share one shape.
+A plan is a sorted tuple of splices that do not overlap, in the coordinates of one base. Every change of a text is a
+plan, so staleness, merge, undo and blame share one form.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from quire_journal.text.text import BOM, Text
 T = TypeVar("T")
 
 FEW: Final = 64
-"""Up to so many splices are put into a copy of the list one by one: copying takes a seventh of the time of putting a
-list together from pieces, and each splice that moves the lines behind it takes as much again."""
+"""Most splices that are applied to a copy of the list one by one. Joining pieces takes seven times as long as a copy,
+and each splice that moves lines costs another copy."""
 
 
 class Splice(msgspec.Struct, frozen=True, gc=False):
-    """Replace lines [start, stop) by `lines` (contents, without breaks). start == stop inserts before line start."""
+    """Replace lines [start, stop) by `lines` (without breaks). start == stop inserts before line start."""
 
     start: int
     stop: int
@@ -34,16 +34,16 @@ class Splice(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def shift(self) -> int:
-        """By how many lines everything after it moves."""
+        """How many lines the text after the splice moves."""
         return len(self.lines) - (self.stop - self.start)
 
     def __hash__(self) -> int:
-        """By its place: of the splices of one text no two have the same, and the lines may be thousands."""
+        """By place: unique within a plan, and cheap where the lines are thousands."""
         return hash((self.start, self.stop))
 
 
 class Along:
-    """Splices of one text, sorted, for many questions about places of it: none of them goes through all splices."""
+    """Sorted splices of one text, indexed for queries by place."""
 
     def __init__(self, splices: Sequence[Splice]) -> None:
         self._splices = splices
@@ -51,14 +51,14 @@ class Along:
         self._moved = [0, *accumulate(s.shift for s in splices)]
 
     def near(self, start: int, stop: int) -> tuple[int, Sequence[Splice]]:
-        """By how many lines the splices before them move lines start..stop; and those in them or at their edges."""
+        """The shift of lines start..stop by earlier splices, and the splices in or at the edges of these lines."""
         first = bisect_left(self._stops, start)
         last = bisect_right(self._splices, stop, first, key=lambda s: s.start)
         return self._moved[first], self._splices[first:last]
 
 
 def clash(a: Splice, b: Splice) -> bool:
-    """Do both touch one line, or insert into one gap?"""
+    """True if both touch one line, or insert into one gap."""
     return (a.start < b.stop and b.start < a.stop) or a.start == a.stop == b.start == b.stop
 
 
@@ -66,12 +66,10 @@ def apply(base: Text, splices: Sequence[Splice], final_break: bool | None = None
     """`base` after `splices` (sorted, not overlapping).
 
     A new line takes the break of the line it replaces, else of the nearest line before, else after, else LF.
-    Whether the last line has a break is a property of the file and kept, unless `final_break` says otherwise; but a
-    blank last line is nothing without its break, and has one.
-    Bytes of other lines are never touched: where a deletion brings a lone CR and a lone LF together, they are one
-    break from then on, and the result has a line less.
+    `final_break` overrides whether the last line has a break; a blank last line always has one. Other bytes are never
+    touched: if a deletion joins a lone CR and a lone LF, they become one break.
 
-    Raises `ValueError` when the splices are not sorted, overlap, or leave the base.
+    Raises `ValueError` if the splices are unsorted, overlap, or leave the base.
     """
     at = moved = 0
     new: list[Sequence[bytes]] = []
@@ -98,7 +96,7 @@ def apply(base: Text, splices: Sequence[Splice], final_break: bool | None = None
 
 
 def spliced(items: Sequence[T], splices: Sequence[Splice], new: Sequence[Sequence[T]]) -> list[T]:
-    """What stands for each line of a text, after splices: `new` are those for the new lines of each."""
+    """`items`, one for each line, after splices; `new` are the items of the new lines of each splice."""
     if len(splices) <= FEW:
         out = [*items]
         for s, come in zip(reversed(splices), reversed(new), strict=True):
@@ -113,15 +111,15 @@ def spliced(items: Sequence[T], splices: Sequence[Splice], new: Sequence[Sequenc
 
 
 def _keeps_to_feeds(base: Text, lines: Sequence[bytes], new: Iterable[bytes]) -> bool:
-    """Does every line of `base` end with LF, and every new one? Then none changes its break, whatever meets."""
+    """True if every old and new line ends with LF, so that no break can change."""
     feeds = base.final_break and not base.has_cr and all(ending == b"\n" for ending in new)
     return feeds and (base.bom or not lines or not lines[0].startswith(BOM))
 
 
 def _made_of_bytes(base: Text, splices: Sequence[Splice], lines: list[bytes], breaks: Sequence[bytes]) -> Text:
-    """The text with these lines, all of which end with LF, its bytes made of those of `base`.
+    """The text with these lines, all ending with LF, its bytes spliced from those of `base`.
 
-    That takes a tenth of the time of joining all lines (2,000: 15 µs, not 180), and nothing is left to be looked for.
+    Takes a tenth of the time of joining all lines (2,000 lines: 15 µs, not 180).
     """
     was = memoryview(base.data)
     parts: list[bytes | memoryview] = []
@@ -149,7 +147,7 @@ def new_breaks(base: Text, s: Splice) -> Sequence[bytes]:
 
 
 def _end_every_line(base: Text, lines: list[bytes], breaks: list[bytes], final_break: bool) -> None:
-    """Give a break to every line that is not the last any more, and to the last what the file wants."""
+    """Give a break to every line that is no longer the last, and to the last as `final_break` says."""
     if not breaks:
         return
     last = len(breaks) - 1
@@ -162,10 +160,10 @@ def _end_every_line(base: Text, lines: list[bytes], breaks: list[bytes], final_b
 
 
 def _as_read(bom: bool, lines: list[bytes], breaks: list[bytes], fresh: Iterable[range]) -> Text:
-    """The text with these lines, as reading its bytes gives it.
+    """The text with these lines, equal to what a reader of its bytes gets.
 
-    Where a lone CR is followed by a blank line with a lone LF, the bytes would say CRLF: a new line at that place
-    takes the other's break. Old lines keep theirs, and the text is what its bytes say.
+    A lone CR before a blank line with a lone LF would be read as CRLF. A new line there takes the break of the other
+    line; between old lines the bytes are parsed anew.
     """
     text = Text(bom, lines, breaks)
     reread = not bom and bool(lines) and lines[0].startswith(BOM)
@@ -182,7 +180,7 @@ def _as_read(bom: bool, lines: list[bytes], breaks: list[bytes], fresh: Iterable
 
 
 def trim(base: Text, splices: Iterable[Splice]) -> tuple[Splice, ...]:
-    """The same change, without the lines at the ends of a splice that stay as they are; empty splices are dropped."""
+    """The same change without unchanged lines at the ends of splices; empty splices are dropped."""
     return tuple(t for s in splices if (t := _trim(base, s)).lines or t.start < t.stop)
 
 
@@ -190,7 +188,9 @@ def _trim(base: Text, s: Splice) -> Splice:
     old, was = base.lines[s.start : s.stop], base.breaks[s.start : s.stop]
 
     def stays(at: int) -> bool:
-        """Without stated breaks a new line takes that of the old one over; one without any at the end gets one."""
+        """True if the line stays. Without stated breaks a new line takes the old break; a missing final break is a
+        change.
+        """
         return old[at] == s.lines[at] and (bool(was[at]) if s.breaks is None else was[at] == s.breaks[at])
 
     most = min(len(old), len(s.lines))
@@ -208,10 +208,7 @@ def _trim(base: Text, s: Splice) -> Splice:
 
 
 def shift_lines(splices: Iterable[Splice], lines: Iterable[int | None]) -> list[int | None]:
-    """Where each of these lines of the base is afterwards, None where a splice replaced or removed it.
-
-    `lines` are sorted; None stays None.
-    """
+    """The new place of each base line; None if a splice replaced or removed it. `lines` are sorted; None stays None."""
     out: list[int | None] = []
     todo, moved = iter(splices), 0
     s = next(todo, None)
@@ -229,16 +226,16 @@ def carry_ranges(splices: Sequence[Splice], ranges: Iterable[LineRange]) -> list
 
 
 def moved_ranges(splices: Sequence[Splice], ranges: Iterable[LineRange]) -> list[LineRange]:
-    """The lines of `ranges` that survive `splices` with another number, as ranges in the result."""
+    """The lines of `ranges` that survive `splices` under another number, as ranges in the result."""
     return [(start + moved, stop + moved) for start, stop, moved in _surviving(splices, ranges) if moved]
 
 
 def _surviving(splices: Sequence[Splice], ranges: Iterable[LineRange]) -> Iterator[tuple[int, int, int]]:
-    """The parts of `ranges` that no splice replaces, from line to line, and by how many lines they move.
+    """The parts of `ranges` that no splice replaces, and their shifts.
 
-    In one walk along both: after a formatter or two, there are thousands of each.
+    One walk along both: after formatters, there are thousands of each.
     """
-    passed = before = 0  # splices that end before the range, and by how much they move it
+    passed = before = 0  # splices that end before the range, and their shift
     for start, stop in sorted(ranges):
         while passed < len(splices) and splices[passed].stop <= start:
             before += splices[passed].shift

@@ -1,10 +1,8 @@
-"""Files as text: bytes in, bytes out, and the lines in between.
+"""Text: the bytes of a file and its lines.
 
-A file is bytes. A line ends at LF, CRLF or a lone CR, and at nothing else (not at form feed, not at U+2028).
-A final line break ends the last line; it does not begin another. A UTF-8 byte order mark is not part of the
-first line. Nothing is ever decoded to be written back: lines are bytes, and what no operation names is copied.
-
-Lines are 0-based and half-open in here, 1-based only where people and agents see them.
+A line ends at LF, CRLF or a lone CR, and nowhere else (not at form feed or U+2028). A final break ends the last line
+and begins no other. A UTF-8 byte order mark is not part of the first line. Lines are bytes, never decoded to be written
+back. Line numbers are 0-based and half-open here, 1-based only where callers see them.
 """
 
 from __future__ import annotations
@@ -22,21 +20,20 @@ _BREAK: Final = re.compile(rb"\r\n|\n|\r")
 _STYLES: Final = {b"\n": "lf", b"\r\n": "crlf", b"\r": "cr"}
 
 HASHED_STEP: Final = 8192
-"""The state of a text's hash is kept at each multiple of so many bytes, for texts that begin alike. Keeping it takes 1
-µs, hashing these bytes 20 to 35."""
+"""Interval in bytes at which hash states are kept. Keeping a state takes 1 µs, hashing these bytes 20 to 35."""
 
 BINARY_PROBE: Final = 8192
-"""A NUL in this many first bytes makes a file binary for the text tools (git's rule)."""
+"""A NUL in the first bytes, this many, makes a file binary (git's rule)."""
 
 
 class Text:
     """The immutable bytes of a file, with its lines.
 
-    `lines[i]` is the content of line i without its break; `breaks[i]` is that break, `b""` only for a last
-    line that has none. `b"".join` of the BOM and of both, interleaved, is `data` again, whatever the bytes were.
+    `lines[i]` is line i without its break, `breaks[i]` that break: `b""` only for an unfinished last line. The BOM, and
+    both interleaved, join to `data`.
     """
 
-    __slots__ = ("__dict__", "bom", "breaks", "lines")  # a dict for what is computed of a text, and kept beside it
+    __slots__ = ("__dict__", "bom", "breaks", "lines")  # a dict for values computed from the text
 
     def __init__(self, bom: bool, lines: Sequence[bytes], breaks: Sequence[bytes]) -> None:
         self.bom = bom
@@ -45,7 +42,7 @@ class Text:
 
     @classmethod
     def of(cls, data: bytes, blob: BlobId | None = None) -> Text:
-        """The text that `data` holds; `blob` is the address of these bytes, where it is known."""
+        """The text of `data`; `blob` is its address, if known."""
         bom = data.startswith(BOM)
         body = data[len(BOM) :] if bom else data
         if b"\r" not in body:
@@ -83,7 +80,7 @@ class Text:
     @cached_property
     def data(self) -> bytes:
         """The bytes of the file."""
-        if self.breaks.count(b"\n") == len(self.lines) - (not self.final_break):  # most files: in a third of the time
+        if self.breaks.count(b"\n") == len(self.lines) - (not self.final_break):  # most files, in a third of the time
             body = b"\n".join(self.lines) + (b"\n" if self.lines and self.final_break else b"")
             return BOM + body if self.bom else body
         parts = [b""] * (2 * len(self.lines) + 1)
@@ -93,14 +90,13 @@ class Text:
 
     @property
     def has_cr(self) -> bool:
-        """Is there a CR, alone or before an LF?"""
+        """True if the text has a CR, alone or before an LF."""
         return b"\r" in self.data
 
     def offset(self, line: int) -> int:
-        """Where line `line` begins in `data`; its length for the line behind the last one.
+        """Offset of line `line` in `data`; the length of `data` for the line after the last.
 
-        Counted from the place that was asked for last, which goes along with a text that is edited (`splice.apply`):
-        most edits are near the one before.
+        Counted from the last offset asked for, because most edits are near the one before.
         """
         mark: tuple[int, int] = self.__dict__.get("mark", (0, len(BOM) if self.bom else 0))
         known, at = mark
@@ -112,10 +108,7 @@ class Text:
 
     @cached_property
     def blob(self) -> BlobId:
-        """The content address of the bytes.
-
-        Of a text that is edited only what comes after the change is hashed (`take_bytes`).
-        """
+        """The content address. After an edit, only bytes after the change are hashed (`take_bytes`)."""
         if len(self.data) <= HASHED_STEP:
             return blob_id(self.data)
         data = memoryview(self.data)
@@ -131,14 +124,11 @@ class Text:
 
     @property
     def has_bytes(self) -> bool:
-        """Is `data` there already, so that asking for it costs nothing?"""
+        """True if `data` is already computed."""
         return "data" in self.__dict__
 
     def take_bytes(self, data: bytes, base: Text, line: int) -> None:
-        """`data` are the bytes of this text, and those up to line `line` are the ones of `base`.
-
-        So they need be neither counted nor hashed again, as far as they have been.
-        """
+        """Set the bytes of this text, equal to those of `base` up to line `line`, with their counts and hash states."""
         at = base.offset(line)
         self.__dict__["data"] = data
         self.__dict__["mark"] = line, at
@@ -146,13 +136,13 @@ class Text:
 
     @cached_property
     def normalised(self) -> bytes:
-        """The bytes with every break as LF and without BOM: what texts to match are matched against."""
-        if not self.has_cr:  # most files: they are it
+        """The bytes without BOM and with LF breaks, for text matching."""
+        if not self.has_cr:  # most files
             return self.data[len(BOM) :] if self.bom else self.data
         return self.slice(0, len(self.lines))
 
     def slice(self, start: int, stop: int) -> bytes:
-        """Lines start..stop with LF between them; a final LF only at the end of a file that has one."""
+        """Lines start..stop with LF between them, and a final LF only at the end of a file that has one."""
         stop = min(stop, len(self.lines))
         if start >= stop:
             return b""
@@ -161,23 +151,23 @@ class Text:
 
     @property
     def final_break(self) -> bool:
-        """Does the last line end with a break? True for an empty file: the first line written gets one."""
+        """True if the last line ends with a break. True for an empty file: its first line gets a break."""
         return not self.breaks or bool(self.breaks[-1])
 
     @cached_property
     def newline_style(self) -> str:
-        """`lf`, `crlf`, `cr`, `mixed`, or `none` when there is no break."""
+        """`lf`, `crlf`, `cr`, `mixed`, or `none` without breaks."""
         styles = {*self.breaks} - {b""}
         return "none" if not styles else _STYLES[styles.pop()] if len(styles) == 1 else "mixed"
 
     @property
     def binary(self) -> bool:
-        """Is there a NUL near the beginning?"""
+        """True if there is a NUL near the beginning."""
         return self.data.find(b"\0", 0, BINARY_PROBE) >= 0
 
     @cached_property
     def lossy(self) -> bool:
-        """Are there bytes that are not UTF-8, so that a decoded view shows U+FFFD?"""
+        """True if some bytes are not UTF-8, so that a decoded view shows U+FFFD."""
         try:
             self.data.decode()
         except UnicodeDecodeError:
@@ -185,7 +175,7 @@ class Text:
         return False
 
     def break_for(self, line: int) -> bytes:
-        """The break for a new line at `line`: of the line there, else of the nearest before, else after, else LF."""
+        """The break for a new line at `line`: of that line, else the nearest before, else after, else LF."""
         for i in range(min(line, len(self.breaks) - 1), -1, -1):
             if self.breaks[i]:
                 return self.breaks[i]
@@ -196,10 +186,9 @@ class Text:
 
 
 def content_lines(content: str) -> list[bytes]:
-    """The lines of a text that an agent sent.
+    """The lines of a text sent by an agent.
 
-    One trailing newline is not an extra empty line; `""` is one blank line. A byte order mark is kept as text: it is
-    the file that has one or not, not a line of it.
+    One trailing newline is no extra line; `""` is one blank line. A byte order mark is kept as text.
     """
     sent = Text.of(content.encode("utf-8"))
     lines = list(sent.lines) or [b""]
@@ -209,5 +198,5 @@ def content_lines(content: str) -> list[bytes]:
 
 
 def shown(line: bytes) -> str:
-    """A line as people and agents see it; bytes that are not UTF-8 become U+FFFD."""
+    """A line as shown; bytes that are not UTF-8 become U+FFFD."""
     return line.decode("utf-8", "replace")

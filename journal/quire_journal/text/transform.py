@@ -1,7 +1,7 @@
-"""Carrying: what a change to one version of a text means for a later one.
+"""Transform: move the changes of one version of a text to a later version.
 
-`changes` says how two texts differ, line breaks included. `carry` moves such splices over what others did since:
-each keeps its own lines or is told what is in its way, and none is ever placed by its old line number.
+`changes` gives the difference of two texts, breaks included. `carry` moves such splices over the changes of others: a
+splice keeps its own lines or is reported as blocked, and is never placed by an old line number.
 """
 
 from __future__ import annotations
@@ -18,43 +18,42 @@ from quire_journal.text.text import Text
 
 
 class BlockedSplice(msgspec.Struct, frozen=True):
-    """A splice that could not be carried, because another one built on its lines; it left lines `start..stop`."""
+    """A splice that could not be carried, because another change built on its lines, now `start..stop`."""
 
-    splice: Splice  # in the coordinates before
+    splice: Splice  # in the coordinates of the base
     start: int
     stop: int
-    cause: Splice | None = None  # of `three_way`: its other half, where that is what another one built on, or made too
+    cause: Splice | None = None  # of `three_way`: the half of a moved block that was blocked or met
 
 
 class CarriedSplices(msgspec.Struct, frozen=True):
-    """Splices after others came in between."""
+    """Splices after a transform."""
 
-    splices: tuple[Splice, ...]  # in the coordinates afterwards
+    splices: tuple[Splice, ...]  # in the coordinates of the result
     blocked: tuple[BlockedSplice, ...] = ()
-    met: tuple[Splice, ...] = ()  # what was done already, as it was before: the other side made the very same change
+    met: tuple[Splice, ...] = ()  # in those of the base: the other side made the same change
 
 
 def changes(a: Text, b: Text) -> tuple[Splice, ...]:
-    """The splices that make `b` of `a`, each with its breaks; a line of which only the break differs counts as changed.
+    """The splices that turn `a` into `b`, with breaks. A line whose break alone differs counts as changed.
 
-    The byte order mark and whether the last line has a break are properties of the file and not among them: a line
-    that is appended behind an unfinished last one does not change that one.
+    The byte order mark and the final break are properties of the file, not of a line: a line appended to an unfinished
+    last line does not change that line.
     """
     return diff(_ended(a), _ended(b))
 
 
 def _ended(text: Text) -> Text:
-    """`text` with a break behind its last line."""
+    """`text` with a break after its last line."""
     if text.final_break:
         return text
     return Text(text.bom, text.lines, [*text.breaks[:-1], text.break_for(len(text) - 1)])
 
 
 def carry(splices: Sequence[Splice], over: Sequence[Splice]) -> CarriedSplices:
-    """`splices` after `over`; both sorted, both in the coordinates of one text.
+    """`splices` after `over`; both sorted, in the coordinates of one text.
 
-    Touching is not a conflict: a line inserted at the edge of a replaced range, or a neighbour that changed, leaves
-    no doubt about the result. Two insertions into one gap do (which comes first?), unless they are the same.
+    Touching changes are no conflict. Two insertions into one gap are, unless they are equal.
     """
     done: list[Splice] = []
     blocked: list[BlockedSplice] = []
@@ -76,15 +75,15 @@ def carry(splices: Sequence[Splice], over: Sequence[Splice]) -> CarriedSplices:
 
 
 def _before(other: Splice, s: Splice) -> bool:
-    """Does `other` lie wholly before `s`?"""
+    """True if `other` is wholly before `s`."""
     return other.stop <= s.start and other.start != s.stop
 
 
 def three_way(base: Text, mine: Text, theirs: Text) -> tuple[Text, CarriedSplices]:
-    """`theirs` with what `mine` changed in `base`. Where both changed the same lines, those of `theirs` stay.
+    """`theirs` with the changes from `base` to `mine`. Where both changed the same lines, those of `theirs` stay.
 
-    So do lines that `mine` takes from one place to another, where `theirs` changed them or is in the way at either:
-    with only one half done they would stand twice, or nowhere.
+    A block that `mine` moves stays whole: if `theirs` blocks one end of the move, the other end is blocked as well.
+    Otherwise its lines would be there twice, or not at all.
     """
     wanted = changes(base, mine)
     carried = carry(wanted, changes(base, theirs))
@@ -99,7 +98,7 @@ def three_way(base: Text, mine: Text, theirs: Text) -> tuple[Text, CarriedSplice
 
 
 def _without_half(carried: CarriedSplices, wanted: Sequence[Splice], base: Text, mine: Text) -> CarriedSplices:
-    """The same, with the other halves blocked as well of what was blocked, and of what the other side took, too."""
+    """`carried`, with the other halves of moves blocked whose first half is blocked or met."""
     blocked, met = {b.splice: b for b in carried.blocked}, {*carried.met}
     done = dict(zip((s for s in wanted if s not in blocked and s not in met), carried.splices, strict=True))
     others: dict[Splice, list[Splice]] = {}
@@ -120,9 +119,9 @@ def _without_half(carried: CarriedSplices, wanted: Sequence[Splice], base: Text,
 
 
 def _halves(splices: Sequence[Splice], base: Text, mine: Text) -> Iterator[tuple[Splice, Splice]]:
-    """Which of the splices that make `mine` of `base` takes a line from where it is, and which puts it elsewhere.
+    """Pairs of splices that remove lines at one place and insert them at another.
 
-    Only lines that stand once in both texts are known to be the same.
+    Only lines that occur once in both texts count.
     """
     put = {line: s for s in splices for line in s.lines}
     taken = {line: s for s in splices for line in base.lines[s.start : s.stop] if line in put}
