@@ -1,4 +1,4 @@
-"""Storage: the port that a store implements, the stores behind it, compaction, and bytes made durable on disk."""
+"""Storage: the store port and its implementations, compaction, and durable files."""
 
 from typing import TYPE_CHECKING
 

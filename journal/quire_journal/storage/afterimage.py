@@ -1,14 +1,12 @@
-"""What the database's file looked like after the last commit: so a start after a kill can tell that nobody touched it.
+"""Afterimage: the state of the database file after the last commit. With it, a start after a kill can skip the check.
 
-The end of a process, however sudden, does not damage a database. A commit writes pages that nothing leads to, and then
-the one that leads to them; what was written is in the kernel's memory, whoever wrote it, and reaches the disk in its
-time. Only the end of the machine can lose or tear pages, or somebody who writes to the file. So a file is as sound as
-the daemon left it when the machine has not been started anew since (its boot id), and it has the size and the time of
-change that it had after the last commit. A process that was killed within a commit left a later time of change: such a
-one is believed when it lies within the longest that a commit takes.
+Killing a process does not damage a database: LMDB writes new pages first, then the page that refers to them, and the
+kernel writes both out later. Only the end of the machine can lose or tear pages, or another program that writes to the
+file. The file is therefore sound if the boot id is the same and the file has the size and mtime of the last commit.
+After a kill within a commit, a later mtime is accepted within the longest time that a commit takes.
 
-The image is a few bytes in a file of its own, written over before and after each commit, never synced: on another boot
-it is worth nothing. It holds a checksum, and what it cannot be written to is not believed either.
+The image is a small file with a checksum, written before and after each commit, never synced: after a reboot it is
+worthless. An image that could not be written is not believed.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 NAME: Final = "afterimage"
-"""Of the file, in the folder of the journal."""
+"""Name of the file in the folder of the journal."""
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
@@ -31,16 +29,16 @@ _MAGIC: Final = b"quire-ai"
 _SUM: Final = struct.Struct("<I")
 
 _EARLY_NS: Final = 100_000_000
-"""The kernel's time of change may lie behind our clock by this much."""
+"""How far the kernel's mtime may be behind our clock."""
 
 _LONGEST_COMMIT_NS: Final = 30_000_000_000
 
 PROVEN_S: Final = 60.0
-"""A daemon that has lived so long on a journal that was not checked has shown that it can be lived on."""
+"""After this uptime an unchecked journal is considered proven: a later crash is not blamed on it."""
 
 
 class Looks(NamedTuple):
-    """What tells that a file has not been touched since."""
+    """Identity, size and mtime of a file."""
 
     device: int
     inode: int
@@ -55,7 +53,7 @@ class Looks(NamedTuple):
 
 
 def looks_of(data: Path | str) -> Looks | None:
-    """The looks of a file; None where it cannot be seen."""
+    """The looks of a file; None if it cannot be read."""
     try:
         return Looks.of(data)
     except OSError:
@@ -63,16 +61,16 @@ def looks_of(data: Path | str) -> Looks | None:
 
 
 class Image(NamedTuple):
-    """An afterimage that was found."""
+    """A stored afterimage."""
 
     boot: str
-    unproven: bool  # left by a daemon that had not checked the journal either, and died young
-    begun_ns: int  # a commit was going on since then; 0: none was
+    unproven: bool  # left by a daemon that had not checked the journal and ran less than `PROVEN_S`
+    begun_ns: int  # start of a commit that was running; 0: none
     looks: Looks
 
 
 def boot_id() -> str:
-    """Names the time since the machine was started; "" where the system does not say."""
+    """The kernel's boot id; "" if unknown."""
     try:
         return _BOOT_ID.read_text("ascii").strip()
     except OSError:
@@ -80,7 +78,7 @@ def boot_id() -> str:
 
 
 def read(path: Path) -> Image | None:
-    """The image in the file; None where there is none that can be believed."""
+    """The image in the file; None if missing or damaged."""
     try:
         found = path.read_bytes()
     except OSError:
@@ -96,7 +94,7 @@ def read(path: Path) -> Image | None:
 
 
 def fits(image: Image, boot: str, now: Looks) -> bool:
-    """Is the file as the process left it that wrote the image?"""
+    """True if the file is as the writer of the image left it."""
     if not boot or image.boot != boot or image.looks[:2] != now[:2]:
         return False
     if image.looks == now:
@@ -106,7 +104,7 @@ def fits(image: Image, boot: str, now: Looks) -> bool:
 
 
 class Afterimage:
-    """Keeps the image of one database up to date. Never raises: what it cannot say is not believed later."""
+    """Keeps the image of one database up to date. Never raises: an image that could not be written is not believed."""
 
     def __init__(self, path: Path, data: Path, unproven: bool) -> None:
         """`path`: of the image; `unproven`: the journal was not checked at this start."""
@@ -123,22 +121,22 @@ class Afterimage:
         self.committed()
 
     def committing(self) -> None:
-        """The file is written to from now on."""
+        """Record that a commit begins."""
         self._write(time.time_ns())
 
     def committed(self, looks: Looks | None = None) -> None:
-        """It is not any more, and has these `looks`, where they have been looked at."""
+        """Record that the commit ended, with the `looks` of the file if known."""
         self._looks = looks or looks_of(self._data) or Looks(0, 0, 0, 0)
         self._write(0)
 
     def drop(self) -> None:
-        """Leave none, from now on."""
+        """Remove the image for good."""
         self.close()
         with contextlib.suppress(OSError):
             self._path.unlink()
 
     def close(self) -> None:
-        """No more commits come. The image stays: who closes in good order leaves a better mark."""
+        """Stop. The image stays: a clean close leaves a better mark elsewhere."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

@@ -1,24 +1,19 @@
-"""Compaction by copy, beside a store that goes on being read and written.
+"""Compaction: a copy of the database, made while the store is read and written.
 
-Why pair by pair: LMDB's own compact copy takes pages as they are, and what was deleted from a page stays in its gaps
-and behind its long values (measured: more than half of the occurrences of a deleted text were still in the copy).
-In the copy made here there is no byte that is not of a pair that stood in a table while it was made. A `purge`
-deletes bytes first and compacts then.
+LMDB's own compact copy copies whole pages: more than half of the occurrences of a deleted text were still in the gaps.
+This copy is made pair by pair, so it has no byte that is not of a stored pair; `purge` relies on it.
 
-How the copy comes to hold one state although nobody waits for it: since before the first pair is read, every committed
-change is noted (`Tee`), in order. The pairs are copied in slices, each from the newest state, so that no snapshot holds
-old pages for long; what comes out is a mix of states. Then the noted changes are made to it again. A key that was
-changed since has its last change, any other stood still: the copy is what the store is. Most of the changes are made in
-rounds while others write; the last, short round is made with the writers held, and the copy put in place.
+From before the first pair on, every committed change is noted in order (`Tee`). Pairs are copied in slices, each from
+the newest state, so that no snapshot pins old pages. The copy is then a mix of states, and applying the noted changes
+makes it equal to the store. Most changes are applied in rounds while others write; the last, short round holds the
+writers.
 
-    1. `copy`     on a worker thread: the pairs, then the rounds. The pairs of a daemon's journal are copied by another
-                  process: beside a loop that has much to do a thread gets its turn twice for each pair, and a journal
-                  of 250 MB took most of an hour, which is 15 seconds of work
-    2. `finish`   in the loop: the last round, synced; the file is renamed over the old one
-    3. `release`  on a worker thread: the old file is given back (which takes time for a big one)
+ 1. `copy`     on a worker thread: the pairs, then the rounds. For a daemon's journal a process copies the pairs: beside
+               a busy loop, a thread needs most of an hour for 250 MB, which is 15 seconds of work
+ 2. `finish`   in the loop: the last round, synced; the file is renamed over the old one
+ 3. `release`  on a worker thread: close the old file, which takes time for a big one
 
-A crash before the rename leaves a folder that the next `open` removes; one after it, the new file. Nothing was
-committed in between, so nothing can be lost.
+A crash before the rename leaves a folder that the next `open` removes; after it, the new file. Nothing is lost.
 """
 
 from __future__ import annotations
@@ -40,26 +35,26 @@ from quire_journal.storage.port import (
 )
 
 STEPS: Final = ("compact_begun", "compact_copied", "compact_applied", "compact_moved", "compact_finished")
-"""Fault points: a crash test stops at each."""
+"""Fault points of crash tests."""
 
 SLICE_PAIRS: Final = 256
 SLICE_BYTES: Final = 128 * 1024
-"""A slice ends with whichever comes first: about half a millisecond in which other threads wait."""
+"""A slice ends at whichever comes first: about half a millisecond in which other threads wait."""
 
 COMMIT_BYTES: Final = 1 << 20
-"""Of the copy, which are written at once."""
+"""Bytes of a commit of the copy."""
 
 SHORT_BYTES: Final = 64 * 1024
-"""Bytes of noted changes that are few enough to be made while writers wait."""
+"""Noted bytes that are few enough to apply while writers wait."""
 
 MOST_ROUNDS: Final = 50
 
 MOST_NOTED_BYTES: Final = 256 << 20
-"""Changes that are held in memory while the pairs are copied; with more the compaction gives up."""
+"""Most noted bytes in memory; above it the compaction gives up."""
 
 
 class Tee:
-    """The changes that were committed since the beginning, in order. Added to by writers, taken by the compaction."""
+    """The changes committed since `begin`, in order. Writers add; the compaction takes."""
 
     def __init__(self, most_bytes: int = MOST_NOTED_BYTES) -> None:
         self._lock = threading.Lock()
@@ -69,7 +64,7 @@ class Tee:
         self._overrun = False
 
     def add(self, changes: list[RowChange]) -> None:
-        """Note the changes of one committed transaction. Never raises: the transaction is done."""
+        """Note the changes of a committed transaction. Never raises."""
         size = sum(64 + len(key) + len(value or b"") for _, key, value in changes)
         with self._lock:
             if self._overrun or self._bytes + size > self._most:
@@ -79,12 +74,12 @@ class Tee:
             self._bytes += size
 
     def begin(self) -> None:
-        """Forget what was noted: the pairs that are read from now on tell of it."""
+        """Drop all notes before the first pair is read."""
         with self._lock:
             self._noted, self._bytes, self._overrun = [], 0, False
 
     def take(self) -> list[RowChange]:
-        """What was noted since the last call. Raises `Outrun` when it was more than can be held."""
+        """The changes noted since the last call. Raises `Outrun` if they were too many to hold."""
         with self._lock:
             if self._overrun:
                 raise Outrun("more was written during the compaction than can be held; try when less is going on")
@@ -93,42 +88,42 @@ class Tee:
 
     @property
     def size_bytes(self) -> int:
-        """About how much is noted."""
+        """Approximate size of the notes."""
         return self._bytes
 
 
 class Target(Store, Protocol):
-    """The copy on its way: a store of its own, in which commits need not last until it is `hardened`."""
+    """The copy: a store whose commits are not durable until `harden`."""
 
     @property
     def path(self) -> Path:
         """The folder of its database."""
 
     def harden(self) -> None:
-        """Sync it, and from now on let commits last as those of the store that is copied."""
+        """Sync, and make later commits as durable as those of the source."""
 
     def throw_away(self) -> None:
         """Close it and remove its files."""
 
 
 class Compactable(Store, Protocol):
-    """What a compaction asks of the store that it works for."""
+    """What a compaction needs of its store."""
 
     @property
     def path(self) -> Path:
         """The folder of its database."""
 
     def replace_by(self, target: Target, last_round: Callable[[], None], step: Callable[[str], None]) -> None:
-        """Hold the writers, make the last round, and put `target` in the place of the present file."""
+        """Hold the writers, call `last_round`, and put `target` in place of the present file."""
 
     def require_room(self, copy_bytes: int = 0) -> None:
-        """Raise `StoreFailure` when the disk is too full to go on."""
+        """Raise `StoreFailure` if the disk is too full."""
 
     def stop_noting(self) -> None:
-        """No compaction is going on any more."""
+        """Stop noting changes for a compaction."""
 
     def give_back(self) -> None:
-        """Close the file that was replaced, once nobody reads it any more."""
+        """Close the replaced file, once it has no readers."""
 
 
 class ByCopy:
@@ -177,9 +172,9 @@ class ByCopy:
 
 
 def copy_pairs(source: Compactable, target: Store, pause: Callable[[], None]) -> None:
-    """Put every pair of `source` into the empty `target`, in slices, with `pause` called between two.
+    """Copy every pair of `source` into the empty `target`, in slices, calling `pause` between two.
 
-    What `source` is changed to meanwhile may or may not be among them.
+    Concurrent changes of `source` may or may not be copied.
     """
     for table in TABLES:
         start: bytes | None = b""
@@ -196,7 +191,7 @@ def copy_pairs(source: Compactable, target: Store, pause: Callable[[], None]) ->
 
 
 def _copy_slice(source: Store, w: WriteTransaction, table: str, start: bytes) -> tuple[bytes | None, int]:
-    """Copy from `start` on; where to go on (None: the table is through), and the bytes that were copied."""
+    """Copy a slice from `start`; returns the next start (None at the end of the table) and the bytes copied."""
     size = 0
     with source.reading() as r:
         for number, (key, value) in enumerate(r.scan(table, start)):
@@ -208,7 +203,7 @@ def _copy_slice(source: Store, w: WriteTransaction, table: str, start: bytes) ->
 
 
 def lasting(changes: list[RowChange]) -> list[RowChange]:
-    """Of `changes` those that no later one of them made void, in order: what they had put is not put at all."""
+    """The changes that no later change overwrites, in order."""
     left: list[RowChange] = []
     seen: set[tuple[str, bytes]] = set()
     cleared: set[str] = set()
@@ -224,10 +219,10 @@ def lasting(changes: list[RowChange]) -> list[RowChange]:
 
 
 def catch_up(target: Store, tee: Tee, pause: Callable[[], None]) -> None:
-    """Make noted changes to `target`, round by round, until only few are left."""
+    """Apply noted changes to `target` in rounds, until few are left."""
     for _ in range(MOST_ROUNDS):
         changes = lasting(tee.take())
-        with target.writing() as w:  # one for a round: its commit may be synced, and others must not outrun it
+        with target.writing() as w:  # one per round: its commit may be synced, and others must not outrun it
             for first in range(0, len(changes), SLICE_PAIRS):
                 apply_changes(w, changes[first : first + SLICE_PAIRS])
                 pause()

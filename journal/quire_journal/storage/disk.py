@@ -1,4 +1,4 @@
-"""The folder and the disk under a journal: may one be kept there, is there room."""
+"""Disk: whether a folder is fit for a journal, and free space."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from quire_journal.storage.port import StoreFailure
 from quire_journal.storage.stores import UnfitFolder
 
 FULL_BELOW_BYTES: Final = 1 << 20
-"""With less free space than this a start makes room first (`reserve`): it will hardly get through."""
+"""With less free space a start uses the space kept in reserve (`reserve`)."""
 
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-"""How the kernel says that a disk is full, or a quota used up."""
+"""errno of a full disk or quota."""
 
 _TRIED_BYTES: Final = 64 << 10
 
 _ROOM_BYTES: Final = 16 << 20
-"""Free space that a compaction leaves to others."""
+"""Free space that a compaction leaves to other writers."""
 
 _REMOTE: Final = {
     0x6969: "NFS",
@@ -39,11 +39,11 @@ _REMOTE: Final = {
     0x786F4256: "a shared folder of VirtualBox",
     0xBACBACBC: "a shared folder of VMware",
 }
-"""File systems (by the magic number of statfs(2)) on which memory maps and locks do not do what LMDB needs."""
+"""statfs(2) magic numbers of file systems whose memory maps or locks do not meet LMDB's needs."""
 
 
 def require_fit(folder: Path, file_system_of: Callable[[Path], int] | None = None) -> None:
-    """Make `folder` when it is missing, and raise `UnfitFolder` when a journal must not be kept there.
+    """Create `folder` if missing; raise `UnfitFolder` if it is unfit for a journal.
 
     `file_system_of` gives the magic number of statfs(2); by default the system is asked.
     """
@@ -70,7 +70,7 @@ def require_fit(folder: Path, file_system_of: Callable[[Path], int] | None = Non
 
 
 def file_system(folder: Path) -> int:
-    """The magic number of the file system of `folder`; 0 where the system does not tell (not Linux)."""
+    """The magic number of the file system of `folder`; 0 if unknown (not Linux)."""
     if sys.platform != "linux":
         return 0
     # Larger than any struct statfs; f_type is its first word. os.statvfs does not have it.
@@ -81,13 +81,13 @@ def file_system(folder: Path) -> int:
 
 
 def free_bytes(folder: Path) -> int:
-    """Space that this user can still fill on the disk of `folder`. Raises `OSError`."""
+    """Free space for this user on the disk of `folder`, in bytes. Raises `OSError`."""
     free = os.statvfs(folder)
     return free.f_bavail * free.f_frsize
 
 
 def require_room(folder: Path, copy_bytes: int) -> None:
-    """Raise `StoreFailure` when a copy of so many bytes would not fit beside `folder`, with room for other writers."""
+    """Raise `StoreFailure` if a copy of `copy_bytes` does not fit beside `folder`, with room for other writers."""
     needed, free = copy_bytes + _ROOM_BYTES, free_bytes(folder)
     if free < needed:
         raise StoreFailure(
@@ -98,7 +98,7 @@ def require_room(folder: Path, copy_bytes: int) -> None:
 
 
 def takes_nothing(folder: Path) -> bool:
-    """Does the disk say that it has no room for a small file? One that has a fault says something else, or nothing."""
+    """True if the disk reports no room for a small file; other faults are not this."""
     try:
         with tempfile.TemporaryFile(dir=folder, buffering=0) as tried:
             tried.write(bytes(_TRIED_BYTES))

@@ -1,6 +1,6 @@
-"""Making files and their names last, so that a power cut does not take them back.
+"""Durable files and names, safe against a power cut.
 
-Standard library only: every start of the command line pays for this import.
+Standard library only: every start of the command line imports this.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from pathlib import Path
 
 
 def rename(new: Path, path: Path) -> None:
-    """Rename `new` to `path` so that it lasts."""
+    """Rename `new` to `path`, durably."""
     sync_path(new)
     os.rename(new, path)
     sync_path(path.parent)
 
 
 def sync_path(path: Path) -> None:
-    """Make the file, or the names in the folder, at `path` last. Raises `OSError`."""
+    """Sync the file, or the names in the folder, at `path`. Raises `OSError`."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -27,8 +27,8 @@ def sync_path(path: Path) -> None:
 
 
 def sync_data(file: int) -> None:
-    """Make the bytes last that were written to a file that is open, of a size that lasts. Raises `OSError`."""
-    if sys.platform == "darwin":  # fsync(2) there leaves bytes with the disk, which may keep them in its memory
+    """Sync the bytes of an open file whose size is already durable. Raises `OSError`."""
+    if sys.platform == "darwin":  # fsync(2) there leaves bytes in the disk's cache
         import fcntl
 
         fcntl.fcntl(file, fcntl.F_FULLFSYNC)

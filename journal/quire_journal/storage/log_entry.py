@@ -1,7 +1,7 @@
-"""Entries of the write-ahead log: the records of one commit, and the bytes that they name.
+"""Write-ahead log entries: the records of one commit, and the bytes that they name.
 
-Bytes that are much like others at hand, as a version is like the one before it, stand here as what lies between the
-common beginning and the common end. The database holds those others, or an earlier entry does.
+Bytes similar to known bytes, such as the version before, are stored as the middle between a common beginning and end.
+The known bytes are in the database or in an earlier entry.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ import msgspec
 from quire_journal.model import JournalDamaged
 
 WORTH: Final = 2048
-"""Fewer bytes than this stand here as they are."""
+"""Bytes below this size are stored whole."""
 
 
 class LoggedBytes(msgspec.Struct, frozen=True, array_like=True):
     """Bytes that a record names."""
 
-    blob: bytes  # their address
-    path: str | None  # that they are a version of
+    blob: bytes  # address of the bytes
+    path: str | None  # the path that they are a version of
     middle: bytes
-    like: bytes = b""  # the address of the bytes that have the same beginning and end; none: `middle` is all
+    like: bytes = b""  # address of the similar bytes; empty: `middle` is the whole
     before: int = 0  # bytes of the common beginning
-    behind: int = 0  # and of the common end
+    behind: int = 0  # bytes of the common end
 
 
 class LogEntry(msgspec.Struct, frozen=True, array_like=True):
-    """One commit."""
+    """A logged commit."""
 
-    workspace: str  # whose journal it is
+    workspace: str  # id of the workspace
     first: int  # seq of its first record
-    last_hash: bytes  # of the record before that
+    last_hash: bytes  # hash of the record before it
     records: tuple[bytes, ...]  # as stored
     contents: tuple[LoggedBytes, ...]
 
@@ -44,7 +44,7 @@ _DECODER: Final = msgspec.msgpack.Decoder(LogEntry)
 
 
 def encode(entry: LogEntry) -> bytes:
-    """An entry as it stands in the log."""
+    """The stored form of an entry."""
     return _ENCODER.encode(entry)
 
 
@@ -57,7 +57,7 @@ def decode(stored: bytes) -> LogEntry:
 
 
 def logged(data: bytes, blob: bytes, path: str | None, like: bytes, base: bytes | None) -> LoggedBytes:
-    """`data`, which has the address `blob`, beside the bytes `base` with the address `like`, where there are such."""
+    """`data` with address `blob`, stored relative to `base` with address `like` if given."""
     if base is None or like == blob or len(data) < WORTH:
         return LoggedBytes(blob, path, data)
     before = _alike(data, base, min(len(data), len(base)), from_end=False)
@@ -66,7 +66,9 @@ def logged(data: bytes, blob: bytes, path: str | None, like: bytes, base: bytes 
 
 
 def bytes_of(said: LoggedBytes, at_hand: Callable[[bytes], bytes]) -> bytes:
-    """The bytes themselves; `at_hand` gives those that they are like. Raises `JournalDamaged`, and as that does."""
+    """The bytes of `said`; `at_hand` gives similar bytes by address. Raises `JournalDamaged`, and what `at_hand`
+    raises.
+    """
     data = said.middle
     if said.like:
         base = at_hand(said.like)
@@ -77,7 +79,7 @@ def bytes_of(said: LoggedBytes, at_hand: Callable[[bytes], bytes]) -> bytes:
 
 
 def _alike(one: bytes, other: bytes, most: int, from_end: bool) -> int:
-    """How many bytes, at most `most`, are the same at the beginning, or at the end. By halves: comparing is quick."""
+    """Equal bytes, at most `most`, at the beginning or the end, by bisection."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2

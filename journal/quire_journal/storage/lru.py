@@ -1,7 +1,4 @@
-"""What was used last, within a bound: bytes, or texts that are taken apart, by the address of their bytes.
-
-Addressed by content, so that it is never wrong.
-"""
+"""LRU cache of bytes or parsed texts, by the address of their bytes. Content addresses keep it valid."""
 
 from __future__ import annotations
 
@@ -13,10 +10,10 @@ V = TypeVar("V")
 
 
 class Recent(Generic[V]):
-    """The values used last, as many as weigh no more than `bound` together. For one thread."""
+    """The most recently used values, up to a total weight of `bound`. For one thread."""
 
     def __init__(self, bound: int, weight: Callable[[V], int], heaviest: int | None = None) -> None:
-        """What weighs more than `heaviest` by itself, or else than `bound`, is not kept."""
+        """A value heavier than `heaviest` (default: `bound`) is not kept."""
         self._bound = bound
         self._weight = weight
         self._heaviest = bound if heaviest is None else heaviest
@@ -24,19 +21,19 @@ class Recent(Generic[V]):
         self._weighs = 0
 
     def find(self, blob: bytes) -> V | None:
-        """The value, if it is here."""
+        """The value, or None."""
         value = self._held.get(blob)
         if value is not None:
             self._held.move_to_end(blob)
         return value
 
     def forget(self, blob: bytes) -> None:
-        """Hold it no longer."""
+        """Remove the value."""
         value = self._held.pop(blob, None)
         self._weighs -= 0 if value is None else self._weight(value)
 
     def keep(self, blob: bytes, value: V) -> None:
-        """Hold `value`; those used longest ago go."""
+        """Add `value`, evicting the least recently used."""
         size = self._weight(value)
         if blob in self._held or size > self._heaviest:
             return

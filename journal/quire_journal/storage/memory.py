@@ -1,8 +1,7 @@
-"""A store in memory: for tests, for comparing views with their replay, and as the plainest reading of the contract.
+"""A store in memory: for tests, for replays that check views, and as the plainest form of the contract.
 
-Committed tables are never changed. A transaction copies a table when it first writes to it and puts the copies in
-place when it ends, so that a reader goes on reading the tables it began with. A commit therefore costs as much as
-the tables it touches are long; that is fine for tests and for one long replay, and not meant for more.
+Committed tables are never changed. A transaction copies a table at its first write and installs the copies at its end,
+so readers keep their tables. A commit costs as much as its tables are long.
 """
 
 from __future__ import annotations
@@ -67,12 +66,12 @@ class _Snapshot:
         return not self._table(table).keys
 
     def end(self) -> None:
-        """Nothing can be read from now on."""
+        """End the snapshot: every later read raises."""
         self._ended = True
 
 
 class _Transaction(_Snapshot):
-    """A snapshot whose written tables are its own."""
+    """A snapshot that copies the tables it writes."""
 
     def __init__(self, tables: dict[str, _Table]) -> None:
         super().__init__(dict(tables))
@@ -93,7 +92,7 @@ class _Transaction(_Snapshot):
     def scan(
         self, table: str, start: bytes = b"", stop: bytes | None = None, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        # Each step looks up its place anew: it may put and delete while it scans.
+        # Each step searches anew: the caller may put and delete while it scans.
         last: bytes | None = None
         while True:
             held = self._table(table)
@@ -147,7 +146,7 @@ class _Transaction(_Snapshot):
 
 
 class _Compaction:
-    """Nothing is ever left behind here, so that there is nothing to do but to keep to the order of calls."""
+    """A compaction that only checks the order of calls: there is nothing to compact."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
@@ -172,23 +171,22 @@ class _Compaction:
 
 
 def _nothing() -> None:
-    """Nothing is logged that is not folded."""
+    """The default of `fold_first`: nothing to fold."""
 
 
 class MemoryStore:
     """Ordered tables of bytes in memory.
 
-    `fault` is called at the end of each transaction, and before an entry is logged; what it raises is what a caller of
-    a failing disk gets (`StoreFailure`), and nothing of the transaction or the entry is kept. In place of it
-    `fold_fault` is called where a transaction folds: an entry is only logged where there is room to fold it. With
-    `logs` it has a write-ahead log.
+    `fault` is called at the end of each transaction and before each log entry; it may raise `StoreFailure` as a failing
+    disk does, and then nothing is kept. For transactions that fold, `fold_fault` is called instead. With `logs` the
+    store has a write-ahead log.
     """
 
     def __init__(self, fault: Callable[[], None] | None = None, logs: bool = False) -> None:
         self.fault = fault
         self.fold_fault: Callable[[], None] | None = None
         self.fold_first: Callable[[], None] = _nothing
-        self._log: list[bytes] | None = [] if logs else None  # what is not folded
+        self._log: list[bytes] | None = [] if logs else None  # entries that are not folded
         self._tables = {table: _Table([], {}) for table in TABLES}
         self._writer = threading.Lock()
         self._writer_thread: int | None = None
@@ -196,7 +194,7 @@ class MemoryStore:
         self.compacts = False
 
     def copy(self) -> MemoryStore:
-        """A store of its own that begins with what this one holds. It costs nothing."""
+        """A new store with the same content, at no cost."""
         store = MemoryStore(logs=self._log is not None)
         store._tables = self._tables
         if self._log is not None:
@@ -205,7 +203,6 @@ class MemoryStore:
 
     @contextmanager
     def reading(self) -> Iterator[_Snapshot]:
-        """One state of the tables."""
         self._require_open()
         self.fold_first()
         snapshot = _Snapshot(self._tables)
@@ -216,7 +213,7 @@ class MemoryStore:
 
     @contextmanager
     def writing(self, folding: bool = False) -> Iterator[_Transaction]:
-        """A transaction. A second one waits for the first, and on the same thread raises `RuntimeError`."""
+        """A transaction. A second one waits; on the same thread it raises `RuntimeError`."""
         self._require_open()
         if not folding:
             self.fold_first()
@@ -248,15 +245,15 @@ class MemoryStore:
         return True
 
     def logged(self) -> list[bytes]:
-        """What is not folded."""
+        """The entries that are not folded."""
         return [*(self._log or ())]
 
     def clear_log(self) -> None:
-        """Fold what is logged, which leaves nothing."""
+        """Fold the log, which erases it."""
         self.fold_first()
 
     def forget_log(self) -> None:
-        """Forget what is not folded."""
+        """Drop the log without folding it."""
         if self._log is not None:
             self._log.clear()
 
@@ -269,11 +266,11 @@ class MemoryStore:
         return sum(len(key) + len(value) for table in self._tables.values() for key, value in table.pairs.items())
 
     def used_bytes(self) -> int:
-        """All of them."""
+        """The same as `size_bytes`."""
         return self.size_bytes()
 
     def compacting(self, step: Callable[[str], None] = lambda name: None) -> _Compaction:
-        """Begin a compaction, of which there is one at a time."""
+        """Begin a compaction, one at a time."""
         self._require_open()
         if self.compacts:
             raise RuntimeError("a compaction is going on")
@@ -281,19 +278,19 @@ class MemoryStore:
         return _Compaction(self)
 
     def sync(self) -> None:
-        """Make every commit last. Nothing lasts here."""
+        """Nothing to sync."""
 
     def leave_image(self, unproven: bool) -> None:
-        """There is no file."""
+        """No file, so no image."""
 
     def drop_image(self) -> None:
-        """There is none."""
+        """No image to drop."""
 
     def reader_check(self) -> int:
-        """Forget readers of processes that died; how many there were. There are none here."""
+        """No readers to free."""
         return 0
 
     def close(self) -> None:
-        """Give everything back. Idempotent."""
+        """Close the store. Idempotent."""
         self._closed = True
         self._tables = {table: _Table([], {}) for table in TABLES}

@@ -1,7 +1,7 @@
-"""What a store has open, and who still uses it: it may be replaced while readers are under way.
+"""Reference counts of open environments, which a compaction may replace while readers run.
 
-An environment that was replaced is closed by its last user. After a fork the child must touch none of it: a commit on
-the parent's environment corrupts it, and LMDB does not stop it.
+The last user closes a replaced environment. A forked child must not use one: its commit would corrupt the parent's
+database, and LMDB does not prevent it.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from quire_journal.storage.port import StoreFailure
 
 
 class Closes(Protocol):
-    """An environment, as far as it matters here."""
+    """An environment that can be closed."""
 
     def close(self) -> None: ...
 
 
 class RefCounted:
-    """Something that is open, and how many need it."""
+    """An open environment and the number of its users."""
 
     def __init__(self, env: Closes) -> None:
         self.closes = env
-        self.users = 1  # its open snapshots, and the store that has not given it back; the last one closes it
+        self.users = 1  # open snapshots, and the store until it releases it; the last user closes it
 
 
 C = TypeVar("C", bound=RefCounted)
 
 
 class InUse(Generic[C]):
-    """The one that is present, and those that were replaced and not given back yet. Any thread may call."""
+    """The present environment, and replaced ones that are not closed yet. Thread-safe."""
 
     def __init__(self, opened: C) -> None:
         self._present: C | None = opened
         self._replaced: list[C] = []
-        self._lock = threading.Lock()  # over the counts, too
+        self._lock = threading.Lock()  # also guards the counts
         self._process = os.getpid()
 
     def get(self) -> C:
-        """The present one. Raises `StoreFailure` when the store is closed, `RuntimeError` after a fork."""
+        """The present environment. Raises `StoreFailure` if the store is closed, `RuntimeError` after a fork."""
         if self._present is None:
             raise StoreFailure("the store is closed")
         if os.getpid() != self._process:
@@ -50,14 +50,14 @@ class InUse(Generic[C]):
         return self._present
 
     def enter(self) -> C:
-        """The present one, which stays open until the caller says `leave`."""
+        """The present environment, kept open until `leave`."""
         with self._lock:
             opened = self.get()
             opened.users += 1
             return opened
 
     def leave(self, opened: C) -> None:
-        """One user less; the last one closes it."""
+        """End one use; the last closes the environment."""
         with self._lock:
             opened.users -= 1
             if opened.users:
@@ -66,7 +66,7 @@ class InUse(Generic[C]):
 
     @contextmanager
     def used(self) -> Iterator[C]:
-        """The present one, which stays open for the time of the block."""
+        """The present environment, kept open for the block."""
         opened = self.enter()
         try:
             yield opened
@@ -74,26 +74,26 @@ class InUse(Generic[C]):
             self.leave(opened)
 
     def replace(self, opened: C) -> None:
-        """From now on `opened` is the present one."""
+        """Make `opened` the present environment."""
         with self._lock:
             self._replaced.append(self.get())
             self._present = opened
 
     def surrender(self) -> C:
-        """The present one, which is another's from now on."""
+        """Hand over the present environment to another store."""
         opened = self.get()
         self._present = None
         return opened
 
     def give_back(self) -> None:
-        """Close those that were replaced, each when its last user has ended."""
+        """Close the replaced environments, each when its last user has ended."""
         with self._lock:
             replaced, self._replaced = self._replaced, []
         for opened in replaced:
             self.leave(opened)
 
     def close(self) -> None:
-        """Close all of them, in use or not. Idempotent."""
+        """Close all environments, even in use. Idempotent."""
         with self._lock:
             present, self._present = self._present, None
             replaced, self._replaced = self._replaced, []

@@ -1,8 +1,8 @@
 """Threads whose start cannot hang, alone and in pools.
 
-`threading.Thread.start` waits without limit for a sign of the new thread. A thread that finds no memory for its first
-call ends without the sign (https://github.com/python/cpython/issues/140746), and the caller waits forever. Here the
-wait ends with the thread, too: the interpreter then drops the arguments of the thread, which a weak reference tells.
+`threading.Thread.start` waits without limit for the new thread. A thread without memory for its first call ends
+silently (https://github.com/python/cpython/issues/140746), and the caller hangs. Here a weak reference to the thread's
+argument shows that the thread has ended.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 from quire_journal.model import NO_THREAD
 
 LOOK_S: Final = 0.05
-"""Seconds between two looks at whether a thread that gives no sign has ended."""
+"""Seconds between checks whether a thread that has not begun has ended."""
 
 T = TypeVar("T")
 
@@ -26,19 +26,19 @@ _alive: Final[set[Thread]] = set()
 
 
 def alive() -> list[Thread]:
-    """The threads that have not ended; `threading.enumerate` does not list them."""
+    """The running threads; `threading.enumerate` does not list them."""
     return [*_alive]
 
 
 class Thread:
-    """A thread, at work from the moment that it is made. It keeps no process from its end."""
+    """A daemon thread, running from its construction."""
 
     __slots__ = ("__weakref__", "_begun", "_ended", "_work", "name")
 
     def __init__(
         self, work: Callable[[], None], name: str, begin: Callable[..., Any] = _thread.start_new_thread
     ) -> None:
-        """Raises `RuntimeError` where the system has no more threads, or no memory for one."""
+        """Raises `RuntimeError` if the system has no more threads, or no memory for one."""
         self.name, self._work = name, work
         self._begun, self._ended = threading.Lock(), threading.Lock()
         self._begun.acquire()
@@ -52,11 +52,11 @@ class Thread:
                 raise RuntimeError(NO_THREAD)
 
     def is_alive(self) -> bool:
-        """The thread has not ended."""
+        """True while the thread runs."""
         return self._ended.locked()
 
     def join(self, timeout: float = -1) -> bool:
-        """Wait until the thread has ended; False when it has not in so many seconds."""
+        """Wait until the thread has ended; False after `timeout` seconds."""
         ended = self._ended.acquire(timeout=timeout)
         if ended:
             self._ended.release()
@@ -73,24 +73,24 @@ class Thread:
 
 
 class _Argument:
-    """An object that nobody but the new thread holds."""
+    """An object that only the new thread holds."""
 
     __slots__ = ("__weakref__",)
 
 
 class Pool:
-    """At most so many threads; each begins with the first work for which no other is free."""
+    """At most `most` threads; each starts when no other is free."""
 
     def __init__(self, most: int, name: str) -> None:
         self._most, self._name = most, name
-        self._lock = threading.Lock()  # over what follows
+        self._lock = threading.Lock()  # guards the fields below
         self._threads: list[Thread] = []
-        self._left = 0  # work that has not ended
+        self._left = 0  # submitted work that has not ended
         self._is_closed = False
         self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
 
     def submit(self, work: Callable[[], None]) -> None:
-        """Have `work`, which raises nothing, done. Raises `RuntimeError`, and forgets it, where there is no thread."""
+        """Run `work`, which must not raise. Raises `RuntimeError`, and drops the work, if there is no thread."""
         with self._lock:
             if self._is_closed:
                 raise RuntimeError("the pool is closed")
@@ -100,7 +100,7 @@ class Pool:
             self._queue.put(work)
 
     def close(self, drop: bool = False) -> None:
-        """Wait for all work, or, with `drop`, for that which has begun. Idempotent."""
+        """Wait for all work, or with `drop` only for work that has begun. Idempotent."""
         with self._lock:
             self._is_closed = True
             while drop:
@@ -122,7 +122,7 @@ class Pool:
 
     def _serve(self) -> None:
         while (work := self._queue.get()) is not None:
-            with suppress(BaseException):  # of a call for which there is no memory; the thread serves on
+            with suppress(BaseException):  # a call without memory must not end the thread
                 work()
             del work
             with self._lock:
@@ -130,9 +130,9 @@ class Pool:
 
 
 def side_by_side(act: Callable[[T], None], things: Sequence[T], most: int, name: str) -> None:
-    """`act` on each thing, on this thread and on as many others as there can be, `most` in all.
+    """Call `act` on each thing, on this thread and others, `most` in all.
 
-    Raises the error of the first thing that has one; then some may be left out.
+    Raises the error of the first thing that failed; some things may then be left out.
     """
     left, errors, order = {*range(len(things))}, dict[int, BaseException](), iter(range(len(things)))
 
@@ -150,12 +150,12 @@ def side_by_side(act: Callable[[T], None], things: Sequence[T], most: int, name:
     try:
         while len(others) < min(most, len(things)) - 1:
             others.append(Thread(serve, name))
-    except RuntimeError:  # no more threads: those that there are do the work
+    except RuntimeError:  # no more threads: the existing ones do the work
         pass
     serve()
     for thread in others:
         thread.join()
     if errors:
         raise errors[min(errors)]
-    for at in sorted(left):  # of a thread that ended within its work
+    for at in sorted(left):  # left over by a thread that died
         act(things[at])

@@ -1,14 +1,13 @@
-"""The write-ahead log: what was answered and is not in the database yet, in a file that is only appended to.
+"""The write-ahead log: acknowledged commits that are not in the database yet, in append-only files.
 
-An entry lasts when `sync` returns: it stands behind the last one, and holds a checksum of its bytes and of its place.
-Its file (a *segment*, `log.00000001`) has its blocks from the beginning, so that a sync is about bytes, and not about a
-size or a name. The database says up to which place it holds what stands here (`LogPosition`). A new segment is begun
-when one is full, and after each start; it says behind which place it begins, and those before it go. By then the
-database holds all that they tell, and is synced.
+An entry is durable when `sync` returns; it has a checksum of its bytes and its place. A file (a *segment*,
+`log.00000001`) has its blocks from the beginning, so that a sync need not write a size or a name. The database stores
+the place up to which it holds the log (`LogPosition`). A new segment is begun when one is full, and after each start;
+its head says which place it continues. Older segments are then removed, because the database holds all of them, synced.
 
-A start reads what the database lacks (`read`). An entry at the end that is not whole was never answered, and is cut
-off. Anything else that does not fit is refused and never guessed: a hole, with whole entries behind it; a log that ends
-before the place that the database has seen; a segment that begins behind it.
+A start reads what the database lacks (`read`). An incomplete entry at the end was never acknowledged, and is cut off.
+Anything else is refused: a hole before whole entries; a log that ends before the database's place; a segment that
+begins after it.
 """
 
 from __future__ import annotations
@@ -26,31 +25,31 @@ from quire_journal.model import JournalDamaged
 from quire_journal.storage.fsync import rename, sync_data, sync_path
 
 SEGMENT_BYTES: Final = 1 << 20
-"""Of a segment: some hundred edits. Its blocks take a few milliseconds to write."""
+"""Size of a segment: some hundred edits. Its blocks take a few milliseconds to write."""
 
 MOST_BYTES: Final = 1 << 18
-"""Of an entry. A larger one stands in no segment."""
+"""Largest entry."""
 
 _NAME: Final = re.compile(r"log\.([0-9]{8})")
 
-_SEGMENT: Final = struct.Struct("<8sQQQ16s")  # magic, number, the place that it begins behind, checksum
+_SEGMENT: Final = struct.Struct("<8sQQQ16s")  # magic, number, the place it continues, checksum
 _SEGMENT_MAGIC: Final = b"quire-ls"
 
-_ENTRY: Final = struct.Struct("<8sI16s")  # magic, bytes that follow, checksum
+_ENTRY: Final = struct.Struct("<8sI16s")  # magic, length, checksum
 _ENTRY_MAGIC: Final = b"quire-le"
 
 _PLACE: Final = struct.Struct("<QQ")
 
 
 class LogPosition(NamedTuple):
-    """A place in the log: behind an entry."""
+    """A place in the log: the end of an entry."""
 
     segment: int
     offset: int
 
     @classmethod
     def of(cls, row: bytes | None) -> LogPosition:
-        """What `row` made; without a row the place before everything. Raises `JournalDamaged`."""
+        """The inverse of `row`; without a row, the start. Raises `JournalDamaged`."""
         if row is None:
             return NOWHERE
         if len(row) != _PLACE.size:
@@ -58,7 +57,7 @@ class LogPosition(NamedTuple):
         return cls(*_PLACE.unpack(row))
 
     def row(self) -> bytes:
-        """It as bytes."""
+        """The stored form."""
         return _PLACE.pack(*self)
 
 
@@ -66,25 +65,25 @@ NOWHERE: Final = LogPosition(0, 0)
 
 
 class WriteAheadLog:
-    """The log in a folder. Nothing is opened or changed before `begin`. For one thread at a time."""
+    """The log in a folder. `begin` is the first call that changes anything. For one thread at a time."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._file = -1
         self._path = ""
-        self._next = NOWHERE  # where the next entry goes
-        self.end: LogPosition | None = None  # behind the last entry; nobody has looked where that is
+        self._next = NOWHERE  # place of the next entry
+        self.end: LogPosition | None = None  # end of the last entry; None: not read yet
 
     def read(self, held: LogPosition) -> list[bytes]:
-        """The entries behind the place up to which the database holds them, in order; `end` is behind the last one.
+        """The entries after the place `held` by the database, in order; sets `end`.
 
-        Raises `JournalDamaged` where the log does not go on from there, and OSError where it cannot be read.
+        Raises `JournalDamaged` if the log does not continue there, and OSError if it cannot be read.
         """
         found: list[bytes] = []
         at = held
         for number in self._numbers():
             if number < held.segment:
-                continue  # its successor was begun, and it was about to go
+                continue  # about to be removed by a newer segment
             data = (self._folder / _name(number)).read_bytes()
             behind = _behind(data, number)
             if number > held.segment and behind != at:
@@ -105,7 +104,7 @@ class WriteAheadLog:
         return found
 
     def whole(self) -> list[bytes]:
-        """Every entry that is whole, whatever the database holds, and whatever is missing between them."""
+        """Every whole entry, wherever the database ends and whatever is missing between."""
         found: list[bytes] = []
         for number in self._numbers():
             data, at = (self._folder / _name(number)).read_bytes(), 0
@@ -123,11 +122,11 @@ class WriteAheadLog:
         )
 
     def has_room(self, size: int) -> bool:
-        """Is a segment begun that can take an entry of so many bytes?"""
+        """True if a segment is open that can take an entry of `size` bytes."""
         return self._file >= 0 and self._next.offset + _ENTRY.size + size <= SEGMENT_BYTES
 
     def begin(self) -> None:
-        """Begin a segment, and remove those before it: the database holds all up to `end`, synced. Raises OSError."""
+        """Begin a segment, and remove older ones: the database holds all up to `end`, synced. Raises OSError."""
         assert self.end is not None, "what an earlier process logged is read and folded first"
         older = self._numbers()
         number = max([self.end.segment, *older]) + 1
@@ -150,29 +149,29 @@ class WriteAheadLog:
             sync_path(self._folder)
 
     def write(self, entry: bytes) -> None:
-        """Write an entry that there is room for. Raises OSError; then `wipe` it."""
+        """Write an entry that fits. Raises OSError; then call `wipe`."""
         head = _ENTRY.pack(_ENTRY_MAGIC, len(entry), _entry_sum(self._next, entry))
         _write(self._file, head + entry, self._next.offset)
 
     def wipe(self) -> None:
-        """Leave nothing that looks like the entry that could not be written. Raises OSError."""
+        """Erase an entry that could not be written. Raises OSError."""
         _write(self._file, bytes(_ENTRY.size), self._next.offset)
         sync_data(self._file)
 
     def sync(self, entry: bytes) -> None:
-        """Make the entry last that was written. Raises OSError; then nobody knows whether a start finds it."""
+        """Make the written entry durable. Raises OSError; it is then unknown whether a start finds the entry."""
         sync_data(self._file)
         self.end = self._next = LogPosition(self._next.segment, self._next.offset + _ENTRY.size + len(entry))
 
     def in_place(self) -> bool:
-        """Does the file stand at its path? Raises OSError where that cannot be told."""
+        """True if the file is at its path. Raises OSError if unknown."""
         try:
             return os.stat(self._path).st_ino == os.fstat(self._file).st_ino
         except (FileNotFoundError, NotADirectoryError):
             return False
 
     def forget(self) -> None:
-        """Remove every segment; the database must not name a place in one any more. Raises OSError."""
+        """Remove every segment; the database must no longer name a place in one. Raises OSError."""
         self.close()
         for number in self._numbers():
             (self._folder / _name(number)).unlink()
@@ -186,7 +185,7 @@ class WriteAheadLog:
             self._file = -1
 
     def _numbers(self) -> list[int]:
-        """Of the segments that are there, in order."""
+        """The numbers of the existing segments, in order."""
         found = (_NAME.fullmatch(name) for name in os.listdir(self._folder))
         return sorted(int(one[1]) for one in found if one)
 
@@ -210,7 +209,7 @@ def _no_segment(number: int) -> JournalDamaged:
 
 
 def _behind(data: bytes, number: int) -> LogPosition:
-    """The place that a segment begins behind. Raises `JournalDamaged`."""
+    """The place that a segment continues. Raises `JournalDamaged`."""
     if len(data) >= _SEGMENT.size:
         magic, said, segment, offset, checksum = _SEGMENT.unpack_from(data)
         behind = LogPosition(segment, offset)
@@ -220,7 +219,7 @@ def _behind(data: bytes, number: int) -> LogPosition:
 
 
 def _entries(data: bytes, number: int) -> Iterator[tuple[int, bytes]]:
-    """The entries of a segment that are whole, each with the offset behind it. Raises `JournalDamaged` for a hole."""
+    """The whole entries of a segment, each with the offset of its end. Raises `JournalDamaged` for a hole."""
     at = _SEGMENT.size
     while (entry := _entry(data, LogPosition(number, at))) is not None:
         at += _ENTRY.size + len(entry)

@@ -1,4 +1,4 @@
-"""Blobs: the bytes of every version, found by hash, compressed, and kept as differences from older ones."""
+"""Blobs: the bytes of every version, found by hash, compressed, and stored as deltas."""
 
 from typing import TYPE_CHECKING
 

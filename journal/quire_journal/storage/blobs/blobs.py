@@ -1,13 +1,13 @@
-"""Blobs: bytes by their sha256, each stored once, most of them as a delta against an earlier version of the path.
+"""Blobs: bytes by their sha256, each stored once, mostly as a delta against an earlier version of the path.
 
-A blob has a number (its place in the table) and an address (its sha256). What is stored is a *frame* (see `codec`):
-the bytes themselves, or what tells them from the bytes of another blob, its *base*. Bases follow skip-deltas: a version
-is made from the one that stood at its path before, and after a run of 31 such short links from the one in front of the
-run, as long as that is much like it. So of a thousand versions that change little each has at most 62 links to its
-keyframe, and none ever has more than `MAX_CHAIN`; nothing but the row of the blob before says where a chain stands. The
-first version of a path is made from one that is likely to be like it (`similar`), or is a keyframe.
+A blob has a number (its key in the table) and an address (its sha256). Its *frame* (see `codec`) holds the bytes, or
+their delta against a *base* blob. Bases follow skip-deltas: a version is a delta against the version before; after a
+run of 31 such short links, against the version before the run, if the two are much alike. Of a thousand similar
+versions each has therefore at most 62 links to its keyframe, and none has more than `MAX_CHAIN`. Only the row of the
+blob before says where a chain stands. The first version of a path is a delta against a similar blob (`similar`), or a
+keyframe.
 
-Nothing that comes out of a frame is trusted, and every blob's sha256 is computed when it is read.
+Frames are not trusted: the sha256 of every blob is checked when it is read.
 """
 
 from __future__ import annotations
@@ -26,28 +26,25 @@ from quire_journal.storage.blobs.codec import MADE_OF_BASE, Frame
 from quire_journal.storage.blobs.row import RUN, BlobRow
 
 MAX_CHAIN: Final = 80
-"""The most links from a blob to its keyframe; the next one becomes a keyframe. A link takes a reader 0.01 to 0.02
-ms."""
+"""Most links from a blob to its keyframe. A link takes a reader 0.01 to 0.02 ms."""
 
 
 _WORTH_A_LONG_LINK: Final = 0.35
-"""The part of a keyframe's size up to which a long link is worth it. A long link repeats what its run told: in files
-that change a lot, longer ones took up a tenth of all contents. There the next run follows the last one, while links
-last."""
+"""Largest long link, as a part of the keyframe's size; above it the next run follows the last. A long link repeats the
+changes of its run: in files that change a lot, longer ones took a tenth of all contents."""
 
 KIN_LINKS: Final = 2
-"""Most links from what a first version is made from: it and all that follow need them, and more save nothing."""
+"""Most links of the base of a first version; all later versions pay for them, and more save nothing."""
 
 KIN_BYTES: Final = 1 << 17
-"""The most bytes of a first version, and of what it is made from; for larger ones looking takes longer than it is
-worth."""
+"""Most bytes of a first version and of its base; for larger ones the search takes longer than it saves."""
 
 _NEWEST: Final = b"newest_blob"
-"""In `meta`: the highest number of a blob that was dropped."""
+"""Key in `meta` of the highest number of a dropped blob."""
 
 
 class NotHeld(KeyError):
-    """The journal does not have these bytes: never captured, or dropped."""
+    """The journal does not hold these bytes: never captured, or dropped."""
 
     def __init__(self, blob: bytes) -> None:
         super().__init__(blob)
@@ -58,14 +55,14 @@ class NotHeld(KeyError):
 
 
 class HashedBytes(msgspec.Struct, frozen=True):
-    """Bytes with their address, which took as long to compute as everything else that storing them takes."""
+    """Bytes with their address, so that the costly hash is computed once."""
 
     data: bytes
     blob: BlobId
 
 
 class BlobCache(Recent[bytes]):
-    """Bytes of blobs used last, at most `limit_bytes` of them; none that would take more than a quarter.
+    """LRU cache of blob bytes, at most `limit_bytes`; no entry over a quarter of that.
 
     `entry_bytes` are counted for each blob besides its bytes.
     """
@@ -83,12 +80,11 @@ def put(
     like: Callable[[], Iterable[bytes]] = tuple,
     bytes_of: Callable[[ReadTransaction, bytes], bytes] | None = None,
 ) -> BlobId:
-    """Store `data`, once, and say its address.
+    """Store `data` once; returns its address.
 
-    The delta is made against the blob that `before` names, which stood at the path, or where it names none, against the
-    first of those that `like` names of which it is worth it. `blob` is the address, where it is known already;
-    `bytes_of` gives the bytes of a base, say from what is at hand. Raises `ValueError` over `MAX_BYTES`,
-    `log.StoreFailure` as every write does. A base that is damaged is not built upon.
+    The base is the blob that `before` names (the version before), else the first in `like` that is worth a delta.
+    `blob` is the address if known; `bytes_of` gives the bytes of a base, for example from a cache. A damaged base is
+    not used. Raises `ValueError` over `MAX_BYTES`, `StoreFailure` as every write does.
     """
     codec.require_size(data)
     blob = blob or blob_id(data)
@@ -107,7 +103,7 @@ def put(
 
 
 def put_prepared(w: WriteTransaction, frames: Iterable[Frame]) -> None:
-    """Store frames from `compress`, as they are. Where their paths have earlier versions, `put` stores less."""
+    """Store frames from `compress` as they are. For paths with earlier versions, `put` stores less."""
     first = _next_number(w)
     new: dict[bytes, Frame] = {}
     for frame in frames:
@@ -121,7 +117,7 @@ def put_prepared(w: WriteTransaction, frames: Iterable[Frame]) -> None:
 
 
 def get(r: ReadTransaction, blob: bytes, cache: BlobCache | None = None) -> bytes:
-    """The bytes of `blob`. Raises `NotHeld`, or `JournalDamaged` when what is stored does not give these bytes."""
+    """The bytes of `blob`. Raises `NotHeld`, or `JournalDamaged` if the stored bytes have another hash."""
     if cache is not None and (cached := cache.find(blob)) is not None:
         return cached
     at = number_of(r, blob)
@@ -142,15 +138,14 @@ def number_of(r: ReadTransaction, blob: bytes) -> int:
 
 
 def holds(r: ReadTransaction, blob: bytes) -> bool:
-    """Does the journal have these bytes?"""
+    """True if the journal holds these bytes."""
     return blob_index.find(r, blob) is not None
 
 
 def unpack(r: ReadTransaction, number: int, cache: BlobCache | None = None) -> bytes:
-    """What the frames of blob `number` and of its bases give; whether it is what it must be is for `get` to say.
+    """The bytes of blob `number`, unpacked along its bases but not verified; `get` verifies.
 
-    `cache` saves unpacking a base again. It holds what this function gave, by number: not the cache of `get`. Raises
-    `JournalDamaged`.
+    `cache` holds unpacked bases by number; it is not the cache of `get`. Raises `JournalDamaged`.
     """
     links: list[tuple[int, BlobRow]] = []
     at, data = number, None
@@ -172,16 +167,16 @@ def unpack(r: ReadTransaction, number: int, cache: BlobCache | None = None) -> b
 
 
 def drop(w: WriteTransaction, blob: bytes) -> int:
-    """Remove the bytes of `blob`; how many the frame took, 0 when they are not held.
+    """Remove `blob`; returns the bytes its frame took, 0 if not held.
 
-    The caller sees to it that nothing that stays is made from it.
+    The caller ensures that no remaining blob has this blob as its base.
     """
     found = blob_index.find(w, blob)
     if found is None:
         return 0
     number = u64(found)
     if last_number(w, "blobs") == found:
-        w.put("meta", _NEWEST, max(number, w.get("meta", _NEWEST) or b""))  # no other blob ever gets this number
+        w.put("meta", _NEWEST, max(number, w.get("meta", _NEWEST) or b""))  # numbers are never reused
     size = len(w.get("blobs", number) or b"") + overflow.forget(w, found)
     blob_index.forget(w, blob)
     w.delete("blobs", number)
@@ -189,7 +184,7 @@ def drop(w: WriteTransaction, blob: bytes) -> int:
 
 
 def stored_at(r: ReadTransaction, number: int) -> BlobRow:
-    """Blob `number` as it is stored. Raises `JournalDamaged`, also where it is gone."""
+    """Row of blob `number` with its whole frame. Raises `JournalDamaged`, also if it is gone."""
     stored = _row(r, number)
     if not stored.rest:
         return stored
@@ -204,7 +199,7 @@ def _row(r: ReadTransaction, number: int) -> BlobRow:
 
 
 def read_row(number: int, row: bytes) -> BlobRow:
-    """The blob without the part of its frame that stands in pieces. Raises `JournalDamaged`."""
+    """The row without overflow pieces. Raises `JournalDamaged`."""
     try:
         stored = blob_row.read(number, row)
     except ValueError as error:
@@ -215,13 +210,12 @@ def read_row(number: int, row: bytes) -> BlobRow:
 
 
 def base_of(r: ReadTransaction, number: int) -> int:
-    """The number of the blob that this one is made from; 0: of none. Raises `JournalDamaged`, also where it is
-    gone."""
+    """The number of the base of this blob; 0: none. Raises `JournalDamaged`, also if the blob is gone."""
     return _row(r, number).base
 
 
 def rows_of(number: int, stored: BlobRow) -> tuple[bytes, list[tuple[bytes, bytes]]]:
-    """The row of blob `number`, and the rows in `overflow` that belong to it."""
+    """The row of blob `number`, and its rows in `overflow`."""
     frame = stored.frame
     if len(frame) <= overflow.IN_ROW:
         return blob_row.row(number, stored), []
@@ -249,7 +243,7 @@ def _after(
     bytes_of: Callable[[ReadTransaction, bytes], bytes],
     whole: Callable[[], tuple[int, bytes]],
 ) -> BlobRow | None:
-    """`data` as what comes after `last` at the same path; None where a keyframe, which `whole` makes, is better."""
+    """`data` as a delta against `last`, the version before; None if the keyframe from `whole` is better."""
     number = blob_index.find(r, last)
     if number is None:
         return None
@@ -271,9 +265,9 @@ def _after(
 def _long_link(
     r: ReadTransaction, number: int, row: BlobRow, data: bytes, whole: Callable[[], tuple[int, bytes]]
 ) -> BlobRow | None:
-    """`data` as what comes after a whole run of versions; None where the file has become another meanwhile.
+    """`data` as a delta against the version before a whole run; None if the file has changed too much since.
 
-    Then another run follows behind the first, for which there are links enough.
+    Then the next run follows the last one, as long as links are left.
     """
     at, first = _back(r, number, row, lambda one: one.run == 0)
     made = codec.delta(data, _checked(r, at), whole)
@@ -289,7 +283,7 @@ def _like(
     bytes_of: Callable[[ReadTransaction, bytes], bytes],
     whole: Callable[[], tuple[int, bytes]],
 ) -> BlobRow | None:
-    """`data` as what tells it from one of those; None where a keyframe, which `whole` makes, is better."""
+    """`data` as a delta against one of these blobs; None if the keyframe from `whole` is better."""
     for blob in like():
         number = blob_index.find(r, blob)
         if number is None:
@@ -311,14 +305,14 @@ def _like(
 
 
 def _back(r: ReadTransaction, number: int, row: BlobRow, enough: Callable[[BlobRow], bool]) -> tuple[int, BlobRow]:
-    """The blob that this one is made from over as many links as it takes. Raises `JournalDamaged`."""
+    """The first blob along the chain of bases for which `enough` holds. Raises `JournalDamaged`."""
     while row.base and not enough(row):
         number, row = row.base, _row(r, row.base)
     return number, row
 
 
 def _checked(r: ReadTransaction, number: int) -> bytes:
-    """The bytes of a blob of which the address is not known. Raises `JournalDamaged` when they lead to another one."""
+    """The bytes of a blob by number, verified through the index. Raises `JournalDamaged`."""
     data = unpack(r, number)
     if blob_index.find(r, blob_id(data)) != number:
         raise JournalDamaged(f"blob {number} does not have the bytes that it had; run `quire verify`")

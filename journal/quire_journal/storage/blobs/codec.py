@@ -1,11 +1,8 @@
-"""Frames: how the bytes of one blob are written down, alone or as what tells them from those of another, its base.
+"""Frames: the stored form of the bytes of one blob, alone or as a delta against a base.
 
-The bytes themselves, zstd of them, the one stretch in which they differ from the base's, or zstd with the base as
-dictionary: whichever is shorter, as far as finding out takes no longer than an edit can wait. Nothing here knows a
-table.
-
-What comes out of a frame is not trusted: declared sizes are held against what was stored and against `MAX_BYTES`
-before anything is unpacked, and frames carry a checksum (a wrong prefix would otherwise unpack to wrong text).
+Plain bytes, zstd, the one stretch that differs from the base, or zstd with the base as dictionary: the shortest that is
+found within the time that an edit can wait. Frames are not trusted: sizes are checked before anything is unpacked, and
+frames carry a checksum, because a wrong prefix would unpack to wrong text.
 """
 
 from __future__ import annotations
@@ -27,40 +24,39 @@ else:
     from backports import zstd
 
 MAX_BYTES: Final = 1 << 30
-"""Bytes of the largest blob that is stored or unpacked. Settings limit what is captured far below."""
+"""Largest blob in bytes. Settings limit captures far below."""
 
 PLAIN: Final = 0
-"""Kind of a frame: the bytes as they are."""
+"""Frame kind: the bytes as they are."""
 PACKED: Final = 1
-"""Kind of a frame: zstd of the bytes."""
+"""Frame kind: zstd of the bytes."""
 DELTA: Final = 2
-"""Kind of a frame: zstd of the bytes with the base's bytes as prefix."""
+"""Frame kind: zstd of the bytes with the base as prefix."""
 STRETCH: Final = 3
-"""Kind of a frame: what stands between the beginning and the end that the bytes share with the base's, behind how long
-that beginning is. How long the end is follows from the size."""
+"""Frame kind: length of the beginning shared with the base, then the bytes up to the shared end. The length of the end
+follows from the size."""
 
 MADE_OF_BASE: Final = (DELTA, STRETCH)
-"""Kinds of frames that need a base."""
+"""Frame kinds that need a base."""
 
 _LEVEL: Final = 3
 _DELTA_LEVEL: Final = 8
-"""Deltas are a sixth shorter than with 3, and take a third longer; above this, twice as long for a hundredth."""
+"""Deltas are a sixth shorter than with level 3 and take a third longer; higher levels take twice as long for 1 %."""
 _MIN_PREFIX_BYTES: Final = 8  # zstd takes no shorter one
-_FAR_BYTES: Final = 1 << 20  # of old and new, from which on long-distance matching pays
+_FAR_BYTES: Final = 1 << 20  # of old and new together; from here on long-distance matching pays
 _STRETCH_BYTES: Final = 96
-"""Most bytes between common ends that are kept as they are: zstd packs more of them shorter. It takes 0.3 ms to find
-the ends of a file of 60 kB, and can spend 300 bytes on telling them where the file repeats itself; a comparison takes
-0.02 ms, and tells them in ten."""
+"""Longest stretch; zstd packs longer ones better. For a file of 60 kB a stretch takes 0.02 ms and ten bytes, zstd 0.3
+ms and up to 300 bytes."""
 _WORTH_A_LINK: Final = 0.8
-"""A delta stays when it takes at most this part of a keyframe: with half of it, as once, one byte in twelve of a real
-history stood in keyframes that a delta would have saved. What saves less is not worth the link that readers follow."""
-_LINK_BYTES: Final = 4  # a stretch of an empty file, or of a word, is not worth one
-_MOST_GAIN: Final = 16  # a keyframe is hardly ever this many times smaller than its bytes
-_FEW_BYTES: Final = 1 << 16  # of a keyframe that is packed in the loop, up to which `_DELTA_LEVEL` takes 0.3 ms more
+"""Largest delta, as a part of the keyframe. A limit of 0.5 left one byte in twelve of a real history in avoidable
+keyframes; a delta above 0.8 saves less than its link costs readers."""
+_LINK_BYTES: Final = 4  # a stretch of a file of a few bytes is not worth a link
+_MOST_GAIN: Final = 16  # a keyframe is hardly ever smaller than its bytes by a larger factor
+_FEW_BYTES: Final = 1 << 16  # keyframes up to this are packed in the loop; `_DELTA_LEVEL` takes up to 0.3 ms more
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """Bytes made ready to be stored, outside of any transaction: the slow part of a first capture."""
+    """Bytes compressed outside of any transaction: the slow part of a first capture."""
 
     blob: BlobId
     size: int
@@ -75,13 +71,13 @@ def require_size(data: bytes) -> None:
 
 
 def compress(data: bytes) -> Frame:
-    """`data` as a keyframe, for workers: pure; other threads run meanwhile. Raises `ValueError` over `MAX_BYTES`."""
+    """`data` as a keyframe. Pure, for workers: other threads run meanwhile. Raises `ValueError` over `MAX_BYTES`."""
     require_size(data)
     return Frame(blob_id(data), len(data), *_packed_or_plain(data, _LEVEL))
 
 
 class Whole:
-    """Kind and frame of bytes by themselves, made when they are first asked for: most versions never need them."""
+    """Kind and frame of a keyframe, computed on first use: most versions never need it."""
 
     __slots__ = ("_data", "_made")
 
@@ -96,12 +92,12 @@ class Whole:
 
 
 def whole(data: bytes) -> tuple[int, bytes]:
-    """Kind and frame of `data` by itself, where nobody waits for thousands of them."""
+    """Kind and frame of `data` as a keyframe, at the higher level for small files."""
     return _packed_or_plain(data, _DELTA_LEVEL if len(data) <= _FEW_BYTES else _LEVEL)
 
 
 def delta(data: bytes, base: bytes, whole: Callable[[], tuple[int, bytes]]) -> tuple[int, bytes] | None:
-    """Kind and frame of `data` against `base`; None where a keyframe, which `whole` makes, is better."""
+    """Kind and frame of `data` against `base`; None if the keyframe from `whole` is better."""
     if len(base) < _MIN_PREFIX_BYTES:
         return None
     stretch = _stretch(data, base)
@@ -112,9 +108,9 @@ def delta(data: bytes, base: bytes, whole: Callable[[], tuple[int, bytes]]) -> t
 
 
 def is_part(packed: bytes, part: float, data: bytes, whole: Callable[[], tuple[int, bytes]]) -> bool:
-    """Does a frame of `data` take at most this part of a keyframe?
+    """True if a frame of `data` takes at most this part of a keyframe.
 
-    `whole` makes that one, which takes as long as a delta: only where the bytes themselves leave a doubt.
+    `whole` is only called where the size of the bytes leaves a doubt: it takes as long as a delta.
     """
     return len(packed) * _MOST_GAIN <= part * len(data) or len(packed) <= part * len(whole()[1])
 
@@ -125,7 +121,7 @@ def _packed_or_plain(data: bytes, level: int) -> tuple[int, bytes]:
 
 
 def _stretch(data: bytes, base: bytes) -> bytes | None:
-    """`data` as one stretch between the ends that it shares with `base`; None where that is long, or half of it."""
+    """`data` as one stretch; None if the stretch is long, or more than half of the data."""
     head = same_start(base, data)
     tail = same_end(base, data, head)
     between = len(data) - tail - head
@@ -137,7 +133,7 @@ def _stretch(data: bytes, base: bytes) -> bytes | None:
 
 
 def _window_log(size: int) -> int:
-    """The smallest window that spans `size` bytes, in the bounds of zstd."""
+    """The smallest zstd window that spans `size` bytes."""
     least, most = _window_bounds()
     return max(least, min(most, size.bit_length()))
 
@@ -148,14 +144,14 @@ def _window_bounds() -> tuple[int, int]:
 
 
 def _pack(data: bytes, prefix: bytes, level: int) -> bytes:
-    """zstd of `data` with a prefix. What is large is packed at `_LEVEL`, whatever `level` says."""
+    """zstd of `data` with a prefix. Large data is packed at `_LEVEL`."""
     far = len(data) + len(prefix) >= _FAR_BYTES
     window = _window_log(len(data) + len(prefix))
     options: dict[int, int] = {
         zstd.CompressionParameter.compression_level: _LEVEL if far else level,
         zstd.CompressionParameter.checksum_flag: 1,
-        # Without these two a prefix of some megabytes lies out of reach, and a delta is as long as the file. Below
-        # that the second finds nothing more and costs a third of the time.
+        # Without these two a prefix of megabytes is out of reach, and a delta is as long as the file. Below
+        # `_FAR_BYTES` the second finds nothing more and costs a third of the time.
         zstd.CompressionParameter.window_log: window,
         zstd.CompressionParameter.enable_long_distance_matching: int(far),
     }
@@ -165,7 +161,7 @@ def _pack(data: bytes, prefix: bytes, level: int) -> bytes:
 
 
 def unframe(number: int, stored: BlobRow, base: bytes) -> bytes:
-    """The bytes of one blob from its frame and its base's bytes; never more than declared. Raises `JournalDamaged`."""
+    """The bytes of one blob from its frame and base, never more than declared. Raises `JournalDamaged`."""
     if not 0 <= stored.size <= MAX_BYTES:
         raise JournalDamaged(f"blob {number} claims to have {stored.size} bytes; run `quire verify`")
     try:

@@ -1,10 +1,9 @@
-"""The index of blobs: which number the blob with a sha256 has.
+"""Blob index: the number of the blob with a sha256.
 
     key: the first 16 bytes of the sha256
     value: the number, big-endian, without leading zeros
 
-To find two contents with one key takes 2^64 tries. The bytes of a blob are held against the whole sha256 whenever they
-are read, so such a pair would be told as damage, and never as each other's bytes.
+A collision of keys takes 2^64 tries. Reads check the whole sha256, so a collision would be reported as damage.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _MOST_NUMBER_BYTES: Final = 8
 
 
 def find(r: ReadTransaction, blob: bytes) -> int | None:
-    """The number of `blob`; None when the journal does not hold it. Raises `JournalDamaged`."""
+    """The number of `blob`; None if not held. Raises `JournalDamaged`."""
     row = r.get("addresses", blob[:KEY_BYTES]) if len(blob) == _SHA256 else None
     if row is None:
         return None
@@ -33,22 +32,22 @@ def find(r: ReadTransaction, blob: bytes) -> int | None:
 
 
 def put(w: WriteTransaction, blob: bytes, number: int) -> None:
-    """Say that `blob` has this number."""
+    """Add `blob` with this number."""
     w.put("addresses", blob[:KEY_BYTES], _row(number))
 
 
 def put_all(w: WriteTransaction, numbers: Iterable[tuple[bytes, int]]) -> None:
-    """Say of each of these blobs that it has this number."""
+    """Add these blobs with their numbers."""
     w.put_all("addresses", sorted((blob[:KEY_BYTES], _row(number)) for blob, number in numbers))
 
 
 def forget(w: WriteTransaction, blob: bytes) -> None:
-    """Forget which number `blob` has."""
+    """Remove `blob`."""
     w.delete("addresses", blob[:KEY_BYTES])
 
 
 def numbers(r: ReadTransaction) -> Iterator[int]:
-    """The numbers of all blobs that have an address, in no order. Raises `JournalDamaged`."""
+    """The numbers of all blobs in the index, unordered. Raises `JournalDamaged`."""
     for key, row in r.scan("addresses"):
         try:
             yield number_in(key, row)
@@ -57,7 +56,7 @@ def numbers(r: ReadTransaction) -> Iterator[int]:
 
 
 def number_in(key: bytes, row: bytes) -> int:
-    """The number that stands in a row of the index. Raises `ValueError` where it cannot be one."""
+    """The number in a row of the index. Raises `ValueError`."""
     if len(key) != KEY_BYTES or not 0 < len(row) <= _MOST_NUMBER_BYTES or row[0] == 0:
         raise ValueError("it is not that of a sha256 with a blob's number")
     return int.from_bytes(row, "big")

@@ -1,8 +1,8 @@
-"""Pieces: where the frame of a blob stands that is too long for its row.
+"""Overflow: the rows of a frame that is too long for the row of its blob.
 
-LMDB gives a value of more than two kilobytes pages of its own, so half a page of every such frame was empty: a twelfth
-of what a journal of real files takes. So of a long frame as much as fills whole pages is one value, and the rest is cut
-into short ones, which share pages. The row of the blob says how many bytes stand here.
+LMDB gives a value of over two kilobytes its own pages, which left half a page of every such frame empty: a twelfth of a
+real journal. As much of a long frame as fills whole pages is one value; the rest is cut into short pieces that share
+pages. The row of the blob holds the size of all.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from quire_journal.model import JournalDamaged
 from quire_journal.storage import ReadTransaction, WriteTransaction, u64
 
 IN_ROW: Final = 1000
-"""Bytes of the longest frame that stands in the row of its blob."""
+"""Longest frame in the row of its blob, in bytes."""
 
 _PAGE: Final = 4096
 _PAGE_HEAD: Final = 16  # of the first page of a value
 _SHORT: Final = 400
 
 KEY_BYTES: Final = 9
-"""Length of a piece's key: the blob's number, and the place of the piece. There are at most twelve pieces."""
+"""Length of the key of a piece: blob number, and index of the piece (below twelve)."""
 
 
 def cut(number: int, frame: bytes) -> list[tuple[bytes, bytes]]:
@@ -32,7 +32,7 @@ def cut(number: int, frame: bytes) -> list[tuple[bytes, bytes]]:
 
 
 def joined(r: ReadTransaction, number: int, size: int) -> bytes:
-    """The `size` bytes of the frame of blob `number` that stand here. Raises `JournalDamaged` where that is not so."""
+    """The frame of blob `number`, `size` bytes. Raises `JournalDamaged` if bytes are missing."""
     frame = b"".join(part for _, part in r.scan("pieces", u64(number), u64(number + 1)))
     if len(frame) != size:
         raise JournalDamaged(f"blob {number} has {len(frame)} of the {size} bytes of its frame; run `quire verify`")
@@ -40,7 +40,7 @@ def joined(r: ReadTransaction, number: int, size: int) -> bytes:
 
 
 def forget(w: WriteTransaction, number: int) -> int:
-    """Remove the pieces of blob `number`; returns how many bytes they had."""
+    """Remove the pieces of blob `number`; returns their size in bytes."""
     rows = list(w.scan("pieces", u64(number), u64(number + 1)))
     for key, _ in rows:
         w.delete("pieces", key)

@@ -1,10 +1,10 @@
-"""Rows of blobs: how a frame, and what is known of it, stand in the table.
+"""Blob rows: the stored form of a frame and its metadata.
 
-There is one for every version, and its frame is often no longer than a hundred bytes: so numbers are as short as they
-are small, the base is told by how far it lies back, and the frame is the rest of the row.
+Every version has a row, often below a hundred bytes, so numbers are of variable length and the base is stored as a
+distance.
 
-    kind of the frame, and whether it stands in `overflow` | how far back the base lies, 0: none
-    | links: the long ones in front of `RUN` short ones | size | if in pieces: bytes there | the frame
+    kind of the frame, and whether it is in `overflow` | distance to the base, 0: none
+    | links: the long ones before the run * `RUN` + the short ones | size | if in pieces: bytes there | the frame
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from typing import Final
 import msgspec
 
 RUN: Final = 32
-"""There are always fewer short links in a row than this (`BlobRow.run`)."""
+"""One more than the longest run of short links (`BlobRow.run`)."""
 
 _HERE: Final = 0x80
 _IN_PIECES: Final = 0xA0
-"""How a row begins, to which the kind is added. Rows of other tables with such keys begin otherwise, and so does an
-array: that matters to a salvage, which has to find rows of blobs in a damaged file."""
+"""First bytes of rows, to which the kind is added. Rows of other tables begin differently, so that a salvage finds blob
+rows in a damaged file."""
 
 _KINDS: Final = 16
 _STARTS: Final = frozenset((*range(_HERE, _HERE + _KINDS), *range(_IN_PIECES, _IN_PIECES + _KINDS)))
-_LONGEST: Final = 9  # bytes of a number; nothing that is counted here needs as many
+_LONGEST: Final = 9  # bytes of a number; more than any count here needs
 
 
 class BlobRow(msgspec.Struct, frozen=True, gc=False):
-    """A blob as it stands in the table."""
+    """A blob row, decoded."""
 
-    base: int  # number of the blob that the frame needs; 0: none
-    links: int  # from here to the keyframe
+    base: int  # number of the base; 0: none
+    links: int  # from this blob to the keyframe
     size: int  # of the bytes
     kind: int
     frame: bytes
-    rest: int = 0  # bytes of the frame that stand in `overflow`; here it has none then
-    run: int = 0  # of the links how many lead from a version of the path to the one before it, until a longer one comes
+    rest: int = 0  # bytes of the frame in `overflow`; `frame` is empty then
+    run: int = 0  # short links since the last long link; a short link leads to the version before
 
 
 def row(number: int, stored: BlobRow) -> bytes:
-    """The row of blob `number`."""
+    """The encoded row of blob `number`."""
     back = number - stored.base if stored.base else 0
     if not (0 <= stored.kind < _KINDS and back >= 0 and 0 <= stored.run < RUN and stored.run <= stored.links):
         raise ValueError(f"no row can say of blob {number} what it should")
@@ -52,7 +52,7 @@ def row(number: int, stored: BlobRow) -> bytes:
 
 
 def read(number: int, row: bytes) -> BlobRow:
-    """What the row of blob `number` says. Raises `ValueError` where it makes no sense."""
+    """The decoded row of blob `number`. Raises `ValueError`."""
     begins = row[0] if row else 0
     if begins not in _STARTS:
         raise ValueError("it does not begin as a blob does")
@@ -68,12 +68,12 @@ def read(number: int, row: bytes) -> BlobRow:
 
 
 def may_be(row: bytes) -> bool:
-    """Does this begin as the row of a blob does?"""
+    """True if this begins as a blob row does."""
     return bool(row) and row[0] in _STARTS
 
 
 def write_number(out: bytearray, value: int) -> None:
-    """Seven bits a byte, the lowest first; all but the last byte have the eighth."""
+    """Append a number: seven bits a byte, the lowest first; all but the last byte have bit 8 set."""
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
         value >>= 7
@@ -81,7 +81,7 @@ def write_number(out: bytearray, value: int) -> None:
 
 
 def read_number(row: bytes, at: int) -> tuple[int, int]:
-    """The number there, and where what follows it begins."""
+    """The number at `at`, and the offset after it."""
     value = shift = 0
     for byte in row[at : at + _LONGEST]:
         at += 1

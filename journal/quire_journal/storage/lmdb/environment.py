@@ -1,4 +1,4 @@
-"""LMDB's environments: how one is made, opened, and checked, and what its errors mean."""
+"""LMDB environments: make, open and check them, and translate their errors."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from quire_journal.storage import NO_ROOM, TABLES, RefCounted, StoreFailure, tak
 from quire_journal.storage.lmdb.files import ADVICE, reserve_lock_file
 
 _MAP_BYTES: Final = (1 << 40, 1 << 36, 1 << 32)
-"""Address space to ask for, the first that the system grants. Not disk space."""
+"""Address space to ask for, not disk space; the first size that the system grants."""
 
 _MAX_DBS: Final = 64
-"""Named databases. Above `len(TABLES)`, so that a journal with tables of a later version opens."""
+"""Most named databases; above `len(TABLES)`, so that a journal of a later version opens."""
 
 MAX_READERS: Final = 126
 
@@ -32,11 +32,11 @@ DAMAGE: Final = (
     lmdb.CursorFullError,
     lmdb.PageFullError,
 )
-"""Errors of LMDB that say that the file is not what it must be."""
+"""Errors of LMDB that mean damage of the file."""
 
 
 class OpenEnvironment(RefCounted):
-    """An environment that is open, and which file that is. Raises OSError where that cannot be told."""
+    """An open environment, and the identity of its file. Raises OSError."""
 
     def __init__(self, env: lmdb.Environment, databases: dict[str, lmdb._Database | None]) -> None:
         super().__init__(env)
@@ -49,7 +49,7 @@ class OpenEnvironment(RefCounted):
 def environment(path: Path, sync: bool) -> lmdb.Environment:
     """The environment at `path`, with the largest map that the system grants.
 
-    With `sync` a commit leaves it whole in a power cut, and the commit itself lasts with the next one, or
+    With `sync`, a commit keeps the file whole in a power cut, and is durable itself with the next commit or
     `env.sync(True)`.
     """
     reserve_lock_file(path / "lock.mdb")
@@ -74,7 +74,7 @@ def environment(path: Path, sync: bool) -> lmdb.Environment:
 
 
 def make(new: Path) -> None:
-    """An empty database at `new`, complete and synced, in the place of what a crash may have left there."""
+    """Make an empty database at `new`, complete and synced, replacing what a crash left there."""
     if new.exists():
         shutil.rmtree(new)
     new.mkdir(mode=0o700)
@@ -87,7 +87,7 @@ def make(new: Path) -> None:
 
 def open_tables(env: lmdb.Environment) -> OpenEnvironment:
     """`env` with a handle of every table that it has."""
-    # Handles last only when a writing transaction opened them; this one changes nothing, so commits nothing.
+    # Handles last only if a writing transaction opened them; this one changes nothing.
     with env.begin(write=True) as txn:
         return OpenEnvironment(env, {table: find(env, txn, table) for table in TABLES})
 
@@ -104,12 +104,12 @@ def open_to_read(path: Path) -> OpenEnvironment:
         readahead=False,
         lib_version=0,
     )
-    # Each in a transaction of its own: handles that a reading one opened among others do not last.
+    # Each in its own transaction: handles opened by a shared reading transaction do not last.
     return OpenEnvironment(env, {table: find(env, None, table) for table in TABLES})
 
 
 def find(env: lmdb.Environment, txn: lmdb.Transaction[bytes] | None, table: str) -> lmdb._Database | None:
-    """The handle of a table; None when the file has none of that name."""
+    """The handle of a table; None if the file has no such table."""
     try:
         return env.open_db(table.encode(), txn=txn, create=False)
     except lmdb.NotFoundError:
@@ -118,12 +118,12 @@ def find(env: lmdb.Environment, txn: lmdb.Transaction[bytes] | None, table: str)
 
 _QUOTA: Final = os.strerror(errno.EDQUOT)
 _FAULT: Final = os.strerror(errno.EIO)
-"""How LMDB tells of these, which has no classes for them."""
+"""Messages of errors that LMDB has no classes for."""
 
 
 def failure(path: Path, what: str, error: lmdb.Error) -> StoreFailure | JournalDamaged:
-    """`error` of the database in the folder `path`, in the words of the port; `what` could not be done."""
-    # A transaction is given up by LMDB itself (MDB_BAD_TXN) when it met a page that makes no sense.
+    """`error` of the database in `path` as an error of the port; `what` says what failed."""
+    # LMDB itself ends a transaction (MDB_BAD_TXN) that met a senseless page.
     if isinstance(error, (*DAMAGE, lmdb.BadTxnError)):
         return JournalDamaged(f"{what}: {error}; {ADVICE}", everywhere=True)
     full = _no_room(path, error)
@@ -131,25 +131,25 @@ def failure(path: Path, what: str, error: lmdb.Error) -> StoreFailure | JournalD
 
 
 def store_failed(folder: Path, what: str, error: lmdb.Error | OSError) -> StoreFailure:
-    """The same of a database that is not open, or is being made, where an error says nothing about what it holds."""
+    """`error` of a database that is not open yet: it says nothing about the content."""
     said = error.strerror if isinstance(error, OSError) else error
     return StoreFailure(f"{what}: {said}", disk_full=_no_room(folder, error))
 
 
 def _no_room(folder: Path, error: lmdb.Error | OSError) -> bool:
-    """Is that for want of room? A disk with a fault of its own may have little left, too."""
+    """True if the disk is full. A faulty disk can be nearly full, too."""
     if isinstance(error, OSError):
         return error.errno in NO_ROOM
     if isinstance(error, lmdb.MapFullError | lmdb.DiskError) or _QUOTA in str(error):
         return True
-    return _FAULT in str(error) and takes_nothing(folder)  # LMDB tells so of a write that was cut short, too
+    return _FAULT in str(error) and takes_nothing(folder)  # LMDB reports a short write in this way, too
 
 
 def walk(data: Path) -> list[str]:
-    """What is wrong with the pages of a database; nothing when every one is where and what it must be.
+    """Problems of the pages of a database; empty if sound.
 
-    It is read as a file: nothing in it can end the process. A database that is written meanwhile holds still for a
-    process that has a snapshot open. Closing the file drops the locks that this process has on it: for a child.
+    The file is read as bytes, so damage cannot end the process. Call it in a child: closing the file drops this
+    process's locks on it. While others write, hold a snapshot open, so that pages stay.
     """
     from lmdb import verify
 

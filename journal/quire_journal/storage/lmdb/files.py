@@ -1,4 +1,4 @@
-"""The files of an LMDB database, as files: what is done with them before LMDB opens them, and never afterwards.
+"""The files of an LMDB database before LMDB opens them; never afterwards.
 
 Closing a descriptor of a file whose environment is open in this process drops LMDB's locks.
 """
@@ -16,13 +16,13 @@ from quire_journal.model import JournalDamaged
 ADVICE: Final = "stop the daemon and keep a copy of the folder before anything else"
 
 _LOCK_BYTES: Final = 16 * 1024
-"""Of the lock file: more than the slots of all readers take."""
+"""Size of the lock file: more than the slots of all readers take."""
 
 
 def reserve_lock_file(lock: Path) -> None:
-    """Give the lock file its blocks. LMDB maps it sparse: on a full disk its first touch kills the process (SIGBUS).
+    """Give the lock file its blocks. LMDB maps it sparse: on a full disk the first touch kills the process (SIGBUS).
 
-    Not opened when it has them: closing a descriptor of it drops the locks of an environment that is open.
+    A file that has its blocks is not opened: closing it drops the locks of an open environment.
     """
     try:
         found = lock.stat()
@@ -43,10 +43,9 @@ _META: Final = struct.Struct("=16x II 16x I 44x 48x Q Q")
 
 
 def require_whole(data: Path, walk: Callable[[Path], list[str]]) -> None:
-    """Raise `JournalDamaged` for a file that is shorter than its newest meta page says; on it LMDB would die with
-    SIGBUS.
+    """Raise `JournalDamaged` if the file is shorter than its newest meta page says; LMDB would die with SIGBUS.
 
-    `walk` says what is wrong with the structure of the file. Must run before the environment is opened.
+    `walk` lists problems of the file's structure. Must run before the environment is opened.
     """
     size = data.stat().st_size
     with data.open("rb") as file:
@@ -61,7 +60,7 @@ def require_whole(data: Path, walk: Callable[[Path], list[str]]) -> None:
     newest = max(metas, key=lambda meta: meta[4])
     if size >= (newest[3] + 1) * page:
         return
-    # The last pages may have been given up before they were ever written: only a full walk can tell.
+    # The last pages may have been freed before they were written: only a full walk can tell.
     problems = walk(data)
     if problems:
         raise JournalDamaged(f"{data} is cut off at {size} bytes ({problems[0]}); {ADVICE}")

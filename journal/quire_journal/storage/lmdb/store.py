@@ -1,4 +1,4 @@
-"""The store: one environment, its one writer, and the copy that a compaction puts in its place."""
+"""The LMDB store: one environment, its single writer, and compaction."""
 
 from __future__ import annotations
 
@@ -51,42 +51,42 @@ from quire_journal.storage.lmdb.files import ADVICE, require_whole
 from quire_journal.storage.lmdb.transaction import ReadingBlock, Snapshot, Transaction
 
 _COPY: Final = "db.compact"
-"""Name of the folder in which a compaction makes its copy, beside `db`."""
+"""Name of the folder of a compaction's copy, beside `db`."""
 
 _HELD: Final = ("meta", b"log")
-"""The row that says up to which place the database holds what stands in the write-ahead log."""
+"""Table and key of the log position up to which the database holds the write-ahead log."""
 
 
 def _nothing() -> None:
-    """Nothing is logged that is not folded."""
+    """The default of `fold_first`: nothing to fold."""
 
 
 _BESIDE: Final = "db.beside"
-"""Name of the folder with what is worked out beside the journal (`LmdbStore.beside`)."""
+"""Name of the folder of temporary stores beside the journal (`LmdbStore.beside`)."""
 
 
 class LmdbStore:
     """Ordered tables of bytes in `folder/db`. Open it with `LmdbStore.open`."""
 
     def __init__(self, path: Path, opened: OpenEnvironment, synced: bool = True) -> None:
-        """`synced`: what is committed lasts; else with the next `sync`."""
+        """`synced`: commits are durable at once, else with the next `sync`."""
         self._path = path
         self._file = f"{path}/data.mdb"
         self._opened = InUse(opened)
         self._synced = synced
         self._writer = threading.Lock()
         self._writer_thread: int | None = None
-        self._tee: Tee | None = None  # of the compaction that is going on
-        self._broken: str = ""  # why nothing is written any more
-        self._gone = False  # nor now: no start would find it
+        self._tee: Tee | None = None  # of the running compaction
+        self._broken: str = ""  # why nothing can be written any more
+        self._gone = False  # the file is gone, so no start would find a write
         self._image: Afterimage | None = None
         self._log = WriteAheadLog(path)
-        self._logging = 0  # the thread that logged
+        self._logging = 0  # id of the thread that logged
         self.fold_first: Callable[[], None] = _nothing
 
     @classmethod
     def open(cls, folder: Path, synced: bool = True) -> LmdbStore:
-        """The store in `folder`, made when there is none. Where it is not `synced`, commits last with the next `sync`.
+        """The store in `folder`, made if missing. Unless `synced`, commits are durable with the next `sync`.
 
         Raises `UnfitFolder` (wrong owner, network file system), `JournalDamaged` (not a database, or a torn one) or
         `StoreFailure` (disk full, open elsewhere in this process). One process at a time: the caller holds a lock.
@@ -95,7 +95,7 @@ class LmdbStore:
         path = folder / "db"
         try:
             if (folder / _COPY).exists():
-                shutil.rmtree(folder / _COPY)  # of a compaction that did not come to its end
+                shutil.rmtree(folder / _COPY)  # left by an interrupted compaction
             cls.remove_beside(folder)
             if not path.exists():
                 make(folder / "db.new")
@@ -108,7 +108,7 @@ class LmdbStore:
             raise store_failed(folder, f"could not open the journal in {folder}", error) from error
         try:
             opened = open_tables(env)
-            env.reader_check()  # readers of a process that was killed would keep old pages from being used again
+            env.reader_check()  # dead readers would pin old pages
         except lmdb.Error as error:
             env.close()
             raise JournalDamaged(f"{path / 'data.mdb'} cannot be read ({error}); {ADVICE}") from error
@@ -119,10 +119,9 @@ class LmdbStore:
 
     @classmethod
     def open_to_read(cls, folder: Path) -> LmdbStore:
-        """The store in `folder`, for a process that only reads, also while another one has it open and writes.
+        """The store in `folder` for a process that only reads, even while another writes.
 
-        A damaged database can end the process: for a child that nobody else depends on. Raises `JournalDamaged` or
-        `StoreFailure`.
+        A damaged database can end the process, so call it in a child. Raises `JournalDamaged` or `StoreFailure`.
         """
         path = folder / "db"
         try:
@@ -138,15 +137,12 @@ class LmdbStore:
 
     @classmethod
     def beside(cls, folder: Path) -> LmdbStore:
-        """An empty store beside the one in `folder`, for what is worked out there and need not last: one at a time.
-
-        Raises `StoreFailure`.
-        """
+        """A temporary empty store beside the one in `folder`, not durable; one at a time. Raises `StoreFailure`."""
         return Copy.begin(folder / _BESIDE, hardens=False)
 
     @staticmethod
     def remove_beside(folder: Path) -> None:
-        """Remove what `beside` made; the process that had it open has ended."""
+        """Remove the store of `beside`, after the process that used it has ended."""
         if (folder / _BESIDE).exists():
             shutil.rmtree(folder / _BESIDE)
 
@@ -156,20 +152,20 @@ class LmdbStore:
         return self._path
 
     def reading(self) -> AbstractContextManager[Snapshot]:
-        """One state of the tables, from any thread. Keep it short: pages that it sees cannot be used again."""
+        """A snapshot, from any thread. Keep it short: pages that it sees cannot be reused."""
         self._fold_first()
         return ReadingBlock(self._path, self._opened)
 
     @contextmanager
     def writing(self, folding: bool = False) -> Iterator[Transaction]:
-        """A transaction, bound to the thread that begins it. A second one waits; on the same thread it raises."""
+        """A transaction, bound to its thread. A second one waits; on the same thread it raises."""
         self._opened.get()
         if not folding:
             self._fold_first()
         if self._writer_thread == threading.get_ident():
             raise RuntimeError("this thread is already in a writing transaction")
         with self._writer:
-            opened = self._opened.get()  # only now: it may have been replaced meanwhile
+            opened = self._opened.get()  # only now: a compaction may have replaced it
             self._require_whole()
             self._writer_thread = threading.get_ident()
             try:
@@ -215,19 +211,19 @@ class LmdbStore:
             if changed and not folding and self._synced:
                 self.sync()
         except BaseException as error:
-            self._broken = self._broken or str(error)  # the journal counts on without what is stored
+            self._broken = self._broken or str(error)  # the journal's counters no longer match the store
             raise
 
     def _conclude(self, opened: OpenEnvironment, noted: list[RowChange] | None) -> None:
-        """What is left of a commit that was made. Whatever is raised, nobody knows whether a start will find it."""
-        looks = self._look_again(opened)  # one call of the system, against answers that would not be true
+        """Finish a commit. After an error here, it is unknown whether a start will find the commit."""
+        looks = self._look_again(opened)  # one system call, against wrong answers
         if self._image is not None:
             self._image.committed(looks)
         if self._tee is not None and noted:
             self._tee.add(noted)
 
     def _look_again(self, opened: OpenEnvironment) -> Looks:
-        """How the file looks after something was made to last. Raises `JournalGone` and `JournalUnseen`."""
+        """The looks of the file after a commit. Raises `JournalGone` and `JournalUnseen`."""
         try:
             return self._looks(opened)
         except JournalGone as error:
@@ -239,7 +235,9 @@ class LmdbStore:
     # ── the write-ahead log ──
 
     def log(self, entry: bytes) -> bool:
-        """Make `entry` last; False where it is too large, or the disk does not take it: a commit tells more of that."""
+        """Make `entry` durable in the log. False if it is too large or the disk refuses it: then a commit
+        must hold it.
+        """
         if not self._synced or len(entry) > MOST_BYTES or not self._has_room(len(entry)):
             return False
         self._require_whole()
@@ -272,7 +270,9 @@ class LmdbStore:
             self.fold_first()
 
     def _wiped(self) -> bool:
-        """An entry could not be written: False, and no start finds it. Raises `StoreFailure` where one may."""
+        """Erase an entry that could not be written; returns False. Raises `StoreFailure` if a start may
+        still find it.
+        """
         try:
             self._log.wipe()
         except OSError as error:
@@ -281,7 +281,7 @@ class LmdbStore:
         return False
 
     def logged(self) -> list[bytes]:
-        """The entries that the database does not hold yet. Raises `JournalDamaged` where it is another log's."""
+        """The entries that the database does not hold yet. Raises `JournalDamaged` if the log is another journal's."""
         with self.reading() as r:
             held = LogPosition.of(r.get(*_HELD))
         try:
@@ -290,14 +290,14 @@ class LmdbStore:
             raise store_failed(self._path, f"could not read the log in {self._path}", error) from error
 
     def _has_room(self, size: int) -> bool:
-        """Has the disk so much room that what is logged can be folded?"""
+        """True if the disk has room to fold what is logged."""
         try:
             return free_bytes(self._path) >= FULL_BELOW_BYTES + 2 * size
         except OSError:
             return False
 
     def _begin_segment(self) -> bool:
-        """Begin a segment of the log where it can be; raises `StoreFailure` where what is logged cannot be folded."""
+        """Begin a segment of the log; False if the disk refuses. Raises `StoreFailure` if the log cannot be folded."""
         self._fold_first()
         if self._log.end is None and self.logged():
             raise RuntimeError("what an earlier process logged is folded first")
@@ -309,12 +309,12 @@ class LmdbStore:
         return True
 
     def clear_log(self) -> None:
-        """Leave no byte of what was logged: the database holds what is to be held. Raises `StoreFailure`."""
+        """Erase the log after folding it. Raises `StoreFailure`."""
         if self._synced and not self._begin_segment():
             raise StoreFailure(f"could not begin a new log in {self._path}", disk_full=takes_nothing(self._path))
 
     def forget_log(self) -> None:
-        """Go on with what the database holds, whatever was logged. Raises `StoreFailure`."""
+        """Drop the log without folding it. Raises `StoreFailure`."""
         with self.writing() as w:
             w.delete(*_HELD)
         try:
@@ -323,9 +323,7 @@ class LmdbStore:
             raise store_failed(self._path, f"could not remove the log in {self._path}", error) from error
 
     def _looks(self, opened: OpenEnvironment) -> Looks:
-        """How the file looks. Raises `JournalGone` where another is at its path, or none, and OSError where that cannot
-        be told.
-        """
+        """The looks of the file. Raises `JournalGone` if its path has another file or none, OSError if unknown."""
         try:
             looks = Looks.of(self._file)
         except (FileNotFoundError, NotADirectoryError):
@@ -339,7 +337,7 @@ class LmdbStore:
         return JournalGone(f"the journal in {self._path.parent} was removed or replaced")
 
     def _failed_for_good(self, what: str, error: lmdb.Error) -> StoreFailure | JournalDamaged:
-        """Let nothing be written any more; what says so."""
+        """Forbid all writing; returns the error to raise."""
         self._broken = str(error)
         failed = failure(self._path, what, error)
         if isinstance(failed, StoreFailure):
@@ -347,7 +345,7 @@ class LmdbStore:
         return failed
 
     def _require_whole(self) -> None:
-        """Raise `StoreFailure` when a commit failed for good."""
+        """Raise `StoreFailure` if a commit failed for good."""
         if self._gone:
             raise self._is_gone()
         if self._broken:
@@ -358,7 +356,7 @@ class LmdbStore:
             )
 
     def _make_tables(self, opened: OpenEnvironment) -> None:
-        """Add the tables that a file of an earlier version lacks. Not at open: a reader changes nothing."""
+        """Add tables that an older file lacks. Not at open: a reader changes nothing."""
         if None not in opened.databases.values():
             return
         missing = [table for table, database in opened.databases.items() if database is None]
@@ -372,11 +370,11 @@ class LmdbStore:
         opened.databases = {**opened.databases, **made}
 
     def size_bytes(self) -> int:
-        """Bytes that the database takes on disk."""
+        """Size of the database on disk, in bytes."""
         return os.stat(self._path / "data.mdb").st_blocks * 512
 
     def used_bytes(self) -> int:
-        """Bytes of the pages that hold pairs."""
+        """Size of the pages that hold pairs, in bytes."""
         try:
             with self._opened.used() as opened, opened.env.begin() as txn:
                 tables = [txn.stat(database) for database in opened.databases.values() if database is not None]
@@ -394,22 +392,22 @@ class LmdbStore:
             raise self._failed_for_good("could not sync", error) from error
 
     def leave_image(self, unproven: bool) -> None:
-        """From now on let a start after a kill tell whether the file is as this process left it (`afterimage`)."""
+        """Keep an `afterimage` from now on, so that a start after a kill can trust the file."""
         self._image = Afterimage(self._path.parent / IMAGE, self._path / "data.mdb", unproven)
 
     def drop_image(self) -> None:
-        """The file may be damaged, also where it is as this process left it."""
+        """Remove the afterimage: the file may be damaged."""
         if self._image is not None:
             self._image.drop()
 
     def reader_check(self) -> int:
-        """Forget readers of processes that died; how many there were."""
+        """Free slots of dead readers; returns their number."""
         return self._opened.get().env.reader_check()
 
     # ── compaction: the part of `compaction` that knows the files ──
 
     def compacting(self, step: Callable[[str], None] = lambda name: None) -> ByCopy:
-        """Begin a compaction: from now on every change is noted."""
+        """Begin a compaction: every change is noted from now on."""
         if self._tee is not None:
             raise RuntimeError("a compaction is going on")
         self.require_room(self.used_bytes())
@@ -427,13 +425,13 @@ class LmdbStore:
         return ByCopy(self, target, tee, step)
 
     def require_room(self, copy_bytes: int = 0) -> None:
-        """Raise `StoreFailure` when the rest of a copy would not fit, with room for what others write."""
+        """Raise `StoreFailure` if the rest of a copy would not fit, with room for other writers."""
         require_room(self._path, copy_bytes)
 
     def replace_by(self, target: Target, last_round: Callable[[], None], step: Callable[[str], None]) -> None:
-        """Put `target` in the place of the present file. Readers that are under way end on the old one.
+        """Put `target` in place of the present file. Running readers finish on the old file.
 
-        LMDB does not mind that the files of an open environment are renamed: it never opens them by name again.
+        LMDB allows to rename the files of an open environment: it never opens them by name again.
         """
         assert isinstance(target, Copy)
         self.clear_log()
@@ -448,7 +446,7 @@ class LmdbStore:
             step("compact_moved")
             self._opened.replace(target.surrender())
             try:
-                # What the lock file holds matters while it is open; a crash between the two renames costs nothing.
+                # The content of the lock file matters only while it is open, so a crash in between is harmless.
                 os.rename(target.path / "lock.mdb", self._path / "lock.mdb")
                 os.rmdir(target.path)
                 sync_path(self._path)
@@ -458,19 +456,19 @@ class LmdbStore:
                 raise StoreFailure(self._broken, for_good=True) from error
 
     def stop_noting(self) -> None:
-        """No compaction is going on any more."""
+        """Stop noting changes: the compaction has ended."""
         with self._writer:
             self._tee = None
 
     def give_back(self) -> None:
-        """Close the files that were replaced, each when its last reader has ended."""
+        """Close the replaced files, each when its last reader has ended."""
         self._opened.give_back()
 
     def close(self) -> None:
-        """Give everything back. Idempotent; transactions that are still open end."""
+        """Close everything. Idempotent; open transactions end."""
         if self._image is not None:
             self._image.close()
-        with suppress(StoreFailure, RuntimeError):  # the log tells of it then; or the process is a fork
+        with suppress(StoreFailure, RuntimeError):  # a start reads the log then; or the process is a fork
             self.sync()
         self.fold_first = _nothing
         self._log.close()
@@ -478,13 +476,13 @@ class LmdbStore:
 
 
 class Copy(LmdbStore):
-    """A file in the making: synced only when it is asked for, until it is hardened."""
+    """A copy in the making: synced only on request, until it is hardened."""
 
     _hardens = True
 
     @classmethod
     def begin(cls, folder: Path, hardens: bool) -> Copy:
-        """An empty one in `folder`; whether its commits last when it is hardened. Raises `StoreFailure`."""
+        """An empty copy in `folder`; `hardens`: its commits become durable with `harden`. Raises `StoreFailure`."""
         try:
             make(folder)
             copy = cls.at(folder)
@@ -495,11 +493,11 @@ class Copy(LmdbStore):
 
     @classmethod
     def at(cls, folder: Path) -> Copy:
-        """The one in `folder` that was begun by this process, or by another that waits for this one."""
+        """The copy in `folder`, begun by this process or by one that waits for it."""
         return cls(folder, open_tables(environment(folder, sync=False)), synced=False)
 
     def harden(self) -> None:
-        """Sync it; from now on its commits last as those of the store that is copied."""
+        """Sync; later commits are as durable as those of the source."""
         self.sync()
         if not self._hardens:
             return
@@ -510,10 +508,10 @@ class Copy(LmdbStore):
             raise store_failed(self._path, "could not open the compacted journal", error) from error
 
     def surrender(self) -> OpenEnvironment:
-        """The environment, which is another store's from now on."""
+        """Hand over the environment to another store."""
         return self._opened.surrender()
 
     def throw_away(self) -> None:
-        """Close it and remove its files."""
+        """Close the copy and remove its files."""
         self.close()
         shutil.rmtree(self._path, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""LMDB's transactions, in the words of the port (`port.ReadTransaction`, `port.WriteTransaction`)."""
+"""LMDB transactions that implement the port (`port.ReadTransaction`, `port.WriteTransaction`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from quire_journal.storage.lmdb.environment import OpenEnvironment, failure
 
 
 class _Ended(dict[str, "lmdb._Database | None"]):
-    """The tables of a transaction that has ended: there are none."""
+    """The tables of an ended transaction: every access raises."""
 
     def __missing__(self, table: str) -> NoReturn:
         raise RuntimeError("the transaction has ended; copy what it reads inside its block")
@@ -31,11 +31,11 @@ class Snapshot:
         self._txn = txn
         self._databases: Mapping[str, lmdb._Database | None] = opened.databases  # None: this file has no such table yet
         self.known: dict[Any, Any] = {}
-        self._changes = 0  # moves when the tables change under an open scan
+        self._changes = 0  # incremented when tables change under an open scan
 
     def get(self, table: str, key: bytes) -> bytes | None:
-        # An edit makes a hundred of these calls and of `put`: what is checked, is checked in place, and arguments that
-        # have no names are taken apart in half the time.
+        # An edit makes a hundred calls of this and of `put`, so the checks are inline, and positional arguments halve
+        # the cost of parsing them.
         database = self._databases[table]
         if not 0 < len(key) <= KEY_BYTES:
             checked_key(key)
@@ -61,7 +61,7 @@ class Snapshot:
                         return
                     changes = self._changes
                     yield key, value
-                    self._databases[table]  # the block may be over by now
+                    self._databases[table]  # raises if the block has ended meanwhile
                     if changes == self._changes:
                         found = cursor.prev() if reverse else cursor.next()
                     elif reverse:
@@ -93,17 +93,17 @@ class Snapshot:
             raise failure(self._path, f"could not read {table}", error) from error
 
     def end(self) -> None:
-        """Nothing can be read from now on.
+        """End the snapshot: every later read raises.
 
-        The transaction is let go of, too: its place among the readers is free when nothing refers to it, and an
-        exception keeps the frames that it passed, with all that they refer to, until cycles are looked for.
+        Drops the transaction as well: its reader slot is free only when nothing refers to it, and a caught exception
+        keeps frames, and what they refer to, alive.
         """
         self._databases = _ENDED
         del self._txn
 
 
 class ReadingBlock:
-    """The block of a snapshot. A class, because an edit asks in three of them, and a generator takes twice as long."""
+    """The context manager of a snapshot. A class, because a generator costs twice as much, and an edit enters three."""
 
     __slots__ = ("_opened", "_path", "_snapshot", "_txn", "_uses")
 
@@ -130,15 +130,12 @@ class ReadingBlock:
 
 
 def _to_end(cursor: lmdb.Cursor[bytes], stop: bytes | None) -> bool:
-    """Put `cursor` on the last key below `stop`."""
+    """Move `cursor` to the last key below `stop`."""
     return cursor.prev() if stop is not None and cursor.set_range(stop) else cursor.last()
 
 
 class Transaction(Snapshot):
-    """The writing transaction. After one failed call nothing of it can be committed any more.
-
-    Where it is `noting`, its changes are `noted`.
-    """
+    """The writing transaction. After a failed call it cannot be committed. With `noting`, changes are `noted`."""
 
     def __init__(self, path: Path, opened: OpenEnvironment, txn: lmdb.Transaction[bytes], noting: bool) -> None:
         super().__init__(path, opened, txn)
@@ -146,7 +143,7 @@ class Transaction(Snapshot):
 
     @property
     def changed(self) -> bool:
-        """Has it anything to commit?"""
+        """True if there is something to commit."""
         return self._changes > 0
 
     def put(self, table: str, key: bytes, value: bytes) -> None:
@@ -180,7 +177,7 @@ class Transaction(Snapshot):
             raise OutOfOrder(f"{table}: keys do not come after the last one, or not in their order")
 
     def _put_many(self, table: str, pairs: Sequence[tuple[bytes, bytes]], append: bool) -> int:
-        """How many of them were put: an append that is out of order is left out."""
+        """The number of pairs put: an out-of-order append is left out."""
         database = self._writable(table)
         for key, _ in pairs:
             if not 0 < len(key) <= KEY_BYTES:
