@@ -1,4 +1,4 @@
-"""Garbage collection: versions that no rule keeps are marked, and their bytes dropped."""
+"""Garbage collection: marks versions that no rule keeps, and drops their bytes."""
 
 from typing import TYPE_CHECKING
 

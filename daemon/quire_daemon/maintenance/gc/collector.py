@@ -1,16 +1,13 @@
-"""Garbage collection beside everything else: what no rule keeps is chosen, waits for a grace time, and goes.
+"""Garbage collection beside normal work: mark, grace time, drop, compaction.
 
-    1. mark      on a worker thread, over short snapshots (`mark`)
-    2. grace     nothing happens; who names a blob meanwhile keeps it
-    3. drop      a few at a time, when nobody edits, else slowly (`drop`): first the record `retention_applied`, then
-                 with each `bytes_gone` the bytes that it names. What was named since the marks were made stays
-    4. compact   only when it is asked for, or by itself (`compaction`)
+1. mark on a worker thread, over short snapshots (`mark`). 2. grace: a blob named meanwhile is kept. 3. drop a few blobs
+at a time while nobody edits, else slowly (`drop`): first the record `retention_applied`, then a `bytes_gone` with each
+commit; blobs named since the marks stay. 4. compact if requested, or by itself (`compaction`).
 
-A crash between any two of these leaves a sound journal: what is dropped is said in the log, the rest is as it was, and
-the next collection goes on with that.
+A crash at any point leaves a sound journal: the log has what was dropped, and the next collection continues.
 
-The daemon also looks from time to time how much the journals take, and says so in every reply above four fifths of the
-limit in the settings. Dropping by itself is off unless the settings ask for it.
+The daemon also measures the journals periodically, and warns in every reply above four fifths of the limit. Automatic
+collection is off by default.
 """
 
 from __future__ import annotations
@@ -38,35 +35,35 @@ from quire_journal.storage import Compaction, Outrun, StoreFailure
 from quire_journal.workspaces import state_home
 
 STEPS: Final = ("gc_marked", "gc_begun", "gc_dropped", "gc_finished")
-"""Fault points, beside those of `compaction`: a crash test stops at each."""
+"""Fault points, in addition to those of `compaction`, for crash tests."""
 
 BEGUN: Final = "gc.begun"
-"""A file in the state folder, from the beginning of the drops to the end of the collection."""
+"""File in the state folder while a collection drops."""
 
 DROP_REST_S: Final = 0.02
-"""Between two looks at whether something can be dropped."""
+"""Seconds between two checks whether something can be dropped."""
 
 LOOK_S: Final = 10.0
 HOUR_S: Final = 3600.0
 DAY_S: Final = 24 * HOUR_S
 WARN_AT: Final = 0.8
 MOST_ATTEMPTS: Final = 3
-"""Marks that are made anew because a checkpoint of the past was named meanwhile."""
+"""Most times to mark, because checkpoints of the past were named meanwhile."""
 
 COMPACT_ABOVE: Final = 0.5
-"""By itself a collection compacts when more than this part of the file is free."""
+"""Free part of the file above which a collection compacts by itself."""
 
 Then = Callable[[dict[str, Any]], None]
 
 
 class CollectorHost(Throttle, Protocol):
-    """What a collection needs of the daemon."""
+    """The part of the daemon that a collection needs."""
 
     in_force: LiveSettings
     recorder: Recorder
     log: Log
     step: Callable[[str], None]
-    progress: dict[str, dict[str, Any]]  # what else takes long, by service
+    progress: dict[str, dict[str, Any]]  # other long work, by service
 
     def start_job(self, work: Job, what: str, failed: Failed) -> None: ...
 
@@ -76,7 +73,7 @@ class CollectorHost(Throttle, Protocol):
 
 
 class CollectionOrder(msgspec.Struct, frozen=True):
-    """How a collection is to be made."""
+    """Options of a collection."""
 
     dry_run: bool = False
     compact: bool = False
@@ -87,20 +84,20 @@ class CollectionOrder(msgspec.Struct, frozen=True):
 
 
 class Collector:
-    """The collections of one daemon, one at a time, and the limits that they are made for."""
+    """The collections of one daemon, one at a time, and the size limits."""
 
     def __init__(self, host: CollectorHost, state_dir: Path) -> None:
         self._host, self._state_dir = host, state_dir
         self._running: _Collection | None = None
         self._look_at = 0.0
         self._began_s = host.clock.mono_s()
-        self._last_s = float("-inf")  # the last one by itself
+        self._last_s = float("-inf")  # last automatic one
         self._begun = state_dir / BEGUN
         self.warnings: tuple[dict[str, str], ...] = ()
         self.usage: dict[str, Any] = {}
 
     def taken(self) -> dict[str, Any]:
-        """What is taken of what may be: this journal as it is now, the others as they were when they were last seen."""
+        """Bytes and limits of the journals: this one now, others as last measured."""
         if not self.usage:
             return {}
         mine, store = self.usage["workspace"], self.usage["store"]
@@ -111,7 +108,7 @@ class Collector:
         }
 
     def unfinished(self) -> str:
-        """A sentence about a collection that did not come to its end, as the daemon ended first; "" when none is."""
+        """A sentence about a collection interrupted by the daemon's end; else ""."""
         if self._running is not None:
             return ""
         try:
@@ -124,14 +121,13 @@ class Collector:
 
     @property
     def going_on(self) -> bool:
-        """Is there a collection on its way? It relies on nobody else removing or rewriting blobs."""
+        """True during a collection, which needs that nobody else removes or rewrites blobs."""
         return self._running is not None
 
     def begin(self, asked: CollectionOrder, then: Then) -> None:
         """Collect, and call `then` with the reply.
 
-        Raises `Refusal` while another one is going on or a purge is (neither could rely on what stands there), and as
-        `settle`.
+        Raises `Refusal` during another collection or a purge, and as `settle`.
         """
         if self._running is not None:
             raise Refusal("busy", "A collection is going on already; wait for its end.", "retry", retry_after_ms=1000)
@@ -146,11 +142,11 @@ class Collector:
         try:
             self._running.begin()
         except Exception:
-            self._running = None  # it never began, and the next one may
+            self._running = None  # it never began; the next one may
             raise
 
     def tidy(self) -> None:
-        """Look how much is taken, and collect by itself where the settings say so. Called once a second."""
+        """Measure the journals, and collect if the settings say so. Called once a second."""
         now, retention = self._host.clock.mono_s(), self._host.in_force.now.retention
         if now < self._look_at:
             return
@@ -167,7 +163,7 @@ class Collector:
 
 
 def due(automatic: str, usage: dict[str, Any], running_s: float, since_s: float) -> bool:
-    """Is it time for a collection by itself? `since_s` after the last one, `running_s` after the daemon's start."""
+    """True if an automatic collection is due. `since_s`: after the last one; `running_s`: after the daemon's start."""
     if automatic == "daily":
         return min(running_s, since_s) >= DAY_S
     over = any(0 < taken["limit"] <= taken["bytes"] for taken in usage.values())
@@ -175,7 +171,7 @@ def due(automatic: str, usage: dict[str, Any], running_s: float, since_s: float)
 
 
 def usage(retention: Retention, journal_bytes: int, state_dir: Path) -> dict[str, Any]:
-    """What this journal, and all in its state folder, take of what they may: `{bytes, limit}` each."""
+    """Bytes and limits of this journal, and of all in its state folder: `{bytes, limit}` each."""
     others = others_bytes(state_dir) if retention.store_bytes else 0
     return {
         "workspace": {"bytes": journal_bytes, "limit": retention.workspace_bytes},
@@ -184,7 +180,7 @@ def usage(retention: Retention, journal_bytes: int, state_dir: Path) -> dict[str
 
 
 def others_bytes(state_dir: Path) -> int:
-    """Bytes that this user's other journals take. By a stat of each: there may be hundreds, and the loop waits."""
+    """Bytes of this user's other journals, by one stat each: there may be hundreds, and the loop waits."""
     data, home = os.path.join("journal", "db", "data.mdb"), os.fspath(state_home())
     taken: dict[tuple[int, int], int] = {}  # by file: a state folder may have several names
     with contextlib.suppress(OSError):
@@ -198,7 +194,7 @@ def others_bytes(state_dir: Path) -> int:
 
 
 def warnings(usage: dict[str, Any]) -> tuple[dict[str, str], ...]:
-    """What every reply says of limits that are nearly reached."""
+    """Warnings in every reply about limits that are nearly reached."""
     told = {"workspace": "The journal of this workspace takes", "store": "All journals together take"}
     return tuple(
         {
@@ -211,7 +207,7 @@ def warnings(usage: dict[str, Any]) -> tuple[dict[str, str], ...]:
 
 
 def _of(taken: int, limit: int) -> str:
-    """So many bytes of so many, in a unit that fits the smaller one."""
+    """Taken and allowed bytes, in a unit that fits the limit."""
     unit, name = next(
         (unit, name) for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB"), (1, "bytes")) if limit >= unit
     )
@@ -219,23 +215,23 @@ def _of(taken: int, limit: int) -> str:
 
 
 class _Collection:
-    """One collection on its way."""
+    """One collection in progress."""
 
     def __init__(self, host: CollectorHost, asked: CollectionOrder, begun: Path, then: Then) -> None:
-        """`begun`: the file that tells of it while it drops."""
+        """`begun`: the file that exists while it drops."""
         self._host, self._asked, self._begun, self._then = host, asked, begun, then
-        self._others_s = float("-inf")  # when others committed last, as of the last commit of the collection
-        self._own_commit = 0  # the number of that
-        self._dropped_s = 0.0  # when something was dropped last, or could be for the first time
+        self._others_s = float("-inf")  # last commit of others before our own last commit
+        self._own_commit = 0  # number of our own last commit
+        self._dropped_s = 0.0  # time of the last drop, or of its first chance
         self._policy: Policy = policy_of(host.in_force.now.retention)
         self._grace_s = duration_ns(host.in_force.now.retention.grace) / 1e9
         self._breathe = Breather(host)
-        # A clock that was set forward would make all of the past old enough to be dropped.
+        # A clock set forward would make the whole past old enough to drop.
         self._now_ns = host.clock.now_ns() - max(host.clock.set_ns(), 0)
         self._store = host.recorder.journal.store
         self._attempts = 0
-        self._dropped = 0  # before marks were made anew
-        self._batch = 0  # of the record that says by which policy
+        self._dropped = 0  # before new marks
+        self._batch = 0  # of the record with the policy
         self.dropping: DropQueue | None = None
         self._body: dict[str, Any] = {}
         self._chunks: Iterator[Chunk] = iter(())
@@ -249,23 +245,23 @@ class _Collection:
         self._work(self._mark)
 
     def _settle(self) -> None:
-        """Commit what is noted. That is no commit of others."""
+        """Commit noted events; does not count as a commit of others."""
         self._others_s = self._committed_s()
         self._host.settle()
         self._own_commit = self._host.recorder.next_commit
 
     def _committed_s(self) -> float:
-        """When others committed last."""
+        """Time of the last commit of others."""
         recorder = self._host.recorder
         return self._others_s if self._own_commit == recorder.next_commit else recorder.committed_s
 
     def _work(self, work: Job) -> None:
-        """Run `work` on a worker; what it returns in the loop. What goes wrong ends the collection."""
+        """Run `work` on a worker, and its result in the loop. An error ends the collection."""
         self._host.start_job(work, "gc", self._fail)
 
     def _fail(self, error: Exception) -> None:
         if isinstance(error, JournalDamaged) or (isinstance(error, StoreFailure) and error.for_good):
-            self._host.told("gc", error)  # for what follows from it; the reply says how far this came, too
+            self._host.told("gc", error)  # to act on it; the reply says how far the collection came
         else:
             self._host.log.fault("gc", error)
         if self._compaction is not None:
@@ -317,7 +313,7 @@ class _Collection:
             self._then({"ok": True, "message": message, "dry_run": True, **self._body})
             return
         if totals.dropped:
-            with contextlib.suppress(OSError):  # where the disk is full, nobody is told
+            with contextlib.suppress(OSError):  # on a full disk the note is missing
                 at = rfc3339(self._host.clock.now_ns())
                 self._begun.write_text(f"of {totals.dropped} blobs that began at {at}", "utf-8")
             event = RetentionApplied(str(self._policy), totals.dropped, totals.dropped_bytes, self._asked.by)
@@ -339,7 +335,7 @@ class _Collection:
         return lambda: self._look(chunks)
 
     def _look(self, chunks: Sequence[Chunk]) -> None:
-        """What is next: more of the same, marks that are made anew, or the end of the drops."""
+        """Choose the next step: more drops, new marks, or the end."""
         dropping = self.dropping
         assert dropping is not None
         more = dropping.take(chunks)
@@ -358,21 +354,21 @@ class _Collection:
             self._all_dropped()
 
     def _end_drops(self) -> int:
-        """Nothing more is dropped; how many blobs went."""
+        """End the drops; returns the number of dropped blobs."""
         if self.dropping is not None:
             self._dropped += self.dropping.dropped
             self.dropping = None
         return self._dropped
 
     def _begin_again(self, why: str) -> None:
-        """Something of the past is wanted that was not when the marks were made."""
+        """Mark again, because an old version is now needed."""
         self._end_drops()
         if self._attempts == MOST_ATTEMPTS:
             raise Refusal("busy", f"{why}; try again when no checkpoints are made.", "retry")
         self._work(self._mark)
 
     def _all_dropped(self) -> None:
-        self._begun.unlink(missing_ok=True)  # also that of one that ended before
+        self._begun.unlink(missing_ok=True)  # also that of an interrupted one
         used, takes = self._store.used_bytes(), self._store.size_bytes()
         if self._asked.compact and (self._asked.by == "asked" or used < COMPACT_ABOVE * takes):
             self._host.log.info("gc_compacts", used_bytes=used, size_bytes=takes)
@@ -385,7 +381,7 @@ class _Collection:
     def _begin_compaction(self) -> None:
         try:
             self._compaction = self._store.compacting(self._host.step)
-        except RuntimeError as error:  # a purge compacts, too, and does what this one would
+        except RuntimeError as error:  # a purge compacts, too
             raise Refusal("busy", f"{error}; ask for the compaction again when it has ended.", "retry") from error
         self._work(self._compact)
 

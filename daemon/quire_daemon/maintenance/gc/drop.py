@@ -1,8 +1,8 @@
-"""The drops of a collection: each is a commit of its own, made when nobody edits.
+"""Drop phase of garbage collection: separate commits, made while nobody edits.
 
-What costs time is not the rows but the pages that they stand on: each blob that goes changes three, far apart, and a
-commit writes and syncs them all (measured: 6 ms for a commit of one record, 12 with eight blobs dropped, 18 with 32, 24
-with 128). So some go when others have committed nothing for a moment, and where they never rest, once a second.
+The cost is pages, not rows: each dropped blob changes three distant pages, which a commit writes and syncs (6 ms for a
+commit of one record, 12 with eight blobs dropped, 18 with 32, 24 with 128). So drops wait for a pause in other commits,
+and otherwise happen once a second.
 """
 
 from __future__ import annotations
@@ -18,49 +18,48 @@ from quire_journal.model import BytesGone
 from quire_journal.storage import Store
 
 IDLE_S: Final = 0.5
-"""Others rest when they have committed nothing for so long. Where the disk or the machine is slow, four clients that
-edit without a rest leave a tenth of a second between two commits."""
+"""Seconds without other commits that count as a pause. Four busy clients leave 0.1 s between commits on a slow disk."""
 
 BUSY_S: Final = 1.0
-"""Between two commits of drops where others do not rest."""
+"""Seconds between two drop commits without a pause."""
 
 AT_ONCE: Final = 4
-"""Chunks that go with one commit."""
+"""Chunks in one commit."""
 
 MOST_READY: Final = 128
-"""Chunks that are held ready."""
+"""Most chunks held ready."""
 
 
 class DropQueue:
-    """What a collection drops, chunk by chunk in their order. For the thread of the loop, but for `room`."""
+    """The queue of chunks to drop. For the loop's thread, except `room`."""
 
     def __init__(
         self, recorder: Recorder, store: Store, needed: NewerNeeds, batch: int, step: Callable[[str], None]
     ) -> None:
-        """`batch`: of the record that says by which policy."""
+        """`batch`: of the record with the policy."""
         self.dropped = 0  # blobs
         self._recorder, self._store, self._needed, self._batch, self._step = recorder, store, needed, batch, step
         self._ready: deque[Chunk] = deque()
 
     @property
     def room(self) -> int:
-        """How many more chunks can be held."""
+        """Number of further chunks that fit."""
         return MOST_READY - len(self._ready)
 
     @property
     def look_again(self) -> str:
-        """Why the marks do not count any more."""
+        """Why the marks are obsolete."""
         return self._needed.look_again
 
     def take(self, chunks: Sequence[Chunk]) -> bool:
-        """Hold these ready, too; False when there is nothing left to drop."""
+        """Add chunks; False if nothing is left to drop."""
         self._ready.extend(chunks)
         return bool(self._ready)
 
     def drop(self) -> None:
-        """Drop the next ones, but for what is needed; all that is noted is committed.
+        """Drop the next chunks, except needed blobs; commits all noted events.
 
-        Raises as `commit` (nothing went then), and `JournalDamaged`.
+        Raises as `commit` (nothing was dropped), and `JournalDamaged`.
         """
         going = [*islice(self._ready, AT_ONCE)]
         with self._store.reading() as r:

@@ -1,12 +1,11 @@
-"""What a collection would drop: the marks of one state of the journal, made slice by slice beside others' work.
+"""Mark phase of garbage collection: which blobs to drop, found in slices on one state of the journal.
 
-Versions are judged path by path (`quire_journal.maintenance.retention`); a mark for each blob says whether any version
-keeps it, and a walk over the blobs, newest first, adds what kept ones are made from. The bytes of a write that lost a
-race no version names: they are found by the record that took it back, and judged as displaced ones. What else has no
-name, as after a salvage, is left alone.
+Versions are judged path by path (`quire_journal.maintenance.retention`). Each blob gets a mark whether any version
+keeps it; a walk over the blobs, newest first, adds the bases of kept ones. Bytes of a write that lost a race have no
+version: they are found by the record that withdrew it, and judged as displaced bytes. Other unnamed blobs, as after a
+salvage, are left alone.
 
-Nothing here changes the journal. What was marked to go may be named again before it goes: `NewerNeeds` tells what
-records and blobs that came after the marks ask for.
+Nothing here changes the journal. `NewerNeeds` finds marked blobs that later records and blobs need.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from quire_journal.views import Shown, files, path_id, path_of
 from quire_journal.views.indexes import of_kind
 
 UNNAMED, DROP, KEEP, BASE, TAKEN = range(5)
-"""Marks of a blob. `BASE`: a kept one is made from it. `TAKEN`: on its way out."""
+"""Marks of a blob. `BASE`: a kept blob is made from it. `TAKEN`: being dropped."""
 
 READ_LATELY_NS: Final = 24 * 3600 * 10**9
-"""How long the version that a caller was shown is kept for it: an edit may still be made on it."""
+"""Time for which a version shown to a caller is kept, as a base of edits."""
 
 _ROWS: Final = 100
-"""Blobs, or versions, that are looked at in one snapshot, and between two breaths."""
+"""Blobs or versions read in one snapshot, between two pauses."""
 
 _NO_RULE, _SUPERSEDED = "dropped: no rule", "dropped: superseded outside"
 _MADE_FROM, _SAME_BYTES = "others are made from it", "same bytes"
@@ -45,18 +44,18 @@ _CHUNK_PATHS: Final = 4
 _decode_shown: Final = msgspec.msgpack.Decoder(Shown).decode
 
 Breathe = Callable[[], None]
-"""Called between slices: lets others run, and ends the work by raising."""
+"""Called between slices: lets others run, or raises to stop."""
 
 
 class Chunk(NamedTuple):
-    """Blobs that go together, and the paths whose versions name them."""
+    """Blobs dropped together, and the paths whose versions name them."""
 
     blobs: tuple[bytes, ...]
     paths: tuple[str, ...]
 
 
 class ListedBlob(msgspec.Struct, frozen=True):
-    """One blob of a listing: a version that names it, what becomes of it, and why."""
+    """A blob in a listing: a version that names it, the verdict and the reason."""
 
     path: str
     judged: RetentionVerdict
@@ -77,18 +76,18 @@ class ListedBlob(msgspec.Struct, frozen=True):
 
 
 class Totals(msgspec.Struct):
-    """How many blobs, and how many bytes of the journal, stay and go."""
+    """Numbers and bytes of kept and dropped blobs."""
 
     kept: int = 0
     kept_bytes: int = 0
-    bases: int = 0  # of those kept
+    bases: int = 0  # bases of kept blobs
     dropped: int = 0
     dropped_bytes: int = 0
     reasons: Counter[str] = msgspec.field(default_factory=Counter)  # of versions
 
 
 def pins_of(history: History, r: ReadTransaction) -> Pins:
-    """What has to be kept whatever the policy says, as the journal stands now; and what was read lately, besides."""
+    """Versions kept regardless of the policy, apart from recent reads."""
     versions: dict[tuple[str, int], str] = {}
     for batch in history.unsettled():
         for record in history.batch(batch):
@@ -107,7 +106,7 @@ def pins_of(history: History, r: ReadTransaction) -> Pins:
 
 
 def read_lately(store: Store, now_ns: int, breathe: Breathe) -> Iterator[tuple[str, int]]:
-    """(path, version) of what callers were shown last, not long ago. In slices: of a long log that is many rows."""
+    """(path, version) of recent reads, in slices."""
     after = b""
     while True:
         with store.reading() as r:
@@ -123,7 +122,7 @@ def read_lately(store: Store, now_ns: int, breathe: Breathe) -> Iterator[tuple[s
 
 
 def _pin(versions: dict[tuple[str, int], str], event: object, seq: int, reason: str) -> None:
-    """Keep what a write made and what it was made from."""
+    """Keep the result and the base of a write."""
     for name in ("path", "to"):
         path = getattr(event, name, None)
         for version in (seq, getattr(event, "base", 0)):
@@ -135,7 +134,7 @@ class Marks:
     """The marks of all blobs."""
 
     def __init__(self, store: Store, policy: Policy, now_ns: int) -> None:
-        """Takes note of how the journal stands: everything that is newer is kept."""
+        """Record the state of the journal; newer blobs are kept."""
         self._store, self._policy, self._now_ns = store, policy, now_ns
         with store.reading() as r:
             history = History(r)
@@ -144,19 +143,19 @@ class Marks:
             self._paths = r.count("paths")
             self._pins = pins_of(history, r)
         self._mark = bytearray(self.newest + 1)
-        self._base = array("Q", bytes(8 * (self.newest + 1)))  # of a blob that is to go
-        self._made_of = array("I", bytes(4 * (self.newest + 1)))  # how many that are to go are made from a blob
-        self._lost: dict[int, list[files.Version]] = {}  # path → writes that were taken back
-        self._owner: dict[int, int] = {}  # blob that is to go → the path that names it
-        self._shared: dict[int, set[int]] = {}  # the same, of those that several name
-        # of versions that no rule keeps, by blob: whether their bytes go is known when all of them are judged
+        self._base = array("Q", bytes(8 * (self.newest + 1)))  # base of a blob to drop
+        self._made_of = array("I", bytes(4 * (self.newest + 1)))  # number of dropped dependents of a blob
+        self._lost: dict[int, list[files.Version]] = {}  # path → withdrawn writes
+        self._owner: dict[int, int] = {}  # blob to drop → its path
+        self._shared: dict[int, set[int]] = {}  # the same, for blobs of several paths
+        # of unkept versions, by blob: their outcome is known after all verdicts
         self._going = {kind: array("I", bytes(4 * (self.newest + 1))) for kind in (_NO_RULE, _SUPERSEDED)}
         self.totals = Totals()
 
     # ── marking ──
 
     def make(self, breathe: Breathe) -> None:
-        """Judge every version, then keep what kept blobs are made from."""
+        """Judge every version, then keep the bases of kept blobs."""
         lately = dict.fromkeys(read_lately(self._store, self._now_ns, breathe), "read lately")
         self._pins = msgspec.structs.replace(self._pins, versions={**lately, **self._pins.versions})
         self._find_lost(breathe)
@@ -169,7 +168,7 @@ class Marks:
         self._keep_bases(breathe)
 
     def _find_lost(self, breathe: Breathe) -> None:
-        """The writes that were taken back, as versions that were never the head."""
+        """Find withdrawn writes, as versions that were never the head."""
         wanted = [[of_kind(WritesAbandoned.kind)]]
         come = 0
         while come < self.head:
@@ -203,10 +202,10 @@ class Marks:
         self._lost.setdefault(number, []).append(lost)
 
     def _judged(self, number: int, breathe: Breathe) -> tuple[str, list[tuple[RetentionVerdict, int]]]:
-        """The path with this number, and a judgement of each version whose bytes are held, with its blob's number.
+        """The path with this number, and the verdict of each version with held bytes, with its blob's number.
 
-        Read in slices: a version and where its bytes stand do not change, but for what is newer than the marks
-        (`NewerNeeds`). Judged in one: 3 ms for a thousand versions.
+        Read in slices, because old versions do not change (`NewerNeeds` has the newer ones); judged at once, 3 ms for a
+        thousand versions.
         """
         path = self._path(number)
         versions: list[files.Version] = []
@@ -245,7 +244,7 @@ class Marks:
             self._shared.setdefault(blob, {self._owner[blob]}).add(path)
 
     def _keep_bases(self, breathe: Breathe) -> None:
-        """A base has a lower number than what is made from it, so that one walk downwards finds all."""
+        """Mark bases. They have lower numbers than their dependents, so one downward walk suffices."""
         at, totals = self.newest + 1, self.totals
         while True:
             with self._store.reading() as r:
@@ -272,7 +271,7 @@ class Marks:
                 return
 
     def _count_going(self, blob: int) -> None:
-        """Its mark is known now: what becomes of the versions that it is of, and that no rule keeps."""
+        """Count the outcome of versions whose blob is now marked."""
         stays = {DROP: "", BASE: _MADE_FROM}.get(self._mark[blob], _SAME_BYTES)
         for kind, counts in self._going.items():
             if number := counts[blob]:
@@ -281,7 +280,7 @@ class Marks:
     # ── what came of it ──
 
     def listing(self, skip: int, limit: int, only: str, breathe: Breathe) -> tuple[list[ListedBlob], int | None]:
-        """`limit` entries behind the first `skip`, and the `skip` of the next page; `only` "kept" or "dropped"."""
+        """`limit` entries after the first `skip`, and the next `skip`; `only`: "kept" or "dropped"."""
         found: list[ListedBlob] = []
         seen = 0
         for number in range(1, self._paths + 1):
@@ -307,16 +306,16 @@ class Marks:
         return ListedBlob(path, judged, True, why)
 
     def chunks(self, breathe: Breathe) -> Iterator[Chunk]:
-        """What is to go, in portions for one transaction each; a blob after all that are made from it.
+        """Chunks to drop, one transaction each; a blob follows its dependents.
 
-        So whatever still is there when the collection ends, for whatever reason, can be unpacked.
+        So every blob left after an interruption can be unpacked.
         """
         gone: list[bytes] = []
         paths: dict[int, str] = {}
         left = self.totals.dropped
         while left:
             before = left
-            for number in range(self._paths, 0, -1):  # what is made from others mostly came later, also as a path
+            for number in range(self._paths, 0, -1):  # dependents mostly came later, also as paths
                 judgements = sorted(self._judged(number, breathe)[1], key=lambda one: -one[1])
                 for at, (judged, blob) in enumerate(judgements, 1):
                     if at % _ROWS == 0:
@@ -333,7 +332,7 @@ class Marks:
                         yield Chunk(tuple(gone), tuple(paths.values()))
                         gone, paths = [], {}
                 breathe()
-            if left == before:  # of what is left nothing is held under the names it had
+            if left == before:  # the rest has no bytes under its old names
                 break
         if gone:
             yield Chunk(tuple(gone), tuple(paths.values()))
@@ -344,7 +343,7 @@ class Marks:
 
 
 def _kind(judged: RetentionVerdict) -> str:
-    """The kind of a reason, for a table of totals."""
+    """The kind of a reason, for totals."""
     if not judged.keep:
         return _SUPERSEDED if judged.reason.startswith("outside") else _NO_RULE
     word = judged.reason.partition(" ")[0]
@@ -352,16 +351,16 @@ def _kind(judged: RetentionVerdict) -> str:
 
 
 class NewerNeeds:
-    """What records and blobs that came after the marks need: it is not dropped, whatever its mark says."""
+    """Blobs that records and blobs after the marks need, and that are not dropped."""
 
     def __init__(self, marks: Marks) -> None:
         self._looked_to, self._newest, self._marked = marks.head, marks.newest, marks.head
         self._blobs: set[bytes] = set()
         self._numbers: set[int] = set()
-        self.look_again = ""  # why the marks do not count any more
+        self.look_again = ""  # why the marks are obsolete
 
     def catch_up(self, store: Store, breathe: Breathe) -> None:
-        """Look in slices: where others never rest, the first look is at all that came while the marks were made."""
+        """Read in slices all that came while the marks were made."""
         more = True
         while more:
             with store.reading() as r:
@@ -369,9 +368,9 @@ class NewerNeeds:
             breathe()
 
     def look(self, r: ReadTransaction, noted: Sequence[Event] = (), most: int | None = None) -> bool:
-        """Take note of what has come since the last look, and of what is `noted` and not committed.
+        """Read what came since the last call, and `noted` events.
 
-        At most at so many records, and blobs: True when there may be more of them.
+        At most `most` records and blobs: True if more may remain.
         """
         history = History(r)
         records = list(islice(history.records(after=self._looked_to), most))
@@ -387,7 +386,7 @@ class NewerNeeds:
         return most in (len(records), len(rows))
 
     def _event(self, r: ReadTransaction, history: History, event: Event | None) -> None:
-        """Keep the bytes that the event names, and those of the versions that it is about or stands on."""
+        """Keep the bytes that an event names, and those of its versions and bases."""
         if isinstance(event, CheckpointNamed) and event.cursor < self._marked:
             self.look_again = f"checkpoint {event.name!r} was named"
         self._take(r, getattr(event, "blob", b""))
@@ -408,7 +407,7 @@ class NewerNeeds:
             number = blobs.base_of(r, number)
 
     def rest(self, r: ReadTransaction, chunk: Chunk) -> tuple[bytes, ...]:
-        """The blobs of the chunk that are held, and that nothing new needs."""
+        """The blobs of the chunk that are held and not needed."""
         return tuple(
             blob for blob in chunk.blobs if blobs.holds(r, blob) and blobs.number_of(r, blob) not in self._numbers
         )

@@ -1,4 +1,4 @@
-"""Fanotify: which processes write in the checkout, where the kernel may tell."""
+"""Fanotify: the processes that write in the checkout, if the kernel may report them."""
 
 from typing import TYPE_CHECKING
 

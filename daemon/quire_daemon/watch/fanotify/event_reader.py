@@ -1,4 +1,4 @@
-"""From the kernel's events to the table: which folders are the checkout's, and which processes wrote."""
+"""Reader of kernel events: finds the checkout's folders and the writing processes, and fills the table."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from quire_daemon.watch.fanotify.write_table import WriteTable
 
 ALWAYS_IGNORED: Final = frozenset({b".git", b".quire"})
 RULES: Final = frozenset({b".gitignore", b".quireignore", b".quire.toml"})
-"""Files that say what is ignored."""
+"""Files with ignore rules."""
 
 MOST_FOLDERS: Final = 50_000
-"""Folders whose place is remembered; beyond that all are found out again."""
+"""Most folders with a remembered path; beyond, all are resolved again."""
 
 SURE_S: Final = 0.005
-"""For so long a process that was read is not read again, unless it runs another program since."""
+"""Seconds for which a process is not read again, unless it runs another program."""
 
 RECYCLED_S: Final = 1.0
-"""For so long a pid is not given to another process: all others come first."""
+"""Seconds within which a pid is not reused: all others come first."""
 
 Line = tuple[Process, ...]
 
 
 class FolderSource(Protocol):
-    """The kernel, as far as it knows folders."""
+    """The kernel's knowledge of folders."""
 
     def path_of(self, folder: bytes) -> bytes | None: ...
     def ignore(self, folder: bytes) -> None: ...
@@ -35,16 +35,16 @@ class FolderSource(Protocol):
 
 
 class Folders:
-    """Which folders are the checkout's, by their handles."""
+    """The folders of the checkout, by handle."""
 
     def __init__(self, kernel: FolderSource) -> None:
         self._kernel = kernel
-        self._paths: dict[bytes, bytes | None] = {}  # None: it is elsewhere, or ignored
-        self._ignored: set[bytes] = set()  # outermost folders of the checkout that are ignored
-        self.unasked: set[bytes] = set()  # folders of the checkout of which nobody has said whether they are ignored
+        self._paths: dict[bytes, bytes | None] = {}  # None: outside, or ignored
+        self._ignored: set[bytes] = set()  # outermost ignored folders of the checkout
+        self.unasked: set[bytes] = set()  # folders of the checkout not known to be ignored or not
 
     def path_of(self, folder: bytes) -> bytes | None:
-        """Where it lies, b"" for the root; None: elsewhere, ignored, or gone. Raises `OSError`."""
+        """Path of the folder, b"" for the root; None: outside, ignored, or gone. Raises `OSError`."""
         try:
             return self._paths[folder]
         except KeyError:
@@ -56,14 +56,14 @@ class Folders:
             return path
 
     def forget(self) -> None:
-        """Folders have moved, or what is ignored is another: find all out again."""
+        """Resolve all folders again, after folders moved or ignore rules changed."""
         self._paths.clear()
         self._ignored.clear()
         self.unasked.clear()
         self._kernel.ignore_none()
 
     def ignore(self, folders: Iterable[bytes]) -> None:
-        """These folders of the checkout are ignored, with what is below them."""
+        """Ignore these folders of the checkout, with everything below."""
         self._ignored.update(folders)
         for handle in [h for h, path in self._paths.items() if path is not None and self._is_ignored(path)]:
             self._paths[handle] = None
@@ -89,14 +89,14 @@ class Folders:
 
 
 class Processes:
-    """Processes that were read lately, by their pids."""
+    """Recently read processes, by pid."""
 
     def __init__(self, read: Callable[[int], Line], name: Callable[[int], str]) -> None:
         self._read, self._name = read, name
-        self._known: dict[int, tuple[float, Line]] = {}  # pid → (when it was read, itself and its ancestors)
+        self._known: dict[int, tuple[float, Line]] = {}  # pid → (time read, the process and its ancestors)
 
     def line(self, pid: int, now_s: float) -> Line | None:
-        """The process and its ancestors; None where it is gone, and was not read before."""
+        """The process and its ancestors; None if it ended unread."""
         read_s, known = self._known.get(pid, (float("-inf"), ()))
         if now_s - read_s < SURE_S and self._name(pid) in (known[0].name, ""):
             return known
@@ -112,14 +112,14 @@ class Processes:
 
 
 class EventReader:
-    """Takes events into the table."""
+    """Adds events to the table."""
 
     def __init__(self, folders: Folders, processes: Processes, table: WriteTable[Line], own: Iterable[int]) -> None:
         self._folders, self._processes, self._table = folders, processes, table
-        self._own = frozenset(own)  # processes that nobody asks about
+        self._own = frozenset(own)  # processes to leave out
 
     def take(self, events: Iterable[KernelEvent], now_s: float) -> None:
-        """Note what was done in the checkout. `now_s`: when it was read, monotonic."""
+        """Add events of the checkout. `now_s`: monotonic time of reading."""
         for event in events:
             if event.mask & OVERFLOW:
                 self._table.lose(now_s)
@@ -127,11 +127,11 @@ class EventReader:
             elif event.pid not in self._own and event.name and event.name != b".":
                 try:
                     self._take(event, now_s)
-                except OSError:  # a limit of this process: it is not known where this was
+                except OSError:  # a limit of this process: the place is unknown
                     self._table.lose(now_s)
 
     def _take(self, event: KernelEvent, now_s: float) -> None:
-        """Note one. An event without a name is of a file that has none any more."""
+        """Add one event. An event without a name is of an unlinked file."""
         path = self._path(event.folder, event.name)
         to = self._path(event.to_folder, event.to_name) if event.mask & RENAMED else None
         if path is None and to is None:
@@ -145,6 +145,6 @@ class EventReader:
             self._folders.forget()
 
     def _path(self, folder: bytes, name: bytes) -> bytes | None:
-        """Where the name is in the checkout; None: it is elsewhere. Raises `OSError`."""
+        """Path of the name in the checkout; None: outside. Raises `OSError`."""
         above = self._folders.path_of(folder) if folder else None
         return None if above is None else above + b"/" + name if above else name

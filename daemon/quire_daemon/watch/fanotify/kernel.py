@@ -1,17 +1,16 @@
-"""The kernel's side of fanotify: who wrote, of a whole file system, as events that name the process.
+"""System calls of fanotify: events of a whole file system that name the writing process.
 
-An event names the folder and the name in it, the file, and the process. Folders and files are named by handles:
-(type, inode, generation) in a form of the file system's own, which outlives a rename and is not given out again. So no
-file is opened for an event, and a folder is resolved to a path once.
+An event names the folder, the name in it, the file, and the process. Folders and files are named by handles (type,
+inode, generation in a form of the file system), which survive renames and are not reused. So no file is opened for an
+event, and a folder is resolved once.
 
-The mark stands on the whole file system, because a mark on each folder would miss what is written into a folder in
-its first moments. Folders that are of no interest get a mark of their own, by which the kernel drops the events of the
-files in them, all but renames; it may forget such a mark when memory is short. Changed modes are not asked about: each
-file that is removed anywhere would tell of one, and no mark on its folder would drop that.
+The mark is on the whole file system, because a mark on each folder would miss early writes into a new folder. Folders
+of no interest get an ignore mark for all events except renames, which the kernel may forget when memory is short. Mode
+changes are not requested: each removal anywhere would cause one, which no ignore mark drops.
 
-Sources: fanotify(7), fanotify_init(2), fanotify_mark(2), open_by_handle_at(2). It needs Linux 6.0 (a mark by which a
-folder's files are ignored; 5.17 for events that name the file beside the folder), CAP_SYS_ADMIN (to be told of
-processes) and CAP_DAC_READ_SEARCH (to open a folder by its handle), all in the first user namespace.
+Sources: fanotify(7), fanotify_init(2), fanotify_mark(2), open_by_handle_at(2). Needs Linux 6.0 (ignore marks; 5.17 for
+events with file and folder), CAP_SYS_ADMIN (for processes) and CAP_DAC_READ_SEARCH (to open folders by handle), in the
+first user namespace.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 MODIFIED: Final = 0x2
-CLOSED: Final = 0x8  # of a file that was open for writing
+CLOSED: Final = 0x8  # was open for writing
 CREATED: Final = 0x100
 DELETED: Final = 0x200
 RENAMED: Final = 0x10000000
@@ -35,19 +34,17 @@ _CHILDREN: Final = 0x08000000
 
 _CLOEXEC, _NONBLOCK = 0x1, 0x2
 _UNLIMITED_MARKS: Final = 0x20
-_NAMES_ALL: Final = (
-    0x200 | 0x400 | 0x800 | 0x1000
-)  # file, folder, name in it, and the file also where a name comes or goes
+_NAMES_ALL: Final = 0x200 | 0x400 | 0x800 | 0x1000  # file, folder and name, and the file also for name changes
 _INIT: Final = _CLOEXEC | _NONBLOCK | _UNLIMITED_MARKS | _NAMES_ALL  # FAN_CLASS_NOTIF is 0
 
 _ADD, _FLUSH = 0x1, 0x80
 _FILE_SYSTEM: Final = 0x100
-_IGNORE: Final = 0x400 | 0x40 | 0x200  # for good, until memory is short
+_IGNORE: Final = 0x400 | 0x40 | 0x200  # until memory is short
 
 _DROPPED: Final = MODIFIED | CLOSED | CREATED | DELETED
 _MASK: Final = _DROPPED | RENAMED | OF_A_FOLDER
 
-_FILE, _FOLDER_AND_NAME, _FROM, _TO = 1, 2, 10, 12  # kinds of what follows an event
+_FILE, _FOLDER_AND_NAME, _FROM, _TO = 1, 2, 10, 12  # kinds of records after an event
 
 _EVENT: Final = struct.Struct("=IBBHQii")  # length, version, reserved, length of this, mask, descriptor, process
 _INFO: Final = struct.Struct("=BBH")  # kind, padding, length
@@ -68,23 +65,23 @@ LOCAL: Final = {
     0x2FC12FC1: "zfs",
     0xCA451A4E: "bcachefs",
 }
-"""File systems that only this kernel writes to, by their numbers: what another machine writes has no event here."""
+"""Local file systems, by number. Writes of other machines cause no events."""
 
 
 class KernelEvent(NamedTuple):
-    """What a process did to a name in a folder. Handles and names are b"" where the kernel does not tell."""
+    """An event of a name in a folder. Handles and names are b"" if unknown."""
 
     mask: int
-    pid: int  # 0: it is in another namespace
+    pid: int  # 0: in another namespace
     folder: bytes = b""
     name: bytes = b""
     file: bytes = b""
-    to_folder: bytes = b""  # of a rename
+    to_folder: bytes = b""  # target of a rename
     to_name: bytes = b""
 
 
 def parsed(told: bytes) -> Iterator[KernelEvent]:
-    """The events in what was read. Raises `OSError` where they are of a form that is not known."""
+    """The events in the bytes read. Raises `OSError` for an unknown format."""
     at, end = 0, len(told)
     while at < end:
         length, version, _, head, mask, _, pid = _EVENT.unpack_from(told, at)
@@ -108,7 +105,7 @@ def parsed(told: bytes) -> Iterator[KernelEvent]:
 
 
 class Fanotify:
-    """The events of the file system of a folder. Raises `OSError` where the kernel or the file system has none."""
+    """Events of the file system of a folder. Raises `OSError` if the kernel or the file system has none."""
 
     def __init__(self, root: bytes) -> None:
         self.root_fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -122,27 +119,27 @@ class Fanotify:
             raise
         try:
             self._mark(_ADD | _FILE_SYSTEM, _MASK, self.root_fd)
-            self._mark(_ADD | _IGNORE, 0x1, self.root_fd)  # nothing that we ask for: can it be done here?
+            self._mark(_ADD | _IGNORE, 0x1, self.root_fd)  # an unused mark, to test support
             os.close(self._opened(_handle_of(self.root_fd)))
         except OSError:
             self.close()
             raise
 
     def close(self) -> None:
-        """Give the descriptors back."""
+        """Close the descriptors."""
         os.close(self.fd)
         os.close(self.root_fd)
 
     def read(self) -> list[KernelEvent]:
-        """The events that wait; empty where none do."""
+        """Pending events."""
         try:
             return list(parsed(os.read(self.fd, READ_BYTES)))
         except BlockingIOError:
             return []
 
     def path_of(self, folder: bytes) -> bytes | None:
-        """Where a folder lies below the root, b"" for the root; None: it is gone, or elsewhere, where the kernel drops
-        what is in it from now on. Raises `OSError`.
+        """Path of a folder below the root, b"" for the root; None: gone, or outside, and then ignored by the kernel.
+        Raises `OSError`.
         """
         try:
             fd = self._opened(folder)
@@ -162,7 +159,7 @@ class Fanotify:
             os.close(fd)
 
     def ignore(self, folder: bytes) -> None:
-        """Have the kernel drop what is in a folder. Nothing where that cannot be: it is only dropped later."""
+        """Make the kernel ignore the content of a folder, if possible."""
         try:
             fd = self._opened(folder)
         except OSError:
@@ -173,7 +170,7 @@ class Fanotify:
             os.close(fd)
 
     def ignore_none(self) -> None:
-        """Have the kernel drop nothing any more: what is of no interest may have changed."""
+        """Remove all ignore marks."""
         self._mark(_FLUSH, 0, _AT_FDCWD)
 
     def _ignore(self, fd: int) -> None:
@@ -196,7 +193,7 @@ def _path_of(fd: int) -> bytes:
 
 
 def _same(path: bytes, fd: int) -> bool:
-    """Is it the folder that stands at the path? One behind another mount may be told with a path of this one's."""
+    """True if the path leads to this folder, and not into another mount."""
     try:
         there, here = os.lstat(path), os.fstat(fd)
     except OSError:
@@ -205,7 +202,7 @@ def _same(path: bytes, fd: int) -> bool:
 
 
 def _handle_of(fd: int) -> bytes:
-    """The handle of an open folder, as events have it."""
+    """Handle of an open folder, as in events."""
     wanted = ctypes.create_string_buffer(_HANDLE.pack(_MOST_HANDLE_BYTES, 0), _HANDLE.size + _MOST_HANDLE_BYTES)
     mount = ctypes.c_int()
     _check(_libc().name_to_handle_at(fd, b"", wanted, ctypes.byref(mount), 0x1000))  # AT_EMPTY_PATH

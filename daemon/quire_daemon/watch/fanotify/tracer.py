@@ -1,7 +1,6 @@
-"""Asking the process that reads fanotify (`worker`) who wrote a file.
+"""Client of the process that reads fanotify (`worker`): who wrote a file.
 
-The process is started when somebody may ask (`begin`), and stays. What it cannot tell, or does not tell in time, is
-unknown: that is no evidence of anything.
+The process starts when somebody may ask (`begin`), and stays. A missing or late answer is no evidence.
 """
 
 from __future__ import annotations
@@ -22,22 +21,22 @@ from quire_daemon.workers import LENGTH, framed, program, wired
 from quire_journal.model import above
 
 ANSWER_S: Final = 0.1
-"""How long an answer is waited for. It is there in a thousandth of a second, unless the machine has no time for it."""
+"""Seconds to wait for an answer, which usually takes a millisecond."""
 
-EACH_S: Final = 0.0002  # longer for each path
+EACH_S: Final = 0.0002  # additional wait for each path
 
 MOST_LOOKS: Final = 100_000
-"""Paths of which it is remembered when they were looked at; beyond that all are forgotten."""
+"""Most paths with a remembered last look; beyond, all are forgotten."""
 
 NOT_YET: Final = "it begins with the first call that an agent announces"
 READ_BYTES: Final = 1 << 16
 
 Writers = tuple[TracedWriter, ...] | None
-"""Who wrote a file; empty: no process was seen to. None: it is not known."""
+"""Writers of a file; empty: none was seen. None: unknown."""
 
 
 class Tracer:
-    """Who writes in a checkout. For the loop's thread."""
+    """Finds the writers in a checkout. For the loop's thread."""
 
     def __init__(
         self,
@@ -47,25 +46,25 @@ class Tracer:
         log: Log | None = None,
         trace: Literal["auto", "off"] = "auto",
     ) -> None:
-        """`ignored`: of a folder of the checkout. `trace`: the setting; a test may have no process at all."""
+        """`ignored`: of folders of the checkout. `trace`: the setting."""
         self._root, self._ignored, self._clock, self._log = root, ignored, clock, log or Log()
         self._wire: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._incoming = bytearray()
-        self._reads = False  # the process has said that it reads events
+        self._reads = False  # the process has reported that it reads events
         self._why_not = (
             "[watch] trace is off" if trace == "off" else NOT_YET if _is_privileged() else "needs CAP_SYS_ADMIN"
         )
         self._begun_s = 0.0
         self._tickets = 0
-        self._answered = 0  # the ticket of the last answer
-        self._looks: dict[str, float] = {}  # path → when it was looked at last
-        self._asked: dict[str, Writers] = {}  # answers that nobody has taken
+        self._answered = 0  # number of the last answer
+        self._looks: dict[str, float] = {}  # path → time of the last look
+        self._asked: dict[str, Writers] = {}  # answers not used yet
 
     # ── life ──
 
     def begin(self) -> None:
-        """Somebody may ask soon. Idempotent; never waits."""
+        """Start the process. Idempotent; never waits."""
         if self._why_not != NOT_YET or self._process is not None:
             return
         try:
@@ -74,7 +73,7 @@ class Tracer:
             self._end(str(error))
 
     def look(self) -> None:
-        """Hear what the process says by itself. Never waits."""
+        """Read pending messages. Never waits."""
         if self._wire is not None:
             self._receive(0.0)
 
@@ -84,13 +83,13 @@ class Tracer:
 
     @property
     def state(self) -> str:
-        """Is there evidence of this kind? For `status` and `doctor`: `fanotify`, or `off` and why."""
+        """For `status` and `doctor`: `fanotify`, or `off` with the reason."""
         return "fanotify" if self._reads else f"off ({self._why_not})"
 
     # ── what happened ──
 
     def looked(self, path: str, at_s: float) -> None:
-        """The journal knows what stood at `path` (as on disk) at that time."""
+        """Record that the journal knew the file at `path` (as on disk) at that time."""
         if not self._reads:
             return
         self._asked.pop(path, None)
@@ -99,23 +98,20 @@ class Tracer:
         self._looks[path] = at_s
 
     def writers_of(self, path: str) -> Writers:
-        """Who wrote the file at `path` since the journal knew last what stood there (`looked`), up to now.
-
-        What was found there in a look since is the work of these processes, and of nobody else.
-        """
+        """Processes that wrote the file at `path` since the last `looked`. A change found since is theirs."""
         if path not in self._asked:
             self.ask([path])
         return self._asked.pop(path, None)
 
     def ask(self, paths: Sequence[str]) -> None:
-        """The same of many files at once: `writers_of` has the answers, until the next look at each."""
+        """Ask about many files at once; `writers_of` returns the answers until the next look at each."""
         self._asked.clear()
         if not self._reads:
             self.look()
         if self._answered < self._tickets:
             self.look()
         if self._wire is None or not self._reads or not paths or self._answered < self._tickets:
-            return  # it has not even answered the last question: nobody waits for it again before it has
+            return  # the last question is still open: do not wait again
         self._tickets += 1
         spans = [(path, self._looks.get(path, self._begun_s)) for path in paths]
         try:
@@ -132,7 +128,7 @@ class Tracer:
         return program("watch.fanotify.worker", str(fd), str(os.getpid()), os.fspath(self._root))
 
     def _receive(self, patience_s: float, ticket: int = 0) -> list[Writers] | None:
-        """Take what has come; the answer of this number, which is waited for."""
+        """Read messages; returns the answer with the number `ticket`."""
         until_s = self._clock.mono_s() + patience_s
         while self._wire is not None:
             message = self._message()
@@ -149,7 +145,7 @@ class Tracer:
         return None
 
     def _pull(self, patience_s: float) -> bool:
-        """Wait for bytes from the process. Did some come?"""
+        """Wait for bytes; True if some came."""
         assert self._wire is not None
         self._wire.settimeout(patience_s)
         try:
@@ -168,7 +164,7 @@ class Tracer:
         return bool(data)
 
     def _message(self) -> dict[str, Any] | None:
-        """The next message, if it is there as a whole."""
+        """The next complete message, or None."""
         head = LENGTH.size
         if len(self._incoming) < head:
             return None
@@ -180,9 +176,9 @@ class Tracer:
         return message
 
     def _writers(self, told: list[Any] | None) -> Writers:
-        """Those of the writes that came after the last look at the name under which they were made.
+        """Writers since the last look at the name that they wrote.
 
-        What a program wrote under another name is known by a look at that: of its rename only who renamed it counts.
+        A write under another name belongs to a look at that name; only the rename counts here.
         """
         if told is None:
             return None
@@ -210,7 +206,7 @@ class Tracer:
                 self._wire.sendall(framed(json.dumps({"ignored": found}).encode()))
 
     def _outermost(self, folder: str) -> str:
-        """The outermost folder, this one or one above it, that is ignored; "": none is."""
+        """The outermost ignored folder at or above `folder`; "": none."""
         return next((path for path in (*above(folder), folder) if self._ignored(path, True)), "")
 
     def _end(self, why: str) -> None:
@@ -228,7 +224,7 @@ class Tracer:
 
 
 def _is_privileged() -> bool:
-    """Has this process CAP_SYS_ADMIN? In a user namespace it is not enough, which the kernel says when it is asked."""
+    """True if this process has CAP_SYS_ADMIN, which a user namespace may still make useless."""
     try:
         with open("/proc/self/status", encoding="ascii", errors="replace") as file:
             told = next(line for line in file if line.startswith("CapEff:"))

@@ -1,14 +1,12 @@
-"""The process that reads fanotify at once: `python -m quire_daemon.watch.fanotify.worker FD PARENT ROOT`.
+"""The process that reads fanotify: `python -m quire_daemon.watch.fanotify.worker FD PARENT ROOT`.
 
-It is a process, and no thread, because whoever writes a file may be gone a tenth of a millisecond later: the loop of
-the daemon would keep a thread from the interpreter for longer than that. For the same reason it asks for the kernel's
-first attention, which it gives up while there is much to read.
+A process, because a writer may exit after 0.1 ms, and the daemon's loop would keep a thread from the interpreter for
+longer. It also asks for real-time priority, and gives it up while there is much to read.
 
-Messages are JSON (`pipe` has their form). The first one from here says that events are read, or why not:
-`{"off": "", "since": S}`. Then `{"ask": N, "paths": [[PATH, SINCE], …]}` is answered with `{"answer": N,
-"writes": […]}`: for each path null, or a list of `[NAME, LINE, BEGAN, FIRST, LAST]` with a LINE of null where the
-process was gone before it could be read. All that was done before the question is in the answer. And
-`{"folders": […]}` asks what of these folders of the checkout is ignored: `{"ignored": […]}` says it by the outermost
+Messages are JSON in the form of `pipe`. First `{"off": REASON, "since": S}`, with an empty reason if events are read.
+`{"ask": N, "paths": [[PATH, SINCE], …]}` is answered by `{"answer": N, "writes": […]}`: for each path null, or a list
+of `[NAME, LINE, BEGAN, FIRST, LAST]`, with LINE null if the process ended unread. The answer includes all events before
+the question. `{"folders": […]}` asks which of these folders are ignored; `{"ignored": […]}` names the outermost ignored
 ones.
 """
 
@@ -34,11 +32,12 @@ from quire_daemon.watch.fanotify.write_table import WriteTable
 from quire_daemon.workers import LENGTH, die_with, framed
 
 BUSY_S: Final = 0.005
-"""After so long without a pause it is no more urgent than others, until there is nothing left to read."""
+"""Seconds without a pause after which real-time priority is dropped until all events are read."""
 
 SHARE: Final = 0.25
-"""Of a processor that it takes at most, but for `CREDIT_S`. Beyond that events are left to gather for `GATHER_S` before
-each read, and some short-lived writers are missed."""
+"""Largest share of a processor, apart from `CREDIT_S`. Beyond, reads are `GATHER_S` apart, and some short-lived writers
+are missed.
+"""
 
 CREDIT_S: Final = 0.1
 GATHER_S: Final = 0.002
@@ -48,10 +47,10 @@ _TICKS: Final[int] = os.sysconf("SC_CLK_TCK")
 
 
 def main(argv: list[str]) -> None:
-    """Serve until the daemon goes."""
+    """Serve until the daemon ends."""
     wire, parent, root = socket.socket(fileno=int(argv[0])), int(argv[1]), os.fsencode(argv[2])
     die_with(parent)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for the daemon
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the daemon
     try:
         kernel = Fanotify(root)
     except OSError as error:
@@ -64,7 +63,7 @@ def main(argv: list[str]) -> None:
 
 
 def why_not(error: OSError) -> str:
-    """Why no events can be had, for a sentence."""
+    """Why there are no events, for a sentence."""
     if error.errno == errno.EPERM:
         return "needs CAP_SYS_ADMIN"
     if error.errno in (errno.ENOSYS, errno.EINVAL):
@@ -75,19 +74,19 @@ def why_not(error: OSError) -> str:
 
 
 class FanotifyWorker:
-    """Reads events as they come, and answers questions about them."""
+    """Reads events, and answers questions about them."""
 
     def __init__(self, kernel: Fanotify, wire: socket.socket, own: tuple[int, ...], since_s: float) -> None:
         self._kernel, self._wire = kernel, wire
         self._table: WriteTable[Line] = WriteTable()
         self._folders = Folders(kernel)
         self._reader = EventReader(self._folders, Processes(ProcessTree().ancestors, _name_of), self._table, own)
-        self._table.lose(since_s)  # what was before is not known
-        self._asking = False  # a question about folders is on its way
+        self._table.lose(since_s)  # earlier events are unknown
+        self._asking = False  # a question about folders is open
         self._urgency = _Urgency()
 
     def run(self) -> None:
-        """Never returns. Raises `EOFError` and `OSError` when the daemon is gone."""
+        """Never returns. Raises `EOFError` and `OSError` when the daemon has ended."""
         ready = select.poll()
         ready.register(self._kernel.fd, select.POLLIN)
         ready.register(self._wire, select.POLLIN)
@@ -108,7 +107,7 @@ class FanotifyWorker:
                 time.sleep(GATHER_S)
 
     def _read(self, since_s: float) -> None:
-        """Take in all events that wait."""
+        """Read all pending events."""
         while events := self._kernel.read():
             now_s = time.monotonic()
             self._reader.take(events, now_s)
@@ -135,7 +134,7 @@ class FanotifyWorker:
         ]
 
     def _has_several_names(self, path: str) -> bool:
-        """Is it written by other names as well? They may be where nothing is read."""
+        """True if the file has hard links, whose folders may not be read."""
         try:
             there = os.stat(os.fsencode(path), dir_fd=self._kernel.root_fd, follow_symlinks=False)
         except OSError:
@@ -150,17 +149,17 @@ class FanotifyWorker:
 
 
 class _Urgency:
-    """The kernel's first attention, where it may be had; else a better share."""
+    """Real-time priority if allowed, else a better nice value."""
 
     def __init__(self) -> None:
         self._raised = False
         self._may = True
-        resource.setrlimit(resource.RLIMIT_RTTIME, (200_000, 400_000))  # microseconds without a pause: it hangs
+        # microseconds without a pause, in case of a hang
+        resource.setrlimit(resource.RLIMIT_RTTIME, (200_000, 400_000))
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, 0, -10)
 
     def rise(self) -> None:
-        """Be urgent."""
         if not self._raised and self._may:
             try:
                 os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
@@ -169,14 +168,13 @@ class _Urgency:
                 self._may = False
 
     def fall(self) -> None:
-        """Be as urgent as others."""
         if self._raised:
             os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
             self._raised = False
 
 
 def _name_of(pid: int) -> str:
-    """What the process calls itself; "" where it is gone."""
+    """Name of the process; "" if it has ended."""
     try:
         with open(f"/proc/{pid}/comm", "rb", buffering=0) as file:
             return file.read(64).decode("utf-8", "replace").removesuffix("\n")
@@ -189,7 +187,7 @@ def _send(wire: socket.socket, message: dict[str, Any]) -> None:
 
 
 def _received(wire: socket.socket) -> dict[str, Any]:
-    """The next message. Raises `EOFError` when the daemon is gone."""
+    """The next message. Raises `EOFError` when the daemon has ended."""
     head = wire.recv(LENGTH.size, socket.MSG_WAITALL)
     message = wire.recv(LENGTH.unpack(head)[0], socket.MSG_WAITALL) if len(head) == LENGTH.size else b""
     if not message:

@@ -1,7 +1,7 @@
-"""Which processes wrote which file lately: a table of the kernel's events, and the question to it. Pure.
+"""Table of recent writes by process, from kernel events. Pure.
 
-A file is known by its paths and by the kernel's handle for it, so that what a program writes under a temporary name
-and then renames counts for the name that it gets, and so does what is written by another name of the same file.
+A file is known by its paths and by its kernel handle, so writes under a temporary name or a hard link count for the
+file's final name.
 """
 
 from __future__ import annotations
@@ -14,53 +14,51 @@ W = TypeVar("W", bound=Hashable)
 """A process."""
 
 KEPT_S: Final = 120.0
-"""For how long an event is kept. What others write is looked at within moments, and the question comes then."""
+"""Seconds for which an event is kept. Questions usually follow within moments."""
 
 MOST: Final = 20_000
-"""Entries that are kept. Beyond that the oldest are dropped, and questions that reach back so far have no answer."""
+"""Most entries. Beyond, the oldest are dropped, and questions about their time have no answer."""
 
 
 class WriteOf(NamedTuple, Generic[W]):
-    """What one process did to a file under one name."""
+    """Writes of one process to a file under one name."""
 
     path: str
-    who: W | None  # None: the process was gone before it could be read
+    who: W | None  # None: the process ended unread
     first_s: float
     last_s: float
 
 
 class _Entry(Generic[W]):
-    """What one process did to one file under one name, as often as it did."""
+    """Writes of one process to one file under one name."""
 
     __slots__ = ("file", "first_s", "last_s", "other_end", "path", "who")
 
     def __init__(self, path: str, file: bytes, who: W | None, other_end: str | None, at_s: float) -> None:
-        self.path = path  # "": it is not known
-        self.file = file  # b"": it is not known
-        self.who = who  # None: the process was gone before it could be read
-        self.other_end = other_end  # of a folder that was renamed, with what is in it; "": it is elsewhere
+        self.path = path  # "": unknown
+        self.file = file  # b"": unknown
+        self.who = who  # None: the process ended unread
+        self.other_end = other_end  # of a renamed folder; "": outside
         self.first_s = self.last_s = at_s
 
 
 class WriteTable(Generic[W]):
-    """The events of the last minutes. Times are monotonic seconds, of when an event was read: never too early."""
+    """Recent events. Times are monotonic seconds of reading an event, so never too early."""
 
     def __init__(self, kept_s: float = KEPT_S, most: int = MOST) -> None:
         self._kept_s, self._most = kept_s, most
-        self._all: OrderedDict[tuple[str, bytes, W | None, str | None], _Entry[W]] = (
-            OrderedDict()
-        )  # the last written last
+        self._all: OrderedDict[tuple[str, bytes, W | None, str | None], _Entry[W]] = OrderedDict()  # latest write last
         self._by_path: dict[str, list[_Entry[W]]] = {}
         self._by_file: dict[bytes, list[_Entry[W]]] = {}
-        self._lost_s = float("-inf")  # when something was dropped last that may be asked about
+        self._lost_s = float("-inf")  # time of the last lost event
 
     def __len__(self) -> int:
         return len(self._all)
 
     def note(self, path: str, file: bytes, who: W | None, at_s: float, other_end: str | None = None) -> None:
-        """A process wrote, made, removed or renamed a file.
+        """Add a write, creation, removal or rename of a file.
 
-        `other_end`: a folder was renamed with all that is in it, from or to there; "" is elsewhere.
+        `other_end`: other path of a renamed folder; "" is outside.
         """
         key = (path, file, who, other_end)
         entry = self._all.get(key)
@@ -76,13 +74,13 @@ class WriteTable(Generic[W]):
             self._by_file.setdefault(file, []).append(entry)
 
     def lose(self, at_s: float) -> None:
-        """Events are missing up to now."""
+        """Record that events up to now are missing."""
         self._lost_s = at_s
 
     def writes(self, path: str, since_s: float, now_s: float) -> list[WriteOf[W]] | None:
-        """What was done to the file at `path` since then, under each name that it had. Empty: nothing.
+        """Writes to the file at `path` since then, under each of its names; empty: none.
 
-        None: it is not known, as events were lost. What is older than the table keeps is left out.
+        None: unknown, because events were lost. Writes older than the table are left out.
         """
         since_s = max(since_s, now_s - self._kept_s)
         if since_s < self._lost_s:
@@ -94,7 +92,7 @@ class WriteTable(Generic[W]):
         return list(found)
 
     def _at(self, path: str, since_s: float) -> list[_Entry[W]]:
-        """What was done since then to this name, to the folders above it, and to it where it was before these moved."""
+        """Events since then of this name, its parent folders, and its earlier names before those moved."""
         found: list[_Entry[W]] = []
         asked, left = set[str](), [path]
         while left:
@@ -112,7 +110,7 @@ class WriteTable(Generic[W]):
         return found
 
     def _tidy(self, now_s: float) -> None:
-        """Drop what is too old, or too much."""
+        """Drop old or surplus entries."""
         while self._all:
             oldest = next(iter(self._all.values()))
             if oldest.last_s > now_s - self._kept_s:

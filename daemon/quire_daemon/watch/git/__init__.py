@@ -1,4 +1,4 @@
-"""Git: which git command changed the checkout, who ran it, and which commits lines come from."""
+"""Git: which git commands changed the checkout, who ran them, and the commits of lines."""
 
 from typing import TYPE_CHECKING
 

@@ -1,8 +1,8 @@
-"""Git as a writer: which outside writes a git command may have made, and a record of each such command.
+"""Attribution of outside writes to git commands, and a record of each command.
 
-A command that git told of (`trace2`) labels what was written while it ran, where it ran alone; two at once leave
-only "git". Where no command told of itself, a moved HEAD or git's lock does (`head`). The label is a hint beside
-the evidence: the writer stays `outside`, for another program may have written at the same moment.
+A reported command (`trace2`) labels the writes during its run, if it ran alone; two at once leave only "git". Without a
+report, a moved HEAD or git's lock gives a label (`head`). Labels are hints beside the evidence: the writer stays
+`outside`, because another program may have written at the same moment.
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ from quire_daemon.watch.git.trace2 import Command, Commands, GitTrace, TracePoll
 from quire_journal.model import OUTSIDE, GitRan, WriterIntroduced, plain
 
 NOTICED_NS: Final = 60_000_000
-"""How long after it happened a change without a stamp of its own (a file that is gone) may have been noticed."""
+"""Largest delay of noticing a change without a timestamp (a removed file)."""
 
 _MOST_LABEL: Final = 60
 
 
 class GitWriter:
-    """What is known of git in this workspace. Until it is heard, only what it leaves behind."""
+    """Git's activity in this workspace."""
 
     def __init__(self, recorder: Recorder, clock: Clock, head: GitHead, commands: Commands) -> None:
         self._recorder, self._clock, self._head, self._commands = recorder, clock, head, commands
         self._trace: GitTrace | None = None
 
     def hear(self, listener: socket, poll: TracePoll) -> None:
-        """Listen to what git processes say there."""
+        """Listen to git processes."""
         self._trace = GitTrace(listener, poll, self._commands)
 
     def stirs(self) -> bool:
-        """May there be something to hear?"""
+        """True if git processes may have reported something."""
         return self._trace is not None and self._trace.stirs()
 
     def look(self) -> None:
-        """Hear what git processes say; note the commands that have ended."""
+        """Read reports; note finished commands."""
         if self._trace is not None:
             self._trace.look(self._clock.now_ns)
         for command in self._commands.begun:
             self._head.forget()
             command.head_before = str(self._head.now)
         self._commands.begun.clear()
-        while self._commands.ended:  # each once, also where one cannot be noted
+        while self._commands.ended:  # once each, even if one cannot be noted
             self._note(self._commands.ended.pop(0))
 
     def tidy(self) -> None:
-        """Note a move of HEAD that writes were labelled by."""
+        """Note a move of HEAD that labelled writes."""
         move = self._head.finished(self._clock.now_ns())
         if move is not None:
             said, at_ns = move.after.action, move.after.at_ns
@@ -59,18 +59,18 @@ class GitWriter:
             self._recorder.note(_with_head(ran, move.after), OUTSIDE)
 
     def hint(self, path: str, at_ns: int, exact: bool) -> str:
-        """What git was doing when `path` was changed; `exact`: a stamp of the file says when."""
+        """Git's activity when `path` was changed; `exact`: the time is a timestamp of the file."""
         slack_ns = 0 if exact else NOTICED_NS
         running = self._commands.writing(path, at_ns, slack_ns)
         if not running or any(not command.ended_ns for command in running):
-            self.look()  # what is being told at this moment, also that it has ended
+            self.look()  # reports of this moment, including ends
             running = self._commands.writing(path, at_ns, slack_ns)
         if not running:
             return self._head.hint(at_ns, slack_ns, self._clock.now_ns())
         return _label(running[0]) if len(running) == 1 else "git"
 
     def head(self) -> str:
-        """Branch and commit at which HEAD is; "" where there is no repository."""
+        """Branch and commit of HEAD; "" without a repository."""
         return self._head.current()
 
     def close(self) -> None:
@@ -99,17 +99,17 @@ class GitWriter:
 
 
 def _with_head(ran: GitRan, head: Head) -> GitRan:
-    """The record with where HEAD was and is, when it moved meanwhile."""
+    """The record with the old and new HEAD, if it moved."""
     before, after = ran.head_before, str(head)
     if before == after and head.at_ns >= ran.started_ns - CLOCKS_NS > 0:
-        before = head.previous[:12]  # it had moved before anybody looked
+        before = head.previous[:12]  # it moved before the first look
     if before == after:
         before = after = ""
     return msgspec.structs.replace(ran, head_before=before, head_after=after)
 
 
 def _label(command: Command) -> str:
-    """`git checkout -q main (ada/s1, pid 812)`."""
+    """For example `git checkout -q main (ada/s1, pid 812)`."""
     names = "/".join(plain(name, _MOST_LABEL) for name in (command.agent, command.agent_session) if name)
     who = [part for part in (names, f"pid {command.pid}" if command.pid else "") if part]
     return f"git {command.line} ({', '.join(who)})" if who else f"git {command.line}"

@@ -1,10 +1,9 @@
-"""Asking git about commits (their files, and those that lines come from), without touching the repository.
+"""Queries of git about commits (their files, and the commits of lines), without touching the repository.
 
-Git reads the repository's objects from a folder of ours: an empty repository without a configuration, a branch, a hook
-or an index, whose objects are those of the repository (`GIT_OBJECT_DIRECTORY`). So whatever the repository configures
-(textconv, fsmonitor, aliases, diff drivers, a pager, `blame.ignoreRevsFile`), git does not read it, has no index to
-refresh and nothing to lock, knows no replacement of an object and no remote from which to fetch a missing one. The
-configuration of the user and of the system are left out, too.
+Git reads the objects through a scratch folder: an empty repository without configuration, branch, hook or index, with
+`GIT_OBJECT_DIRECTORY` of the real one. So git ignores all of the repository's configuration (textconv, fsmonitor,
+aliases, diff drivers, pager, `blame.ignoreRevsFile`), has no index to refresh and nothing to lock, knows no replaced
+objects, and no remote to fetch missing ones from. User and system configuration are left out, too.
 """
 
 from __future__ import annotations
@@ -38,18 +37,18 @@ from quire_journal.history import (
 from quire_journal.model import disk_path, plain
 
 PATIENCE_S: Final = 60.0
-"""How long git may take: it goes back through all commits that changed the file."""
+"""Longest run of git in seconds, through all commits of a file."""
 
 MOST_BYTES: Final = 256 << 20
-"""Of what git says of one file."""
+"""Most bytes of output about one file."""
 
 MOST_AUTHOR: Final = 80
 
 MOST_LAST: Final = 8
-"""Answers that are kept here; the engine keeps more."""
+"""Answers cached here; the engine caches more."""
 
 _MOST_LOG: Final = 16 << 20
-"""Bytes of the log of HEAD that are read, from its end."""
+"""Most bytes read from the end of HEAD's log."""
 
 _MOST_FILE: Final = 16 << 20
 _ANY_FILE: Final = "x"
@@ -65,24 +64,24 @@ _SHA256: Final = re.compile(rb"^\s*objectformat\s*=\s*\"?sha256", re.IGNORECASE 
 
 Question = CommitFile | CommitTree | CommitBlobs
 Told = Callable[[CommitFileLines | CommitEntries | CommitBytes], None]
-"""Is called in the loop, with git's answer."""
+"""Called in the loop with git's answer."""
 
 
 class Repository(NamedTuple):
-    """A repository that a file belongs to."""
+    """The repository of a file."""
 
-    folder: str  # of this worktree: HEAD and its log
-    common: str  # of all its worktrees: objects and branches
+    folder: str  # of this worktree, with HEAD and its log
+    common: str  # of all worktrees, with objects and branches
     path: bytes  # of the file, from the top of the tree
 
     @property
     def sha256(self) -> bool:
-        """Are its objects named by sha256?"""
+        """True if objects are named by sha256."""
         return bool(_SHA256.search(regular_bytes(os.path.join(self.common, "config"), _MOST_FILE)))
 
 
 class CommitBlame:
-    """Asks git. One question after the other, each in a process of its own."""
+    """Queries git, one question at a time, each in a new process."""
 
     def __init__(self, root: Path, start_job: StartJob) -> None:
         self._root, self._start_job = os.fspath(root), start_job
@@ -92,7 +91,7 @@ class CommitBlame:
         self._closed = False
 
     def ask(self, question: Question, told: Told) -> None:
-        """Have git asked on a worker thread. `told` hears the answer, also that there is none."""
+        """Ask git on a worker thread. `told` gets the answer, or that there is none."""
 
         def failed(error: Exception) -> None:
             why = plain(str(error), 200) or type(error).__name__
@@ -102,7 +101,7 @@ class CommitBlame:
         self._start_job(lambda: partial(told, answer()), "git", failed)
 
     def told(self, question: CommitTree | CommitBlobs) -> CommitEntries | CommitBytes:
-        """Git's answer about the files of a commit, on the thread that calls."""
+        """Git's answer about files of a commit, on the calling thread."""
         repository = find_repository(self._root, _ANY_FILE)
         if repository is None:
             return _none(question, "no_repository")
@@ -120,16 +119,16 @@ class CommitBlame:
         return entries(said, prefix) if isinstance(question, CommitTree) else contents(said)
 
     def answer(self, file: CommitFile) -> CommitFileLines:
-        """Git's answer, on the thread that calls."""
+        """Git's answer about lines, on the calling thread."""
         repository = find_repository(self._root, disk_path(file.path))
         if repository is None:
             return CommitFileLines(why="no_repository")
-        own = repository.folder == git_folder(self._root)  # of another one the journal does not know where HEAD was
+        own = repository.folder == git_folder(self._root)  # the journal does not know the HEAD of other repositories
         commit = (file.commit if own else "") or head_at(repository, file.at_ns) or (file.near if own else "")
         commit = commit or head_now(repository)
         if not _COMMIT.fullmatch(commit):
             return CommitFileLines(why="no_commit")
-        known = self._last.get((repository, commit))  # at several times HEAD was at the same one
+        known = self._last.get((repository, commit))  # HEAD may have had the same commit at other times
         if known is not None:
             return known
         try:
@@ -146,7 +145,7 @@ class CommitBlame:
         return found
 
     def close(self) -> None:
-        """End the process, and with it the question that it is about."""
+        """Kill the running process."""
         with self._lock:
             self._closed = True
             if self._process is not None:
@@ -155,7 +154,9 @@ class CommitBlame:
     # ── the process ──
 
     def _run(self, repository: Repository, words: Sequence[str | bytes], heard: bytes = b"") -> bytes | None:
-        """What git says that reads `heard`; None for no such commit or file. Raises `OSError`, `TimeoutError`."""
+        """Output of git for the input `heard`; None if there is no such commit or file. Raises `OSError`,
+        `TimeoutError`.
+        """
         with tempfile.TemporaryDirectory(prefix="quire-git-") as scratch:
             make_scratch(scratch, repository.sha256)
             read = Path(scratch, "heard")
@@ -193,12 +194,12 @@ def _blame_words(repository: Repository, commit: str) -> list[str | bytes]:
 
 
 def _none(question: CommitTree | CommitBlobs, why: str) -> CommitEntries | CommitBytes:
-    """The answer that git has none."""
+    """The empty answer."""
     return CommitEntries(why=why) if isinstance(question, CommitTree) else CommitBytes(why=why)
 
 
 def _all_that_comes(process: subprocess.Popen[bytes], until_s: float) -> bytes:
-    """What the process says until it ends. Raises `TimeoutError` where that takes too long, or is too much."""
+    """Output until the process ends. Raises `TimeoutError` if it takes too long or is too large."""
     assert process.stdout is not None
     coming, found = select.poll(), bytearray()
     with process.stdout as out:
@@ -215,7 +216,7 @@ def _all_that_comes(process: subprocess.Popen[bytes], until_s: float) -> bytes:
 
 
 def make_scratch(folder: str, sha256: bool) -> None:
-    """Make an empty repository, whose objects are to be those of another."""
+    """Make an empty repository that borrows the objects of another."""
     os.makedirs(os.path.join(folder, "refs"))
     os.makedirs(os.path.join(folder, "objects"))
     Path(folder, "HEAD").write_text("ref: refs/heads/none\n")
@@ -224,7 +225,7 @@ def make_scratch(folder: str, sha256: bool) -> None:
 
 
 def environment(scratch: str, repository: Repository, ours: Mapping[str, str]) -> dict[str, str]:
-    """The variables of the process: nothing of what configures git where the daemon was started."""
+    """Environment of the process, without the daemon's git variables."""
     found = {
         "PATH": ours.get("PATH", os.defpath),
         "LC_ALL": "C",
@@ -249,7 +250,7 @@ def environment(scratch: str, repository: Repository, ours: Mapping[str, str]) -
 
 
 def find_repository(root: str, path: str) -> Repository | None:
-    """The repository that the file at `path` in `root` belongs to: of those around it the innermost."""
+    """The innermost repository that contains the file at `path` in `root`."""
     inside = os.path.join(root, path)
     for top in _folders_above(inside):
         folder = git_folder(top)
@@ -267,7 +268,7 @@ def _folders_above(path: str) -> Iterator[str]:
 
 
 def head_at(repository: Repository, at_ns: int) -> str:
-    """The commit at which HEAD was at a time, as its log tells; "" where that does not go back so far, or is none."""
+    """Commit of HEAD at a time, from its log; "" if the log is missing or too short."""
     if not at_ns:
         return ""
     log = regular_bytes(os.path.join(repository.folder, "logs", "HEAD"), _MOST_LOG)
@@ -282,7 +283,7 @@ def head_at(repository: Repository, at_ns: int) -> str:
 
 
 def head_now(repository: Repository) -> str:
-    """The commit at which HEAD is; "" where that cannot be read, or there is none yet."""
+    """Commit of HEAD; "" if unreadable, or none yet."""
     said = regular_bytes(os.path.join(repository.folder, "HEAD"), _MOST_FILE).strip()
     if not said.startswith(b"ref: "):
         return said.decode("ascii", "replace")
@@ -302,7 +303,7 @@ def head_now(repository: Repository) -> str:
 
 
 def parse(said: bytes) -> CommitFileLines:
-    """Git's porcelain format (git-blame(1)) as an answer."""
+    """The answer in git's porcelain format (git-blame(1))."""
     commits: dict[bytes, dict[bytes, bytes]] = {}
     order: dict[bytes, int] = {}
     lines: list[bytes] = []
@@ -311,7 +312,7 @@ def parse(said: bytes) -> CommitFileLines:
     for row in said.split(b"\n"):
         if row.startswith(b"\t"):
             content = row[1:].removeprefix(_BOM) if not lines else row[1:]
-            parts = content.splitlines() or [b""]  # git breaks lines at LF alone
+            parts = content.splitlines() or [b""]  # git splits lines at LF alone
             lines += parts
             numbers += [order.setdefault(now, len(order))] * len(parts)
         elif header := _HEADER.fullmatch(row):
@@ -330,7 +331,7 @@ def _commit(name: bytes, told: Mapping[bytes, bytes]) -> CommitLine:
 
 
 def _moment(told: Mapping[bytes, bytes]) -> str:
-    """When it was written, in the author's zone; "" for a time that no calendar has."""
+    """Author's time in the author's zone; "" if invalid."""
     zone = re.fullmatch(rb"([-+])(\d\d)(\d\d)", told.get(b"author-tz", b""))
     ahead = timedelta(hours=int(zone[2]), minutes=int(zone[3])) if zone else timedelta()
     try:

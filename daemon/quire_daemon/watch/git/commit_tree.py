@@ -1,4 +1,4 @@
-"""What git says of the files of a commit, read: the words of the commands, and their output as answers."""
+"""Files of a commit: git's commands and their output."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from quire_journal.history import CommitBytes, CommitEntries, CommitEntry
 from quire_journal.model import journal_path
 
 MODES: Final = {b"100644": "100644", b"100664": "100644", b"100755": "100755", b"120000": "120000"}
-"""Modes of files and links, as git holds them, and as it shows them; a submodule is neither."""
+"""Modes of files and links in git's tree → their displayed form; submodules are left out."""
 
 
 def tree_words(commit: str, prefix: bytes) -> list[str | bytes]:
@@ -19,7 +19,9 @@ def tree_words(commit: str, prefix: bytes) -> list[str | bytes]:
 
 
 def entries(said: bytes, prefix: bytes) -> CommitEntries:
-    """The output of `tree_words`: `MODE blob NAME SIZE<tab>PATH<nul>`, the paths from the top of the repository."""
+    """Entries in the output of `tree_words`: `MODE blob NAME SIZE<tab>PATH<nul>`, with paths from the top of the
+    repository.
+    """
     found: dict[str, CommitEntry] = {}
     for row in said.split(b"\0"):
         about, _, path = row.partition(b"\t")
@@ -32,11 +34,11 @@ def entries(said: bytes, prefix: bytes) -> CommitEntries:
 
 
 BLOB_WORDS: Final[Sequence[str]] = ("cat-file", "--batch")
-"""The command that prints the bytes with the names that it reads, one a line."""
+"""The command that prints the blobs named on its input, one a line."""
 
 
 def contents(said: bytes) -> CommitBytes:
-    """The output of `BLOB_WORDS`: `NAME blob SIZE<lf>BYTES<lf>`, or `NAME missing<lf>`."""
+    """Blobs in the output of `BLOB_WORDS`: `NAME blob SIZE<lf>BYTES<lf>`, or `NAME missing<lf>`."""
     held: dict[str, bytes] = {}
     at = 0
     while (end := said.find(b"\n", at)) >= 0:

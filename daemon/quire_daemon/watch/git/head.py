@@ -1,8 +1,8 @@
-"""What git leaves behind where nobody hears it run: a HEAD that moved, and the lock that it holds while it writes.
+"""Traces of unreported git commands: a moved HEAD, and the lock of the index.
 
-Nothing is watched. When somebody else's writes are noted, HEAD, its log, the index and `index.lock` are looked at (four
-stats). A HEAD that was moved by something that changes trees, at about the time of a write, labels that write; so does
-the index being locked then. Both are told as what they are: that git was at work, not that git wrote this file.
+Nothing is watched. When outside writes are noted, HEAD, its log, the index and `index.lock` are checked (four stats). A
+move of HEAD by a command that changes trees, at about the time of a write, labels that write; so does a locked index.
+The label says that git was at work, not that git wrote this file.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ import msgspec
 from quire_journal.model import plain
 
 BEFORE_NS: Final = 1_000_000_000
-"""How long before HEAD moves a write may belong to what moved it: git writes the tree first."""
+"""Nanoseconds before a move of HEAD in which its command may have written: git writes the tree first."""
 
 CLOCKS_NS: Final = 10_000_000
-"""How far the stamps of files may lie behind: a tick of the slowest kernel clock."""
+"""Largest lag of file timestamps: a tick of the slowest kernel clock."""
 
 LOCKED_NS: Final = 600_000_000_000
-"""How long git holds its lock at most; one that is older was left behind."""
+"""Longest time of a lock; an older one was left behind."""
 
 UNSEEN_NS: Final = 50_000_000
-"""How long a lock may have been held that nobody saw, and that only the index tells of."""
+"""Longest time of a lock that was not seen, and is known from the index only."""
 
 EXPECTED_NS: Final = 2_000_000_000
-"""How long after it held its lock git may move HEAD."""
+"""Nanoseconds after its lock in which git may move HEAD."""
 
 _UNLOGGED: Final = b"HEAD moved"
-"""What is told of a move in a repository that keeps no log of HEAD."""
+"""Label of a move in a repository without a log of HEAD."""
 
 _CHANGES_TREES: Final = re.compile(r"(?:HEAD moved|am|checkout|cherry-pick|merge|pull|rebase|reset|revert|stash)\b")
-"""How the log of HEAD names what changes trees. A commit records what is there."""
+"""Log entries of commands that change trees. A commit does not."""
 
 _TAIL_BYTES: Final = 4096
 _MOST_SAID: Final = 100
@@ -43,20 +43,20 @@ _COMMIT: Final = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 class Head(msgspec.Struct, frozen=True):
-    """Where HEAD points, and by what it came there."""
+    """Position of HEAD, and the command that moved it."""
 
-    name: str  # of the branch; "" when it is detached
-    commit: str  # "" where the log does not tell
+    name: str  # of the branch; "" if detached
+    commit: str  # "" if the log does not say
     action: str  # "checkout: moving from main to side"
     at_ns: int  # when it was moved
-    previous: str = ""  # the commit before, where the log tells
+    previous: str = ""  # previous commit, if logged
 
     def __str__(self) -> str:
         return " ".join(part for part in (self.name, self.commit[:12]) if part)
 
 
 class HeadMove(msgspec.Struct, frozen=True):
-    """HEAD went from one place to another."""
+    """A move of HEAD."""
 
     before: Head
     after: Head
@@ -67,27 +67,27 @@ class HeadMove(msgspec.Struct, frozen=True):
 
 
 class GitHead:
-    """HEAD and the index of the workspace's own repository, as they were at the last look."""
+    """HEAD and the index of the workspace's own repository, at the last look."""
 
     def __init__(self, root: str) -> None:
         self._root = root
         self._stamp: tuple[int, ...] = ()
         self._move: HeadMove | None = None
-        self._told = True  # of the last move
-        self._expected_ns = 0  # until when HEAD may move because of a lock that labelled something
-        self._lock = 0  # inode of the lock that is held
-        self._held = (0, 0)  # when the index was locked last
+        self._told = True  # the last move was returned
+        self._expected_ns = 0  # end of the time in which a lock may move HEAD
+        self._lock = 0  # inode of the current lock
+        self._held = (0, 0)  # (begin, end) of the last lock
         self._index_ns = 0
         self.now = Head("", "", "", 0)
         self.forget()
 
     def forget(self) -> None:
-        """What has happened up to now is known."""
+        """Mark everything up to now as known."""
         self._look()
         self._move, self._told, self._expected_ns, self._held = None, True, 0, (0, 0)
 
     def hint(self, at_ns: int, slack_ns: int, now_ns: int) -> str:
-        """What git was doing when somebody wrote; "" when it was at rest, for all that can be seen.
+        """Git's activity at the time of a write; "" if none is visible.
 
         The write may have happened up to `slack_ns` before `at_ns`.
         """
@@ -103,12 +103,12 @@ class GitHead:
         return "git: index.lock was held"
 
     def current(self) -> str:
-        """Branch and commit at which HEAD is."""
+        """Branch and commit of HEAD."""
         self._look()
         return str(self.now)
 
     def finished(self, now_ns: int) -> HeadMove | None:
-        """A move that writes were labelled by, or that followed on them, and that has not been told of."""
+        """A move that labelled or followed writes, and was not returned before."""
         if now_ns <= self._expected_ns:
             self._look()
         if self._told or self._move is None:
@@ -126,14 +126,14 @@ class GitHead:
             return
         before, first = self.now, not self._stamp
         if not first and stamp[3:] == self._stamp[3:] and any(stamp[3:]):
-            return  # git moves HEAD and then says so in its log: it is not through
+            return  # git moves HEAD before it writes the log: not finished
         self._stamp = stamp
         self.now = _read(folder)
         if not first and before != self.now and _CHANGES_TREES.match(self.now.action):
             self._move, self._told = HeadMove(before, self.now), self._told and not self._expected_ns
 
     def _look_at_lock(self, folder: str) -> None:
-        """Since when the index is locked, or from when to when it was."""
+        """Update the time for which the index is, or was, locked."""
         lock, _, locked_ns = _stamp(os.path.join(folder, "index.lock"))
         _, _, index_ns = _stamp(os.path.join(folder, "index"))
         if lock:
@@ -142,19 +142,19 @@ class GitHead:
         elif index_ns != self._index_ns:
             self._held = (self._held[0] if self._lock else index_ns - UNSEEN_NS, index_ns)
         elif self._lock:
-            self._held = (0, 0)  # given up, and nothing was written
+            self._held = (0, 0)  # released without a write
         self._lock, self._index_ns = lock, index_ns
 
 
 def _within(at_ns: int, first_ns: int, last_ns: int, slack_ns: int) -> bool:
-    """Did it happen in this time? Stamps lie a tick behind; what has none was noticed a moment later."""
+    """True if it happened in this time, with lags of timestamps and of noticing."""
     return bool(last_ns) and first_ns - CLOCKS_NS <= at_ns <= last_ns + slack_ns
 
 
 def git_folder(root: str) -> str:
-    """The folder of the repository whose worktree is at `root`; "" when there is none.
+    """Folder of the repository whose worktree is at `root`; "" if none.
 
-    `.git` is a folder, or a link to one, or in a linked worktree a file that names one (gitrepository-layout(5)).
+    `.git` is a folder, a link to one, or in a linked worktree a file that names one (gitrepository-layout(5)).
     """
     git = os.path.join(root, ".git")
     try:
@@ -185,12 +185,12 @@ def _text(raw: bytes) -> str:
 
 
 def regular_bytes(file: str, most: int) -> bytes:
-    """The bytes of a regular file, of a longer one the last; b"" where it cannot be read, or is none."""
+    """The last `most` bytes of a regular file; b"" if it is none or unreadable."""
     return _tail(file, most)[0]
 
 
 def _tail(file: str, most: int = _TAIL_BYTES) -> tuple[bytes, int]:
-    """The end of a regular file, and when it was modified. Never waits (a FIFO), never follows a link."""
+    """The end of a regular file, and its mtime. Never waits (FIFO), never follows a link."""
     try:
         fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

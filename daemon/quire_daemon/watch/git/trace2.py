@@ -1,12 +1,12 @@
-"""What git says about itself while it runs: a socket for its trace2 events, and the commands that they tell of.
+"""Reports of running git processes: a socket for trace2 events, and the commands that they describe.
 
-A shell in whose environment `GIT_TRACE2_EVENT=af_unix:stream:PATH` stands (`quire env` prints it) makes each of its git
-processes connect here and say, line by line, what it does (git's api-trace2). Quire never writes git configuration;
-a git that finds nobody listening goes on in silence, and so does one whose connection is closed.
+In a shell with `GIT_TRACE2_EVENT=af_unix:stream:PATH` (`quire env` prints it) each git process connects here and
+reports its events line by line (git's api-trace2). Quire never writes git configuration; a git without a listener, or
+with a closed connection, continues silently.
 
-Nothing that comes in is trusted. The kernel attests uid and pid; command, worktree, times and labels are claims,
-cleaned and capped. A process is listened to until it is clear that it does not change a tree. Lines, connections, and
-what is remembered are bounded, and a claim that does not fit is dropped without an answer.
+No input is trusted. The kernel attests uid and pid; command, worktree, times and labels are claims, cleaned and capped.
+A process is read until it clearly changes no tree. Lines, connections and memory are bounded; anything beyond is
+dropped.
 """
 
 from __future__ import annotations
@@ -33,31 +33,31 @@ CHANGING: Final = frozenset(
     | {"mv", "pull", "read-tree", "rebase", "reset", "restore", "revert", "rm", "sparse-checkout", "stash", "submodule"}
     | {"switch", "worktree"}
 )
-"""Commands that may change a tree (`commit` by its hooks); the others are not listened to."""
+"""Commands that may change a tree (`commit` by its hooks); others are ignored."""
 
 _AT_HEAD: Final = frozenset({"-b", "-B", "-c", "-C", "--create"})
 _QUIET: Final = frozenset({"-q", "--quiet"})
-"""Options of a `checkout` or `switch` that makes a branch where HEAD is; with others, or a start, files may change."""
+"""Options of a `checkout` or `switch` that only makes a branch at HEAD."""
 
 MOST_CONNECTIONS: Final = 64
 MOST_LINE: Final = 32 * 1024
 MOST_KEPT: Final = 64
-"""Commands that are remembered after their end."""
+"""Most remembered commands that have ended."""
 
 MOST_COMMAND: Final = 120
-"""Characters of a command line that are kept."""
+"""Most characters of a remembered command line."""
 
 KEPT_NS: Final = 60_000_000_000
-"""How long an ended command is remembered: what it wrote may be looked at later."""
+"""Nanoseconds for which an ended command is remembered, because its writes are looked at later."""
 
 SILENT_NS: Final = 10_000_000_000
-"""How long a process may be connected without saying which command it is."""
+"""Nanoseconds within which a process must report its command."""
 
 BELIEVED_NS: Final = 5_000_000_000
-"""How much earlier than it was heard something may claim to have happened."""
+"""Largest difference between a claimed time and its arrival."""
 
 REST_NS: Final = 1_000_000_000
-"""How long nobody is taken after there was no descriptor or memory for one: each poll would end at once."""
+"""Nanoseconds without accepting after descriptors or memory ran out, because each poll would end at once."""
 
 _SCARCE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _READ_BYTES: Final = 64 * 1024
@@ -67,7 +67,7 @@ _USER_IN_URL: Final = re.compile(r"//[^/@\s]*@")
 
 
 class TracePoll(Protocol):
-    """What is asked of the server."""
+    """The part of the server used here."""
 
     def watch(self, fd: int) -> None: ...
     def unwatch(self, fd: int) -> None: ...
@@ -75,7 +75,7 @@ class TracePoll(Protocol):
 
 
 class _Said(msgspec.Struct):
-    """The fields of an event that matter."""
+    """The relevant fields of an event."""
 
     event: str
     sid: str = ""
@@ -92,7 +92,7 @@ _DECODE: Final = msgspec.json.Decoder(_Said).decode
 
 
 class Command(msgspec.Struct):
-    """A git process that connected."""
+    """A connected git process."""
 
     uid: int
     pid: int
@@ -101,7 +101,7 @@ class Command(msgspec.Struct):
     argv: list[str] = msgspec.field(default_factory=list)
     name: str = ""
     worktree: str = ""
-    scope: str | None = None  # the folder of the workspace that is its worktree, with "/"; "" is all of it
+    scope: str | None = None  # folder of the workspace inside its worktree, with "/"; "" is all
     agent: str = ""
     agent_session: str = ""
     exit_code: int | None = None
@@ -109,23 +109,23 @@ class Command(msgspec.Struct):
     started_ns: int = 0
     ended_ns: int = 0
     head_before: str = ""
-    within: bool = False  # another one that is known ran it
+    within: bool = False  # started by another known command
 
     @property
     def counts(self) -> bool:
-        """May it change files of the workspace, on its own account?"""
+        """True if it may itself change files of the workspace."""
         return self.name in CHANGING and self.scope is not None and not self.within
 
     @property
     def hopeless(self) -> bool:
-        """Is it clear that it will never count?"""
+        """True if it will never count."""
         return bool(self.name and not self.name.startswith("_") and self.name not in CHANGING) or (
             bool(self.worktree) and self.scope is None
         )
 
     @property
     def keeps_tree(self) -> bool:
-        """Does it leave the files as they are, except by its hooks? `commit`, and a new branch where HEAD is."""
+        """True if it leaves files unchanged, except by hooks: `commit`, and a new branch at HEAD."""
         if self.name not in ("checkout", "switch") or self.name not in self.argv:
             return self.name == "commit"
         words = self.argv[self.argv.index(self.name) + 1 :]
@@ -134,15 +134,15 @@ class Command(msgspec.Struct):
 
     @property
     def line(self) -> str:
-        """The command as it was called, without git's own options; names and passwords in URLs are left out."""
+        """The command line without git's own options, and without credentials in URLs."""
         after = self.argv.index(self.name) + 1 if self.name in self.argv else len(self.argv)
         return plain(_USER_IN_URL.sub("//", " ".join([self.name, *self.argv[after:]])), MOST_COMMAND)
 
     def wrote(self, path: str, at_ns: int, slack_ns: int) -> bool:
-        """May it have written `path` then?
+        """True if it may have written `path` then.
 
-        A stamp lies up to a tick behind, so that one shortly before the end may be of a write after it. Who writes
-        trees mostly does so last, and gets it; a command that keeps the tree does not.
+        Timestamps lag by up to a tick, so one shortly before the end may be of a later write. A command that writes
+        trees, mostly last, is given such a write; one that keeps the tree is not.
         """
         if not self.counts or not path.startswith(self.scope or ""):
             return False
@@ -152,21 +152,21 @@ class Command(msgspec.Struct):
 
 
 class Commands:
-    """The git commands that ran a short while ago, or run now, by what they say."""
+    """Running and recently ended git commands, from their reports."""
 
     def __init__(self, root: str) -> None:
         self._root = root.rstrip("/")
         self._running: dict[int, Command] = {}  # by connection
         self._over: list[Command] = []
-        self.begun: list[Command] = []  # since the last look, for the owner to take
+        self.begun: list[Command] = []  # since the last look
         self.ended: list[Command] = []  # the same
 
     def connected(self, connection: int, command: Command) -> None:
-        """A process is there."""
+        """Add a connected process."""
         self._running[connection] = command
 
     def said(self, connection: int, line: bytes, now_ns: int) -> bool:
-        """One line of a process; False when nothing more has to be heard from it."""
+        """Handle one line of a process; False when the rest does not matter."""
         command = self._running[connection]
         if _KIND.match(line) is None:
             return True
@@ -201,7 +201,7 @@ class Commands:
         return not (command.hopeless or command.within or command.ended_ns)
 
     def gone(self, connection: int, now_ns: int) -> None:
-        """The process said all it had to say, or ended without."""
+        """Handle the end of a connection."""
         command = self._running.pop(connection)
         if command.counts:
             command.ended_ns = command.ended_ns or now_ns
@@ -210,13 +210,13 @@ class Commands:
         self._over = [c for c in self._over[-MOST_KEPT:] if now_ns - c.ended_ns < KEPT_NS]
 
     def silent(self, now_ns: int) -> list[int]:
-        """The connections that have not said in time what they are."""
+        """Connections that have not reported a command in time."""
         return [
             c for c, command in self._running.items() if not command.counts and now_ns - command.came_ns > SILENT_NS
         ]
 
     def writing(self, path: str, at_ns: int, slack_ns: int = 0) -> list[Command]:
-        """The commands that may have written `path` then."""
+        """Commands that may have written `path` then."""
         return [command for command in self._all() if command.wrote(path, at_ns, slack_ns)]
 
     def _all(self) -> Iterator[Command]:
@@ -224,7 +224,7 @@ class Commands:
         yield from self._over
 
     def _scope(self, worktree: str) -> str | None:
-        """The part of the workspace that a worktree covers; None when they have nothing in common."""
+        """The part of the workspace inside a worktree; None if there is none."""
         tree = worktree.rstrip("/")
         if not worktree.startswith("/"):
             return None
@@ -234,27 +234,27 @@ class Commands:
 
 
 class GitTrace:
-    """The socket, and the connections of git processes. One thread owns it; nothing here waits."""
+    """The socket and its connections. One thread owns it; nothing here waits."""
 
     def __init__(self, listener: socket.socket, poll: TracePoll, commands: Commands) -> None:
         self._listener, self._poll, self.commands = listener, poll, commands
         self._connections: dict[int, socket.socket] = {}
         self._rest: dict[int, bytes] = {}  # an unfinished line
-        self._skipping: set[int] = set()  # whose unfinished line is too long, and is passed over
-        self._rests_until_ns = 0  # with the listener out of the poll; 0: it does not
+        self._skipping: set[int] = set()  # too long, skipped to its end
+        self._rests_until_ns = 0  # listener out of the poll until then; 0: in it
         poll.watch(listener.fileno())
 
     def stirs(self) -> bool:
-        """Is anybody connected, or about to be when the last poll ended? Mostly not."""
+        """True if a process is connected or waits."""
         if self._connections or self._rests_until_ns:
             return True
         return self._poll.ready(self._listener.fileno())
 
     def look(self, now: Callable[[], int]) -> None:
-        """Take the connections and the lines that have come.
+        """Accept connections and read lines.
 
-        `now` is asked after each that is taken: what a process says of times before that is believed, and it may run
-        its whole course while this thread waits for a processor.
+        `now` is called after each connection, because a process may finish while this thread waits for a processor, and
+        earlier times are believed.
         """
         self._take_all(now)
         for fd in list(self._connections):
@@ -273,7 +273,7 @@ class GitTrace:
             try:
                 connection, _address = self._listener.accept()
             except OSError as error:
-                if error.errno in _SCARCE:  # they wait; what they said meanwhile is not lost
+                if error.errno in _SCARCE:  # they wait; their reports are not lost
                     self._rests_until_ns = now() + REST_NS
                     self._poll.unwatch(self._listener.fileno())
                 return
@@ -281,11 +281,11 @@ class GitTrace:
 
     @property
     def open(self) -> int:
-        """How many processes are listened to."""
+        """Number of connections."""
         return len(self._connections)
 
     def close(self) -> None:
-        """Give everything back."""
+        """Close everything."""
         for fd in list(self._connections):
             self._end(fd, 0)
         if not self._rests_until_ns:
@@ -320,7 +320,7 @@ class GitTrace:
         *lines, last = (self._rest[fd] + came).split(b"\n")
         if lines and fd in self._skipping:
             self._skipping.discard(fd)
-            lines = lines[1:]  # the end of one that was too long
+            lines = lines[1:]  # the end of a skipped line
         for line in lines:
             if len(line) <= MOST_LINE and not self.commands.said(fd, line, now_ns):
                 self._end(fd, now_ns)
@@ -339,7 +339,7 @@ class GitTrace:
 
 
 def _peer(connection: socket.socket) -> tuple[int, int]:
-    """(uid, pid) of the other end, from the kernel; where it does not tell, only the socket's mode protects us."""
+    """(uid, pid) of the peer, from the kernel; if unsupported, only the socket's mode protects us."""
     if not hasattr(socket, "SO_PEERCRED"):
         return os.getuid(), 0
     try:
@@ -351,12 +351,12 @@ def _peer(connection: socket.socket) -> tuple[int, int]:
 
 
 def _below(sid: str, above: str) -> bool:
-    """Git names a process that it runs by its own session and the new one's: `above/below`."""
+    """True if git session `sid` was started by `above` (`above/below`)."""
     return bool(above) and sid.startswith(f"{above}/")
 
 
 def _claimed(time: str, first_ns: int, last_ns: int) -> int:
-    """A claimed moment (RFC 3339) where it is possible, else the last one that is."""
+    """A claimed time (RFC 3339), if it is possible, else the last possible one."""
     try:
         moment = datetime.fromisoformat(time)
     except ValueError:
