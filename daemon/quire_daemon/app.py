@@ -290,7 +290,6 @@ class App:
     # ── the loop ──
 
     def _patience(self) -> float:
-        """Longest wait of the next poll."""
         now = self.clock.mono_s()
         until = min(now + IDLE_S, self.waiting.next_look_s(now))
         until = min(until, self._flush_timer.next_look_s(self._to_flush(), now))
@@ -313,7 +312,6 @@ class App:
             self.tracer.begin()
 
     def _looks(self) -> Iterator[Step]:
-        """Steps of a turn before calls are decided."""
         for jobs in (self.jobs, self.crawls, self.git_asking):
             yield jobs.take_results
         yield partial(self.admission.know_again, self.waiting)
@@ -338,7 +336,6 @@ class App:
             self.outside.look(now, hurried=now - self.admission.asked_s < HURRIED_S)
 
     def _chores_of(self) -> Iterator[Chore]:
-        """The periodic chores."""
         yield self._sweeping
         if watchdog_s := systemd.watchdog_s():
             yield Chore("watchdog", watchdog_s, partial(systemd.notify, "WATCHDOG=1"))
@@ -371,7 +368,6 @@ class App:
             self._flush_timer.done()
 
     def _save(self) -> float | None:
-        """Save part of the stat cache."""
         self.recorder.journal.store.reader_check()
         return IDLE_S if not self.failures.read_only and self.recorder.seen.save(MOST_SAVED) else None
 
@@ -390,7 +386,6 @@ class App:
             act()
 
     def _to_flush(self) -> bool:
-        """True if something is noted and the journal may take it."""
         return bool(self.recorder.waiting or self._in_flight.unsettled) and not self.failures.read_only
 
     # ── what services ask ──

@@ -90,7 +90,6 @@ def _parts(dotted: str) -> list[str]:
 
 
 def _keys_below(struct: Any, dotted: str) -> list[str]:
-    """The keys of the section `dotted`."""
     for step in dotted.split(".") if dotted else ():
         struct = next(field.type for field in msgspec.structs.fields(struct) if field.encode_name == step)
     return [field.encode_name for field in msgspec.structs.fields(struct)]

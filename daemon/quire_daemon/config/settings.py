@@ -359,7 +359,6 @@ def policy_of(retention: Retention) -> keeping.Policy:
 
 
 def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """`above` merged over `below`, recursively."""
     both = {key: (below.get(key), value) for key, value in above.items()}
     return below | {
         key: _laid_over(was, value) if isinstance(was, dict) and isinstance(value, dict) else value

@@ -180,7 +180,6 @@ def _salvage(task: SalvageTask, teller: Teller) -> dict[str, Any]:
 
 
 def _copy(task: CopyTask) -> dict[str, Any]:
-    """Copy, throttled for the daemon's callers."""
     source, target = LmdbStore.open_to_read(Path(task.source).parent), Copy.at(Path(task.target))
     try:
         copy_pairs(source, target, Breather(_Alone()).paced)

@@ -110,7 +110,6 @@ def crash_of(journal: Path) -> str:
 
 
 def _take_marks(journal: Path) -> None:
-    """Remove the marks, before the database is opened."""
     for name in ("clean", afterimage.NAME, _CRASHED):
         (journal / name).unlink(missing_ok=True)
     sync_path(journal)

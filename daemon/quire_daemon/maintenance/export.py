@@ -56,7 +56,6 @@ def run(call: Call, host: ServiceHost) -> None:
 
 
 def _make_page(export: Export, call: Call, host: ServiceHost) -> None:
-    """Make the next page on a worker, and answer in the loop."""
     export.busy = True
 
     def work() -> Callable[[], None]:

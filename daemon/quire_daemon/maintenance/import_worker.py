@@ -98,7 +98,6 @@ def _made(place: Place, folder: Path, lines: BinaryIO) -> tuple[ImportResult, in
 
 
 def _require_no_records(place: Place) -> None:
-    """Raises `Refusal` if the place has a journal with records, or damaged ones."""
     others = sorted({*set_aside(place.journal), *place.journal.glob("salvage")})
     if others:
         message = (

@@ -75,8 +75,6 @@ def run(call: Call, host: ServiceHost) -> None:
 
 
 class _Purge:
-    """One purge in progress."""
-
     def __init__(self, call: Call, host: ServiceHost, task: FindTask) -> None:
         self._call, self._host, self._task = call, host, task
         self._found = Found()
@@ -91,7 +89,6 @@ class _Purge:
         self._work(self._find)
 
     def _work(self, step: Callable[[], Callable[[], None]]) -> None:
-        """Run `step` on a worker thread, then its result in the loop; an error becomes the answer."""
         self._host.start_job(step, "purge", self._fail)
 
     def _fail(self, error: Exception) -> None:

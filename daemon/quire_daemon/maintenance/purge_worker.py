@@ -145,7 +145,6 @@ class Purger:
         return outcome
 
     def _said(self, process: PipedProcess, asked: bytes) -> bytes | None:
-        """Its answer; None if it ended without one."""
         try:
             process.stdin.write(framed(asked))
             process.stdin.flush()
@@ -162,7 +161,6 @@ class Purger:
             return None
 
     def _fate(self, process: PipedProcess, task: Task) -> Refusal | StoreFailure:
-        """The error for a worker that ended early."""
         words, status = process.communicate()[1], process.returncode
         if status == -signal.SIGVTALRM:
             return Refusal(
@@ -247,7 +245,6 @@ class Worker:
             return PurgeFailure(str(error), damaged, isinstance(error, JournalDamaged) and error.everywhere, full)
 
     def close(self) -> None:
-        """Forget the last search."""
         self._gatherer.close()
         self._task = None
 

@@ -81,7 +81,6 @@ def _reply(examined: CheckAnswer, read_data: str) -> dict[str, Any]:
 
 
 def _part(asked: str) -> tuple[bool, tuple[int, int]]:
-    """Whether bytes are read, and which part of them. Raises `Refusal`."""
     if asked in ("all", "none"):
         return asked == "all", (1, 1)
     found = _PART.fullmatch(asked)

@@ -64,6 +64,5 @@ def give_back() -> None:
 
 
 def _glibc() -> ctypes.CDLL | None:
-    """The C library, if it is glibc."""
     libc = ctypes.CDLL(None)
     return libc if hasattr(libc, "malloc_trim") else None

@@ -67,8 +67,6 @@ def pid_start(pid: int, proc: str = PROC) -> int:
 
 
 class _Stat(NamedTuple):
-    """The kernel's entry of a process."""
-
     name: str
     parent: int
     session: int  # pid of its session leader
@@ -77,7 +75,6 @@ class _Stat(NamedTuple):
 
 
 def _told(pid: int, proc: str) -> _Stat | None:
-    """The entry of `pid`, or None."""
     try:
         with open(f"{proc}/{pid}/stat", "rb") as file:
             stat = file.read()

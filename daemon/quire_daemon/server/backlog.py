@@ -126,7 +126,6 @@ class Backlog:
 
 
 def _unread(fd: int) -> int:
-    """Bytes that the peer of a socket has not read; 0 if unknown or closed."""
     try:
         return int(_UNREAD.unpack(fcntl.ioctl(fd, termios.TIOCOUTQ, bytes(_UNREAD.size)))[0])
     except OSError:

@@ -175,7 +175,6 @@ class Spool:
             self._stuck.add(name)
 
     def _held(self, name: str) -> bool:
-        """True if a process locks this file."""
         try:
             fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._folder)
         except OSError:
@@ -198,7 +197,6 @@ class Spool:
 
 
 def _folder(root: Path) -> int:
-    """A descriptor of the private folder. Raises OSError."""
     fd = own_folder(root, "/".join(SPOOL_FOLDER))
     try:
         found = os.fstat(fd)

@@ -51,7 +51,6 @@ class Gate:
         self._libc = ctypes.CDLL(None, use_errno=True)
 
     def close(self) -> None:
-        """Stop accepting. Raises OSError."""
         self._set(0)
 
     def admit(self) -> None:
@@ -73,8 +72,6 @@ class Gate:
 
 
 class _Entry(NamedTuple):
-    """An entry of an epoll set."""
-
     fd: int
     events: int
     data: int

@@ -296,7 +296,6 @@ class Server:
         return len(self._unread) < before
 
     def _hear(self, identity: bytes, frame: zmq.Frame) -> None:
-        """Record a request."""
         if identity.startswith(PREFIX):
             return
         if identity not in self._backlog.links:
@@ -310,7 +309,6 @@ class Server:
         self._backlog.hear(identity, time.monotonic())
 
     def _forget(self, identity: bytes | None) -> None:
-        """Drop the buffered replies of an ended connection."""
         frames = self._unread.pop(identity, ()) if identity is not None else ()
         self._backlog.kept -= sum(map(len, frames))
 
@@ -339,7 +337,6 @@ class Server:
             pass
 
     def _admit(self, gate: listener_gate.Gate) -> None:
-        """Accept waiting connections while there is room."""
         try:
             connections, used = gate.connections(), listener_gate.files_open()
             room = listener_gate.room(listener_gate.limit_of_files(), used, len(connections))

@@ -138,7 +138,6 @@ def _in_order(steps: Sequence[Write]) -> list[Write]:
 
 
 def _perform(start: RecoveryContext, step: Write) -> bool:
-    """Perform a step, after removing a folder in its place."""
     if step.over.kind != "folder":
         return start.perform(step)
     return start.make_room(step.path, step.seq) and start.perform(replace(step, over=FileNow(step.path, "missing")))

@@ -137,7 +137,6 @@ def _was_seen_since(record: Record, history: History) -> bool:
 
 
 def _taken_from(event: Event | None) -> Iterator[str]:
-    """The path that the event removed or moved, and its folders."""
     if isinstance(event, FileDeleted | FileMoved):
         yield event.path
         yield from above(event.path)
@@ -188,7 +187,6 @@ def _never_whole(batch: int, history: History) -> WritesAbandoned | None:
 
 
 def _finish_folder(workspace: Workspace, event: Event | None) -> None:
-    """Set the mode of a folder that was made without it."""
     if not isinstance(event, FileWritten) or event.entry != FOLDER:
         return
     path = disk_path(event.path)
@@ -262,7 +260,6 @@ def _move(start: RecoveryContext, seq: int, event: FileMoved, history: History) 
 
 
 def _new(start: RecoveryContext, seq: int, event: FileMoved, history: History) -> Put | None:
-    """The file under its new name, if that is free."""
     data = history.bytes_held(event.blob) if start.is_free(event.to) else None
     return None if data is None else Put(seq, event.to, data, event.mode, FileNow(event.to, "missing"))
 
@@ -389,7 +386,6 @@ def _put_back(start: RecoveryContext, kept: DisplacedBytes) -> None:
 
 
 def _seen(path: str, data: bytes, mode: int, base: int, withheld: Withheld) -> OutsideWritten | CaptureFailed:
-    """The record of a save that is put back."""
     if why := withheld(disk_path(path), data):
         return CaptureFailed(path, why, len(data), blob_id(data), mode, DISPLACED)
     return OutsideWritten(path, blob_id(data), len(data), mode, DISPLACED, base)

@@ -45,7 +45,6 @@ class Cookies:
                         os.unlink(name, dir_fd=self._folder)
 
     def close(self) -> None:
-        """Close the folder; no cookie is written afterwards. Idempotent."""
         with self._writing:
             self._close()
 
@@ -81,7 +80,6 @@ class Cookies:
             os.unlink(token, dir_fd=self._folder)
 
     def _stands(self) -> bool:
-        """True if the open, watched folder is still at its path."""
         if self._folder < 0:
             return False
         try:

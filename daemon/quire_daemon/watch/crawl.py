@@ -42,8 +42,6 @@ class Rules(Protocol):
 
 
 class _NothingIgnored:
-    """Rules that ignore nothing."""
-
     def ignored(self, path: str, folder: bool) -> bool:
         return False
 
@@ -211,7 +209,6 @@ def _name(at: os.DirEntry[str]) -> str:
 
 
 def _descend(top: Beneath, folder: _Folder, pending: list[_Folder]) -> Iterator[StatEntry]:
-    """Enter the next folder inside `folder`."""
     entry = folder.inside.pop()
     yield from _open_entry(top, folder.fd, entry.path.rpartition("/")[2], entry, pending)
 

@@ -166,7 +166,6 @@ class Ignore:
             return self._level(folder)
 
     def _level(self, folder: str) -> _Level:
-        """The level of `folder`, loading its parents first. Call under the lock."""
         missing: list[str] = []
         while (level := self._levels.get(folder)) is None:
             missing.append(folder)
@@ -448,7 +447,6 @@ def _bracket(line: str, at: int) -> tuple[int, str]:
 
 
 def _member(line: str, at: int) -> tuple[str, int]:
-    """One character of a set, and the index after it."""
     if line[at] == "\\" and at + 1 < len(line):
         at += 1
     return line[at], at + 1

@@ -159,7 +159,6 @@ class Inotify(InotifyFD):
                 self.handle_event(InotifyEvent(one.watch, Mask(InotifyConstants.IN_MOVED_TO), 0, one.name))
 
     def _waiting(self) -> int:
-        """Bytes of queued events."""
         return int.from_bytes(fcntl.ioctl(self._inotify_fd, termios.FIONREAD, bytes(4)), sys.byteorder)
 
     def _check_inotify_fd(self) -> bool:
@@ -386,7 +385,6 @@ def _event_bytes(name: bytes) -> int:
 
 
 def _reason(error: OSError) -> str:
-    """Why a folder is not watched, as in `WatchCoverage.reasons`."""
     if error.errno == errno.ENOSPC:
         return WATCH_LIMIT  # fs.inotify.max_user_watches
     return UNREADABLE_FOLDER if error.errno == errno.EACCES else f"not watchable: {error.strerror or error}"

@@ -219,7 +219,6 @@ class Observer:
             self.recorder.note(attributed)
 
     def _came_back(self, observation: Observation) -> bool:
-        """True if the bytes on disk are those of the head that the journal lost."""
         head, disk = standing(observation.head), observation.sighting.disk
         if observation.event is not None or head is None or head.uncaptured or head.blob != disk.blob:
             return False
@@ -268,7 +267,6 @@ class Observer:
             return history.file(path)
 
     def _note_seen(self, path: str, sighting: Sighting, changed: bool) -> None:
-        """Cache the signature of these bytes, if a later change must move it."""
         image, s = sighting.image, sighting.signature
         if s is None or (image is not None and not image.settled):
             if self.recorder.seen.get(path) is not None:
@@ -358,7 +356,6 @@ class Observer:
         return OnDisk("folder", mode=signature.mode & 0o7777, entry=FOLDER if told else REGULAR)
 
     def _link(self, path: str, signature: Signature | None) -> Sighting:
-        """Sighting of a link: a file whose bytes are its target."""
         try:
             target = self.workspace.read_link(path)
         except (FileVanished, NotRegular):

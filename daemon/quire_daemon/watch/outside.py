@@ -271,7 +271,6 @@ class Outside:
         self.name(path, self.scanner.evidence, self._now())
 
     def _record_ahead(self, now: float, most: int) -> None:
-        """Commit new files that the workers have read."""
         found = self._ahead.take(most) if self._ahead.ready else []
         if not found:
             return
@@ -309,7 +308,6 @@ class Outside:
         self._forget_moves()
 
     def _forget_moves(self) -> None:
-        """Forget renames when no path named with them is left."""
         if not self._named.waiting and not self._standing:
             self._moves.clear()
 
@@ -367,7 +365,6 @@ class Outside:
             self._crawl_folder(folder, evidence)
 
     def _crawl_folder(self, folder: str, evidence: str) -> None:
-        """Look at everything now in `folder`."""
         crawling = object()
         self._crawling.add(crawling)
 

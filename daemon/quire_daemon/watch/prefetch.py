@@ -122,7 +122,6 @@ class Prefetcher:
         self._reading.end()
 
     def _work(self, chunk: list[str]) -> Callable[[], None]:
-        """Read a chunk on a worker thread; returns the step that the loop runs."""
         try:
             found = self._reading.read(chunk)
         except Exception:  # noqa: BLE001  whatever it is, the loop meets it too, and tells of it

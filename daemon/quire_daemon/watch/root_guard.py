@@ -61,7 +61,6 @@ class RootGuard:
             raise Refusal("busy", message, "retry", retry_after_ms=500)
 
     def _end_for_lost_root(self) -> None:
-        """Record that another folder, or none, is at the root's path, and stop."""
         if not self._stopping():
             self._log.warning("root_replaced", root=os.fspath(self._workspace.root))
             self._recorder.note(WatchLost("root_replaced"))
@@ -81,7 +80,6 @@ class RootGuard:
 
 
 def _file_id(path: Path) -> tuple[int, int] | None:
-    """(dev, ino) of the file at the path; None if missing. Raises OSError if unknown."""
     try:
         found = path.lstat()
     except (FileNotFoundError, NotADirectoryError):

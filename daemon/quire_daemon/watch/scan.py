@@ -127,8 +127,6 @@ LONGEST_S: Final = 60.0  # longest such delay
 
 
 class _Scan(NamedTuple):
-    """A scan, planned or in flight."""
-
     at_s: float  # when it is due, monotonic
     reason: str  # as in `WorkspaceScanned`
     awaited: bool = False  # for unwatched changes (no daemon, other rules, lost hints): callers wait
@@ -218,7 +216,6 @@ class Scanner:
             self._next = self._periodic()
 
     def _periodic(self) -> _Scan | None:
-        """The next periodic scan; None if the settings want none."""
         minutes = self._observer.settings.capture.scan_minutes
         return _PERIODIC._replace(at_s=self._now() + minutes * 60) if minutes > 0 else None
 
@@ -240,7 +237,6 @@ class Scanner:
     # ── its way ──
 
     def _begin(self, scan: _Scan) -> None:
-        """Compare, on a worker thread."""
         self._in_flight, self._next = scan, None
         saved, store = self._recorder.seen.all(), self._recorder.journal.store
 
@@ -275,7 +271,6 @@ class Scanner:
         raise error
 
     def _compared(self, compared: TreeComparison) -> None:
-        """Have the paths of a comparison looked at."""
         self._not_mounted = self._broke_off = ""
         self._recorder.know_names(compared.names)
         self._found(compared)
@@ -292,7 +287,6 @@ class Scanner:
             self._changed += changed
 
     def _finish(self) -> None:
-        """Record a finished scan in the log."""
         scan = self._in_flight
         if scan is None or self._files < 0 or self._left:
             return

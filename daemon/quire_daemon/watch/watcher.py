@@ -129,7 +129,6 @@ class Watcher:
             self._own.append((path, signature))
 
     def _watches_of(self, own: Sequence[tuple[str, Signature]]) -> list[Exchange]:
-        """`own` with the watch of each path's folder; empty if one is not watched."""
         found: list[Exchange] = []
         for path, signature in own:
             folder, _, name = path.rpartition("/")
@@ -362,7 +361,6 @@ class Watcher:
         return (now.st_dev, now.st_ino) != (held.st_dev, held.st_ino)
 
     def _prepare_cookies(self) -> None:
-        """Make and watch the cookie folder."""
         try:
             self._cookies.prepare()
         except OSError as error:

@@ -217,5 +217,4 @@ class DisplacedFiles(msgspec.Struct, eq=False):
 
 
 def _loose(items: Iterable[DisplacedFile]) -> int:
-    """Number of unpinned files."""
     return sum(not item.pinned for item in items)

@@ -126,7 +126,6 @@ class Reverter:
         return unmake(self._beneath, write)
 
     def _unclear(self, staged: StagedWrite) -> SwapDone | SwapLost:
-        """Make the folder again, with its old mode."""
         write = staged.write
         again = Make(write.seq, write.path, FOLDER, b"", staged.mode, FileNow(write.path, "missing"))
         return make(self._beneath, again, self._step)

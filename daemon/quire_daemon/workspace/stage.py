@@ -94,7 +94,6 @@ class UnsyncedWrites(msgspec.Struct):
     unnamed: list[_Unnamed]
 
     def close(self) -> None:
-        """Close the descriptors."""
         for one in self.unnamed:
             os.close(one.fd)
         self.unnamed = []
@@ -266,7 +265,6 @@ class FileStager:
         sync_each(written)
 
     def _name(self, one: _Unnamed) -> None:
-        """Give a synced file its name."""
         staged = one.staged
         self._step("stage.synced")
         try:

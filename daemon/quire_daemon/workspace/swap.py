@@ -198,7 +198,6 @@ class Swapper:
         return SwapDone(None)
 
     def _hold_new(self, staged: StagedWrite) -> Held:
-        """The new file. Raises Refusal if another program removed or replaced it."""
         path = staged.write.path
         try:
             held = self._trading.hold_temporary(staged.name)

@@ -42,8 +42,6 @@ _OPENAT2: Final = 437  # the same on every architecture: younger than the common
 
 
 class _OpenHow(ctypes.Structure):
-    """struct open_how."""
-
     _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
 
 

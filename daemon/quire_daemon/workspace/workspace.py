@@ -144,7 +144,6 @@ class Workspace:
         os.close(self._made_folder(path, mode))
 
     def _made_folder(self, path: str, mode: int = 0o700) -> int:
-        """A descriptor of the folder, made if missing."""
         with self._beneath.parent(path) as (folder, name), contextlib.suppress(FileExistsError):
             os.mkdir(name, mode, dir_fd=folder)
         return self._open_home(path)

@@ -207,7 +207,6 @@ def warnings(usage: dict[str, Any]) -> tuple[dict[str, str], ...]:
 
 
 def _of(taken: int, limit: int) -> str:
-    """Taken and allowed bytes, in a unit that fits the limit."""
     unit, name = next(
         (unit, name) for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB"), (1, "bytes")) if limit >= unit
     )
@@ -215,8 +214,6 @@ def _of(taken: int, limit: int) -> str:
 
 
 class _Collection:
-    """One collection in progress."""
-
     def __init__(self, host: CollectorHost, asked: CollectionOrder, begun: Path, then: Then) -> None:
         """`begun`: the file that exists while it drops."""
         self._host, self._asked, self._begun, self._then = host, asked, begun, then
@@ -251,12 +248,10 @@ class _Collection:
         self._own_commit = self._host.recorder.next_commit
 
     def _committed_s(self) -> float:
-        """Time of the last commit of others."""
         recorder = self._host.recorder
         return self._others_s if self._own_commit == recorder.next_commit else recorder.committed_s
 
     def _work(self, work: Job) -> None:
-        """Run `work` on a worker, and its result in the loop. An error ends the collection."""
         self._host.start_job(work, "gc", self._fail)
 
     def _fail(self, error: Exception) -> None:
@@ -354,7 +349,6 @@ class _Collection:
             self._all_dropped()
 
     def _end_drops(self) -> int:
-        """End the drops; returns the number of dropped blobs."""
         if self.dropping is not None:
             self._dropped += self.dropping.dropped
             self.dropping = None

@@ -122,7 +122,6 @@ def read_lately(store: Store, now_ns: int, breathe: Breathe) -> Iterator[tuple[s
 
 
 def _pin(versions: dict[tuple[str, int], str], event: object, seq: int, reason: str) -> None:
-    """Keep the result and the base of a write."""
     for name in ("path", "to"):
         path = getattr(event, name, None)
         for version in (seq, getattr(event, "base", 0)):
@@ -271,7 +270,6 @@ class Marks:
                 return
 
     def _count_going(self, blob: int) -> None:
-        """Count the outcome of versions whose blob is now marked."""
         stays = {DROP: "", BASE: _MADE_FROM}.get(self._mark[blob], _SAME_BYTES)
         for kind, counts in self._going.items():
             if number := counts[blob]:
@@ -343,7 +341,6 @@ class Marks:
 
 
 def _kind(judged: RetentionVerdict) -> str:
-    """The kind of a reason, for totals."""
     if not judged.keep:
         return _SUPERSEDED if judged.reason.startswith("outside") else _NO_RULE
     word = judged.reason.partition(" ")[0]

@@ -145,6 +145,5 @@ class EventReader:
             self._folders.forget()
 
     def _path(self, folder: bytes, name: bytes) -> bytes | None:
-        """Path of the name in the checkout; None: outside. Raises `OSError`."""
         above = self._folders.path_of(folder) if folder else None
         return None if above is None else above + b"/" + name if above else name

@@ -126,7 +126,6 @@ class Fanotify:
             raise
 
     def close(self) -> None:
-        """Close the descriptors."""
         os.close(self.fd)
         os.close(self.root_fd)
 
@@ -181,7 +180,6 @@ class Fanotify:
                 raise
 
     def _opened(self, folder: bytes) -> int:
-        """A folder by its handle. Raises `OSError`."""
         return _check(_libc().open_by_handle_at(self.root_fd, folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
 
     def _mark(self, flags: int, mask: int, fd: int) -> None:
@@ -202,7 +200,6 @@ def _same(path: bytes, fd: int) -> bool:
 
 
 def _handle_of(fd: int) -> bytes:
-    """Handle of an open folder, as in events."""
     wanted = ctypes.create_string_buffer(_HANDLE.pack(_MOST_HANDLE_BYTES, 0), _HANDLE.size + _MOST_HANDLE_BYTES)
     mount = ctypes.c_int()
     _check(_libc().name_to_handle_at(fd, b"", wanted, ctypes.byref(mount), 0x1000))  # AT_EMPTY_PATH

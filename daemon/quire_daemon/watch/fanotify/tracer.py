@@ -78,7 +78,6 @@ class Tracer:
             self._receive(0.0)
 
     def close(self) -> None:
-        """End the process."""
         self._end("the daemon ends")
 
     @property
@@ -145,7 +144,6 @@ class Tracer:
         return None
 
     def _pull(self, patience_s: float) -> bool:
-        """Wait for bytes; True if some came."""
         assert self._wire is not None
         self._wire.settimeout(patience_s)
         try:
@@ -164,7 +162,6 @@ class Tracer:
         return bool(data)
 
     def _message(self) -> dict[str, Any] | None:
-        """The next complete message, or None."""
         head = LENGTH.size
         if len(self._incoming) < head:
             return None
@@ -206,7 +203,6 @@ class Tracer:
                 self._wire.sendall(framed(json.dumps({"ignored": found}).encode()))
 
     def _outermost(self, folder: str) -> str:
-        """The outermost ignored folder at or above `folder`; "": none."""
         return next((path for path in (*above(folder), folder) if self._ignored(path, True)), "")
 
     def _end(self, why: str) -> None:

@@ -107,7 +107,6 @@ class FanotifyWorker:
                 time.sleep(GATHER_S)
 
     def _read(self, since_s: float) -> None:
-        """Read all pending events."""
         while events := self._kernel.read():
             now_s = time.monotonic()
             self._reader.take(events, now_s)
@@ -174,7 +173,6 @@ class _Urgency:
 
 
 def _name_of(pid: int) -> str:
-    """Name of the process; "" if it has ended."""
     try:
         with open(f"/proc/{pid}/comm", "rb", buffering=0) as file:
             return file.read(64).decode("utf-8", "replace").removesuffix("\n")

@@ -110,7 +110,6 @@ class WriteTable(Generic[W]):
         return found
 
     def _tidy(self, now_s: float) -> None:
-        """Drop old or surplus entries."""
         while self._all:
             oldest = next(iter(self._all.values()))
             if oldest.last_s > now_s - self._kept_s:

@@ -74,7 +74,6 @@ class GitWriter:
         return self._head.current()
 
     def close(self) -> None:
-        """Stop listening."""
         if self._trace is not None:
             self._trace.close()
             self._trace = None
@@ -99,7 +98,6 @@ class GitWriter:
 
 
 def _with_head(ran: GitRan, head: Head) -> GitRan:
-    """The record with the old and new HEAD, if it moved."""
     before, after = ran.head_before, str(head)
     if before == after and head.at_ns >= ran.started_ns - CLOCKS_NS > 0:
         before = head.previous[:12]  # it moved before the first look

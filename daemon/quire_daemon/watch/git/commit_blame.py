@@ -145,7 +145,6 @@ class CommitBlame:
         return found
 
     def close(self) -> None:
-        """Kill the running process."""
         with self._lock:
             self._closed = True
             if self._process is not None:
@@ -194,7 +193,6 @@ def _blame_words(repository: Repository, commit: str) -> list[str | bytes]:
 
 
 def _none(question: CommitTree | CommitBlobs, why: str) -> CommitEntries | CommitBytes:
-    """The empty answer."""
     return CommitEntries(why=why) if isinstance(question, CommitTree) else CommitBytes(why=why)
 
 

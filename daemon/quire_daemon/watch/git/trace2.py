@@ -75,8 +75,6 @@ class TracePoll(Protocol):
 
 
 class _Said(msgspec.Struct):
-    """The relevant fields of an event."""
-
     event: str
     sid: str = ""
     time: str = ""
@@ -285,7 +283,6 @@ class GitTrace:
         return len(self._connections)
 
     def close(self) -> None:
-        """Close everything."""
         for fd in list(self._connections):
             self._end(fd, 0)
         if not self._rests_until_ns:
