@@ -8,25 +8,32 @@ while it runs: then it raises `log.JournalDamaged` or `blobs.NotHeld`, and what 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from collections.abc import Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from quire_journal.export import agent_trace, fast_import, jsonl, mail_patches
-from quire_journal.export.source import Source
+if TYPE_CHECKING:
+    from quire_journal.export.source import Source
 
 
 class Format(NamedTuple):
-    """How an export is written."""
+    """How an export is written. Its module is loaded by the first one: the command line only wants the names."""
 
-    export: Callable[[Source, str], Iterator[bytes]]
+    module: str  # of this room
     about: str
+    function: str = "export"
+
+    def export(self, source: Source, by: str) -> Iterator[bytes]:
+        """The chunks."""
+        chunks: Iterator[bytes] = getattr(import_module(f"{__package__}.{self.module}"), self.function)(source, by)
+        return chunks
 
 
 FORMATS: Final[dict[str, Format]] = {
-    "jsonl": Format(jsonl.export, "every event and its bytes, one a line; `quire import` reads it"),
-    "events": Format(jsonl.events, "every event, one a line, without the bytes of files"),
-    "patches": Format(mail_patches.export, "a mail for each step, for `git am`"),
-    "git": Format(fast_import.export, "a stream for `git fast-import`"),
-    "agent-trace": Format(agent_trace.export, "Agent Trace records, one a line"),
+    "jsonl": Format("jsonl", "every event and its bytes, one a line; `quire import` makes the same journal of it"),
+    "events": Format("jsonl", "the same without the bytes of files", "events"),
+    "patches": Format("mail_patches", "a mail for each step, for `git am`"),
+    "git": Format("fast_import", "a stream for `git fast-import`, on the branch quire"),
+    "agent-trace": Format("agent_trace", "Agent Trace records, one a line: which lines who wrote"),
 }
 """Every format, by the name that callers use."""

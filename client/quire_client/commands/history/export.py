@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from quire_client.cli import Output, OutputFailure, Progress, render
 from quire_client.commands import DONE, Command, Invocation, Option, Usage, chosen, stretch
+from quire_journal.export import FORMATS
 
 if TYPE_CHECKING:
     from quire_client.api import Client
     from quire_client.export import Table
 
-FORMATS: Final = ("jsonl", "events", "patches", "git", "agent-trace", "parquet")
-"""The daemon has all but the last, which is made here of `events`."""
+MADE: Final = {name: made.about for name, made in FORMATS.items()} | {
+    "parquet": "a table of the events; needs pyarrow (the extra parquet)",
+    "schema": "the JSON Schema of the lines of jsonl and events",
+}
+"""Format → what it is. The daemon writes all but the last two: a table is made here of `events`."""
 
 TIMEOUT_S: Final = 120.0
 """For one piece; --timeout shortens it."""
@@ -28,7 +32,7 @@ TIMEOUT_S: Final = 120.0
 def run(call: Invocation) -> int:
     """Write the export to stdout, or to `--out FILE`, which then is there whole or not at all."""
     format = call.one_argument("FORMAT")
-    if chosen("FORMAT", format, (*FORMATS, "schema")) == "schema":
+    if chosen("FORMAT", format, (*MADE,)) == "schema":
         return _schema()
     table_of = _parquet() if format == "parquet" else None
     call.options = {"timeout": str(TIMEOUT_S), **call.options}
@@ -144,18 +148,12 @@ def _parquet() -> type[Table]:
 COMMAND = Command(
     arguments="FORMAT",
     about="Writes the history, or a stretch of it, to stdout or into a file. FORMAT is one of\n"
-    "  jsonl        every event and its bytes, one a line; `quire import` makes the same journal of it\n"
-    "  events       the same without the bytes of files\n"
-    "  patches      a mail for each step, for `git am`\n"
-    "  git          a stream for `git fast-import`, on the branch quire\n"
-    "  agent-trace  Agent Trace records, one a line: which lines who wrote\n"
-    "  parquet      a table of the events; needs pyarrow (the extra parquet)\n"
-    "  schema       the JSON Schema of the lines of jsonl and events\n"
-    "A commit, mail or trace is made of a batch, a burst, or all between two checkpoints. What was not captured\n"
+    + "".join(f"  {name:<11}  {about}\n" for name, about in MADE.items())
+    + "A commit, mail or trace is made of a batch, a burst, or all between two checkpoints. What was not captured\n"
     "is named in it, and never an empty file.",
     example="quire export git --by burst | git -C ../history fast-import",
     run=run,
-    words=(*FORMATS, "schema"),
+    words=(*MADE,),
     options=(
         *stretch("what came after it; without it, everything", "up to it; without it, until now"),
         Option("by", "WHAT", "batch (if not said), burst, or checkpoint", choices=("batch", "burst", "checkpoint")),
