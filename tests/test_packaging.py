@@ -115,7 +115,7 @@ def test_every_command_starts_after_an_install_of_the_wheel(installer: str, whee
 
 
 def test_nothing_that_the_packages_need_is_left_out_of_what_git_and_so_the_wheel_has() -> None:
-    """The builder takes what git does not ignore: marks of types, units, the built page."""
+    """The builder takes what git does not ignore: marks of types, units, the built page, pages of tools."""
     wanted = [
         path
         for folder in ("journal", "daemon", "client", "systemd")
@@ -128,6 +128,7 @@ def test_nothing_that_the_packages_need_is_left_out_of_what_git_and_so_the_wheel
         if path.name == "py.typed" or path.name.startswith("quired@") or path.parent.name == "static"
     ]
     assert len(needed) == 5 + len({"index.html", "LICENSES.txt", "script", "style"})
+    needed += [path for path in wanted if path.parent.name == "manuals" and path.suffix in (".md", ".toml")]
     if shutil.which("git") and (ROOT / ".git").exists():
         ignored = subprocess.run(["git", "check-ignore", *needed], cwd=ROOT, capture_output=True, text=True)
         assert ignored.stdout == ""

@@ -74,7 +74,7 @@ def test_the_caller_is_the_agent_that_is_offered_something() -> None:
 def test_the_settings_choose_the_tools_and_their_order() -> None:
     settings = load('[mcp]\ntools = ["hashline_edit", "claim", "read_file"]', None)
     assert list(listed(settings, offered=True)) == ["hashline_edit", "claim", "read_file"]
-    assert len(offered(load('[mcp]\ntools = "all"', None), TOOLS)) == 30
+    assert {"hashline_edit", "claim", "rollback", "why"} < {*offered(load('[mcp]\ntools = "all"', None), TOOLS)}
 
 
 @pytest.mark.parametrize("wrong", ['["edti"]', '["purge"]', '"every"', "3"])
