@@ -6,6 +6,7 @@ import { Compare } from './diff';
 import { Files } from './files';
 import { History } from './history';
 import { fresh, head, link, listen } from './live';
+import { Lanes, Moment } from './lanes';
 import { People } from './people';
 import { Plan } from './plan';
 import { said } from './parts';
@@ -45,7 +46,7 @@ function Head() {
   );
 }
 
-const KEYS: [string, string][] = [['j k', 'next, previous row'], ['n p', 'next, previous change within a file'], ['o', 'open the next file of the story'], ['/', 'filter'], ['1 2 3', 'Activity, Files, People'], ['s', 'side by side'], ['u', 'plan to take back what is chosen'], ['c', 'copy the link'], ['Esc', 'close, or back to now'], ['?', 'these keys']];
+const KEYS: [string, string][] = [['j k', 'next, previous row'], ['[ ]', 'replay: the call before, the next'], ['space', 'play, pause'], ['w s a d', 'on the lanes: nearer, farther, earlier, later'], ['n p', 'next, previous change within a file'], ['o', 'open the next file of the story'], ['/', 'filter'], ['1 2 3', 'Activity, Files, People'], ['s', 'side by side'], ['u', 'plan to take back what is chosen'], ['c', 'copy the link'], ['Esc', 'close, or back to now'], ['?', 'these keys']];
 
 function Keys() {
   return (
@@ -129,6 +130,8 @@ export function App() {
       <Head />
       {link.value === 'lost' || link.value === 'no daemon' ? <p class="banner bad" role="alert">{TOLD[link.value]}</p> : null}
       {degraded.value && <p class="banner">{plain(degraded.value)} <code>quire doctor</code> tells more.</p>}
+      {view === 'activity' && <Lanes />}
+      {view === 'files' && <Moment />}
       <main class={`views ${view}${plan ? ' planning' : ''}${story ? ' chosen' : ''}`}>
         {view === 'activity' && <><div class="column"><Chips /><Stories /></div><div class="column detailed"><button class="back" onClick={() => go({ story: undefined })}>‹ All that happened</button><Detail /></div></>}
         {view === 'files' && <Files />}

@@ -67,7 +67,7 @@ export const Time = ({ at, now }: { at: string; now?: number }) => <time dateTim
 /** A path whose end is seen where there is room for a part only: the folder gives way, the name stays. */
 export function Path({ path }: { path: string }) {
   const cut = path.lastIndexOf('/') + 1;
-  return <span class="path" title={plain(path)}><bdi class="cut folder">{visible(path.slice(0, cut))}</bdi><bdi class="base">{visible(path.slice(cut))}</bdi></span>;
+  return <span class="path" title={plain(path)}>{cut > 0 && <bdi class="cut folder">{visible(path.slice(0, cut))}</bdi>}<bdi class="base">{visible(path.slice(cut))}</bdi></span>;
 }
 
 export const Counts = ({ added, removed }: { added?: number; removed?: number }) =>

@@ -18,7 +18,7 @@ function about(wish: Wish): string {
   const verb = wish.tool === 'redo' ? 'Bring back' : wish.tool === 'restore' ? 'Restore' : wish.tool === 'rollback' ? 'Go back' : 'Take back';
   if (wish.tool === 'restore') return `${verb} ${wish.path} as of ${wish.at}`;
   if (wish.tool === 'rollback') return `${verb} to ${wish.to}, keeping what others did`;
-  const whose = wish.turn ? `turn ${String(wish.turn).slice(0, 24)}` : wish.burst != null ? `one call (burst ${wish.burst})` : wish.batch != null ? `one call (${wish.batch})` : wish.writer === '*' ? 'this' : wish.writer ? `what ${wish.writer} did` : 'the last change';
+  const whose = wish.turn ? `turn ${String(wish.turn).slice(0, 24)} of ${wish.writer}` : wish.burst != null ? `one call (burst ${wish.burst})` : wish.batch != null ? `one call (${wish.batch})` : wish.writer === '*' ? 'this' : wish.writer ? `what ${wish.writer} did` : 'the last change';
   return `${verb} ${whose}${wish.path ? ` in ${wish.path}` : ''}${wish.from && wish.writer !== '*' ? ' then' : ''}`;
 }
 

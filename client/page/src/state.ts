@@ -12,12 +12,13 @@ export interface Place {
   to?: string;
   q?: string; // the filter, as it is typed
   zoom?: string; // seqs: 100-900
+  axis?: string; // time: as much room for as much time, else for as many records
   mode?: string; // of diffs: split
   space?: string; // 1: lines that differ in white space only are equal
   plan?: string; // what is to be taken back, as JSON
 }
 
-const FIELDS = ['view', 'story', 'file', 'at', 'path', 'lines', 'from', 'to', 'q', 'zoom', 'mode', 'space', 'plan'] as const;
+const FIELDS = ['view', 'story', 'file', 'at', 'path', 'lines', 'from', 'to', 'q', 'zoom', 'axis', 'mode', 'space', 'plan'] as const;
 const VIEWS = ['activity', 'files', 'people', 'compare', 'history'];
 
 export function read(search: string): Place {

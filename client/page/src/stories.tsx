@@ -17,7 +17,7 @@ export function title(story: Story): string {
   switch (story.form) {
     case 'turn': return (story.prompt ?? '').split('\n').find((line) => line.trim())?.trim() || (story.files.length ? '' : 'no prompt told');
     case 'git': return (story.commands ?? []).map((one) => (one.startsWith('git ') ? one : `git ${one}`)).slice(0, 2).join(' after ') || story.hint || 'git at work';
-    case 'undo': return `${story.how ?? 'undo'} of ${story.undone?.slice(0, 3).join(', ') ?? ''}${(story.undone?.length ?? 0) > 3 ? ' …' : ''}`;
+    case 'undo': return `${story.how ?? 'undo'} of ${(story.undone?.length ?? 0) === 1 ? `call ${story.undone![0]}` : many(story.undone?.length ?? 0, 'call')}`;
     case 'checkpoint': return `checkpoint ${story.name ?? ''}${story.note ? `: ${story.note}` : ''}`;
     case 'capture': return 'first capture of the checkout';
     case 'person': return 'with Quire’s tools';
@@ -51,7 +51,7 @@ function Row({ story, on }: { story: Story; on: boolean }) {
       <Name name={name} probable={story.probable} />
       <span class="what">
         <span class="title cut">{title(story) ? <span class={story.form === 'turn' ? 'prompt' : ''}>{visible(title(story))}</span> : <span class="dim">{SIGNS[story.form]}</span>}</span>
-        <span class="where cut">{visible(where(story))}{story.refused_count ? <b class="bad"> · {many(story.refused_count, 'write')} refused</b> : null}</span>
+        <span class="where cut">{story.refused_count ? <b class="bad">{many(story.refused_count, 'write')} refused · </b> : null}{visible(where(story))}</span>
       </span>
       {sum ? <Counts {...sum} /> : <span class="counts" />}
       <Time at={story.ended_at} />

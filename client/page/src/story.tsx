@@ -18,8 +18,8 @@ export function choice(story: Story): Record<string, unknown> | null {
   if (story.form === 'undo') return { tool: 'redo', from: `seq:${story.first - 1}`, to: `seq:${story.seq}`, writer: '*' };
   if (story.form === 'capture' || story.form === 'checkpoint' || !story.writes) return null;
   const w = story.writer;
-  if (w?.turn && story.form === 'turn') return { tool: 'undo', turn: w.turn };
   const who = w?.agent ? `${w.agent}${w.agent_session ? `/${w.agent_session}` : ''}` : w?.uid != null ? 'user' : 'outside';
+  if (w?.turn && story.form === 'turn') return { tool: 'undo', writer: who, turn: w.turn };
   return { tool: 'undo', writer: who, from: `seq:${story.first - 1}`, to: `seq:${story.seq}` };
 }
 

@@ -70,3 +70,25 @@ test('lines are followed back through a change', () => {
   assert.deepEqual(before([added], 5, 6), { first: 3, last: 4, touched: false });
   assert.equal(before([added], 3, 3).touched, true);
 });
+
+import { fit, pan, partOf, span, told, zoom } from '../src/ranges';
+
+test('the lanes are zoomed at the pointer, and stay within the log', () => {
+  assert.deepEqual(span(undefined, 1000), [0, 1000]);
+  assert.deepEqual(span('100-200', 1000), [100, 200]);
+  assert.deepEqual(span('nonsense', 1000), [0, 1000]);
+  assert.deepEqual(zoom([0, 1000], 0.5, 0.5, 1000), [250, 750]);
+  assert.deepEqual(zoom([250, 750], 0, 4, 1000), [0, 1000]);
+  assert.deepEqual(pan([250, 750], 1, 1000), [500, 1000]);
+  assert.deepEqual(fit([10, 11], 1000), [10, 18]);
+  assert.equal(told([0, 1000], 1000), undefined);
+  assert.equal(told([5, 50], 1000), '5-50');
+});
+
+test('a record has its place among the stretches', () => {
+  const bounds = [0, 10, 10, 30, 40];
+  assert.equal(partOf(10, bounds), 0.25);
+  assert.equal(partOf(20, bounds), 0.625);
+  assert.equal(partOf(99, bounds), 1);
+  assert.equal(partOf(0, bounds), 0);
+});

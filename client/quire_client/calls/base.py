@@ -26,7 +26,7 @@ TIMEOUT_S = 30.0
 
 READING = frozenset(
     {
-        *("read_file", "show", "diff", "log", "blame", "why", "tree", "blobs"),
+        *("read_file", "show", "diff", "log", "lanes", "blame", "why", "tree", "blobs"),
         *("status", "who", "claims", "op_status", "manual", "describe"),
     }
 )

@@ -115,6 +115,28 @@ class Queries(Calls):
         given = stated(path=path, since=since, until=until, all=all, limit=limit, cursor=cursor)
         return self.call("stories", {**given, **whose})
 
+    def lanes(
+        self,
+        *,
+        since: str | None = None,
+        until: str | None = None,
+        buckets: int | None = None,
+        by: str | None = None,
+        limit: int | None = None,
+    ) -> Answer:
+        """How much each writer did, and when: numbers of records for short stretches between two points.
+
+        `buckets` is how many stretches (600), `by` what they share out evenly: "log" (records) or "time". `limit` is
+        how many writers have a lane (24), those who came last first.
+
+        Reply: `bounds` (seqs) and `times_ms` of the stretches, one more than there are; `lanes` of `{writer, writes,
+        refused}`, each a list of (stretch, number) where there are any, at the end other programs; `others`, the writes
+        of all whose lanes are not listed. What may be of several counts for one of them.
+        Refused: `not_found` (a point), `schema_invalid`.
+        Source: quire_daemon.tools.history.lanes
+        """
+        return self.call("lanes", stated(since=since, until=until, buckets=buckets, by=by, limit=limit))
+
     def since(
         self,
         cursor: str | None = None,

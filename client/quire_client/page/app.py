@@ -29,7 +29,7 @@ from starlette.routing import Route
 
 from quire_client.calls import Answer
 from quire_client.page import feed
-from quire_client.page.daemons import LOST, Daemon
+from quire_client.page.daemons import Daemon
 from quire_client.page.gate import MOST_BODY, OPEN, Admission, PageGate
 from quire_client.page.keys import READ, WRITE, Keys
 from quire_client.page.queries import CHANGE_S, QUERY_S, arguments_of, bounded, change_of
@@ -54,16 +54,6 @@ _TYPES: Final = {
     "txt": "text/plain; charset=utf-8",
     "svg": "image/svg+xml",
 }
-
-_STATUS: Final = {
-    "not_found": 404,
-    "unknown_tool": 404,
-    "schema_invalid": 400,
-    "no_daemon": 503,
-    "busy": 503,
-    "unknown": 504,
-}
-"""HTTP status by error code; every other refusal is 409, and the reply tells all of it."""
 
 
 def static_files() -> dict[str, tuple[bytes, str]]:
@@ -262,13 +252,13 @@ async def _body(request: Request) -> object:
 
 
 def _json(reply: Answer, command: str = "") -> Response:
-    """A reply, with its status; the command line is escaped, for a header is ASCII."""
+    """A reply, refusals too: a browser would tell of any other status as of a fault of the page.
+
+    The command line is escaped, for a header is ASCII.
+    """
     data = json.dumps(reply, separators=(",", ":"), ensure_ascii=True).encode()
     checked = bounded(reply, len(data))
     if checked is not reply:
         reply, data = checked, json.dumps(checked).encode()
-    status = 200 if reply.get("ok") else _STATUS.get(str(reply.get("error")), 409)
     headers = {"quire-command": quote(command, safe=" -_./:@'\"{}[],=*")} if command else {}
-    if reply.get("error") in LOST:
-        headers["retry-after"] = "1"
-    return Response(data, status, media_type="application/json", headers=headers)
+    return Response(data, media_type="application/json", headers=headers)

@@ -46,6 +46,7 @@ QUERIES: Final[Mapping[str, Mapping[str, Reads]]] = {
         "order": str,
         "cursor": str,
     },
+    "lanes": {**_STRETCH, "buckets": _whole, "by": str, "limit": _whole},
     "show": {"version": str, "path": str, "start_line": _whole},
     "diff": {
         "from": str,

@@ -547,6 +547,15 @@ class History:
         """The records that may have a term of each of `wanted`; see `term_index.find`."""
         return term_index.find(self._reading, wanted, after, upto, reverse)
 
+    def tally(
+        self,
+        kinds: Sequence[term_index.Alternatives],
+        lanes: Sequence[Sequence[term_index.Alternatives]],
+        bounds: Sequence[int],
+    ) -> list[list[dict[int, int]]]:
+        """How many records of each kind each lane has in each stretch; see `term_index.tally`."""
+        return term_index.tally(self._reading, kinds, lanes, bounds)
+
     def term_filter(self, wanted: Sequence[term_index.Alternatives]) -> term_index.Filter:
         """The same question, of single records."""
         return term_index.Filter(self._reading, wanted)

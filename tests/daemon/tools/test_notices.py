@@ -39,6 +39,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "move_file": {"path": "f.txt", "to": "g.txt"},
     "log": {"path": "f.txt"},
     "stories": {"path": "f.txt"},
+    "lanes": {},
     "since": {"path": "f.txt"},
     "show": {"version": "now", "path": "f.txt"},
     "diff": {"from": "seq:0", "path": "f.txt"},

@@ -24,7 +24,9 @@ else:
             "EditFileReply HashlineReply InsertedReply MultiEditReply PatchReply ReadReply ReplacedLinesReply "
             "ReplacedReply WriteReply"
         ),
-        history="BlameReply BlobsReply DiffReply LogReply ShowReply SinceReply StoriesReply TreeReply WhyReply",
+        history=(
+            "BlameReply BlobsReply DiffReply LanesReply LogReply ShowReply SinceReply StoriesReply TreeReply WhyReply"
+        ),
         leases="ClaimReply ClaimsReply ReleaseReply",
         schema="reply_schema",
         undo="BurstReply CheckpointReply NativeReply TextEditorReply UnwoundReply",

@@ -216,6 +216,24 @@ class StoriesReply(Reply, frozen=True, kw_only=True):
     capturing: Maybe[bool] = UNSET  # the first capture of the tree is not over: there may be more
 
 
+class Lane(Shape, frozen=True, kw_only=True):
+    """What one writer did: (stretch, number of records) of each stretch, from 0, in which there are any."""
+
+    writer: Writer
+    writes: list[tuple[int, int]]
+    refused: list[tuple[int, int]]
+
+
+class LanesReply(Reply, frozen=True, kw_only=True):
+    """`lanes`: how much each writer did, and when."""
+
+    by: str  # log or time: what the stretches share out evenly
+    bounds: list[int]  # seqs; the stretch i holds the records behind bounds[i], up to bounds[i + 1]
+    times_ms: list[int]  # of each bound: when the next record was made, in ms since 1970; of the last, when its own was
+    lanes: list[Lane]  # those who came last first, at the end other programs
+    others: list[tuple[int, int]]  # writes of all whose lanes are not listed
+
+
 class ShowReply(Reply, frozen=True, kw_only=True):
     """`show`: a record; of one that made a version also what it made, and how that differs from its base."""
 

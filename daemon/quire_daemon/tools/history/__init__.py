@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from quire_daemon.tools.history.blame import *
     from quire_daemon.tools.history.diff import *
     from quire_daemon.tools.history.filters import *
+    from quire_daemon.tools.history.lanes import LANES_TOOL as LANES_TOOL
     from quire_daemon.tools.history.log import *
     from quire_daemon.tools.history.show import *
     from quire_daemon.tools.history.stories import STORIES_TOOL as STORIES_TOOL
@@ -24,6 +25,7 @@ else:
             "ME VERSION_KINDS as_glob glob_matches in_session is_unclaimed known_path named_burst "
             "named_paths nobody path_filter single_path writer_filter"
         ),
+        lanes="LANES_TOOL",
         log="LOG_TOOL SINCE_TOOL writer_type",
         show="DIFF_TOOL DiffParams SHOW_TOOL decide_diff",
         stories="STORIES_TOOL",

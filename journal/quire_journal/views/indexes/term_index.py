@@ -15,6 +15,7 @@ A term is four bytes of a hash. Two may be the same, so a search asks the record
 from __future__ import annotations
 
 import zlib
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
@@ -180,6 +181,54 @@ def _in_blocks(
         reached = max(first, after + 1) if reverse else min(first + BLOCK - 1, upto)
         bits = _of_row(row, wanted) & _within(first, after, upto)
         yield reached, _places(first, bits, reverse) if bits else ()
+
+
+def tally(
+    r: ReadTransaction, kinds: Sequence[Alternatives], lanes: Sequence[Sequence[Alternatives]], bounds: Sequence[int]
+) -> list[list[dict[int, int]]]:
+    """How many records of each of `kinds` each lane has in each stretch: by lane and kind, stretch → number.
+
+    A lane is what its records must have; behind the lanes come all others that `OUTSIDE_TERM` has, and the rest. Of
+    `bounds`, which rise, the stretch i holds bounds[i] < seq <= bounds[i + 1]. Stretches without any are left out.
+    """
+    found: list[list[dict[int, int]]] = [[{} for _ in kinds] for _ in range(len(lanes) + 2)]
+    after, upto = bounds[0], bounds[-1]
+    if upto <= after:
+        return found
+    for key, row in r.scan("terms", u32((after + 1) // BLOCK), u32(upto // BLOCK + 1)):
+        first = int.from_bytes(key, "big") * BLOCK
+        within = _within(first, after, upto)
+        of_kinds = [_union(row, terms) & within for terms in kinds]
+        left = 0
+        for bits in of_kinds:
+            left |= bits
+        outside, stretches = _union(row, (OUTSIDE_TERM,)), _stretches(first, bounds)
+        for lane in range(len(lanes) + 2):
+            if not left:
+                break
+            own = (
+                _of_row(row, lanes[lane]) & left
+                if lane < len(lanes)
+                else left & outside
+                if lane == len(lanes)
+                else left
+            )
+            left &= ~own
+            for counts, bits in zip(found[lane], of_kinds, strict=True) if own else ():
+                for stretch, mask in stretches if bits & own else ():
+                    if number := (bits & own & mask).bit_count():
+                        counts[stretch] = counts.get(stretch, 0) + number
+    return found
+
+
+def _stretches(first: int, bounds: Sequence[int]) -> list[tuple[int, int]]:
+    """The stretches that a block has records of, each with the bits of these."""
+    at = max(bisect_right(bounds, first - 1) - 1, 0)
+    found = []
+    while at < len(bounds) - 1 and bounds[at] < first + BLOCK - 1:
+        found.append((at, _within(first, bounds[at], bounds[at + 1])))
+        at += 1
+    return found
 
 
 class Filter:

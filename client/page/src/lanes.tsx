@@ -1,0 +1,263 @@
+// Who did how much, and when: a lane for each writer. Below it the slider, which replays the past call by call.
+import { effect, signal } from '@preact/signals';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { get, useAsk } from './api';
+import { fresh, head, link } from './live';
+import { Path, say } from './parts';
+import { type Span, fit, pan, partOf, span, told, zoom } from './ranges';
+import { go, place, withWord } from './state';
+import { listed } from './stories';
+import { plain, visible, when } from './text';
+import type { Rec, Writer } from './types';
+import { Name, Shape, look, writerName } from './writers';
+
+const ROW = 22;
+
+interface Lane { writer: Writer; writes: [number, number][]; refused: [number, number][] }
+interface Data { window: Span; axis: string; bounds: number[]; times: number[]; lanes: Lane[]; others: [number, number][] }
+
+const data = signal<Data | null>(null);
+const moment = signal<number | null>(null); // where the slider is dragged to, before the views follow
+export const drawn = signal(0);
+
+const seqOf = (point?: string) => Number(/^(?:seq:|v)(\d+)$/.exec(point ?? '')?.[1] ?? 0);
+
+function colours(canvas: HTMLElement): Record<number, string> {
+  const style = getComputedStyle(canvas);
+  const found: Record<number, string> = {};
+  for (let hue = -1; hue < 8; hue++) found[hue] = style.getPropertyValue(`--w${hue}`);
+  return found;
+}
+
+function draw(canvas: HTMLCanvasElement, told: Data, view: Span) {
+  const scale = devicePixelRatio || 1, width = canvas.clientWidth, height = told.lanes.length * ROW;
+  if (canvas.width !== width * scale || canvas.height !== height * scale) { canvas.width = width * scale; canvas.height = height * scale; }
+  const g = canvas.getContext('2d')!;
+  const style = getComputedStyle(canvas), paint = colours(canvas), bad = style.getPropertyValue('--bad'), line = style.getPropertyValue('--line');
+  g.setTransform(scale, 0, 0, scale, 0, 0);
+  g.clearRect(0, 0, width, height);
+  const n = told.bounds.length - 1;
+  // Until the answer for this window is there, the last one is shown where its records belong.
+  const stretch = told.axis === 'time' ? 1 : (told.window[1] - told.window[0]) / (view[1] - view[0]);
+  const shift = told.axis === 'time' ? 0 : ((told.window[0] - view[0]) / (view[1] - view[0])) * width;
+  const x = (bucket: number) => shift + (bucket / n) * width * stretch;
+  const bar = Math.max(2, (width / n) * stretch - (width / n > 6 ? 1 : 0));
+  const most = told.lanes.reduce((top, lane) => lane.writes.reduce((m, [, count]) => Math.max(m, count), top), 1);
+  told.lanes.forEach((lane, row) => {
+    const base = (row + 1) * ROW - 4;
+    g.fillStyle = line;
+    g.fillRect(0, base, width, 1);
+    g.fillStyle = paint[look(writerName(lane.writer)).hue];
+    for (const [bucket, count] of lane.writes) {
+      const tall = Math.max(4, (ROW - 8) * Math.sqrt(count / most));
+      g.fillRect(x(bucket), base - tall, bar, tall);
+    }
+    g.fillStyle = bad;
+    for (const [bucket] of lane.refused) { const at = x(bucket) + bar / 2; g.beginPath(); g.moveTo(at - 4, base - ROW + 8); g.lineTo(at + 4, base - ROW + 8); g.lineTo(at, base - ROW + 15); g.fill(); }
+  });
+}
+
+function ticks(found: Data, width: number): { left: number; text: string }[] {
+  const many = Math.max(2, Math.min(8, Math.floor(width / 130))), n = found.bounds.length - 1;
+  const days = new Set(found.times.map((time) => new Date(time).toDateString())).size;
+  const close = (found.times.at(-1)! - found.times[0]) < 600_000;
+  const out: { left: number; text: string }[] = [];
+  for (let i = 0; i < many; i++) {
+    const part = i / many, text = when(found.times[Math.floor(part * n)], Date.now(), true);
+    const clock = text.replace(/^\d{4}-/, '');
+    const short = close ? clock : clock.replace(/:\d\d$/, '');
+    if (short !== out.at(-1)?.text) out.push({ left: part, text: days > 1 ? short : short.replace(/^\d\d-\d\d /, '') });
+  }
+  return out;
+}
+
+export function Lanes() {
+  const canvas = useRef<HTMLCanvasElement>(null), drag = useRef<{ x: number; view: Span; moved: boolean } | null>(null);
+  const [width, measure] = useState(0);
+  const [now, look_] = useState(0); // the head that the window without a zoom ends at
+  const { zoom: text, axis = 'log', at, story } = place.value;
+  const view = span(text, Math.max(now, 1));
+  const found = data.value;
+  const who = useAsk('who', { present: true }, Math.floor(fresh.value / 20));
+  const here = new Set((who.reply?.writers ?? []).filter((one: any) => one.present).map(writerName));
+  const leases = new Set((who.reply?.writers ?? []).filter((one: any) => one.on?.leases?.length).map(writerName));
+
+  useEffect(() => {
+    const watch = new ResizeObserver(() => measure(canvas.current?.parentElement?.clientWidth ?? 0));
+    watch.observe(canvas.current!.parentElement!);
+    let timer: ReturnType<typeof setTimeout> | undefined, last = 0;
+    const stop = effect(() => { // the window follows what happens, once a second at most
+      const newest = head.value;
+      if (!newest || timer) return;
+      timer = setTimeout(() => { timer = undefined; last = performance.now(); look_(head.peek()); }, Math.max(0, 1000 - (performance.now() - last)));
+    });
+    return () => { watch.disconnect(); stop(); clearTimeout(timer); };
+  }, []);
+
+  const key = `${view} ${axis} ${width} ${text ? '' : now} ${link.value === 'live'}`;
+  useEffect(() => {
+    if (!width || !now) return;
+    const stop = new AbortController();
+    const wait = setTimeout(() => {
+      get('lanes', { since: `seq:${view[0]}`, until: `seq:${Math.min(view[1], Math.max(now, head.peek()))}`, buckets: Math.min(Math.max(Math.floor(width / 3), 50), 1000), by: axis === 'time' ? 'time' : 'log' }, stop.signal).then(({ reply }) => {
+        if (reply.ok) data.value = { window: [reply.bounds[0], reply.bounds.at(-1)], axis, bounds: reply.bounds, times: reply.times_ms, lanes: reply.lanes, others: reply.others };
+      }, () => {});
+    }, data.peek() ? 60 : 0);
+    return () => { clearTimeout(wait); stop.abort(); };
+  }, [key]);
+
+  useEffect(() => { if (canvas.current && found) { draw(canvas.current, found, view); drawn.value++; } }, [found, key, document.documentElement.dataset.theme]);
+
+  const set = (next: Span) => go({ zoom: told(next, now) }, false);
+  const part = (e: MouseEvent) => (e.clientX - canvas.current!.getBoundingClientRect().left) / Math.max(width, 1);
+  function wheel(e: WheelEvent) {
+    e.preventDefault();
+    if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) set(pan(view, (e.deltaX || e.deltaY) / 1000, now));
+    else set(zoom(view, part(e), e.deltaY > 0 ? 1.25 : 0.8, now));
+  }
+  useEffect(() => { const one = canvas.current!; one.addEventListener('wheel', wheel, { passive: false }); return () => one.removeEventListener('wheel', wheel); });
+  async function pick(e: MouseEvent) {
+    if (!found) return;
+    const lane = found.lanes[Math.floor((e.clientY - canvas.current!.getBoundingClientRect().top) / ROW)];
+    if (!lane) return;
+    const n = found.bounds.length - 1, wanted = part(e) * n;
+    const bucket = [...lane.writes, ...lane.refused].reduce((best, [one]) => (Math.abs(one + 0.5 - wanted) < Math.abs(best + 0.5 - wanted) ? one : best), -1e9);
+    if (bucket < 0) return;
+    const name = lane.writer.agent ? `${lane.writer.agent}${lane.writer.agent_session ? `/${lane.writer.agent_session}` : ''}` : lane.writer.uid == null ? 'outside' : 'user';
+    const { reply } = await get('stories', { until: `seq:${found.bounds[bucket + 1]}`, writer: name, limit: 1 });
+    if (reply.stories?.[0]) go({ view: 'activity', story: String(reply.stories[0].seq), file: undefined });
+  }
+  function keyed(e: KeyboardEvent) {
+    const acts: Record<string, Span> = { w: zoom(view, 0.5, 0.7, now), s: zoom(view, 0.5, 1.4, now), a: pan(view, -0.2, now), d: pan(view, 0.2, now), ArrowLeft: pan(view, -0.2, now), ArrowRight: pan(view, 0.2, now), '+': zoom(view, 0.5, 0.7, now), '-': zoom(view, 0.5, 1.4, now), 0: [0, now] };
+    if (acts[e.key] && !e.ctrlKey && !e.metaKey) { e.preventDefault(); e.stopPropagation(); set(acts[e.key]); }
+  }
+  const lanes = found?.lanes ?? [];
+  const chosen = listed.value.find((one) => String(one.seq) === story);
+  const cursor = moment.value ?? seqOf(at);
+  const left = (seq: number) => `${(found ? partOf(seq, found.bounds) : 0) * 100}%`;
+  return (
+    <section class="lanes" aria-label="Lanes by writer">
+      <div class="names">
+        {lanes.map((lane) => {
+          const name = writerName(lane.writer);
+          return <button key={name} title={plain(`${name}${here.has(name) ? ': here now' : ''}${leases.has(name) ? ', holds a lease' : ''}. Click to see only theirs.`)} onClick={() => go({ view: 'activity', q: withWord(place.value.q ?? '', 'writer', lane.writer.agent ? `${lane.writer.agent}${lane.writer.agent_session ? `/${lane.writer.agent_session}` : ''}` : name) })}>
+            <Shape name={name} /><span class="cut">{visible(name)}</span>{leases.has(name) && <span class="lease">lease</span>}{here.has(name) && <i class="here" aria-label="here now" />}
+          </button>;
+        })}
+      </div>
+      <div class="field" style={{ height: `${Math.max(lanes.length, 1) * ROW}px` }}>
+        <canvas ref={canvas} tabIndex={0} role="img" aria-label={`${lanes.length} writers, records ${view[0] + 1} to ${view[1]}: ${lanes.map((lane) => `${writerName(lane.writer)} ${lane.writes.reduce((n, [, c]) => n + c, 0)} writes`).join(', ')}. The list below tells the same.`}
+          style={{ height: `${Math.max(lanes.length, 1) * ROW}px` }} onKeyDown={keyed}
+          onPointerDown={(e) => { drag.current = { x: e.clientX, view, moved: false }; e.currentTarget.setPointerCapture(e.pointerId); }}
+          onPointerMove={(e) => { const d = drag.current; if (!d) return; if (Math.abs(e.clientX - d.x) > 3) d.moved = true; if (d.moved) set(pan(d.view, (d.x - e.clientX) / Math.max(width, 1), now)); }}
+          onPointerUp={(e) => { const d = drag.current; drag.current = null; if (d && !d.moved) void pick(e); }} />
+        {chosen && found && <i class="span" style={{ left: left(chosen.first - 1), width: `max(3px, ${(partOf(chosen.seq, found.bounds) - partOf(chosen.first - 1, found.bounds)) * 100}%)` }} />}
+        {cursor > 0 && <i class="cursor" style={{ left: left(cursor) }} />}
+      </div>
+      <div class="zoom" role="group" aria-label="What part of the log">
+        <button class="quiet" aria-label="Nearer" title="Nearer (w, or the wheel)" onClick={() => set(zoom(view, 0.5, 0.5, now))}>+</button>
+        <button class="quiet" aria-label="Farther" title="Farther (s)" onClick={() => set(zoom(view, 0.5, 2, now))}>−</button>
+        <button class="quiet" disabled={!text} onClick={() => go({ zoom: undefined }, false)}>All</button>
+        <button class="quiet" aria-pressed={axis === 'time'} title="As much room for as much time, or for as many records" onClick={() => go({ axis: axis === 'time' ? undefined : 'time' }, false)}>Real time</button>
+      </div>
+      <div class="axis" aria-hidden="true">{found && ticks(found, width).map((one) => <span key={one.left} style={{ left: `${one.left * 100}%` }}>{one.text}</span>)}</div>
+      <Slider view={view} now={now} />
+    </section>
+  );
+}
+
+const SETTLE_MS = 120;
+const PLAY_MS = 700;
+
+/** The last record of the call before, or of the one behind, a record; and what it is. */
+async function beside(seq: number, by: 1 | -1): Promise<Rec | null> {
+  if (by < 0) {
+    const { reply } = await get('log', { until: `seq:${Math.max(seq - 1, 0)}`, limit: 20 });
+    return reply.records?.[0] ?? null;
+  }
+  const { reply } = await get('log', { since: `seq:${seq}`, order: 'oldest', limit: 50 });
+  const next: Rec[] = (reply.records ?? []).filter((one: Rec, _: number, all: Rec[]) => one.batch === all[0].batch);
+  return next.at(-1) ?? null;
+}
+
+export function Slider({ view, now }: { view: Span; now: number }) {
+  const [playing, play] = useState(false);
+  const [tells, tell] = useState<Rec | null>(null);
+  const timer = useRef<ReturnType<typeof setTimeout>>();
+  const at = seqOf(place.value.at);
+  const value = moment.value ?? (at || view[1]);
+
+  const stay = (seq: number, record?: Rec | null) => {
+    moment.value = null;
+    const follow = record?.path && record.version ? { path: record.to ?? record.path } : {};
+    const changes = seq >= head.peek() ? { at: undefined } : { at: `seq:${seq}` };
+    go(place.peek().view === 'files' ? { ...changes, ...follow, lines: undefined } : { ...changes, story: record ? String(seq) : undefined, file: undefined }, false);
+    tell(record ?? null);
+  };
+  function dragged(seq: number) {
+    moment.value = seq;
+    play(false);
+    clearTimeout(timer.current);
+    timer.current = setTimeout(async () => { // on a call, not between two records of it
+      const record = await beside(seq + 1, -1);
+      if (moment.peek() === seq) stay(seq >= head.peek() ? seq : record?.seq ?? seq, record);
+    }, SETTLE_MS);
+  }
+  async function step(by: 1 | -1): Promise<boolean> {
+    const from = at || head.peek() + 1;
+    const record = by > 0 && !at ? null : await beside(from, by);
+    if (!record) { if (by > 0) stay(head.peek()); else say('The journal begins here.'); return false; }
+    stay(record.seq, record);
+    return true;
+  }
+  useEffect(() => {
+    if (!playing) return;
+    let late = false;
+    const next = setTimeout(async () => { if (!(await step(1)) && !late) play(false); }, PLAY_MS);
+    return () => { late = true; clearTimeout(next); };
+  }, [playing, at]);
+  useEffect(() => {
+    const keyed = (e: KeyboardEvent) => {
+      if ((e.target as HTMLElement).matches('input:not([type=range]), textarea') || e.ctrlKey || e.metaKey) return;
+      if (e.key === '[' || e.key === ']') { e.preventDefault(); void step(e.key === ']' ? 1 : -1); }
+      if (e.key === ' ' && (e.target as HTMLElement).matches('body, canvas, [role=listbox]')) { e.preventDefault(); toggle(); }
+    };
+    addEventListener('keydown', keyed);
+    return () => removeEventListener('keydown', keyed);
+  });
+  async function toggle() {
+    if (playing) return play(false);
+    if (!at) { // from the beginning of what is shown
+      const first = await beside(view[0], 1);
+      if (!first) return say('There is nothing to play.');
+      stay(first.seq, first);
+    }
+    play(true);
+  }
+  useEffect(() => {
+    if (!at || tells?.seq === at) return;
+    let late = false;
+    void beside(at + 1, -1).then((record) => { if (!late) tell(record); });
+    return () => { late = true; };
+  }, [at]);
+  return (
+    <div class="replay" role="group" aria-label="Replay">
+      <span class="buttons">
+        <button aria-label={playing ? 'Pause' : 'Play'} title="Play (space)" onClick={toggle}>{playing ? '❚❚' : '▶'}</button>
+        <button aria-label="The call before" title="The call before ([)" onClick={() => { play(false); void step(-1); }}>‹</button>
+        <button aria-label="The next call" title="The next call (])" disabled={!at} onClick={() => { play(false); void step(1); }}>›</button>
+      </span>
+      <input type="range" aria-label="Moment" min={view[0]} max={Math.max(view[1], view[0] + 1)} value={Math.min(Math.max(value, view[0]), view[1])} aria-valuetext={at ? `record ${at}` : 'now'} onInput={(e) => dragged(Number(e.currentTarget.value))} />
+      <span class="now">{moment.value != null || at ? <button onClick={() => { play(false); stay(head.peek()); }}>Back to now</button> : <span class="dim">now</span>}</span>
+      {(moment.value != null || at > 0) && <p class="then" role="status">
+        <b>As it was after record {(moment.value ?? at).toLocaleString('en')}</b>
+        {tells && tells.seq === at && <> <span class="dim">{when(tells.at, undefined, true)}</span> <Name name={writerName(tells.writer)} />{tells.path ? <Path path={tells.path} /> : null}</>}
+      </p>}
+    </div>
+  );
+}
+
+/** The slider without lanes, for views that have no room for them. */
+export function Moment() {
+  return <section class="lanes slim" aria-label="Replay"><Slider view={fit(span(place.value.zoom, head.value), head.value)} now={head.value} /></section>;
+}

@@ -1,0 +1,41 @@
+// Stretches of the log that the lanes show: zoom, pan, and which stretch is where. Pure.
+export type Span = [number, number]; // after the first seq, up to the second
+
+export const whole = (head: number): Span => [0, Math.max(head, 1)];
+
+export function span(text: string | undefined, head: number): Span {
+  const found = /^(\d+)-(\d+)$/.exec(text ?? '');
+  return found && +found[2] > +found[1] ? fit([+found[1], +found[2]], head) : whole(head);
+}
+
+/** The same width within the log, as far as it can be. */
+export function fit([a, b]: Span, head: number): Span {
+  const top = Math.max(head, 1), width = Math.min(Math.max(b - a, 8), Math.max(top, 8));
+  const start = Math.round(Math.min(Math.max(a, 0), Math.max(top - width, 0)));
+  return [start, Math.round(Math.min(start + width, Math.max(top, start + 8)))];
+}
+
+/** Wider or narrower by a factor, with what is at `part` (0 to 1) staying where it is. */
+export function zoom([a, b]: Span, part: number, factor: number, head: number): Span {
+  const at = a + (b - a) * part;
+  return fit([at - (at - a) * factor, at + (b - at) * factor], head);
+}
+
+export const pan = ([a, b]: Span, parts: number, head: number): Span => fit([a + (b - a) * parts, b + (b - a) * parts], head);
+
+export const told = ([a, b]: Span, head: number) => (a <= 0 && b >= head ? undefined : `${a}-${b}`);
+
+/** Where a record stands among bounds, 0 to 1. */
+export function partOf(seq: number, bounds: number[]): number {
+  const n = bounds.length - 1;
+  if (n < 1 || seq <= bounds[0]) return 0;
+  if (seq >= bounds[n]) return 1;
+  let low = 0, high = n;
+  while (high - low > 1) {
+    const mid = (low + high) >> 1;
+    if (bounds[mid] < seq) low = mid;
+    else high = mid;
+  }
+  const width = bounds[low + 1] - bounds[low];
+  return (low + (width ? (seq - bounds[low]) / width : 1)) / n;
+}

@@ -1,0 +1,104 @@
+"""`lanes`: how much each writer did, and when, as numbers for as many short stretches as a picture has columns.
+
+Counted in the terms view, which has a row for 256 records: of a million records some 3,900 rows are read and none of
+the records. A record that may be of several writers counts for the one whose lane comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Final, Literal
+
+import msgspec
+
+from quire_daemon.core import Decision, Tool, World, no_paths, require_in_bounds
+from quire_daemon.core.replies import LanesReply
+from quire_daemon.tools.history.filters import VERSION_KINDS
+from quire_journal.history import History, parse_point
+from quire_journal.model import OUTSIDE, EditRefused, counted
+from quire_journal.views.indexes import of_kind, term_index
+
+MOST_BUCKETS: Final = 2000
+MOST_LANES: Final = 60
+
+_MS: Final = 1_000_000
+_WRITES: Final = tuple(map(of_kind, sorted(VERSION_KINDS)))
+_REFUSED: Final = (of_kind(EditRefused.kind),)
+
+
+class LanesParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `lanes`."""
+
+    since: str = ""  # a point: records after it
+    until: str = ""  # a point: records up to it
+    buckets: int = 600  # stretches
+    by: Literal["log", "time"] = "log"  # what they share out evenly
+    limit: int = 24  # writers that have a lane
+
+
+def decide(params: LanesParams, world: World) -> Decision:
+    """The reply: `bounds` and `times_ms` of the stretches, `lanes` of `{writer, writes, refused}`, `others`."""
+    require_in_bounds("buckets", params.buckets, MOST_BUCKETS)
+    require_in_bounds("limit", params.limit, MOST_LANES)
+    history = world.history
+    after: int = parse_point(params.since, history, "since") if params.since else 0
+    upto: int = parse_point(params.until, history, "until") if params.until else history.head()
+    bounds = (_by_time if params.by == "time" else _by_log)(after, max(after, upto), params.buckets, history)
+    callers = [history.caller(key).ids[0] for key in islice(history.callers(), params.limit)]
+    *named, outside, rest = history.tally((_WRITES, _REFUSED), [_terms(one, history) for one in callers], bounds)
+    rows = [*zip(callers, named, strict=True), (OUTSIDE, outside)]
+    lanes = [
+        {"writer": history.writer_json(writer), "writes": _pairs(counts[0]), "refused": _pairs(counts[1])}
+        for writer, counts in rows
+        if any(counts)
+    ]
+    return Decision(
+        {
+            "ok": True,
+            "message": f"{counted(len(lanes), 'lane')} of {counted(bounds[-1] - bounds[0], 'record')}.",
+            "by": params.by,
+            "bounds": bounds,
+            "times_ms": [_time_ms(min(seq + 1, bounds[-1]), history) for seq in bounds],
+            "lanes": lanes,
+            "others": _pairs(rest[0]),
+        }
+    )
+
+
+def _terms(writer: int, history: History) -> list[list[bytes]]:
+    """What all records of a caller have: its agent, and its agent session where it has one."""
+    who = history.writer(writer)
+    assert who is not None
+    session = [[term_index.of_session(who.agent_session)]] if who.agent_session else []
+    return [[term_index.of_agent(who.agent)], *session]
+
+
+def _by_log(after: int, upto: int, buckets: int, history: History) -> list[int]:
+    """Bounds with as many records in between, as far as that can be."""
+    number = max(min(buckets, upto - after), 1)
+    return [after + (upto - after) * i // number for i in range(number + 1)]
+
+
+def _by_time(after: int, upto: int, buckets: int, history: History) -> list[int]:
+    """Bounds with as much time in between."""
+    first, last = (_time_ms(seq, history) * _MS for seq in (after + 1, upto))
+    inner = (history.seq_at(first + (last - first) * i // buckets) for i in range(1, buckets))
+    found = [after]
+    for seq in (*inner, upto):  # a clock that was set back leads to and fro
+        found.append(min(max(int(seq), found[-1]), upto))
+    return found
+
+
+def _time_ms(seq: int, history: History) -> int:
+    record = history.record(seq)
+    return 0 if record is None else record.at_ns // _MS
+
+
+def _pairs(counts: Mapping[int, int]) -> list[tuple[int, int]]:
+    return sorted(counts.items())
+
+
+LANES_TOOL: Final[Tool[LanesParams]] = Tool(
+    "lanes", LanesParams, no_paths, decide, catch_up=True, of_tree=True, long=True, all_noted=True, reply=LanesReply
+)
