@@ -1,16 +1,12 @@
-"""The anchors view, the hash index: which lines each version of a path took away and brought, by their hashes.
+"""The anchors view, the hash index: the line hashes that each version of a path removed and added.
 
-It answers where a line that a caller names, and that is not in the file now, was last, and what removed it. A path
-joins when it is first read with anchors; nothing is computed for the others. Each version then costs what it
-changed: the unchanged beginning and end are skipped as bytes, and only changed lines are hashed.
+It answers where a line named by a caller, and missing in the file now, was last, and what removed it. A path joins at
+its first read with anchors; each version then costs what it changed. A version without a text (not captured, dropped,
+too large, not a regular file) has no row: the next text is compared with the last one.
 
-Where the text of a version cannot be had (not captured, dropped, too large, not a regular file) the view has no
-row for it; the next version with a text is compared with the last one that had one.
-
-A path of which bytes are dropped or purged leaves the index, and joins again with the next such read: what the rows
-said of lines that nobody holds any more would go with the next replay, and a hash of a secret's line is not to stay.
-What goes on is that it was asked for: a path to which such a one is moved joins, whether or not texts of that one are
-held by then, so that a replay agrees.
+A path leaves the index when bytes of it are dropped or purged, and joins again at the next such read: a hash of a
+secret's line must not stay, and a replay would lose these rows. The row that the path was asked for stays, because
+moves pass it on to the new path.
 """
 
 from __future__ import annotations
@@ -55,52 +51,51 @@ KINDS: Final = (
 )
 
 BytesOf = Callable[[ReadTransaction, bytes], bytes]
-"""The bytes of a blob; raises `blobs.NotHeld`. `blobs.get`, or something with a cache before it."""
+"""Returns the bytes of a blob; raises `blobs.NotHeld`. `blobs.get`, or a cache before it."""
 
 MAX_TEXT: Final = 8 * 1024 * 1024
-"""Bytes; larger files are not edited by line, so nobody holds anchors of them."""
+"""Largest text in bytes; larger files are not edited by line, so nobody holds anchors of them."""
 
 MAX_CATCH_UP: Final = 64
-"""When a path joins, at most so many versions between the one that was read and the head are indexed; if there are
-more, only the head is."""
+"""Most versions after the one read that are indexed when a path joins; with more, only the head is."""
 
 
 Runs = tuple[tuple[int, int], ...]
-"""Line numbers, 0-based, as runs of (first, how many)."""
+"""Line numbers, 0-based, as runs of (first, count)."""
 
 
 class Lines(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What one version did to the lines of a path. Hashes are packed, 4 bytes each."""
+    """The line changes of one version. Hashes are packed, 4 bytes each."""
 
-    before: int  # the version that it is compared with; 0: none, `added` is every line
+    before: int  # the version it is compared with; 0: none, and `added` has every line
     removed: bytes
-    removed_at: Runs  # where those lines were in `before`
+    removed_at: Runs  # their place in `before`
     added: bytes
-    added_at: Runs  # where these are
+    added_at: Runs  # their place in this version
 
 
 class AnchorTrace(msgspec.Struct, frozen=True):
-    """Where an anchor that is not in the file now was last: in which version, on which line, and what removed it."""
+    """The last place of an anchor that is not in the file now, and what removed it."""
 
-    version: int  # the last version that had it, or of which it is known on which line it had it
+    version: int  # the last version known to have it, with its line
     line: int  # 0-based
-    removed_by: int  # seq of the version that does not have it any more
+    removed_by: int  # seq of the first version without it
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _LINES: Final = msgspec.msgpack.Decoder(Lines)
-_NEWEST: Final = u64(0)  # no record has this seq: at this key of a path stand the newest row's, and a `Mark`
-_ROW: Final = struct.Struct(">QQQ")  # that row; without a `Mark` in older journals
-_NONE: Final = b""  # stands there of a path that was asked for, and of which nothing is indexed
+_NEWEST: Final = u64(0)  # no record has this seq: the key, within a path, of the newest row's seq and a `Mark`
+_ROW: Final = struct.Struct(">QQQ")  # that row; older journals have it without a `Mark`
+_NONE: Final = b""  # value for a path that was asked for and has no indexed version
 
 Mark = tuple[int, int]
-"""Where a line of a text begins, in bytes, and its number: lines are counted from there, for edits are neighbours."""
+"""(offset in bytes, number) of a line start. The next edit, mostly nearby, counts lines from there."""
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None, bytes_of: BytesOf | None = None) -> None:
-    """Index the version that the event made, where the path has joined; let a path join; forget what is abandoned.
+    """Index the version that the event made, let a path join, or remove abandoned versions.
 
-    Reads the versions view of the same moment: `files` is folded first.
+    Reads the versions view of the same record: `files` is folded first.
     """
     held = bytes_of or blobs.get
     match event:
@@ -118,7 +113,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None, bytes_of: Byt
             for number in _touched(w, event):
                 _leave(w, number)
         case WritesAbandoned():
-            # Oldest first: the versions view has taken all of them back, and a row is compared with what is left.
+            # Oldest first: the versions view has removed all of them, and a row is compared with the rest.
             for seq, write in reversed(abandoned_writes(w, record, event)):
                 _take_back(w, write.path, seq, held)
                 if isinstance(write, FileMoved):
@@ -128,27 +123,26 @@ def fold(w: WriteTransaction, record: Record, event: Event | None, bytes_of: Byt
 
 
 def newest(r: ReadTransaction, path: int) -> int | None:
-    """The newest version that is indexed; None when the path with this number has not joined."""
+    """The newest indexed version of the path; None if the path has not joined."""
     found = r.get("anchors", u32(path) + _NEWEST)
     return int.from_bytes(found[:8], "big") if found else None
 
 
 def rows(r: ReadTransaction, path: int, before: int | None = None) -> Iterable[tuple[int, Lines]]:
-    """(seq, lines) of the versions of a path that are indexed, newest first, with seq < `before`."""
+    """(seq, lines) of the indexed versions of a path with seq < `before`, newest first."""
     stop = u32(path + 1) if before is None else u32(path) + u64(before)
     for key, value in r.scan("anchors", u32(path) + u64(1), stop, reverse=True):
         yield int.from_bytes(key[4:], "big"), _LINES.decode(value)
 
 
 def trace(r: ReadTransaction, path: str, prefix: str) -> AnchorTrace | None:
-    """Where the line whose hash begins with `prefix` (hex) was last, when it is not in the head.
+    """The last place of the line whose hash begins with `prefix` (hex), if it is not in the head.
 
-    None when no version that is indexed had it, or when it is in the newest of them. A path is indexed from
-    the first read with anchors on; under its earlier name too, when that was.
+    None if no indexed version had it, or the newest has it. Follows renames back to earlier paths.
     """
     digits = prefix.lower()
     before: int | None = None
-    unknown: int | None = None  # the next version that lists every line: what it removed is not known
+    unknown: int | None = None  # the next version that lists every line: its removals are unknown
     while digits and (number := path_id(r, path)) is not None:
         oldest: int | None = None
         for seq, lines in rows(r, number, before):
@@ -161,7 +155,7 @@ def trace(r: ReadTransaction, path: str, prefix: str) -> AnchorTrace | None:
         came = None if oldest is None else version(r, number, oldest)
         if came is None or not came.moved_from:
             return None
-        path, before = came.moved_from, came.seq  # it had another name then
+        path, before = came.moved_from, came.seq  # the path had another name before
         unknown = came.seq  # a rename may have changed the lines, too
     return None
 
@@ -185,9 +179,9 @@ def place(runs: Runs, index: int) -> int:
 
 
 def compare(old: bytes, new: bytes, before: int = 0, mark: Mark = (0, 0)) -> tuple[Lines, Mark]:
-    """What `new` removed from `old`, which is version `before`, and added to it; and a mark in both.
+    """The lines that `new` removed from `old` (version `before`) and added, and a new mark.
 
-    A line that stands on both sides of the changed region counts as kept, wherever it went. `mark` is one in `old`.
+    A line on both sides of the changed region counts as kept. `mark` is a mark in `old`.
     """
     head, tail = common_bytes(old, new)
     at, line = mark
@@ -206,7 +200,7 @@ def compare(old: bytes, new: bytes, before: int = 0, mark: Mark = (0, 0)) -> tup
 
 
 def _follow(w: WriteTransaction, path: str, seq: int, held: BytesOf) -> None:
-    """Index version `seq` of a path that has joined."""
+    """Index version `seq`, if the path has joined."""
     number = path_id(w, path)
     found = None if number is None else w.get("anchors", u32(number) + _NEWEST)
     if number is None or not found:
@@ -236,10 +230,10 @@ def _follow(w: WriteTransaction, path: str, seq: int, held: BytesOf) -> None:
 
 
 def _taken_back(w: WriteTransaction, number: int, before: int, made: Version | None) -> Lines | None:
-    """The row of a version with the very bytes from which version `before` was made, as an undo brings them back.
+    """The row of a version that restores the bytes before version `before`, as an undo does; else None.
 
-    What was added then is removed now, and the other way round: no text is looked at. That there is a row says that the
-    bytes of both are held, for a path of which any go leaves the index. None where `made` has other bytes, or none.
+    It is the row of `before` with added and removed swapped, so no text is read. A row exists only while the bytes of
+    both versions are held.
     """
     if made is None or not made.blob or made.uncaptured or made.gone or made.entry != REGULAR:
         return None
@@ -252,7 +246,7 @@ def _taken_back(w: WriteTransaction, number: int, before: int, made: Version | N
 
 
 def _join(w: WriteTransaction, path: str, seq: int, held: BytesOf) -> None:
-    """Begin to index a path, with the version that was read and those that followed it."""
+    """Begin to index a path, from the version that was read."""
     number = path_id(w, path)
     if number is None or newest(w, number) is not None:
         return
@@ -271,7 +265,7 @@ def _join(w: WriteTransaction, path: str, seq: int, held: BytesOf) -> None:
 
 
 def _touched(r: ReadTransaction, event: BytesGone) -> Iterator[int]:
-    """The numbers of the paths that have a version of which bytes are gone, those that have not joined aside."""
+    """The numbers of joined paths that have a version whose bytes are gone."""
     if event.paths:
         yield from (number for path in event.paths if (number := path_id(r, path)) is not None)
         return
@@ -283,7 +277,7 @@ def _touched(r: ReadTransaction, event: BytesGone) -> Iterator[int]:
 
 
 def _leave(w: WriteTransaction, path: int) -> None:
-    """Forget all rows of a path, but not that it was asked for, which the first one says."""
+    """Delete the rows of a path, but keep that it was asked for."""
     first, *rows = [key for key, _ in w.scan("anchors", u32(path), u32(path + 1))] or [b""]
     for key in rows:
         w.delete("anchors", key)
@@ -292,7 +286,7 @@ def _leave(w: WriteTransaction, path: int) -> None:
 
 
 def _take_back(w: WriteTransaction, path: str, seq: int, held: BytesOf) -> None:
-    """Forget version `seq`; the one after it is compared with the one before it."""
+    """Remove version `seq`, and compare its successor with its predecessor."""
     number = path_id(w, path)
     if number is None or not w.delete("anchors", u32(number) + u64(seq)):
         return
@@ -306,7 +300,7 @@ def _take_back(w: WriteTransaction, path: str, seq: int, held: BytesOf) -> None:
         return
     later = int.from_bytes(after[0][4:], "big")
     if _LINES.decode(after[1]).before != seq:
-        return  # every line of it is listed anyway
+        return  # it lists every line anyway
     new = _bytes(w, version(w, number, later), held)
     old = None if before is None else _bytes(w, version(w, number, before[0]), held)
     if new is None:
@@ -326,7 +320,7 @@ def _set_newest(w: WriteTransaction, path: int, seq: int, mark: Mark = (0, 0)) -
 
 
 def _bytes(r: ReadTransaction, of: Version | None, held: BytesOf) -> bytes | None:
-    """The text of a version; empty for a path that is gone, None where it cannot be had."""
+    """The text of a version; empty for a deleted path, None if unavailable."""
     if of is None or of.uncaptured:
         return None
     if of.gone:
@@ -335,7 +329,7 @@ def _bytes(r: ReadTransaction, of: Version | None, held: BytesOf) -> bytes | Non
         return None
     gone = lost_bytes.gone(r, of.blob)
     if gone is not None and gone.seq > of.seq:
-        return None  # also where the same bytes have come back since: a replay could not tell when
+        return None  # even if the same bytes came back: a replay could not tell when
     try:
         return held(r, of.blob)
     except blobs.NotHeld:
@@ -362,15 +356,15 @@ def _pack(lines: Iterable[bytes]) -> bytes:
 
 
 def _lines(data: bytes, start: int, stop: int) -> Sequence[bytes]:
-    """The lines in data[start:stop], which begins at a line."""
+    """The lines in data[start:stop], which begins at a line start."""
     part = data[start:stop]
-    if start and part.startswith(BOM):  # only at the start of a file is it not part of the line
+    if start and part.startswith(BOM):  # a BOM is part of a line, except at the start of a file
         return Text.of(b"\n" + part).lines[1:]
     return Text.of(part).lines
 
 
 def _without(lines: Sequence[bytes], others: Sequence[bytes]) -> list[tuple[int, bytes]]:
-    """(index, line) of the lines that are left when each of `others` is passed over once, the first ones first."""
+    """(index, line) of the lines left after removing one occurrence, the first, for each of `others`."""
     left: dict[bytes, int] = {}
     for line in others:
         left[line] = left.get(line, 0) + 1

@@ -1,11 +1,10 @@
-"""The batches view: which tool writes belong together, whose they are, which are on disk, which were undone.
+"""The batches view: the tool writes of each batch, their owner, and whether they are on disk or undone.
 
-An outside write that is proved to be a caller's is a batch of the caller, too; one that only probably is stands apart.
+An outside write proved to be a caller's is a batch of the caller; a probable one is listed apart. The view also holds
+operation ids and kept replies, from which repeated calls are answered.
 
-Also what a repeated call is answered from: operation ids and kept replies.
-
-Whose they are is asked by caller. A row for each batch would come between those of others that are there, so that the
-pages were half empty; so one row has all batches of a caller that began within 256 records, five bytes each.
+One row lists all batches of a caller that began within 256 records, five bytes each: with a row for each batch, pages
+were half empty.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ ABANDONED: Final = "abandoned"
 UNSETTLED: Final = "unsettled"
 
 _OF_BATCHES: Final = (WritesSettled, WritesAbandoned)
-"""The events whose fold looks at the rows of batches."""
+"""Events whose fold reads the rows of batches."""
 
 Runs = tuple[tuple[int, int, bool], ...]
-"""The tool writes of a batch: (first seq - batch, how many follow each other, whether they stand)."""
+"""The tool writes of a batch: (first seq - batch, count of consecutive seqs, whether they stand)."""
 
 
 class Kept(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -51,11 +50,11 @@ class Kept(msgspec.Struct, frozen=True, array_like=True, gc=False):
     arguments: bytes  # sha256
     reply: bytes  # msgpack
     at_ns: int
-    batch: int  # the reply counts only while this batch is not abandoned
+    batch: int  # the reply is void if this batch is abandoned
 
 
 _BLOCK: Final = 256
-"""Records: the batches that a caller began among them share a row."""
+"""Records that share a row of batches."""
 
 _ENTRY_BYTES: Final = 5
 
@@ -65,12 +64,12 @@ _RUNS: Final = msgspec.msgpack.Decoder(Runs)
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Note the operation id, then what the event says of batches."""
+    """Fold one record."""
     fold_all(w, ((record, event),))
 
 
 def fold_all(w: WriteTransaction, records: Sequence[tuple[Record, Event | None]]) -> None:
-    """Note what records that follow each other say of batches; the rows of one are written once for all its writes."""
+    """Fold consecutive records; the rows of a batch are written once."""
     growing: _Growing | None = None
     for record, event in records:
         if record.op:
@@ -91,7 +90,7 @@ def fold_all(w: WriteTransaction, records: Sequence[tuple[Record, Event | None]]
 
 
 def _note(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Note what an event that is no tool write says of batches."""
+    """Fold an event that is no tool write."""
     if isinstance(event, WritesSettled):
         for batch, last in list(w.scan("unsettled", b"", u64(event.through + 1))):
             if int.from_bytes(last, "big") <= event.through:
@@ -112,7 +111,7 @@ def _note(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def _attribute(w: WriteTransaction, record: Record, event: WriteAttributed) -> None:
-    """Note whose other programs' writes are, each of which is a batch of its own; and whose they are not any more."""
+    """Move outside writes, each a batch of its own, from their former owners to the attributed writer."""
     begun = record_before(w, event.burst, record.seq)
     before = owners_of(w, begun.writer) if begun is not None else ()
     now = owners_of(w, event.writer) if event.evidence in NAMING else ()
@@ -127,7 +126,7 @@ def _attribute(w: WriteTransaction, record: Record, event: WriteAttributed) -> N
 
 
 class _Growing(msgspec.Struct):
-    """A batch, while records are folded that add tool writes to it."""
+    """A batch whose tool writes are being folded."""
 
     batch: int
     writer: int
@@ -136,19 +135,16 @@ class _Growing(msgspec.Struct):
 
     @classmethod
     def of(cls, r: ReadTransaction, record: Record) -> _Growing:
-        """The batch of a record, as it stands in its row."""
         return cls(record.batch, record.writer, _runs(r, record.batch))
 
     def takes(self, record: Record) -> bool:
-        """Is the record of the same batch, by the same writer?"""
+        """True if the record has the same batch and writer."""
         return (record.batch, record.writer) == (self.batch, self.writer)
 
     def add(self, record: Record) -> None:
-        """Add one more tool write."""
         self.runs, self.last = _with(self.runs, record.seq - self.batch), record.seq
 
     def put(self, w: WriteTransaction) -> None:
-        """Write its rows."""
         batch = u64(self.batch)
         w.put("batches", batch, _ENCODER.encode(self.runs))
         w.put("unsettled", batch, u64(self.last))
@@ -157,13 +153,13 @@ class _Growing(msgspec.Struct):
 
 
 def batch_of_op(r: ReadTransaction, op: bytes) -> int | None:
-    """The newest batch that an operation id made; None when the journal does not know it."""
+    """The newest batch of an operation id; None if unknown."""
     found = r.get("ops", op) if op else None
     return None if found is None else int.from_bytes(found, "big")
 
 
 def state(r: ReadTransaction, batch: int) -> str:
-    """`unsettled` while a write may not be on disk; `abandoned` when all its writes were taken back; else `applied`."""
+    """`unsettled` while a write may not be on disk; `abandoned` if all its writes were; else `applied`."""
     if r.get("unsettled", u64(batch)) is not None:
         return UNSETTLED
     runs = _runs(r, batch)
@@ -171,17 +167,17 @@ def state(r: ReadTransaction, batch: int) -> str:
 
 
 def writes(r: ReadTransaction, batch: int) -> list[int]:
-    """The seqs of the tool writes of a batch that stand."""
+    """The seqs of the batch's tool writes that stand."""
     return [batch + at for first, count, stands in _runs(r, batch) if stands for at in range(first, first + count)]
 
 
 def unsettled(r: ReadTransaction) -> list[int]:
-    """The batches that may not be on disk, oldest first."""
+    """The unsettled batches, oldest first."""
     return [int.from_bytes(batch, "big") for batch, _ in r.scan("unsettled")]
 
 
 def newest_of(r: ReadTransaction, caller: bytes, probable: bool = False) -> Iterator[tuple[int, int]]:
-    """(batch, writer) of the batches with standing writes of a caller, newest first; or of those that may be its."""
+    """(batch, writer) of a caller's batches with standing writes, newest first; or of its probable ones."""
     table = "probable_by" if probable else "batches_by"
     if caller:
         stop = (int.from_bytes(caller, "big") + 1).to_bytes(9, "big")
@@ -192,7 +188,7 @@ def newest_of(r: ReadTransaction, caller: bytes, probable: bool = False) -> Iter
 
 
 def undoers(r: ReadTransaction, batch: int) -> list[int]:
-    """The batches that say they undid this one, newest first; they may be abandoned, or undone themselves."""
+    """The batches that undid this batch, newest first, including abandoned and undone ones."""
     rows = r.scan("undone", u64(batch), u64(batch + 1), reverse=True)
     return [by for by in (int.from_bytes(value, "big") for _, value in rows) if by > batch]
 
@@ -208,7 +204,7 @@ def undoers_within(r: ReadTransaction, first: int, last: int) -> dict[int, list[
 
 
 def undone_by(r: ReadTransaction, batch: int) -> int | None:
-    """The newest batch that undid this one and stands: neither abandoned nor undone itself. None: it is in force."""
+    """The newest batch that undid this one and is neither abandoned nor undone; None: this batch is in force."""
     undoing: dict[int, list[int]] = {}
     todo = [batch]
     while todo:
@@ -216,7 +212,7 @@ def undone_by(r: ReadTransaction, batch: int) -> int | None:
         if undone not in undoing:
             undoing[undone] = undoers(r, undone)
             todo += undoing[undone]
-    standing: dict[int, int | None] = {}  # batch → the newest that undid it and stands; newer batches come first
+    standing: dict[int, int | None] = {}  # batch → its newest undoer in force; newer batches come first
     for undone in sorted(undoing, reverse=True):
         in_force = (by for by in undoing[undone] if standing[by] is None and state(r, by) != ABANDONED)
         standing[undone] = next(in_force, None)
@@ -224,7 +220,7 @@ def undone_by(r: ReadTransaction, batch: int) -> int | None:
 
 
 def kept_reply(r: ReadTransaction, caller: bytes, key: str) -> Kept | None:
-    """The reply kept under an idempotency key of a caller, unless what it answers was abandoned."""
+    """The reply kept under an idempotency key of a caller, unless its batch was abandoned."""
     found = r.get("replies", caller + _key(key)) if caller else None
     kept = None if found is None else _KEPT.decode(found)
     return None if kept is None or state(r, kept.batch) == ABANDONED else kept
@@ -240,7 +236,7 @@ def _runs(r: ReadTransaction, batch: int) -> Runs:
 
 
 def _with(runs: Runs, at: int, more: int = 1, stands: bool = True) -> Runs:
-    """The runs with `more` writes behind them."""
+    """The runs with `more` writes appended."""
     if runs and more:
         first, count, same = runs[-1]
         if first + count == at and same == stands:
@@ -249,18 +245,18 @@ def _with(runs: Runs, at: int, more: int = 1, stands: bool = True) -> Runs:
 
 
 def _entries(row: bytes) -> list[bytes]:
-    """The batches of a row, oldest first: where each began in its block, and its writer."""
+    """The batches of a row, oldest first: place in the block, and writer."""
     return [row[at : at + _ENTRY_BYTES] for at in range(0, len(row), _ENTRY_BYTES)]
 
 
 def _own(w: WriteTransaction, caller: bytes, batch: int, writer: int | None, table: str = "batches_by") -> None:
-    """Say that the batch is the caller's, by this writer; None: it is not the caller's any more."""
+    """Add the batch to the caller's row with this writer, or remove it (None)."""
     if not caller:
         return
     block, place = divmod(batch, _BLOCK)
     key = caller + u32(block)
     row = w.get(table, key) or b""
-    if writer is not None and (not row or row[-_ENTRY_BYTES] < place):  # mostly: it is the newest of its block
+    if writer is not None and (not row or row[-_ENTRY_BYTES] < place):  # mostly: the newest of its block
         w.put(table, key, row + bytes((place,)) + u32(writer))
         return
     entries = [entry for entry in _entries(row) if entry[0] != place]
@@ -276,21 +272,21 @@ def _own(w: WriteTransaction, caller: bytes, batch: int, writer: int | None, tab
 
 
 def _following(seqs: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """The first and the last of those that follow each other, in order."""
+    """(first, last) of each run of consecutive seqs."""
     for _, run in groupby(enumerate(sorted({*seqs})), lambda one: one[1] - one[0]):
         found = [seq for _, seq in run]
         yield found[0], found[-1]
 
 
 def _take_back(w: WriteTransaction, records: Sequence[Record | None]) -> None:
-    """Mark tool writes that follow each other as taken back."""
+    """Mark consecutive tool writes as abandoned."""
     for (batch, writer), of_one in groupby(filter(None, records), lambda record: (record.batch, record.writer)):
         written = [record.seq - batch for record in of_one]
         _take_back_run(w, batch, writer, written[0], written[-1] + 1)
 
 
 def _take_back_run(w: WriteTransaction, batch: int, writer: int, start: int, stop: int) -> None:
-    """The same of one batch, from place to place. Without any that stands it waits for nothing, nobody's newest."""
+    """Mark the writes start..stop of a batch as abandoned. A batch without standing writes loses its other rows."""
     runs = _runs(w, batch)
     now: Runs = ()
     for first, count, stands in runs:

@@ -1,11 +1,8 @@
-"""Files that the log names for the first time, folded into all views at once: a first capture consists of them.
+"""Bulk load: new files, folded into all views at once, for a first capture.
 
-No view knows anything of such a file: nobody was shown it, no line of it is indexed, nothing of it was uncaptured. All
-that the folds of the views come to is a number and a head, and with four rows for each of twenty thousand files it is
-the calls that take the time. So runs of such records are taken together here, and a table is written at once.
-
-The views' own folds make the very same rows: a replay takes them one by one. A view that has something to say of a new
-file beyond that ends the shortcut in `take`, and tests hold the two ways against each other.
+Nothing refers to a new file yet, so its folds only make a number and a head: four rows for each of twenty thousand
+files, where the calls cost the time. Runs of such records are written here table by table. The folds of the views make
+the same rows, and tests compare both ways; a view with more to say of a new file must end the shortcut in `take`.
 """
 
 from __future__ import annotations
@@ -17,25 +14,25 @@ from quire_journal.storage import WriteTransaction, u32, u64
 from quire_journal.views import files, paths
 
 WORTH: Final = 16
-"""With so many records in a transaction it is worth asking whether there are newcomers among them."""
+"""Fewest records in a transaction for which the bulk load is tried."""
 
 
 class Newcomers:
-    """Takes records of a transaction, one after the other; what it took is in the tables after `put`."""
+    """Collects the new files of a transaction; `put` writes them."""
 
     def __init__(self, w: WriteTransaction) -> None:
         self._w = w
         self._begin()
 
     def _begin(self) -> None:
-        self._number = 0  # of the last path; 0: not asked for yet
+        self._number = 0  # of the last path; 0: not read yet
         self._ids: dict[bytes, bytes] = {}
         self._paths: list[tuple[bytes, bytes]] = []
         self._heads: list[tuple[bytes, bytes]] = []
         self._versions: list[tuple[bytes, bytes]] = []
 
     def take(self, record: Record, event: Event | None) -> bool:
-        """Fold the record, if it is a file's first and nothing else is to be said of it; else the caller does."""
+        """Collect the record if it is the first of its path and no other view needs it; else False."""
         if not isinstance(event, OutsideWritten) or record.op or not self._alone():
             return False
         key = paths.key_of(event.path)
@@ -51,7 +48,7 @@ class Newcomers:
         return True
 
     def _alone(self) -> bool:
-        """Is no burst open, which the file might belong to? Asked once: what opens one is not taken."""
+        """True if no burst is open that the file might belong to. Read once: a `BurstBegun` is never taken."""
         if not self._number:
             if not self._w.empty("open_bursts"):
                 return False
@@ -59,7 +56,7 @@ class Newcomers:
         return True
 
     def put(self) -> None:
-        """Write what was taken. Before another record is folded, for its fold may ask for it."""
+        """Write the collected rows. Call it before another record is folded."""
         if self._ids:
             self._w.put_all("path_ids", sorted(self._ids.items()))
             self._w.append_all("paths", self._paths)

@@ -1,17 +1,14 @@
-"""The bursts view: what was begun and ended as one (a tool call, a formatter, a git operation), and what belongs to it.
+"""The bursts view: units of work (a tool call, a formatter, a git operation), and the batches that belong to them.
 
-A burst is open from its beginning until a record ends it or its time is over, whichever comes first; times are those
-of the records, so replay agrees. While it is open
+A burst is open until a record ends it or its time is over, by the times of records, so that replay agrees. While open:
 
-* each batch of its caller belongs to it (evidence `own`). Bursts of one caller nest: a batch belongs to all that are
-  open;
-* what other programs write may belong to it when it was begun with `outside`: it was the only open one that was, and
-  the watcher or a call saw the write (evidence `only_outside_burst`), or several were open (`several_open`), or a scan
-  found what may be older (`scanned`). A time alone proves nothing: such writes are counted as unclear;
-* a burst that names files is asked about what other programs write to those, and nothing else. It comes before those
-  that name none (evidence `named`): an editor that said which file it is about to save, beside a command.
+* each batch of its caller belongs to it (evidence `own`); nested bursts of one caller share batches;
+* outside writes may belong to a burst begun with `outside`: as `only_outside_burst` if it was the only such burst and
+  the watcher or a call saw the write, `several_open` if several were open, `scanned` if a scan found the write. Time
+  proves nothing: such writes count as unclear;
+* a burst that names files only takes outside writes to those, and has priority (evidence `named`).
 
-A `WriteAttributed` with the number of a burst says that a write belongs to it, and by which evidence (`exact`).
+A `WriteAttributed` with the number of a burst adds a write to it with other evidence, such as `exact`.
 """
 
 from __future__ import annotations
@@ -48,10 +45,10 @@ NAMED: Final = "named"
 SEVERAL_OPEN: Final = "several_open"
 
 BELONGING: Final = (OWN, *PROVED)
-"""The evidence by which a batch belongs to a burst, and goes with an undo of it; by any other it may."""
+"""Evidence by which a batch belongs to a burst, and is undone with it."""
 
 PROBABLE: Final = (DURING,)
-"""The evidence by which a batch probably belongs to a burst."""
+"""Evidence by which a batch probably belongs to a burst."""
 
 _SEEN_WHEN_IT_HAPPENED: Final = frozenset({WATCHED, READ, DISPLACED})
 
@@ -59,9 +56,9 @@ _SEEN_WHEN_IT_HAPPENED: Final = frozenset({WATCHED, READ, DISPLACED})
 class Burst(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A burst. Without `ended` it is open until `expires_ns`."""
 
-    number: int  # seq of the record that began it
+    number: int  # seq of its first record
     owner: bytes  # the caller's key
-    writer: int  # by which the owner was called then
+    writer: int  # writer id of the owner at the beginning
     label: str
     form: str
     began_ns: int
@@ -70,15 +67,15 @@ class Burst(msgspec.Struct, frozen=True, array_like=True, gc=False):
     bind: str = "session"
     ended: int = 0  # seq of the record that ended it
     ended_ns: int = 0
-    why: str = ""  # it ended
+    why: str = ""  # why it ended
     last: int = 0  # newest record that belongs to it
     batches: int = 0  # that belong to it
-    unclear: int = 0  # batches of which nobody knows whether they do
-    paths: tuple[str, ...] = ()  # of other programs' writes it takes those to these files; empty: all
+    unclear: int = 0  # batches that may belong to it
+    paths: tuple[str, ...] = ()  # the outside writes it takes are to these files; empty: all
     command: str = ""  # of a shell call: its command line
 
     def open_at(self, now_ns: int) -> bool:
-        """Do batches of this time belong to it?"""
+        """True if batches of this time belong to it."""
         return not self.ended and now_ns < self.expires_ns
 
 
@@ -87,7 +84,7 @@ _BURST: Final = msgspec.msgpack.Decoder(Burst)
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Begin or end a burst, or say which open ones a file change belongs to."""
+    """Begin or end a burst, or add a file change to open bursts."""
     if isinstance(event, TOOL_WRITES):
         caller = caller_of(w, record.writer)
         for burst in list(_open(w, record.at_ns)):
@@ -136,7 +133,7 @@ def bursts(r: ReadTransaction, before: int | None = None) -> Iterator[Burst]:
 
 
 def open_bursts(r: ReadTransaction) -> Iterator[Burst]:
-    """The bursts of which no record says that they ended, oldest first; the time of some may be over."""
+    """The bursts that no record has ended, oldest first; some may have expired."""
     for key, _ in r.scan("open_bursts"):
         found = r.get("bursts", key)
         if found is not None:
@@ -144,30 +141,31 @@ def open_bursts(r: ReadTransaction) -> Iterator[Burst]:
 
 
 def batches_of(r: ReadTransaction, number: int) -> Iterator[tuple[int, str]]:
-    """(batch, evidence) of what belongs, or may belong, to a burst; oldest first."""
+    """(batch, evidence) of the batches that belong, or may belong, to a burst; oldest first."""
     for key, evidence in r.scan("burst_batches", u64(number), u64(number + 1)):
         yield int.from_bytes(key[8:], "big"), evidence.decode()
 
 
 def evidence_of(r: ReadTransaction, number: int, batch: int) -> str:
-    """The evidence by which the batch belongs to the burst, or may; "" where it does not."""
+    """The evidence that links the batch to the burst; "" for none."""
     return (r.get("burst_batches", u64(number) + u64(batch)) or b"").decode()
 
 
 def belongs(r: ReadTransaction, number: int, batch: int) -> bool:
-    """Does the batch belong to the burst?"""
     return evidence_of(r, number, batch) in BELONGING
 
 
 def claiming(bursts: Iterable[Burst], paths: Collection[str]) -> list[Burst]:
-    """Those of some open bursts that take what another program writes to `paths`: one, or it belongs to none."""
+    """The open bursts that claim an outside write to `paths`. The write belongs to a burst only if there is
+    one claim.
+    """
     taking = [burst for burst in bursts if burst.outside]
     named = [burst for burst in taking if not set(burst.paths).isdisjoint(paths)]
     return named or [burst for burst in taking if not burst.paths]
 
 
 def _open(w: WriteTransaction, now_ns: int) -> Iterator[Burst]:
-    if not w.empty("open_bursts"):  # mostly there are none, and this is asked for each write
+    if not w.empty("open_bursts"):  # the common case, checked for each write
         yield from (burst for burst in open_bursts(w) if burst.open_at(now_ns))
 
 
@@ -176,7 +174,7 @@ def _add(w: WriteTransaction, burst: Burst, record: Record, evidence: str) -> No
     before = w.get("burst_batches", row)
     new = int(before is None)
     if evidence in BELONGING:
-        # A batch is begun by one caller, or by nobody: all its records have the same evidence.
+        # A batch has one caller or none, so all its records have the same evidence.
         burst = msgspec.structs.replace(burst, batches=burst.batches + new, last=record.seq)
     else:
         burst = msgspec.structs.replace(burst, unclear=burst.unclear + new)
@@ -186,7 +184,7 @@ def _add(w: WriteTransaction, burst: Burst, record: Record, evidence: str) -> No
 
 
 def _attribute(w: WriteTransaction, event: WriteAttributed) -> None:
-    """Note by which evidence writes belong to the burst. What another burst may have written is not its any more."""
+    """Set the evidence of writes in a burst, and recount."""
     begun = burst(w, event.burst)
     if begun is None:
         return
@@ -209,7 +207,7 @@ def _end(w: WriteTransaction, record: Record, event: BurstEnded) -> None:
     if begun is None or begun.ended:
         return
     w.delete("open_bursts", u64(begun.number))
-    # Where its time was over before somebody said so, that is when it ended.
+    # A burst that expired before this record ended then.
     ended_ns = min(record.at_ns, begun.expires_ns)
     _put(w, msgspec.structs.replace(begun, ended=record.seq, ended_ns=ended_ns, why=event.why))
 

@@ -1,7 +1,7 @@
-"""The callers view: which writers each caller was. A caller (uid, agent, agent session) is many writers.
+"""The callers view: the writers of each caller. A caller (uid, agent, agent session) has many writers.
 
-Each process, turn and tool call is a writer of its own, so a long log has hundreds of thousands of them and few
-callers; what is told of a caller is kept in a row, so that nobody has to go through its writers.
+Each process, turn and tool call is a writer: a long log has hundreds of thousands. A row per caller saves a walk
+through them.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ TABLES = ("callers", "newest_callers")
 KINDS: Final = (WriterIntroduced,)
 
 MOST_IDS: Final = 20
-"""Writers that are kept of a caller; of the others only how many they are."""
+"""Most writers listed for a caller; the others are only counted."""
 
 
 class KnownCaller(NamedTuple):
-    """A caller, and who it was."""
+    """A caller and its writers."""
 
     key: bytes
-    writers: int  # how many it was
-    ids: tuple[WriterId, ...]  # the newest of them, newest first
+    writers: int  # the number of its writers
+    ids: tuple[WriterId, ...]  # the newest writers, newest first
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Count an introduction to the caller's others, and put the caller before all that wrote earlier."""
+    """Add the introduced writer to its caller, and make the caller the newest."""
     if not isinstance(event, WriterIntroduced):
         return
     key, newest = caller_key(event.uid, event.agent, event.agent_session), u32(event.id)
@@ -44,18 +44,18 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def newest_first(r: ReadTransaction) -> Iterator[bytes]:
-    """The key of every caller, who was introduced last first."""
+    """The key of every caller, by the last introduction, newest first."""
     for _, key in r.scan("newest_callers", reverse=True):
         yield key
 
 
 def caller(r: ReadTransaction, key: bytes) -> KnownCaller:
-    """Who the caller with this key was."""
+    """The caller with this key."""
     row = r.get("callers", key) or bytes(4)
     ids = tuple(WriterId(int.from_bytes(row[at : at + 4], "big")) for at in range(4, len(row), 4))
     return KnownCaller(key, int.from_bytes(row[:4], "big"), ids)
 
 
 def how_many(r: ReadTransaction) -> int:
-    """How many callers there are."""
+    """The number of callers."""
     return r.count("callers")

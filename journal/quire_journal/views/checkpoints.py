@@ -1,4 +1,4 @@
-"""The checkpoints view: the cursors that have a name, and the newest checkpoint of an edit of each path."""
+"""The checkpoints view: named cursors, and the newest edit checkpoint of each path."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ class Checkpoint(msgspec.Struct, frozen=True, array_like=True, gc=False):
     seq: int  # of the record that named it
     at_ns: int
     writer: int
-    uncaptured: int = 0  # files that the journal did not hold when it was named
+    uncaptured: int = 0  # files that the journal did not hold then
     blind: str = ""  # why the journal may not have known everything then
 
 
 class EditCheckpoint(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The state of a path before an edit, and what became of it."""
+    """The state of a path before an edit, and its outcome."""
 
     version: int
     state: str  # "saved", "committed", "rolled_back"
-    seq: int  # of the record that said so last
+    seq: int  # of the record that set the state
     at_ns: int
     why: str = ""  # it was rolled back
 
@@ -53,7 +53,7 @@ _EDIT: Final = msgspec.msgpack.Decoder(EditCheckpoint)
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Keep, move or drop a checkpoint. A name that is given again means the new cursor."""
+    """Set or drop a checkpoint. A reused name gets the new cursor."""
     match event:
         case CheckpointNamed():
             told = event.uncaptured, event.blind
@@ -72,19 +72,19 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def checkpoint(r: ReadTransaction, name: str) -> Checkpoint | None:
-    """The checkpoint of that name."""
+    """The checkpoint with this name."""
     found = r.get("checkpoints", _key(name))
     return None if found is None else _CHECKPOINT.decode(found)
 
 
 def checkpoints(r: ReadTransaction) -> Iterator[Checkpoint]:
-    """Every named checkpoint, in no particular order."""
+    """Every named checkpoint, unordered."""
     for _, value in r.scan("checkpoints"):
         yield _CHECKPOINT.decode(value)
 
 
 def edit_checkpoint(r: ReadTransaction, path: int) -> EditCheckpoint | None:
-    """The newest checkpoint of an edit of the path with this number."""
+    """The newest edit checkpoint of the path."""
     found = r.get("edit_checkpoints", u32(path))
     return None if found is None else _EDIT.decode(found)
 

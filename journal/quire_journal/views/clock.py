@@ -1,9 +1,8 @@
-"""The clock view: where the times of records go back, for a clock may be set back, and the order of the log is by seq.
+"""The clock view: where record times go backwards. The order of the log is by seq, and a clock may be set back.
 
-Between two such places times only rise, so that a search can halve them. A stretch between them answers for the times
-from its first record's on, up to the beginning of the next one that begins later; the rows of `times` are the stretches
-that answer for any time, by the time with which they begin: no later stretch begins as early. A search is one look into
-that table and one by halves, whatever the clock did.
+Between two such places, times only rise, so a search can bisect. A stretch answers for the times from its first record
+on, up to the start of the next stretch that begins later. `times` holds only stretches that answer for some time, by
+start: one lookup and one bisection find a time, whatever the clock did.
 """
 
 from __future__ import annotations
@@ -19,39 +18,34 @@ from quire_journal.storage import ReadTransaction, WriteTransaction, u64
 TABLES = ("times", "set_back")
 
 SLACK_NS: Final = 1_000_000_000
-"""So far at most a record is dated later than the clock says, to keep it behind the one in front of it.
-
-A clock that is corrected by less seems to stand still; one that is set back by more is followed at once.
-"""
+"""Largest clock correction hidden by dating a record like its predecessor, in ns. A larger step back is followed."""
 
 
 LONGEST_NS: Final = 25 * 3600 * 1_000_000_000
-"""Nothing that ends by itself ends later: a day, and an hour for a clock that is set back meanwhile."""
+"""Longest lifetime of anything that expires: a day, plus an hour for a clock that is set back."""
 
 
 def over(expires_ns: int, now_ns: int) -> bool:
-    """Has what expires then ended? So has what would go on for longer than it can: its time was given by a clock that
-    was ahead, and has been set back since.
-    """
+    """True if it has expired, or would last too long because it was dated by a clock that has been set back since."""
     return not now_ns < expires_ns <= now_ns + LONGEST_NS
 
 
 class SetBack(NamedTuple):
     """A place where the clock was set back."""
 
-    seq: int  # of the first record after that
+    seq: int  # seq of the first record after the clock was set back
     at_ns: int  # its time
-    before_ns: int  # the time of the record in front of it
-    ahead: int  # the first of the records in front of it that are dated later than it
+    before_ns: int  # the time of the record before it
+    ahead: int  # seq of the first earlier record that is dated later
 
 
 def dated(last_ns: int, now_ns: int) -> int:
-    """The time of a record that is made at `now_ns`, behind one that is dated `last_ns`."""
+    """The time of a record made at `now_ns` after a record dated `last_ns`."""
     return last_ns if now_ns < last_ns <= now_ns + SLACK_NS else now_ns
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Note where a record is dated before the one in front of it."""
+    """Note a record that is dated before its predecessor."""
     before = w.known.get("dated")
     w.known["dated"] = (record.seq, record.at_ns)
     if before is None or before[0] != record.seq - 1:
@@ -66,9 +60,9 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def first_to_look_at(r: ReadTransaction, at_ns: int) -> int:
-    """The record with which the stretch begins that answers for this time.
+    """The first record of the stretch that answers for this time.
 
-    From there on the records that are not later than it stand before all others.
+    From there on, records not later than the time precede all others.
     """
     for _, seq in r.scan("times", b"", _key(at_ns + 1), reverse=True):
         return int.from_bytes(seq, "big")
@@ -76,7 +70,7 @@ def first_to_look_at(r: ReadTransaction, at_ns: int) -> int:
 
 
 def last_not_after(r: ReadTransaction, at_ns: int, first: int, last: int) -> int:
-    """The last of the records first..last, whose times only rise, that is not later than a time; else first - 1."""
+    """The last record of first..last (with rising times) that is not later than `at_ns`; else first - 1."""
 
     def when(seq: int) -> int:
         stored = r.get("records", u64(seq))
@@ -86,7 +80,7 @@ def last_not_after(r: ReadTransaction, at_ns: int, first: int, last: int) -> int
 
 
 def set_back(r: ReadTransaction) -> Iterator[SetBack]:
-    """Where the clock was set back, the newest first."""
+    """The places where the clock was set back, newest first."""
     rows = r.scan("set_back", reverse=True)
     for (key, before), older in pairwise(chain(rows, ((b"", b""),))):
         seq, begins = int.from_bytes(key, "big"), int.from_bytes(older[0], "big") or 1
@@ -98,5 +92,5 @@ def set_back(r: ReadTransaction) -> Iterator[SetBack]:
 
 
 def _key(at_ns: int) -> bytes:
-    """A time as a key. One that no clock has is the nearest that a key can hold."""
+    """A time as a key, clamped to the range of a key."""
     return u64(min(max(at_ns, 0), (1 << 64) - 1))

@@ -1,8 +1,7 @@
-"""The files view: for each path, its versions and which of them is the head.
+"""The files view: the versions of each path, and its head.
 
-A version is what its record says and the little that only the past tells (`_Place`): the row of a version holds no more
-than that, for hashes and names a second time took three times as much. The head is asked for with every call, so it
-stands in its row as a whole, with the number of versions that each writer type made.
+A version's row (`_Place`) holds only what its record does not say; repeated hashes and names took three times as much.
+The head, needed by every call, is stored whole, with the number of versions by writer type.
 """
 
 from __future__ import annotations
@@ -40,18 +39,18 @@ from quire_journal.views.paths import path_id
 TABLES = ("files", "versions")
 
 OUTSIDE_TYPE: Final = "outside"
-"""The writer type of every version that no tool call made."""
+"""Writer type of a version that no tool call made."""
 
 NEVER_HEAD: Final = -1
-"""The `index` of bytes that stood at a path, or were meant for it, without ever being its state."""
+"""`index` of displaced bytes, which were never the state of the path."""
 
 ToolWrite = FileWritten | FileDeleted | FileMoved | ModeChanged
-"""The writes of a tool: in the log before they are on disk, settled or abandoned afterwards."""
+"""Tool writes: logged before they are on disk, then settled or abandoned."""
 
 TOOL_WRITES: Final = (FileWritten, FileDeleted, FileMoved, ModeChanged)
 
 OUTSIDE_WRITES: Final = (OutsideWritten, OutsideDeleted, OutsideMoved, OutsideModeChanged, CaptureFailed)
-"""What other programs did to a path."""
+"""Events of other programs' changes."""
 
 _OUTSIDE_TAGS: Final = frozenset(parse_tag(event.kind)[0] for event in OUTSIDE_WRITES)
 
@@ -59,11 +58,11 @@ KINDS: Final = (*TOOL_WRITES, *OUTSIDE_WRITES, BytesDisplaced, WritesAbandoned, 
 
 
 class Version(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The state of one path after one record. `blob` is b"" where the path was gone or not captured."""
+    """The state of one path after one record. `blob` is b"" if the path was gone or not captured."""
 
     seq: int
     at_ns: int
-    writer: int  # of an outside version: who made it, where evidence says so, else `OUTSIDE`
+    writer: int  # for an outside version: the attributed writer, else `OUTSIDE`
     batch: int
     type: str  # writer type: "edit", "write_file", "outside", "undo"
     blob: bytes
@@ -72,53 +71,53 @@ class Version(msgspec.Struct, frozen=True, array_like=True, gc=False):
     base: int = 0  # seq of the version that it was made from
     entry: int = 0  # events.REGULAR, LINK, FOLDER
     gone: bool = False  # the path does not exist after this record
-    evidence: str = ""  # of an outside version: who made it, else how it was found; why the bytes were displaced
+    evidence: str = ""  # for an outside version: who made it, else how it was found; for displaced bytes: why
     uncaptured: str = ""  # why the bytes are not in the journal (`quire_journal.model.uncaptured`)
     moved_from: str = ""
     moved_to: str = ""
-    index: int = 0  # of this version among those of its path, from 0; NEVER_HEAD for displaced bytes
+    index: int = 0  # of this version within its path, from 0; NEVER_HEAD for displaced bytes
     kind: str = ""  # of the record
 
     @property
     def unproved(self) -> bool:
-        """Did another program make it, and does nothing prove who that was?"""
+        """True if another program made the version, and nothing proves which writer."""
         return self.type == OUTSIDE_TYPE and self.evidence not in PROVED
 
     @property
     def displaced(self) -> bool:
-        """Are these bytes that were never the head? They are kept, and shown where someone looks for what was lost."""
+        """True for bytes that were never the head; kept, and shown to a search for lost bytes."""
         return self.index == NEVER_HEAD
 
 
 def standing(version: Version | None) -> Version | None:
-    """The version, if something stands at its path; None where it says that nothing does."""
+    """The version if its path exists in it, else None."""
     return None if version is None or version.gone else version
 
 
 class Head(Version, frozen=True, array_like=True, gc=False):
-    """The newest version of a path, as it stands in its row."""
+    """The newest version of a path, as stored."""
 
     made_by: dict[str, int] = {}  # writer type → versions of the path
 
 
 class _Seq(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What the row of a head begins with."""
+    """The beginning of a head's row."""
 
     seq: int
 
 
 class _Place(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What the record of a version does not say of it. What stands at its default at the end is not stored."""
+    """The fields of a version that its record does not have. Trailing defaults are not stored."""
 
     index: int
-    entry: int = REGULAR  # of an event without one: what the path was before
-    base: int = 0  # of an event without one: the head at that time
-    mode: int = 0  # of displaced bytes: that of the head
-    left: bool = False  # this is the path that a move left
-    anew: bool = False  # a move brought back to this path what had gone from a path that has been another file's since
-    writer: int = 0  # of an outside version that evidence came in about: who made it
-    evidence: str = ""  # the word for that evidence
-    told: int = 0  # and the record that told of it
+    entry: int = REGULAR  # for an event without one: that of the version before
+    base: int = 0  # for an event without one: the head at that time
+    mode: int = 0  # for displaced bytes: that of the head
+    left: bool = False  # the path that a move left
+    anew: bool = False  # a move restored a deleted file here, because its old path has had another file since
+    writer: int = 0  # for an attributed outside version: the writer
+    evidence: str = ""  # the evidence of the attribution
+    told: int = 0  # seq of the record that attributed it
 
 
 _MAKING: Final = (
@@ -133,7 +132,7 @@ _MAKING: Final = (
 """Events that make a version of their one path."""
 
 _LIKE_BEFORE: Final = (FileDeleted, ModeChanged, OutsideDeleted, OutsideModeChanged)
-"""Events that do not say whether their path is a file, a link or a folder, for it is what it was."""
+"""Events without an entry type: the type of the path stays."""
 
 _FIRST: Final = _Place(0)
 
@@ -145,7 +144,7 @@ _PLACE: Final = msgspec.msgpack.Decoder(_Place)
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Add the versions that the event made, or take back those that it abandons."""
+    """Add the versions that the event made, or remove those that it abandons."""
     if isinstance(event, _MAKING):
         _add(w, event.path, record, event)
     elif isinstance(event, FileMoved | OutsideMoved):
@@ -170,7 +169,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def head(r: ReadTransaction, path: int) -> Version | None:
-    """The newest state of the path with this number; None when it has none. It is kept at hand."""
+    """The newest version of the path, cached for the transaction; None if it has none."""
     known: Version | None = r.known.get(("head", path))
     if known is None:
         known = head_once(r, path)
@@ -180,27 +179,26 @@ def head(r: ReadTransaction, path: int) -> Version | None:
 
 
 def head_once(r: ReadTransaction, path: int) -> Version | None:
-    """The same, for who asks about all paths, one after the other: it is not kept."""
+    """`head` without the cache, for walks over all paths."""
     found = r.get("files", u32(path))
     return None if found is None else _VERSION.decode(found)
 
 
 def changed_after(r: ReadTransaction, seq: int) -> Iterator[int]:
-    """The numbers of the paths whose head came after record `seq`. Of each row only the beginning is made sense of."""
+    """The paths whose head is after record `seq`. Only the start of each row is decoded."""
     for key, row in r.scan("files"):
         if _SEQ.decode(row).seq > seq:
             yield int.from_bytes(key, "big")
 
 
 def made_by(r: ReadTransaction, path: int) -> dict[str, int]:
-    """Writer type → number of versions of the path with this number."""
+    """Writer type → number of versions of the path."""
     found = r.get("files", u32(path))
     return {} if found is None else _HEAD.decode(found).made_by
 
 
 def version(r: ReadTransaction, path: int, seq: int) -> Version | None:
-    """What record `seq` made of the path with this number. Raises `log.JournalDamaged` when that record cannot be
-    read."""
+    """The version of the path that record `seq` made. Raises `JournalDamaged` if the record cannot be read."""
     if (path, seq) in r.known:
         return older(r, path, seq)
     newest = head(r, path)
@@ -208,7 +206,7 @@ def version(r: ReadTransaction, path: int, seq: int) -> Version | None:
 
 
 def older(r: ReadTransaction, path: int, seq: int) -> Version | None:
-    """As `version`, of one that is hardly the head."""
+    """`version`, for one that is probably not the head."""
     known: Version | None = r.known.get((path, seq))
     if known is not None:
         return known
@@ -218,7 +216,7 @@ def older(r: ReadTransaction, path: int, seq: int) -> Version | None:
 
 
 def version_by(r: ReadTransaction, path: int, record: Record, event: Event | None) -> Version | None:
-    """As `version`, of a record that is at hand."""
+    """`version`, for a record already read."""
     key = u32(path) + u64(record.seq)
     found = r.get("versions", key)
     return None if found is None else _made(record, event, _place_in(key, found))
@@ -232,9 +230,9 @@ def versions(
     reverse: bool = False,
     displaced: bool = False,
 ) -> Iterator[Version]:
-    """Versions with after < seq <= upto of the path with this number, with `displaced` also the bytes never head.
+    """Versions of the path with after < seq <= upto, with `displaced` also bytes that were never the head.
 
-    Raises `log.JournalDamaged` when a record of one cannot be read.
+    Raises `JournalDamaged` if a record cannot be read.
     """
     start = u32(path) + u64(max(after, 0) + 1)
     stop = u32(path + 1) if upto is None else u32(path) + u64(max(upto, 0) + 1)
@@ -245,15 +243,14 @@ def versions(
 
 
 def attributed_by(r: ReadTransaction, path: int, seq: int) -> int:
-    """The record with the newest evidence about who made the version that record `seq` made; 0 where there is none."""
+    """The newest record that attributed the version made by record `seq`; 0 for none."""
     key = u32(path) + u64(seq)
     row = r.get("versions", key)
     return 0 if row is None else _place_in(key, row).told
 
 
 def begins_outside(r: ReadTransaction, path: int) -> bool:
-    """Did no tool make the first version of the path with this number? Raises `log.JournalDamaged` as `versions`
-    does."""
+    """True if no tool made the first version of the path. Raises `JournalDamaged`."""
     for key, row in r.scan("versions", u32(path), u32(path + 1)):
         if _place_in(key, row).index != NEVER_HEAD:
             seq = int.from_bytes(key[4:], "big")
@@ -263,8 +260,7 @@ def begins_outside(r: ReadTransaction, path: int) -> bool:
 
 
 def version_in_row(r: ReadTransaction, key: bytes, row: bytes) -> Version:
-    """The version whose row in the table that is. Raises `log.JournalDamaged` when the row or its record cannot be
-    read."""
+    """The version of this row. Raises `JournalDamaged` if the row or its record cannot be read."""
     return _version_of(r, key, _place_in(key, row))
 
 
@@ -285,18 +281,18 @@ def _version_of(r: ReadTransaction, key: bytes, place: _Place) -> Version:
 
 
 def record_before(r: ReadTransaction, seq: int, before: int) -> Record | None:
-    """Record `seq` when it stands before record `before`. A fold asks the log only for the past, so replay agrees.
+    """Record `seq`, if it is before record `before`: folds only read the past, so that replay agrees.
 
-    Raises `log.JournalDamaged` when the bytes there are not a record.
+    Raises `JournalDamaged`.
     """
     stored = r.get("records", u64(seq)) if 0 < seq < before else None
     return None if stored is None else read_record(seq, stored)
 
 
 def abandoned_writes(r: ReadTransaction, record: Record, event: WritesAbandoned) -> list[tuple[int, ToolWrite]]:
-    """The tool writes that `event` takes back, newest first. What is no tool write before `record` is passed over."""
+    """The tool writes before `record` that `event` abandons, newest first."""
     known: list[tuple[int, ToolWrite]] | None = r.known.get(("abandoned", record.seq))
-    if known is not None:  # three folds ask for it, one after the other
+    if known is not None:  # three folds ask for it
         return known
     found: list[tuple[int, ToolWrite]] = []
     for seq in sorted({*event.seqs}, reverse=True):
@@ -309,7 +305,7 @@ def abandoned_writes(r: ReadTransaction, record: Record, event: WritesAbandoned)
 
 
 def attributed_writes(r: ReadTransaction, record: Record, event: WriteAttributed) -> list[tuple[int, Event]]:
-    """The outside writes that `event` is about. What is no outside write before `record` is passed over."""
+    """The outside writes before `record` that `event` attributes."""
     found: list[tuple[int, Event]] = []
     for seq in event.seqs:
         was = record_before(r, seq, record.seq)
@@ -320,7 +316,7 @@ def attributed_writes(r: ReadTransaction, record: Record, event: WriteAttributed
 
 
 def _made(record: Record, event: Event | None, place: _Place) -> Version | None:
-    """The version that the event made, or the one of two that `place` is about; None for one that makes none."""
+    """The version made by the event, at the side of a move that `place` says; None if it makes none."""
     type, blob, size, mode, base, entry = OUTSIDE_TYPE, b"", 0, 0, place.base, place.entry
     gone, evidence, uncaptured, moved_from, moved_to = False, "", "", "", ""
     match event:
@@ -362,7 +358,7 @@ def _made(record: Record, event: Event | None, place: _Place) -> Version | None:
 
 
 def _add(w: WriteTransaction, path: str, record: Record, event: Event, left: bool = False, anew: bool = False) -> None:
-    """Make what the event made of a path its head."""
+    """Make the event's version the head of the path."""
     number = path_id(w, path)
     if number is None:
         raise KeyError(f"the paths view does not know {path!r}: it is folded first")
@@ -375,7 +371,7 @@ def _add(w: WriteTransaction, path: str, record: Record, event: Event, left: boo
     place = _Place(0 if before is None else before.index + 1, entry, base, left=left, anew=anew)
     made = _made(record, event, place)
     assert made is not None, "the fold passes on only what makes a version"
-    # The folds that come next ask for these two: the newest version of a path, and the one before it.
+    # The next folds ask for these two.
     w.known[number, record.seq] = made
     if before is not None:
         w.known[number, before.seq] = before
@@ -385,7 +381,7 @@ def _add(w: WriteTransaction, path: str, record: Record, event: Event, left: boo
 
 
 def first_rows(record: Record, event: Event) -> tuple[bytes, bytes]:
-    """The rows in `files` and `versions` that the first version of a path makes."""
+    """The rows in `files` and `versions` of the first version of a path."""
     made = _made(record, event, _FIRST)
     assert made is not None, "the event makes a version"
     return _head_row(made, {made.type: 1}), _row(_FIRST)
@@ -413,7 +409,7 @@ def _row(place: _Place) -> bytes:
 
 
 def _went_before(w: WriteTransaction, event: FileMoved) -> bool:
-    """Did the file that is moved go before, and is another one at its path, or was there since?"""
+    """True if the moved file was deleted earlier and its path has had another file since."""
     number = path_id(w, event.path)
     there = None if number is None else head(w, number)
     if number is None or there is None or not event.base or there.seq == event.base:
@@ -423,14 +419,14 @@ def _went_before(w: WriteTransaction, event: FileMoved) -> bool:
 
 
 def _lead_from(w: WriteTransaction, record: Record, path: str) -> None:
-    """Note at the path by which a file went that it came back elsewhere. What is there now stays its head."""
+    """Note at the old path that its deleted file came back elsewhere; the head stays."""
     number = path_id(w, path)
     assert number is not None, "a version of it is known"
     w.put("versions", u32(number) + u64(record.seq), _row(_Place(NEVER_HEAD, left=True)))
 
 
 def _keep_displaced(w: WriteTransaction, record: Record, event: BytesDisplaced) -> None:
-    """List the bytes among the versions of the path and leave its head alone."""
+    """Add the bytes to the versions of the path, without changing its head."""
     number = path_id(w, event.path)
     if number is None:
         raise KeyError(f"the paths view does not know {event.path!r}: it is folded first")
@@ -440,7 +436,7 @@ def _keep_displaced(w: WriteTransaction, record: Record, event: BytesDisplaced) 
 
 
 def _attribute(w: WriteTransaction, path: str, seq: int, told: int, event: WriteAttributed) -> None:
-    """Name the writer in the row of the version that record `seq` made of `path`, and in its head."""
+    """Set the writer of the version that record `seq` made of `path`, and of the head."""
     number = path_id(w, path)
     if number is None:
         return
@@ -458,12 +454,12 @@ def _attribute(w: WriteTransaction, path: str, seq: int, told: int, event: Write
 
 
 def _take_back(w: WriteTransaction, path: str, seq: int) -> None:
-    """Remove the version that record `seq` made; those after it move up, and the newest that is left is the head."""
+    """Remove the version that record `seq` made; later versions move up, and the newest left is the head."""
     number = path_id(w, path)
     found = None if number is None else w.get("files", u32(number))
     if number is None or found is None:
         return
-    w.known.pop((number, seq), None)  # what later records of this transaction ask for is no version any more
+    w.known.pop((number, seq), None)  # later records of this transaction must not see it
     before = _HEAD.decode(found)
     lost = before if before.seq == seq else older(w, number, seq)
     if lost is None:
@@ -473,7 +469,7 @@ def _take_back(w: WriteTransaction, path: str, seq: int) -> None:
         return
     later = () if lost is before else list(w.scan("versions", u32(number) + u64(seq + 1), u32(number + 1)))
     for key, row in later:
-        w.known.pop((number, int.from_bytes(key[4:], "big")), None)  # nor does it have the place that it had
+        w.known.pop((number, int.from_bytes(key[4:], "big")), None)  # its index has changed
         place = _PLACE.decode(row)
         if place.index != NEVER_HEAD:
             w.put("versions", key, _row(msgspec.structs.replace(place, index=place.index - 1)))

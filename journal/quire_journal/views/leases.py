@@ -1,8 +1,7 @@
-"""The leases view: who announced or claimed which ground, until when.
+"""The leases view: claims on files, folders and globs, and when they expire.
 
-A lease ends at its time whether or not a record says so: `now_ns` is part of every question, and `lease_expired` only
-tidies up. A broken lease is kept until its time would have been over or its holder gives it up, so that the holder can
-be told; it binds nobody.
+A lease ends at its time without a record: every query takes `now_ns`, and `lease_expired` only tidies up. A broken
+lease binds nobody, but is kept until it expires or is released, so that its holder can be told.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ EXCLUSIVE: Final = "exclusive"
 
 
 class Lease(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A lease. `number` is also its fencing number: of two leases, the later one's is greater."""
+    """A lease. `number` is also its fencing number: a later lease has a greater one."""
 
-    number: int  # seq of the grant; 0: a claim that waits
+    number: int  # seq of the grant; 0: a waiting claim
     holder: bytes  # the caller's key
-    writer: int  # by which the holder was called then
+    writer: int  # writer id of the holder at the grant
     strength: str
     path: str
     form: str  # "file", "folder", "glob"
@@ -52,11 +51,11 @@ class Lease(msgspec.Struct, frozen=True, array_like=True, gc=False):
     broken: int = 0  # seq of the record that broke it
 
     def binds(self, now_ns: int) -> bool:
-        """Does it mean anything to others at this time?"""
+        """True if the lease restricts others at this time."""
         return not self.broken and not self.over_at(now_ns)
 
     def over_at(self, now_ns: int) -> bool:
-        """Has its time ended?"""
+        """True if the lease has expired."""
         return over(self.expires_ns, now_ns)
 
 
@@ -65,7 +64,7 @@ _LEASE: Final = msgspec.msgpack.Decoder(Lease)
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Keep, prolong or end a lease. An event about one that has ended, or was broken, changes nothing."""
+    """Add, renew or end a lease. An event about an ended or broken lease changes nothing."""
     match event:
         case LeaseGranted():
             _forget_broken(w, record.at_ns)
@@ -104,20 +103,20 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def lease(r: ReadTransaction, number: int) -> Lease | None:
-    """The lease with this number; None when there never was one or it has ended. It may be broken, or over."""
+    """The lease with this number, even if broken or expired; None if it ended or never was."""
     found = next((stored for table in TABLES if (stored := r.get(table, _key(number))) is not None), None)
     return None if found is None else _LEASE.decode(found)
 
 
 def leases(r: ReadTransaction) -> Iterator[Lease]:
-    """Every lease that no record has ended, oldest first, and then those that were broken; some may be over."""
+    """Every lease that no record has ended, oldest first, then broken ones; some may have expired."""
     for table in TABLES:
         for _, value in r.scan(table):
             yield _LEASE.decode(value)
 
 
 def _key(number: int) -> bytes:
-    """Numbers that no record has lead to no lease."""
+    """A key; numbers that no record has lead to no lease."""
     return u64(number if 0 < number < 1 << 63 else 0)
 
 
@@ -126,7 +125,7 @@ def _put(w: WriteTransaction, held: Lease, table: str = "leases") -> None:
 
 
 def _forget_broken(w: WriteTransaction, now_ns: int) -> None:
-    """Forget those that are over by now: a holder that still wants its lease renews it, and is told then."""
+    """Delete expired broken leases."""
     for key, value in list(w.scan("broken_leases")):
         if _LEASE.decode(value).over_at(now_ns):
             w.delete("broken_leases", key)

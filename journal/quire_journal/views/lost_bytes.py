@@ -1,8 +1,7 @@
-"""The losses view: which bytes the journal held once and does not hold any more, why, and since which record.
+"""The losses view: bytes that the journal no longer holds, why, and since which record.
 
-Bytes that came back are held, whatever stands here: ask for the bytes first, and here for the reason why there are
-none. Also the hashes of records that are not what they were: the record after one of them holds the hash that is
-kept here, so the chain can be followed across it.
+Bytes may have come back: ask for the bytes first, and here only for the reason that they are missing. The view also
+holds the hashes of replaced records, so that the hash chain can be followed across them.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ TABLES = ("gone", "replaced", "salvages")
 KINDS: Final = (BytesGone, JournalSalvaged, Purged)
 
 REPLACING: Final = (JournalSalvaged.kind, Purged.kind)
-"""Kinds of records that put others in the place of earlier ones."""
+"""Kinds of records that replace earlier records."""
 
 LOST, PURGED, DROPPED = "lost", "purged", "dropped"
 
@@ -38,7 +37,7 @@ GONE_KEY_BYTES: Final = 32
 
 
 class LostStretch(NamedTuple):
-    """Records first..last that damage took; record `salvaged` says so."""
+    """Records first..last that were lost to damage, as record `salvaged` says."""
 
     first: int
     last: int
@@ -46,14 +45,14 @@ class LostStretch(NamedTuple):
 
 
 class Gone(NamedTuple):
-    """Why bytes are not held any more."""
+    """Why bytes are no longer held."""
 
     why: str  # LOST, PURGED, DROPPED
     seq: int  # of the record that says so
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Note what is gone. Of bytes that were purged and then dropped, or lost, it stays said that they were purged."""
+    """Note what is gone. Purged stays the reason, whatever follows."""
     if isinstance(event, BytesGone):
         for blob in event.blobs:
             before = gone(w, blob)
@@ -63,36 +62,36 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
         if isinstance(event, JournalSalvaged):
             w.put("salvages", u64(record.seq), b"")
         for seq, was in hashes_before(event):
-            if w.get("replaced", u64(seq)) is None:  # of one that is changed twice the first hash is in the chain
+            if w.get("replaced", u64(seq)) is None:  # the first hash of a record changed twice is in the chain
                 w.put("replaced", u64(seq), was)
 
 
 def gone(r: ReadTransaction, blob: bytes) -> Gone | None:
-    """Why the bytes of `blob` are not held any more; None where no record says that they are gone."""
+    """Why the bytes of `blob` are no longer held; None if no record says so."""
     found = r.get("gone", blob) if len(blob) == GONE_KEY_BYTES else None
     return None if found is None else Gone(found[8:].decode(), int.from_bytes(found[:8], "big"))
 
 
 def tells_of_purge(value: bytes) -> bool:
-    """Is this a row of `gone` that tells of a purge? For a caller that does not know which table it is from."""
+    """True if the value is a row of `gone` about a purge; for callers that do not know the table."""
     return len(value) == 8 + len(PURGED) and value.endswith(PURGED.encode())
 
 
 def any_gone(r: ReadTransaction) -> bool:
-    """Does any record say that bytes are gone?"""
+    """True if any record says that bytes are gone."""
     return not r.empty("gone")
 
 
 def hash_of_replaced(r: ReadTransaction, seq: int) -> bytes | None:
-    """The hash of the record that stood at `seq`, where another stands now."""
+    """The hash of the original record at `seq`, if it was replaced."""
     return r.get("replaced", u64(seq))
 
 
 def replaced_by_log(r: ReadTransaction) -> dict[int, bytes]:
-    """`hash_of_replaced` of every record, as the log says it: for whoever cannot rely on the view."""
+    """`hash_of_replaced` of every record, read from the log without the view."""
     found: dict[int, bytes] = {}
     for _, stored in r.scan("records"):
-        with suppress(JournalDamaged, msgspec.MsgspecError):  # what is wrong with a record is not asked here
+        with suppress(JournalDamaged, msgspec.MsgspecError):  # damaged records are reported elsewhere
             record = decode_record(stored)
             if record.kind in REPLACING:
                 for seq, was in hashes_before(record.event()):
@@ -101,14 +100,14 @@ def replaced_by_log(r: ReadTransaction) -> dict[int, bytes]:
 
 
 def hashes_before(event: Event | None) -> tuple[tuple[int, bytes], ...]:
-    """The records that this event put in the place of others, each with the hash of the one that was there."""
+    """(seq, original hash) of the records that this event replaced."""
     return event.replaced if isinstance(event, JournalSalvaged | Purged) else ()
 
 
 def links_since(event: Event | None) -> Iterator[tuple[int, bytes]]:
-    """The same records, each with the link of what stands there since; b"" where the event does not tell it.
+    """(seq, link of the record there now) of the same records; b"" if the event does not say.
 
-    No other record holds those links. Of several events that name a record the last one counts.
+    If several events name a record, the last counts.
     """
     replaced = hashes_before(event)
     links = event.standing if isinstance(event, JournalSalvaged | Purged) else ()
@@ -117,12 +116,12 @@ def links_since(event: Event | None) -> Iterator[tuple[int, bytes]]:
 
 
 def last_salvage(r: ReadTransaction) -> int:
-    """The seq of the newest record that says that the journal was salvaged; 0 for none."""
+    """The seq of the newest salvage record; 0 for none."""
     return last_number(r, "salvages")
 
 
 def stretches(r: ReadTransaction) -> list[LostStretch]:
-    """The records that damage took, oldest first. Where the end of the log was lost nobody knows how many they are."""
+    """The records lost to damage, oldest first. A lost end of the log is not counted: its length is unknown."""
     found: list[LostStretch] = []
     for key, _ in r.scan("salvages"):
         seq = int.from_bytes(key, "big")

@@ -1,7 +1,6 @@
-"""The paths view: every path has a number, handed out in the order in which the log first names it.
+"""The paths view: every path has a number, in the order of its first mention.
 
-Only the fold hands numbers out, so that a replay gives every path the number it had. A number is never taken
-back: also the views that are rebuilt alone find it.
+Only the fold assigns numbers, so that a replay agrees. Numbers are never reused.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def path_id(r: ReadTransaction, path: str) -> PathId | None:
-    """The number of `path`; None when the log does not name it."""
+    """The number of `path`; None if the log does not name it."""
     known: PathId | None = r.known.get(path)
     if known is None:
         found = r.get("path_ids", key_of(path))
@@ -78,19 +77,19 @@ def path_id_by(r: ReadTransaction, start: bytes) -> PathId | None:
 
 
 def path_of(r: ReadTransaction, number: int) -> str | None:
-    """The path with this number; None when there is none."""
+    """The path with this number, or None."""
     found = r.get("paths", u32(number))
     return None if found is None else found.decode("utf-8", "surrogateescape")
 
 
-@lru_cache(maxsize=2048)  # each of the folds of a record asks for the number of its path; a capture does for many
+@lru_cache(maxsize=2048)  # every fold of a record asks for its path
 def key_of(path: str) -> bytes:
-    """Where the number of `path` stands in `path_ids`."""
+    """The key of `path` in `path_ids`."""
     return hashlib.sha256(stored(path)).digest()[:16]
 
 
 def stored(path: str) -> bytes:
-    """The path as it stands in `paths`."""
+    """The path as stored in `paths`."""
     return path.encode("utf-8", "surrogateescape")
 
 

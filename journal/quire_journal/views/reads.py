@@ -1,8 +1,7 @@
-"""The reads view: what each caller was last shown of each path. The caller's own writes move its base along.
+"""The reads view: what each caller was last shown of each path. The caller's own writes advance its base.
 
-The lines of a moved base are those that a `ReadServed` beside the write says; without one, only a write that kept
-the bytes (a move, a change of mode) keeps them, because the view looks at no texts. A write that is taken back
-takes its move of the base with it: what stood there before is kept in `reads_before` until the write is settled.
+The lines of an advanced base come from a `ReadServed` beside the write, or are kept if the write kept the bytes: the
+view reads no texts. An abandoned write reverts its advance, which `reads_before` holds until the write is settled.
 """
 
 from __future__ import annotations
@@ -34,27 +33,27 @@ TABLES = ("reads", "reads_before")
 KINDS: Final = (ReadServed, *TOOL_WRITES, WritesAbandoned, WritesSettled)
 
 _NOTHING: Final = b""
-"""In `reads_before`: the caller had been shown nothing."""
+"""Value in `reads_before`: no row before."""
 
 
 class Shown(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What a caller was last shown of a path: the version, and which of its lines (0-based, half-open)."""
+    """The version and lines (0-based, half-open) that a caller was last shown of a path."""
 
     version: int
     lines: Ranges
     at_ns: int = 0
-    read: int = 0  # the version that it last read; its own writes move `version` on and leave this. 0: `version` itself
-    first: int = 0  # the first version that it was ever shown; 0: `version` itself
-    moved: Ranges = ()  # those of `lines` whose numbers it was not shown: others moved them
+    read: int = 0  # the version last read; the caller's own writes advance `version` only. 0: `version` itself
+    first: int = 0  # the first version ever shown; 0: `version` itself
+    moved: Ranges = ()  # the lines whose new numbers the caller was not shown, because others moved them
 
     @property
     def news_after(self) -> int:
-        """Versions by others after this one are news to the caller until it reads again."""
+        """Versions of others after this one are news to the caller."""
         return self.read or self.version
 
     @property
     def since(self) -> int:
-        """What this caller knows of the file goes back to this version at most."""
+        """The oldest version that the caller knows."""
         return self.first or self.version
 
 
@@ -63,7 +62,7 @@ _SHOWN: Final = msgspec.msgpack.Decoder(Shown)
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Remember a read, move a base along with its caller's write, or take that back."""
+    """Note a read, advance a base with its caller's write, or revert that."""
     match event:
         case ReadServed():
             _show(w, record, event)
@@ -84,7 +83,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def shown(r: ReadTransaction, caller: bytes, path: int) -> Shown | None:
-    """What the caller was last shown of the path with this number."""
+    """What the caller was last shown of the path."""
     if not caller:
         return None
     key = caller + u32(path)
@@ -98,8 +97,8 @@ def shown(r: ReadTransaction, caller: bytes, path: int) -> Shown | None:
 
 
 def _put(w: WriteTransaction, key: bytes, now: Shown) -> None:
-    w.known["reads", key] = now  # the folds of the records that come next ask for it
-    # Without what most rows do not have: they are as they were before there was such a thing.
+    w.known["reads", key] = now  # the folds of the next records ask for it
+    # `moved` is left out where empty, as in older rows.
     w.put("reads", key, _ENCODER.encode(now if now.moved else msgspec.structs.astuple(now)[:-1]))
 
 
@@ -110,7 +109,7 @@ def _show(w: WriteTransaction, record: Record, event: ReadServed) -> None:
     key = caller + u32(number)
     read, before = 0, shown(w, caller, number)
     if event.version >= record.batch:
-        # Lines of a version that this very batch made: a reply's diff, which tells nothing of others' versions.
+        # The lines are of a version of this batch: a reply's diff, which shows nothing of others' versions.
         made = w.known.get((number, event.version)) or record_before(w, event.version, record.seq)
         if before is not None and made is not None and (made.batch, made.writer) == (record.batch, record.writer):
             read = before.read
@@ -118,7 +117,7 @@ def _show(w: WriteTransaction, record: Record, event: ReadServed) -> None:
 
 
 def _move_base(w: WriteTransaction, record: Record, path: str, base: int, keep_lines: bool = False) -> None:
-    """The caller's base is its own version now, made from `base`. `keep_lines`: with the lines it was shown of that."""
+    """Make the caller's own version its base. `keep_lines`: with the lines shown of `base`."""
     caller, number = caller_of(w, record.writer), path_id(w, path)
     if not caller or number is None:
         return
@@ -137,9 +136,9 @@ def _since(before: Shown | None) -> int:
 
 
 def _read_up_to(before: Shown | None, base: int) -> int:
-    """`Shown.read` after a write made from `base`: 0 when nobody wrote between what the caller knew and its write.
+    """`Shown.read` after a write made from `base`: 0 if nobody else wrote in between.
 
-    So a caller that works alone is never compared with versions that it made itself, however many.
+    A caller that works alone is therefore never compared with its own versions.
     """
     if before is None or (before.version == base and not before.read):
         return 0
@@ -147,12 +146,12 @@ def _read_up_to(before: Shown | None, base: int) -> int:
 
 
 def _move_base_to(w: WriteTransaction, record: Record, event: FileMoved) -> None:
-    """The base under the old name ends; under the new one it keeps the lines when the bytes are those of the base."""
+    """End the base of the old path. The new path keeps the lines if the bytes are those of the base."""
     caller, old, new = caller_of(w, record.writer), path_id(w, event.path), path_id(w, event.to)
     if not caller or old is None or new is None:
         return
     made = record_before(w, event.base, record.seq)
-    if made is not None and _went(made.event(), event.path):  # it had gone; what is there now may be another file
+    if made is not None and _went(made.event(), event.path):  # deleted earlier; the path may hold another file now
         _replace(w, record, caller + u32(new), Shown(record.seq, (), record.at_ns))
         return
     before = shown(w, caller, old)
@@ -168,7 +167,7 @@ def _move_base_to(w: WriteTransaction, record: Record, event: FileMoved) -> None
 
 
 def _went(event: Event | None, path: str) -> bool:
-    """Did a file go from the path with this event?"""
+    """True if the event removed a file from the path."""
     if isinstance(event, FileMoved | OutsideMoved):
         return event.path == path
     return isinstance(event, FileDeleted | OutsideDeleted)
@@ -180,7 +179,7 @@ def _replace(w: WriteTransaction, record: Record, key: bytes, now: Shown) -> Non
 
 
 def _take_back(w: WriteTransaction, seq: int) -> None:
-    """Rows that named version `seq` say again what they said before; also where a later write remembers it."""
+    """Restore the rows before version `seq`, also where a later write saved them."""
     for row, before in list(w.scan("reads_before", u64(seq), u64(seq + 1))):
         w.delete("reads_before", row)
         key = row[8:]

@@ -1,7 +1,6 @@
-"""Replay: the log folded into the views, a record at a time as it is written or from any point again.
+"""Replay: fold the log into the views, record by record or again from any point.
 
-For each view a watermark says up to which record, and by which version of the fold, its tables were built
-(`watermarks`).
+Each view has a watermark: the last record folded, and the version of the fold (`watermarks`).
 """
 
 from __future__ import annotations
@@ -19,19 +18,19 @@ from quire_journal.views.bulk_load import WORTH, Newcomers
 from quire_journal.views.table import TABLES, VIEWS, View, of_kind
 
 CHUNK: Final = 1000
-"""Records that one transaction of a replay folds."""
+"""Records folded in one transaction of a replay."""
 
 _PASSED: Final = 20
-"""How many times as many it looks at, where most are passed over."""
+"""Factor for the records read at once where most are skipped."""
 
 
 def fold_all(
     w: WriteTransaction, records: Sequence[tuple[Record, Event | None]], bytes_of: BytesOf | None = None
 ) -> None:
-    """Fold records, the next ones of the log and without a gap, into every view, and move the watermarks.
+    """Fold the next records of the log, without a gap, into every view, and advance the watermarks.
 
-    The records stand in the log and their blobs are held, or `bytes_of` gives them, when this is called.
-    Raises `OutOfOrder` when a view is not at the record before the first: `catch_up` comes first.
+    The records must be in the log, and their blobs held or given by `bytes_of`. Raises `OutOfOrder` if a view is not at
+    the record before the first: call `catch_up` first.
     """
     if not records:
         return
@@ -63,13 +62,13 @@ def level(seq: int) -> watermarks.Marks:
     return {view.name: (view.version, seq) for view in VIEWS}
 
 
-@lru_cache(maxsize=4)  # each fold asks for the row that the one before it wrote
+@lru_cache(maxsize=4)  # each fold asks for the row that the last one wrote
 def _level_row(seq: int) -> bytes:
     return watermarks.row(level(seq))
 
 
 def _require_level(r: ReadTransaction, seq: int) -> None:
-    """Raise `OutOfOrder` where a view is not at record `seq`."""
+    """Raise `OutOfOrder` if a view is not at record `seq`."""
     if watermarks.is_said(r, _level_row(seq)):
         return
     wanted = level(seq)
@@ -82,9 +81,9 @@ def _require_level(r: ReadTransaction, seq: int) -> None:
 
 
 def catch_up(store: Store, chunk: int = CHUNK) -> int:
-    """Fold what the views lack and return how many records that were. A view built by another version begins again.
+    """Fold the records that views lack; returns their number. A view of another version starts again.
 
-    Raises `log.JournalDamaged` when a record cannot be read; the views stay at the last whole transaction.
+    Raises `JournalDamaged` if a record cannot be read; finished transactions stay.
     """
     with store.reading() as r:
         last = last_number(r, "records")
@@ -102,14 +101,14 @@ def catch_up(store: Store, chunk: int = CHUNK) -> int:
 
 
 def rebuild(store: Store, chunk: int = CHUNK) -> int:
-    """Throw every view away, and fold the log again; how many records that were."""
+    """Clear every view, and fold the whole log; returns the number of records."""
     with store.writing() as w:
         _begin_again(w, VIEWS)
     return catch_up(store, chunk)
 
 
 def _begin_again(w: WriteTransaction, views: Iterable[View]) -> None:
-    """Throw these views away. They are at no record then."""
+    """Clear these views and reset their watermarks."""
     marks = dict(watermarks.read(w))
     for view in views:
         for table in view.tables:
@@ -119,34 +118,34 @@ def _begin_again(w: WriteTransaction, views: Iterable[View]) -> None:
 
 
 def dump(r: ReadTransaction, tables: Iterable[str] | None = None) -> dict[str, list[tuple[bytes, bytes]]]:
-    """Everything in these tables (by default those of all views), to compare one state with another."""
+    """All rows of these tables (default: of all views), to compare states."""
     return {table: list(r.scan(table)) for table in (TABLES if tables is None else tables)}
 
 
 _OF_KIND: Final[dict[type, tuple[View, ...]]] = {kind: of_kind(kind) for kind in EVENTS} | {type(None): of_kind(None)}
-"""The views that are folded record by record, by the kind of the record; None is a kind that is not known."""
+"""Kind → the views folded record by record; None is an unknown kind."""
 
 
 _NEVER: Final = (-1, 0)
-"""The watermark of a view of which none is known: what stands in its tables, nobody can say."""
+"""The watermark of a view that has none: the content of its tables is unknown."""
 
 
 def _outdated(r: ReadTransaction) -> list[View]:
-    """The views to build from nothing: of another version, beyond the log, or ahead of a view that needs them."""
+    """The views to rebuild: of another version, beyond the log, or behind a view that they need."""
     last = last_number(r, "records")
     marks = {view.name: watermarks.read(r).get(view.name, _NEVER) for view in VIEWS}
     again = {view.name for view in VIEWS if marks[view.name][0] != view.version or marks[view.name][1] > last}
-    for view in reversed(VIEWS):  # a view stands after those that it needs
+    for view in reversed(VIEWS):  # a view is listed after those it needs
         at = 0 if view.name in again else marks[view.name][1]
         again |= {name for name in view.needs if marks[name][1] > at}
     return [view for view in VIEWS if view.name in again]
 
 
 def _fold_chunk(w: WriteTransaction, limit: int) -> int:
-    """Fold up to `limit` records, from the first that some view lacks; how many of the log that settled.
+    """Fold up to `limit` records from the first that a view lacks; returns the number of records passed.
 
-    Where the views that lack something are about a few kinds only, records of others are passed over without a look
-    into them, and more of the log goes into one transaction: else one new view would take as long as all of them.
+    If the lagging views fold only a few kinds, other records are skipped undecoded, and a transaction covers more of
+    the log: otherwise one new view would take as long as all.
     """
     stored = watermarks.read(w)
     marks = {view.name: stored[view.name][1] for view in VIEWS}
@@ -173,7 +172,7 @@ def _fold_chunk(w: WriteTransaction, limit: int) -> int:
 
 
 def _kinds_of(views: Iterable[View]) -> frozenset[type[Event]] | None:
-    """What these views fold; None where one of them folds records of every kind."""
+    """The kinds that these views fold; None for all."""
     found: set[type[Event]] = set()
     for view in views:
         if view.kinds is None:

@@ -1,6 +1,6 @@
-"""Views folded again beside a journal: what they should be, or would be if some records were others.
+"""Shadow views: views folded again beside a journal, to check them or to try changed records.
 
-Nothing is written to the journal, so a process that only reads it can do this while others use it.
+The journal is only read, so other processes can use it meanwhile.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from quire_journal.views.table import View
 Pairs = Iterator[tuple[bytes, bytes]]
 
 _CHUNK: Final = 1000
-"""Records that are folded at once."""
+"""Records folded at once."""
 
 
 class ShadowViews:
-    """Views folded again in a store of their own, chunk by chunk.
+    """Views folded again in another store, chunk by chunk.
 
-    The log is the journal's, with the records `instead`, by their keys, in place of its own. Asked again, it goes on
-    with the records that came meanwhile: the ones that it has folded must not have changed then.
+    Reads the journal's log, with the records `instead` (by key) in place of its own. A later call continues with new
+    records; records already folded must not have changed.
     """
 
     def __init__(self, views: Sequence[View], store: Store) -> None:
-        """`views` in the order of `VIEWS`, with all that they need; `store` is empty, and holds their tables."""
+        """`views` in the order of `VIEWS`, with all that they need; `store` is empty and has their tables."""
         self.views = views
         self._store = store
-        self._seq = 0  # the newest record that is folded
+        self._seq = 0  # the newest folded record
 
     def go_on(self, r: ReadTransaction, instead: Mapping[bytes, bytes]) -> None:
         """Fold the records of `r` that are not folded yet. Raises `JournalDamaged`."""
@@ -53,7 +53,7 @@ class ShadowViews:
                 return
 
     def changes(self, r: ReadTransaction, views: Iterable[View]) -> Iterator[RowChange]:
-        """What has to be put into the tables of these views so that they are as folded again."""
+        """The changes that make the tables of these views equal to the shadow's."""
         with self._store.reading() as again:
             for view in views:
                 for table in view.tables:
@@ -61,7 +61,7 @@ class ShadowViews:
 
 
 def differing(held: Pairs, again: Pairs) -> Iterator[tuple[bytes, bytes | None, bytes | None]]:
-    """Each key at which two tables, both in order, differ, with the row of each; None where it has none."""
+    """(key, row, row) for each key at which two sorted tables differ; None where a table lacks it."""
     a, b = next(held, None), next(again, None)
     while a is not None or b is not None:
         if b is None or (a is not None and a[0] < b[0]):
@@ -78,9 +78,9 @@ def differing(held: Pairs, again: Pairs) -> Iterator[tuple[bytes, bytes | None, 
 
 
 class ViewsElsewhere:
-    """A transaction that reads log and blobs of one store, which is left as it is, and has its views in another.
+    """A transaction with the log and blobs of one store, read-only, and the views of another.
 
-    `owned` are the tables of the other one. `instead` are records, by their keys, that stand in place of the log's own.
+    `owned` are the tables of the other store; `instead` are records, by key, in place of the log's own.
     """
 
     def __init__(

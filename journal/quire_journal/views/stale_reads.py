@@ -1,7 +1,7 @@
-"""The stale view: whose reads others have overtaken, so that each reply can say so without looking at every read.
+"""The stale view: the reads that others' changes have overtaken, so that each reply can warn cheaply.
 
-A row is a reason to look, not yet a fact: a write that was taken back leaves it. It goes when the caller reads again.
-A caller that has one is no longer a reader until then, so a change costs nothing for those who read long ago.
+A row is a hint only: an abandoned write leaves it. The caller's next read deletes it. Until then the caller is no
+reader, so that further changes cost nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KINDS: Final = (ReadServed, *files.TOOL_WRITES, *files.OUTSIDE_WRITES)
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Remember who reads a path; when somebody else changes it, remember that, too."""
+    """Note who reads a path, and mark the reads of others when it changes."""
     if isinstance(event, ReadServed):
         _read(w, record, event)
     elif isinstance(event, FileMoved | OutsideMoved):
@@ -33,7 +33,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def stale_reads(r: ReadTransaction, caller: bytes) -> Iterator[str]:
-    """The paths that others may have changed since the caller read them, in the order of their numbers."""
+    """The paths that others may have changed since the caller read them, by number."""
     if caller:
         for key, _ in r.scan("stale_reads", caller, caller + b"\xff" * 4):
             path = path_of(r, int.from_bytes(key[_CALLER_BYTES:], "big"))
@@ -59,7 +59,7 @@ def _read(w: WriteTransaction, record: Record, event: ReadServed) -> None:
 
 def _changed(w: WriteTransaction, record: Record, path: str) -> None:
     if w.empty("readers"):
-        return  # the first capture of a tree, mostly
+        return  # mostly the first capture
     number = path_id(w, path)
     if number is None:
         return

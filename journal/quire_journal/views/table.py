@@ -1,13 +1,13 @@
-"""Views: what can be computed from the log, kept so that it need not be. Each is one fold over the records.
+"""The table of views. A view is a fold over the records whose result is stored.
 
-A fold looks at the record, its event, the tables of its own view, and the past of the log; so the same log gives
-the same bytes, whenever and in however many steps it is folded. Beyond that it may look at
+A fold reads the record, its event, its own tables and the past of the log, so that the same log gives the same bytes in
+any number of steps. It may also read:
 
-* `paths` and `writers`, whose numbers never change once given;
-* the tables of the views in its `needs`, which are folded before it and are never ahead of it.
+* `paths` and `writers`, whose numbers never change;
+* the views in its `needs`, which are folded before it and never ahead of it.
 
-A new view is a file with its fold, its tables in `port.TABLES`, and a line in `VIEWS`. When a fold changes, its
-version goes up, and the next start builds its tables again; also when events.py learns a kind that it folds.
+A new view needs a module with its fold, its tables in `port.TABLES`, and a line in `VIEWS`. Increment the version when
+a fold changes, or when events.py gets a kind that it folds: the next start rebuilds the tables.
 """
 
 from __future__ import annotations
@@ -39,14 +39,12 @@ from quire_journal.views.indexes import contents, term_index
 
 
 class View(msgspec.Struct, frozen=True):
-    """One fold and the tables that belong to it.
+    """A fold and its tables.
 
-    `apply` folds a record whose event is None when this version does not know the kind. Only records of `kinds`
-    are folded, for a view that says which these are: most are few views' business. `apply_with`, for a view
-    that looks at texts, is the same fold with the bytes of a blob from the function given, say from a cache.
-    `apply_all`, for a view whose rows belong to many records, folds records that follow each other and comes to the
-    same as `apply` of each; no other view may need such a one. `texts` are the kinds whose texts its rows depend on,
-    where these are not all that it folds, and `who` says that they depend on who the writers are.
+    `apply` folds a record, whose event is None for an unknown kind. `kinds` are the kinds folded; None: all.
+    `apply_with` is the same fold for a view that reads texts, with a function for the bytes of a blob. `apply_all`
+    folds consecutive records, equal to `apply` of each; no view may need such a view. `texts` are the kinds whose texts
+    the rows depend on, if not all folded kinds; `who`: the rows depend on who the writers are.
     """
 
     name: str
@@ -79,19 +77,19 @@ VIEWS: Final[tuple[View, ...]] = (
     View("contents", 2, contents.TABLES, contents.fold, contents.KINDS, apply_all=contents.fold_all, texts=()),
     View("terms", 4, term_index.TABLES, term_index.fold, apply_all=term_index.fold_all, texts=(), who=True),
 )
-"""Every view, in the order in which a record is folded into them."""
+"""Every view, in the order of folding."""
 
 TABLES: Final = tuple(table for view in VIEWS for table in view.tables)
 """The tables of all views."""
 
 
 def of_kind(kind: type[Event] | None) -> tuple[View, ...]:
-    """The views into which records of this kind are folded one by one, in order; None: of an unknown one."""
+    """The views that fold records of this kind one by one, in order; None: of an unknown kind."""
     return tuple(view for view in VIEWS if view.apply_all is None and (view.kinds is None or kind in view.kinds))
 
 
 def told_by(kinds: Collection[type[Event]]) -> tuple[View, ...]:
-    """The views whose rows may be others when texts in records of these kinds are, in order."""
+    """The views whose rows may change with texts in records of these kinds, in order."""
     found: set[str] = set()
     for view in VIEWS:
         texts = view.kinds if view.texts is None else view.texts
@@ -102,9 +100,9 @@ def told_by(kinds: Collection[type[Event]]) -> tuple[View, ...]:
 
 
 def with_needed(views: Sequence[View]) -> tuple[View, ...]:
-    """These views and all that their folds look at, in order."""
+    """These views and all views that they need, in order."""
     found = {"paths", "writers", *(view.name for view in views)} if views else set()
-    for view in reversed(VIEWS):  # a view stands after those that it needs
+    for view in reversed(VIEWS):  # a view is listed after those it needs
         if view.name in found:
             found.update(view.needs)
     return tuple(view for view in VIEWS if view.name in found)

@@ -1,6 +1,6 @@
-"""The capture view: which files the journal does not hold the bytes of, so that counting them costs nothing.
+"""The capture view: the files whose bytes the journal does not hold, and the first scan of the tree.
 
-And when the whole tree was first looked at: a file that was seen to come after that was made then.
+A file that appeared after the first scan was made then.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ KINDS: Final = (*files.TOOL_WRITES, *files.OUTSIDE_WRITES, WritesAbandoned, Work
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Note a file that could not be captured; forget one whose head is held, or that is gone."""
+    """Add a file that could not be captured; remove one whose head is held, or that is gone."""
     if isinstance(event, CaptureFailed):
         number = path_id(w, event.path)
         if number is not None:
@@ -37,12 +37,12 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def count(r: ReadTransaction) -> int:
-    """How many files the journal does not hold as they are now."""
+    """The number of files that the journal does not hold as they are now."""
     return r.count("uncaptured")
 
 
 def uncaptured(r: ReadTransaction) -> Iterator[tuple[str, str]]:
-    """(path, why) of the files that the journal does not hold as they are now, in the order of their numbers."""
+    """(path, why) of the files that the journal does not hold as they are now, by number."""
     for key, why in r.scan("uncaptured"):
         path = path_of(r, int.from_bytes(key, "big"))
         if path is not None:
@@ -60,7 +60,7 @@ def uncaptured_at(r: ReadTransaction, seq: int) -> Iterator[tuple[str, str]]:
 
 
 def first_scan(r: ReadTransaction) -> int | None:
-    """The record that says that the whole tree was looked at for the first time."""
+    """The record of the first scan of the whole tree."""
     found = r.get("scanned", b"first")
     return None if found is None else int.from_bytes(found, "big")
 

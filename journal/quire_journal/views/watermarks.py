@@ -1,8 +1,7 @@
-"""Watermarks: up to which record, and by which version of its fold, each view was built.
+"""Watermarks: the last record and the version of the fold of each view.
 
-They stand in one row of `meta`, which is put in the transaction that changes the tables of the views: so a crash leaves
-no view half folded. One row, because it moves with every commit, and nearly always all views move together: a row for
-each of thirteen views was a tenth of what the commit of an edit cost.
+They are one row of `meta`, written in the transaction that changes the views, so that a crash leaves no view half
+folded. A row for each of thirteen views was a tenth of the cost of an edit's commit.
 """
 
 from __future__ import annotations
@@ -15,17 +14,17 @@ import msgspec
 from quire_journal.storage import ReadTransaction, WriteTransaction
 
 KEY: Final = b"views"
-"""In `meta`: the row."""
+"""Key of the row in `meta`."""
 
 Marks = Mapping[str, tuple[int, int]]
-"""View → (version of its fold, seq of the last record folded). A view that is not there was never built."""
+"""View → (version of its fold, seq of the last record folded). A missing view was never built."""
 
 _ENCODER: Final = msgspec.msgpack.Encoder(order="sorted")
 _MARKS: Final = msgspec.msgpack.Decoder(dict[str, tuple[int, int]])
 
 
 def read(r: ReadTransaction) -> Marks:
-    """Where the views are. A row that makes no sense says nothing, and everything is folded again."""
+    """The watermarks; empty, so that everything is folded again, if the row is unreadable."""
     found = r.get("meta", KEY)
     try:
         return _MARKS.decode(found) if found is not None else {}
@@ -34,20 +33,18 @@ def read(r: ReadTransaction) -> Marks:
 
 
 def row(marks: Marks) -> bytes:
-    """The row that says that the views are there."""
+    """The encoded row."""
     return _ENCODER.encode(marks)
 
 
 def is_said(r: ReadTransaction, row: bytes) -> bool:
-    """Is this what is said? Cheaper than reading and comparing."""
+    """True if this row is stored. Cheaper than `read`."""
     return r.get("meta", KEY) == row
 
 
 def say(w: WriteTransaction, row: bytes) -> None:
-    """Put this row."""
     w.put("meta", KEY, row)
 
 
 def write(w: WriteTransaction, marks: Marks) -> None:
-    """Say where the views are."""
     say(w, row(marks))

@@ -13,18 +13,18 @@ from quire_journal.storage import ReadTransaction, WriteTransaction, last_number
 TABLES = ("writers", "writer_ids")
 KINDS: Final = (WriterIntroduced,)
 
-_KEY_BYTES: Final = 8  # a row is the caller's key and then the introduction: the key is asked for with each write
+_KEY_BYTES: Final = 8  # a row is the caller's key, needed with each write, and the introduction
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _WRITER: Final = msgspec.msgpack.Decoder(WriterIntroduced)
 
 
 def caller_key(uid: int, agent: str, agent_session: str) -> bytes:
-    """The 8 bytes under which a caller's reads, batches and kept replies are remembered."""
+    """The 8-byte key of a caller's reads, batches and kept replies."""
     return hashlib.sha256(_ENCODER.encode((uid, agent, agent_session))).digest()[:_KEY_BYTES]
 
 
 def caller_of(r: ReadTransaction, writer: int) -> bytes:
-    """The caller's key of a writer; b"" for `outside` and for a writer that was never introduced."""
+    """The caller's key of a writer; b"" for `outside` and unknown writers."""
     known: bytes | None = r.known.get(writer)
     if known is None:
         found = r.get("writers", u32(writer)) if writer != OUTSIDE else None
@@ -33,7 +33,7 @@ def caller_of(r: ReadTransaction, writer: int) -> bytes:
 
 
 def owners_of(r: ReadTransaction, writer: int) -> tuple[bytes, ...]:
-    """The keys of the callers whose work the writer's is: its own, and of a subagent that of its parent."""
+    """The keys of the callers that own the writer's work: its own caller, and the parent of a subagent."""
     known: tuple[bytes, ...] | None = r.known.get(("owners", writer))
     if known is None:
         own, who = caller_of(r, writer), writer_of(r, writer)
@@ -43,24 +43,23 @@ def owners_of(r: ReadTransaction, writer: int) -> tuple[bytes, ...]:
 
 
 def writer_of(r: ReadTransaction, writer: int) -> WriterIntroduced | None:
-    """The introduction of a writer; None for `outside` and for a writer that was never introduced."""
+    """The introduction of a writer; None for `outside` and unknown writers."""
     found = r.get("writers", u32(writer)) if writer != OUTSIDE else None
     return None if found is None else _WRITER.decode(found[_KEY_BYTES:])
 
 
 def writer_id(r: ReadTransaction, who: WriterIntroduced) -> WriterId | None:
-    """The number of the writer with this identity (`who.id` does not matter); None when it is new to the journal."""
+    """The number of the writer with this identity (ignoring `who.id`); None if new."""
     found = r.get("writer_ids", _identity(who))
     return None if found is None else WriterId(int.from_bytes(found, "big"))
 
 
 def next_writer_id(r: ReadTransaction) -> WriterId:
-    """The number for the next writer to be introduced."""
+    """The number for the next writer."""
     return WriterId(last_number(r, "writers") + 1)
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Remember an introduction."""
     if isinstance(event, WriterIntroduced):
         number = u32(event.id)
         w.known.pop(event.id, None)
@@ -70,6 +69,6 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def _identity(who: WriterIntroduced) -> bytes:
-    children = (who.parent,) if who.parent else ()  # without one it is the identity that older journals know
+    children = (who.parent,) if who.parent else ()  # left out if empty, for the identity in older journals
     claimed = (who.agent, who.agent_session, who.turn, who.tool_call, who.model, *children)
     return hashlib.sha256(_ENCODER.encode((who.uid, who.pid, who.pid_start, *claimed))).digest()[:16]

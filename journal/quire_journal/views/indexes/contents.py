@@ -1,13 +1,11 @@
-"""The contents view: which records made a version with given bytes, at whatever path.
+"""The contents view: the records that made a version with given bytes, at any path.
 
-The log is cut into blocks of 256 records. The row of a block has five bytes for each version in it: where its record
-stands in the block, and how the address of its bytes begins; a version adds so few to a row that its neighbours change,
-too. A question goes through one row for each 256 records: of a million records in 10 ms, or 30 where many bytes are
-looked for at once.
+A row covers a block of 256 records, with five bytes for each version: its place in the block and the start of its
+address. A search reads one row for each 256 records: a million records take 10 ms, or 30 for many addresses.
 
     versions - 1 | place of each | four bytes of the address of each
 
-Four bytes of an address are not all of it, and a write may have been abandoned since: whoever asks looks at the record.
+A hit must be checked with its record: four bytes are not the whole address, and the write may be abandoned.
 """
 
 from __future__ import annotations
@@ -36,16 +34,16 @@ _BLOCK: Final = 256
 _ADDRESS: Final = 4
 
 _FEW: Final = 8
-"""Addresses that are looked for one after the other."""
+"""Most addresses that are searched one by one."""
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Note the bytes of the version that one record made."""
+    """Fold one record."""
     fold_all(w, ((record, event),))
 
 
 def fold_all(w: WriteTransaction, records: Sequence[tuple[Record, Event | None]]) -> None:
-    """Note the bytes of the versions that records made, which follow each other: each row is written once."""
+    """Fold consecutive records, writing each row once."""
     block, places, addresses = -1, b"", b""
     for record, event in records:
         if not isinstance(event, KINDS) or event.entry != REGULAR or not event.size:
@@ -60,7 +58,7 @@ def fold_all(w: WriteTransaction, records: Sequence[tuple[Record, Event | None]]
 
 
 def find(r: ReadTransaction, blobs: Collection[bytes], before: int) -> Iterator[int]:
-    """The records in front of record `before` that may have made a version with one of these bytes, newest first."""
+    """The records before `before` that may have made a version with one of these bytes, newest first."""
     wanted = {_address(blob) for blob in blobs}
     numbers = {int.from_bytes(address, sys.byteorder) for address in wanted}
     for key, row in r.scan("contents", b"", u32(before // _BLOCK + 1), reverse=True):

@@ -1,15 +1,11 @@
-"""The terms view: which records have a kind, an agent, an agent session or a turn, so that no search reads the log.
+"""The terms view: the records with a kind, agent, agent session or turn, so that searches need not read the log.
 
-The log is cut into blocks of 256 records. A block has one row; in it, each term that occurs in the block stands once,
-with a bit for each record: 36 bytes an entry, in the order in which the terms first occur in the block. A search goes
-from row to row, takes the bits of what it looks for, and intersects them: a million records are 3,907 rows, and a
-commit, however many records it has, changes one or two. A row for each term and record would be simpler, and cost each
-commit four more of them.
+A row covers a block of 256 records. Each term in the block has an entry of 36 bytes: the term, and a bit for each
+record. A search intersects the bits of its terms, row by row: a million records are 3,907 rows, and a commit changes
+one or two. A row for each term and record would cost each commit four more.
 
-Most terms are rare: 64 blocks are a span, which has a row with the terms that occur anywhere in it, and a search passes
-over the spans in which there is none of what it looks for.
-
-A term is four bytes of a hash. Two may be the same, so a search asks the record itself before it believes a bit.
+Most terms are rare, so a span of 64 blocks has a row with all its terms, and searches skip spans. A term is four bytes
+of a hash: a hit must be checked with its record.
 """
 
 from __future__ import annotations
@@ -27,7 +23,7 @@ from quire_journal.views import record_before, writers
 TABLES = ("terms", "term_spans")
 
 BLOCK: Final = 256
-"""Records of a row."""
+"""Records of a block."""
 
 SPAN: Final = 64
 """Blocks of a span."""
@@ -43,33 +39,33 @@ Alternatives = Sequence[bytes]
 
 @lru_cache(maxsize=128)
 def of_kind(kind: str) -> bytes:
-    """The term of every record of this kind."""
+    """The term of records of this kind."""
     return _term("k", kind)
 
 
 @lru_cache(maxsize=128)
 def of_agent(agent: str) -> bytes:
-    """The term of every record by an agent of this name."""
+    """The term of records by agents of this name."""
     return _term("a", agent)
 
 
 @lru_cache(maxsize=128)
 def of_session(agent_session: str) -> bytes:
-    """The term of every record by an agent session, and by its subagents."""
+    """The term of records by an agent session or its subagents."""
     return _term("s", agent_session)
 
 
 def of_turn(turn: str) -> bytes:
-    """The term of every record by callers that said it was in this turn."""
+    """The term of records by callers in this turn."""
     return _term("t", turn)
 
 
 OUTSIDE_TERM: Final = b"\x00\x00\x00\x00"
-"""The term of every record that no caller made."""
+"""The term of records without a caller."""
 
 
 def of_writer(who: WriterIntroduced | None) -> list[bytes]:
-    """The terms of all records of a writer; None is `outside`."""
+    """The terms of a writer's records; None is `outside`."""
     if who is None:
         return [OUTSIDE_TERM]
     terms = [of_agent(who.agent)]
@@ -83,14 +79,14 @@ def of_writer(who: WriterIntroduced | None) -> list[bytes]:
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Note the terms of one record."""
+    """Fold one record."""
     fold_all(w, ((record, event),))
 
 
 def fold_all(w: WriteTransaction, records: Sequence[tuple[Record, Event | None]]) -> None:
-    """Note the terms of records that follow each other: one row is written for each block that they are in."""
+    """Fold consecutive records, writing one row for each block."""
     by_writer: dict[int, list[bytes]] = {}
-    entries: dict[tuple[str, int], list[int]] = {}  # (kind, writer) → where their terms stand in the row
+    entries: dict[tuple[str, int], list[int]] = {}  # (kind, writer) → offsets of their entries in the row
     row, block = bytearray(), -1
 
     def terms_of(writer: int) -> list[bytes]:
@@ -123,7 +119,7 @@ def fold_all(w: WriteTransaction, records: Sequence[tuple[Record, Event | None]]
 
 
 def _add_terms(w: WriteTransaction, seq: int, terms: Sequence[bytes], current: tuple[int, bytearray]) -> None:
-    """Give an earlier record the terms of its writer, or of those who may be.
+    """Give an earlier record the terms of its writers, certain or probable.
 
     `current`: the block that is being folded, and its row.
     """
@@ -136,7 +132,7 @@ def _add_terms(w: WriteTransaction, seq: int, terms: Sequence[bytes], current: t
 
 
 def _place_of(w: WriteTransaction, row: bytearray, block: int, term: bytes) -> int:
-    """Where the entry of the term stands in the row of the block; a new one goes to its end."""
+    """The offset of the term's entry in the row; a new entry is appended."""
     found = _entry(row, term)
     if found < 0:
         found = len(row)
@@ -146,17 +142,16 @@ def _place_of(w: WriteTransaction, row: bytearray, block: int, term: bytes) -> i
 
 
 def _set_bit(row: bytearray, entry: int, place: int) -> None:
-    """Say that the record at this place of its block has the term of the entry."""
     row[entry + _TERM + (place >> 3)] |= 1 << (place & 7)
 
 
 def find(
     r: ReadTransaction, wanted: Sequence[Alternatives], after: int, upto: int, reverse: bool
 ) -> Iterator[tuple[int, Sequence[int]]]:
-    """The record that the search has come to, and the records up to it with a term of each of `wanted`; and so on.
+    """Steps of a search in after < seq <= upto: (record reached, matching records since the last step).
 
-    Of after < seq <= upto. A block or span without any is a step, too, so that the one who asks can stop. Some of the
-    records may not have the term.
+    A match has a term of each of `wanted`, or a hash collision. Empty blocks and spans are steps, too, so that the
+    caller can stop.
     """
     if upto <= after:
         return
@@ -174,7 +169,7 @@ def find(
 def _in_blocks(
     r: ReadTransaction, wanted: Sequence[Alternatives], blocks: tuple[int, int], bounds: tuple[int, int], reverse: bool
 ) -> Iterator[tuple[int, Sequence[int]]]:
-    """The same, of blocks half-open, one by one."""
+    """`find` within a half-open range of blocks."""
     after, upto = bounds
     for key, row in r.scan("terms", u32(blocks[0]), u32(blocks[1]), reverse):
         first = int.from_bytes(key, "big") * BLOCK
@@ -232,7 +227,7 @@ def _stretches(first: int, bounds: Sequence[int]) -> list[tuple[int, int]]:
 
 
 class Filter:
-    """Asks of one record after the other whether it may have a term of each of `wanted`."""
+    """Tests single records for a term of each of `wanted`."""
 
     def __init__(self, r: ReadTransaction, wanted: Sequence[Alternatives]) -> None:
         self._r = r
@@ -241,7 +236,7 @@ class Filter:
         self._bits = 0
 
     def admits(self, seq: int) -> bool:
-        """Cheap for records near the one asked about before."""
+        """True if the record may match. Cheap near the record tested before."""
         block, place = divmod(seq, BLOCK)
         if block != self._block:
             self._block, self._bits = block, _of_row(self._r.get("terms", u32(block)) or b"", self._wanted)
@@ -295,7 +290,7 @@ def _note_span(w: WriteTransaction, span: int, term: bytes) -> None:
 
 
 def _in_span(known: bytes, term: bytes) -> bool:
-    """Is the term among these? The same bytes may stand across two of them."""
+    """True if the term is among these. An unaligned match is none."""
     at = known.find(term)
     while at >= 0 and (beyond := at % _TERM):
         at = known.find(term, at - beyond + _TERM)
@@ -303,7 +298,7 @@ def _in_span(known: bytes, term: bytes) -> bool:
 
 
 def _entry(row: bytes | bytearray, term: bytes) -> int:
-    """Where the entry of a term begins; -1. The same bytes may stand elsewhere, across two entries or in the bits."""
+    """The offset of a term's entry, or -1. An unaligned match is none."""
     at = row.find(term)
     while at >= 0 and (beyond := at % _ENTRY):
         at = row.find(term, at - beyond + _ENTRY)
