@@ -1,5 +1,4 @@
-"""History: questions to one state of the journal: versions, blame, the timeline of a file, and what an undo makes of
-it."""
+"""History: queries to one state of the journal: versions, blame, timelines, and the effect of an undo."""
 
 from typing import TYPE_CHECKING
 

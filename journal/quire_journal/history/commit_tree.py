@@ -1,7 +1,7 @@
-"""Trees of git's commits, and the versions of the journal that have their bytes.
+"""Trees of git commits, and the versions of the journal with the same bytes.
 
-Git names a file by a hash of its content. So the version of a path that a commit has is the one whose bytes have that
-name; where the journal has none, the bytes are git's alone. What stands for such a file has the seq 0.
+Git names a file by a hash of its content, so a commit's file is the version with that name. A file that the journal
+does not have is represented by a version with seq 0.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from quire_journal.storage.blobs import NotHeld
 from quire_journal.views import OUTSIDE_TYPE, Version, standing
 
 MOST_VERSIONS: Final = 200
-"""The newest versions of a path that are looked at for the bytes of a commit."""
+"""Newest versions of a path that are searched for a commit's bytes."""
 
 _POINT: Final = re.compile(r"commit:([0-9a-f]{7,64})", re.ASCII)
 _LINK_MODE: Final = "120000"
 
 
 class CommitTree(msgspec.Struct, frozen=True):
-    """A question to git: which files a commit has."""
+    """A query to git: the files of a commit."""
 
     commit: str
 
@@ -35,12 +35,12 @@ class CommitEntry(msgspec.Struct, frozen=True):
     """A file of a commit."""
 
     mode: str  # 100644, 100755, 120000
-    name: str  # of its bytes, as git names them
+    name: str  # git's hash of its bytes
     size: int
 
 
 class CommitEntries(msgspec.Struct, frozen=True):
-    """An answer: path → file, below the workspace's top."""
+    """The answer: path → file, below the workspace root."""
 
     entries: Mapping[str, CommitEntry] = {}
     why: str = ""
@@ -48,31 +48,31 @@ class CommitEntries(msgspec.Struct, frozen=True):
 
 
 class CommitBlobs(msgspec.Struct, frozen=True):
-    """A question to git: the bytes with these names."""
+    """A query to git: the bytes with these hashes."""
 
     names: tuple[str, ...]
 
 
 class CommitBytes(msgspec.Struct, frozen=True):
-    """An answer: name → bytes."""
+    """The answer: hash → bytes."""
 
     held: Mapping[str, bytes] = {}
     why: str = ""
 
 
 def commit_of(point: str) -> str:
-    """The commit that a point names (`commit:1a2b3c4`); "" where it names none."""
+    """The commit in a point (`commit:1a2b3c4`); "" for other points."""
     found = _POINT.fullmatch(point)
     return found[1] if found else ""
 
 
 def at_commit(commit: str, history: History) -> Seq | None:
-    """The record by which HEAD last came to a commit, or was found there; None where the journal knows no such one."""
+    """The record by which HEAD last came to a commit, or was found there; None if unknown."""
     return GitMoves(history).arrival(commit)
 
 
 def version_of(path: str, entry: CommitEntry, history: History) -> Version | None:
-    """The newest version of `path` with the bytes that a commit has there; None where the journal has none."""
+    """The newest version of `path` with the bytes of a commit's file; None if there is none."""
     wanted = LINK if entry.mode == _LINK_MODE else REGULAR
     seen: set[bytes] = set()
     for looked, version in enumerate(history.versions(path, reverse=True)):
@@ -88,7 +88,7 @@ def version_of(path: str, entry: CommitEntry, history: History) -> Version | Non
 
 
 def is_named(version: Version, name: str, history: History) -> bool:
-    """Has a version the bytes that git calls so? Those that the journal does not hold have not."""
+    """True if the version has the bytes with this git hash. False for bytes that the journal does not hold."""
     try:
         return history.git_name(version.blob, len(name)) == name
     except NotHeld:
@@ -96,13 +96,13 @@ def is_named(version: Version, name: str, history: History) -> bool:
 
 
 def in_git(entry: CommitEntry, blob: bytes, uncaptured: str = "") -> Version:
-    """What stands for a file of a commit whose bytes no version has. `blob`: their address here, where they are had."""
+    """The stand-in for a commit's file that no version has. `blob`: its address here, if its bytes are held."""
     kind, mode = (LINK, 0o777) if entry.mode == _LINK_MODE else (REGULAR, int(entry.mode[3:], 8))
     return Version(0, 0, 0, 0, OUTSIDE_TYPE, blob, entry.size, mode, entry=kind, uncaptured=uncaptured)
 
 
 def unanswered(why: str, commit: str) -> Refusal:
-    """The refusal of a question to which git has no answer."""
+    """The refusal of a query that git did not answer."""
     if why == "no_commit":
         return Refusal("not_found", f"Git has no commit {commit[:12]} in this repository.", "check_commit", why=why)
     told = {"no_repository": "the workspace is in no repository of git", "no_git": "there is no git on this machine"}

@@ -1,6 +1,6 @@
-"""Bases: which bytes a new version is most likely to be like, as the views know it.
+"""Delta bases: the stored bytes that a new version is probably like.
 
-It is only about space: whatever is named here, the version comes out as it went in.
+Only space depends on the choice, never the content.
 """
 
 from __future__ import annotations
@@ -17,17 +17,16 @@ from quire_journal.storage.blobs import BlobCache
 from quire_journal.views import files, path_id, path_id_by
 
 _FEW_VERSIONS: Final = 4
-"""How many versions of a path that is gone, or whose bytes are not kept, are searched for the last bytes that it had;
-and how many of its moves are followed."""
+"""Most versions of a deleted or uncaptured path that are searched for its last bytes; also most moves followed."""
 
 
 class DeltaBases:
-    """Stores versions that come one after the other, each made from the bytes that it is most likely to be like."""
+    """Stores consecutive versions, each as a delta against the bytes it is probably like."""
 
     def __init__(self, moved: Mapping[str, str] | None = None) -> None:
-        """`moved`: to → from, of the paths that are moved in this transaction."""
+        """`moved`: to → from, for the paths moved in this transaction."""
         self._moved = moved or {}
-        self._latest: dict[bytes, bytes] = {}  # `similar.path_key` → what was stored here, of which no view tells yet
+        self._latest: dict[bytes, bytes] = {}  # `similar.path_key` → a blob stored here, not yet in the views
 
     def put(
         self,
@@ -38,7 +37,7 @@ class DeltaBases:
         blob: BlobId | None = None,
         bytes_of: Callable[[ReadTransaction, bytes], bytes] | None = None,
     ) -> BlobId:
-        """`blobs.put` of a version of `path`; None: of bytes that belong to no path."""
+        """`blobs.put` of a version of `path`; None: of bytes without a path."""
         if path is None:
             return blobs.put(w, data, cache, blob, bytes_of=bytes_of)
         before, like = partial(self._before, w, path), partial(self._like, w, path)
@@ -46,13 +45,12 @@ class DeltaBases:
         return stored
 
     def _before(self, r: ReadTransaction, path: str) -> bytes:
-        """What was stored of `path` just now, what stands there or at the path that is moved there, what stood there
-        last. b"" for none."""
+        """The last bytes of `path`: stored just now, of the path moved there, or of its last version. b"" for none."""
         number = path_id(r, self._moved.get(path, path))
         return self._latest.get(similar.path_key(path)) or (b"" if number is None else _newest(r, number))
 
     def _like(self, w: WriteTransaction, path: str) -> Iterator[bytes]:
-        """The newest bytes of files that `path`, a new one, is likely to be like. It is noted as the last new one."""
+        """The newest bytes of files that the new file `path` is probably like; adds `path` to them."""
         found = list(similar.of(w, path))
         similar.note(w, path)
         for key in found:
@@ -63,7 +61,7 @@ class DeltaBases:
 
 
 def _newest(r: ReadTransaction, number: PathId) -> bytes:
-    """The newest bytes of the path with this number, or of the one that it was moved to; b"" for none."""
+    """The newest bytes of the path, following moves; b"" for none."""
     head = files.head(r, number)
     for _ in range(_FEW_VERSIONS):
         if head is None or not head.moved_to:

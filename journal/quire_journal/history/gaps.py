@@ -1,8 +1,7 @@
-"""Gaps: records that damage took (`salvager`), and what nobody can tell because of them.
+"""Gaps: records lost to damage (`salvager`), and the questions that they leave open.
 
-The state of a path at a point is that of its newest version up to there, unless a lost record in between may have made
-another one. What was kept can prove that none did: the next version names the one that it was made from. A salvage ends
-the doubt, for what was on disk then was compared with the journal.
+The state of a path is its newest version, unless a lost record may have made another. The next version can prove that
+none did, by its base. A salvage ends the doubt, because the disk was then compared with the journal.
 """
 
 from __future__ import annotations
@@ -15,26 +14,26 @@ from quire_journal.model import Refusal, counted, version_token
 from quire_journal.views import OUTSIDE_TYPE, LostStretch, Version, standing
 
 RECORD_LOST: Final = "record_lost"
-"""Why something cannot be told: the record that would tell it is lost."""
+"""Code for a fact that is unknown because its record is lost."""
 
 MOST_NAMED: Final = 5
-"""Stretches that a sentence names, and `MOST_LISTED` that a reply lists; the others are counted."""
+"""Most stretches named in a sentence (`MOST_LISTED`: in a reply); the others are counted."""
 
 MOST_LISTED: Final = 100
 
 
 def gaps_at(history: History, seq: int) -> tuple[LostStretch, ...]:
-    """The lost records up to `seq`, where no salvage up to there has compared the disk with the journal since."""
+    """The lost records up to `seq` that no salvage up to there has made up for."""
     return tuple(gap for gap in history.lost() if gap.first <= seq < gap.salvaged)
 
 
 def gaps_after(history: History, seq: int, upto: int | None = None) -> tuple[LostStretch, ...]:
-    """The lost records behind `seq`, up to `upto`."""
+    """The lost records after `seq`, up to `upto`."""
     return tuple(gap for gap in history.lost() if seq < gap.last and (upto is None or gap.first <= upto))
 
 
 def gaps_of(history: History, path: str, seq: int) -> tuple[LostStretch, ...]:
-    """The lost records for which nobody can tell what was at `path` after record `seq`; none where that is known."""
+    """The lost records that make the state of `path` after record `seq` unknown; empty if it is known."""
     doubted = gaps_at(history, seq)
     known = history.version_at(path, seq) if doubted else None
     doubted = tuple(gap for gap in doubted if known is None or gap.last > known.seq)
@@ -47,30 +46,30 @@ def gaps_of(history: History, path: str, seq: int) -> tuple[LostStretch, ...]:
 
 
 def gaps_before(history: History, version: Version, earlier: Version | None) -> tuple[LostStretch, ...]:
-    """The lost records for which nobody can tell whether `version` really came next after `earlier`."""
+    """The lost records that may have come between `earlier` and its successor `version`."""
     known = 0 if earlier is None else earlier.seq
     doubted = tuple(gap for gap in history.lost() if known < gap.last and gap.first < version.seq)
     made_of = earlier is not None and version.base == known
     if not made_of and (version.base or standing(earlier) is not None):
         return doubted
-    # A tool looks at what it replaces. What was found on disk after the salvage may be what a lost record made.
+    # A tool knows the base it replaces. A file found after the salvage may be the result of a lost record.
     return tuple(gap for gap in doubted if gap.salvaged < version.seq and version.type == OUTSIDE_TYPE)
 
 
 def lost_version(gaps: Sequence[LostStretch], base: int = 0) -> Version:
-    """What stands for a version that is lost: nothing is known of it, but its number where a later one names it."""
+    """A stand-in for a lost version; its seq is known only if a later version names it as base."""
     seq = base if any(gap.first <= base <= gap.last for gap in gaps) else 0
     return Version(seq, 0, 0, seq, "", b"", 0, 0, uncaptured=RECORD_LOST)
 
 
 def version_then(history: History, path: str, seq: int) -> Version | None:
-    """The version of `path` that was the head after record `seq`, or what stands for it where that is not known."""
+    """The head of `path` after record `seq`, or a stand-in if unknown."""
     gaps = gaps_of(history, path, seq)
     return lost_version(gaps) if gaps else history.version_at(path, seq)
 
 
 def is_lost(version: Version | None) -> bool:
-    """Does this only stand for a version that is lost?"""
+    """True for the stand-in of a lost version."""
     return version is not None and version.uncaptured == RECORD_LOST
 
 
@@ -94,7 +93,7 @@ def named(gaps: Sequence[LostStretch]) -> str:
 
 
 def refusal(history: History, point: str, gaps: Sequence[LostStretch], path: str = "", seq: int = 0) -> Refusal:
-    """The refusal of a question about a point at which lost records leave it open what was at `path`, or anywhere."""
+    """The refusal of a point at which the state of `path`, or of the tree, is unknown."""
     are = "is" if len(gaps) == 1 and gaps[0].first == gaps[0].last else "are"
     what = f"what {path} was at {point}" if path else f"what there was at {point}"
     message = f"Nobody can tell {what}: {named(gaps)} {are} lost to damage of the journal."
@@ -111,19 +110,19 @@ def refusal(history: History, point: str, gaps: Sequence[LostStretch], path: str
 
 
 def require_known(history: History, path: str, seq: int, point: str) -> None:
-    """Refuse where nobody can tell what was at `path` after record `seq`, which the caller named as `point`."""
+    """Refuse if the state of `path` after record `seq`, named `point` by the caller, is unknown."""
     gaps = gaps_of(history, path, seq)
     if gaps:
         raise refusal(history, point, gaps, path, seq)
 
 
 def require_not_lost(history: History, seq: int, point: str) -> None:
-    """Refuse a point that is itself a lost record."""
+    """Refuse a point that is a lost record."""
     gaps = tuple(gap for gap in history.lost() if gap.first <= seq <= gap.last)
     if gaps:
         raise refusal(history, point, gaps)
 
 
 def warning(gaps: Sequence[LostStretch], so: str) -> dict[str, Any]:
-    """The warning of a reply that lost records leave incomplete; `so`: what follows from that."""
+    """The warning that a reply is incomplete; `so`: the consequence."""
     return {"type": RECORD_LOST, "message": f"{named(gaps).capitalize()} lost to damage of the journal: {so}."}

@@ -1,8 +1,7 @@
-"""What the journal knows of git, for versions that git brought: from which versions of the file, and where HEAD was.
+"""Git commands in the log: which versions git made a version from, and where HEAD was.
 
-A version says by its hint that git was at work. The command itself has a record (`GitRan`), near the version's, with
-where HEAD was before and after. So the log tells when HEAD was at a commit or a branch, and what stood in the
-file then.
+The hint of a version says that git was running. The command has a record nearby (`GitRan`) with HEAD before and after.
+So the log tells when HEAD was at a commit or branch, and what was in the file then.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from quire_journal.views import OUTSIDE_TYPE, Version
 from quire_journal.views.indexes import of_kind
 
 MOST_COMMANDS: Final = 2_000
-"""Git commands that are looked at, the newest ones."""
+"""Newest git commands that are searched."""
 
 NEAR_NS: Final = 5_000_000_000
-"""How far a version that only says "git" may be from the record of the command that brought it."""
+"""Most ns between a version whose hint is only "git" and the record of its command."""
 
 NAMELESS: Final = ("git", "git: index.lock was held")
-"""Hints that do not tell which command it was."""
+"""Hints that do not name the command."""
 
 _WORD: Final = re.compile(r"[^\s:,'\"]+")
 _COMMIT: Final = re.compile(r"[0-9a-f]{7,64}")
@@ -35,19 +34,19 @@ _SHORT: Final = 7
 
 
 class _Head(NamedTuple):
-    """Where HEAD was, as a record says it: `main 1a2b3c4d5e6f`, or one of both."""
+    """HEAD as a record gives it: `main 1a2b3c4d5e6f`, or only one of the two."""
 
     branch: str
     commit: str
 
     @classmethod
     def of(cls, said: str) -> _Head:
-        """The words of a record."""
+        """The parsed text of a record."""
         first, _, last = said.rpartition(" ")
         return cls(first, last) if first or _COMMIT.fullmatch(last) else cls(last, "")
 
     def has(self, name: str) -> bool:
-        """Is that its branch, or does its commit begin so?"""
+        """True if the name is the branch, or a prefix of the commit."""
         return bool(name) and (name == self.branch or (self.commit.startswith(name) and bool(_COMMIT.fullmatch(name))))
 
 
@@ -68,7 +67,7 @@ class GitMoves:
         self._hints: dict[int, str] = {}
 
     def hint(self, version: Version) -> str:
-        """What was going on when an outside version came; "" for others."""
+        """The hint of an outside version; "" for others."""
         if version.type != OUTSIDE_TYPE:
             return ""
         if version.seq not in self._hints:
@@ -76,10 +75,11 @@ class GitMoves:
         return self._hints[version.seq]
 
     def made_from(self, version: Version, chain: Sequence[Version]) -> tuple[int, ...]:
-        """The versions, by seq, of which git made one, the likeliest first; `chain` are those of the file, in order.
+        """The versions (seqs) from which git made a version, the likeliest first; `chain` are those of the file, in
+        order.
 
-        What stood there when HEAD was last at the commit to which it went comes first, then what stood there when HEAD
-        was at what the command names.
+        First the version from when HEAD was last at the target commit, then those from when HEAD was at names in the
+        command.
         """
         command = self._command_of(version)
         if command is None:
@@ -96,7 +96,7 @@ class GitMoves:
         return tuple(found)
 
     def head(self, version: Version) -> tuple[str, str]:
-        """(the commit at which HEAD was when a version was met; one of about that time), "" for what is not known."""
+        """(HEAD's commit when a version was found, else the HEAD of about that time); "" for unknown."""
         command = self._command_of(version)
         if command is not None and command.after.commit:
             return command.after.commit, ""
@@ -106,7 +106,7 @@ class GitMoves:
         return "", next((one.after.commit for one in reversed(self._commands[:at]) if one.after.commit), "")
 
     def arrival(self, commit: str) -> Seq | None:
-        """The record by which HEAD last came to a commit, or by which it was first found there."""
+        """The record by which HEAD last came to a commit, or was first found there."""
         by_name = self._by_name.get(commit[:_SHORT], ())
         came = max((one.seq for one in by_name if _same_commit(one.after.commit, commit)), default=0)
         if came:
@@ -121,14 +121,14 @@ class GitMoves:
 
     @cached_property
     def _commands(self) -> list[_Command]:
-        """The commands that the log tells of, oldest first."""
+        """The logged commands, oldest first."""
         found = islice(self._of_kind(GitRan, 0, self._history.head(), reverse=True), MOST_COMMANDS)
         ran = [(seq, event) for seq, event in found if isinstance(event, GitRan)]
         return [_Command(seq, one, _Head.of(one.head_before), _Head.of(one.head_after)) for seq, one in ran][::-1]
 
     @cached_property
     def _by_name(self) -> dict[str, list[_Command]]:
-        """The commands by the first letters of the branches and commits at which HEAD was before and after them."""
+        """Prefix of a branch or commit → the commands with HEAD there before or after."""
         found: dict[str, list[_Command]] = {}
         for one in self._commands:
             for name in {name[:_SHORT] for name in (*one.before, *one.after) if name}:
@@ -144,7 +144,7 @@ class GitMoves:
                     yield seq, event
 
     def _command_of(self, version: Version) -> _Command | None:
-        """The command that brought a version: of those with the name that its hint has the one that ended nearest."""
+        """The command that brought a version: named by its hint, and nearest in time."""
         hint = self.hint(version)
         if not is_by_git(hint):
             return None
@@ -160,7 +160,7 @@ class GitMoves:
         return min(named, key=lambda one: (away_ns(one), abs(one.seq - version.seq)), default=None)
 
     def _at(self, one: _Command, name: str, chain: Sequence[Version]) -> Version | None:
-        """What stood in the file when HEAD was at this branch or commit, if it was there before or after a command."""
+        """The version of the file from when HEAD was at this name, if it was there before or after the command."""
         if one.before.has(name) and not one.ran.command.startswith("commit"):
             stop = bisect_left(chain, one.seq, key=_seq)
             return next((v for v in reversed(chain[:stop]) if not _is_named(one, self.hint(v))), None)
@@ -172,19 +172,19 @@ class GitMoves:
         return None
 
     def _scanned_at(self, version: Version) -> str:
-        """The commit at which HEAD was when the scan ended that met a version."""
+        """The commit of HEAD at the end of the scan that found a version."""
         scans = self._of_kind(WorkspaceScanned, version.seq, self._history.head())
         ended = next((scan for _, scan in scans if isinstance(scan, WorkspaceScanned)), None)
         return _Head.of(ended.head).commit if ended is not None else ""
 
 
 def _same_commit(one: str, other: str) -> bool:
-    """Do both name one commit, of which each may be the beginning?"""
+    """True if one commit is a prefix of the other."""
     return len(one) >= _SHORT and (one.startswith(other) or other.startswith(one))
 
 
 def _is_named(one: _Command, hint: str) -> bool:
-    """Does a version's hint name the command?"""
+    """True if the hint names the command."""
     return bool(one.ran.command) and is_by_git(hint) and one.ran.command in hint
 
 

@@ -1,8 +1,4 @@
-"""Questions to the journal: versions of a path, the tree at a point, who changed it since, what a caller was shown.
-
-What views answer alone is asked there (`views`); here is one state of the journal with all of them, so that a decision
-need know neither tables nor stores.
-"""
+"""History: queries to one state of the journal, so that decisions need know neither tables nor stores."""
 
 from __future__ import annotations
 
@@ -70,15 +66,14 @@ SHA256_DIGITS: Final = 64
 
 _NEAR_VERSIONS: Final = 40
 _NEAR_BYTES: Final = 64 << 20
-"""While many blobs are unpacked in turn, the ones that others are made from are kept at hand: room for so many of their
-size, and at most so many bytes."""
+"""Limits of the cache of bases while many blobs are unpacked in turn: a multiple of their size, and bytes."""
 
 
 class History:
-    """Read-only questions. One instance reads one state of the journal; make it for a question, then drop it.
+    """Read-only queries to one state of the journal. Make an instance for a query, then drop it.
 
-    `text_of` gives the text of a blob (the daemon passes its cache). `recent` holds what callers were shown by
-    records that are not committed yet: reads are journaled lazily. `names` is kept by a caller that asks often.
+    `text_of` gives the text of a blob, as from the daemon's cache. `recent` are reads that are not committed yet: reads
+    are journaled lazily. `names` is a cache for repeated queries.
     """
 
     def __init__(
@@ -102,12 +97,11 @@ class History:
         return Seq(last_number(self._reading, "records"))
 
     def record(self, seq: int) -> Record | None:
-        """Record `seq`."""
         stored = self._reading.get("records", u64(seq)) if 0 < seq < 1 << 64 else None
         return None if stored is None else read_record(seq, stored)
 
     def event(self, seq: int) -> Event | None:
-        """The event of record `seq`; None where there is none, or of a kind that this version does not know."""
+        """The event of record `seq`; None if there is none, or its kind is unknown."""
         record = self.record(seq)
         return None if record is None else record.event()
 
@@ -118,31 +112,31 @@ class History:
             yield read_record(int.from_bytes(key, "big"), stored)
 
     def seq_at(self, at_ns: int) -> Seq:
-        """The last record of the log that is not dated later than a time; 0 where all are.
+        """The last record not dated after a time; 0 if all are.
 
-        Where the clock was set back that is not the one with the latest such time: what came after it is left out, and
-        what the clock dated later before it was set back belongs to the past of those that follow.
+        Where the clock was set back, records after that place are ignored, and earlier ones with later dates count as
+        past.
         """
 
         first = clock.first_to_look_at(self._reading, at_ns)
         return Seq(clock.last_not_after(self._reading, at_ns, first, self.head()))
 
     def set_back(self) -> Iterator[SetBack]:
-        """Where the clock was set back by more than a moment, the newest first."""
+        """The places where the clock was set back by more than a moment, newest first."""
         return clock.set_back(self._reading)
 
     # ── paths ──
 
     def path_id(self, path: str) -> PathId | None:
-        """The number of `path`; None when the log does not name it."""
+        """The number of `path`; None if the log does not name it."""
         return paths.path_id(self._reading, path)
 
     def path(self, number: int) -> str | None:
-        """The path with this number; None when there is none."""
+        """The path with this number, or None."""
         return paths.path_of(self._reading, number)
 
     def with_bytes(self, blobs: Collection[bytes], before: int) -> Iterator[tuple[str, Version]]:
-        """(path, version) of the versions in front of record `before` with one of these bytes, the newest first."""
+        """(path, version) of the versions before record `before` with one of these blobs, newest first."""
         for seq in contents.find(self._reading, blobs, before):
             event = self.event(seq)
             path = path_after(event)
@@ -151,16 +145,16 @@ class History:
                 yield path, version
 
     def path_list(self, after: int = 0) -> Iterator[tuple[int, str]]:
-        """(number, path) of every path that the log names, in the order of their numbers, behind `after`."""
+        """(number, path) of every path with a number above `after`, by number."""
         for key, name in self._reading.scan("paths", u32(after + 1)):
             yield int.from_bytes(key, "big"), name.decode("utf-8", "surrogateescape")
 
     def names(self) -> Sequence[str]:
-        """Every path that the log names, that with number 1 first. Held at hand: only new ones are read."""
+        """Every path that the log names, by number from 1. Cached: only new ones are read."""
         return self._names.all(self._reading)
 
     def read_names(self, most: int) -> bool:
-        """Read all names before somebody asks about many paths, unless there are more than `most`; were they read?"""
+        """Read all names ahead of queries for many paths; False, unread, if there are more than `most`."""
         if self._reading.count("paths") > most:
             return False
         self._names.all(self._reading)
@@ -169,13 +163,13 @@ class History:
     def path_numbers(
         self, question: str, fits: Callable[[str], object], part: str = "", most: int | None = None
     ) -> Sequence[int]:
-        """The numbers of the paths that the log names and that fit; see `PathNames.matching`."""
+        """The numbers of the paths that fit; see `PathNames.matching`."""
         return self._names.matching(self._reading, question, fits, part, most)
 
     # ── versions ──
 
     def file(self, path: str) -> Version | None:
-        """The head of `path`; None when the journal never saw it. A removed path has a head with `gone`."""
+        """The head of `path`; None if the journal never saw it. A removed path has a head with `gone`."""
         number = self.path_id(path)
         return None if number is None else files.head(self._reading, number)
 
@@ -185,21 +179,21 @@ class History:
         return None if number is None else files.version(self._reading, number, seq)
 
     def version_by(self, path: str, record: Record, event: Event | None) -> Version | None:
-        """The same of a record that is at hand, with its event: nothing of it is read a second time."""
+        """`version` for a record already read."""
         number = self.path_id(path)
         if number is None:
             return None
-        newest = files.head(self._reading, number)  # which whoever asks about a version asks about next
+        newest = files.head(self._reading, number)  # needed by the next query
         if newest is not None and newest.seq == record.seq:
             return newest
         return files.version_by(self._reading, number, record, event)
 
     def version_at(self, path: str, seq: int) -> Version | None:
-        """The version of `path` that was the head after record `seq`."""
+        """The head of `path` after record `seq`."""
         number = self.path_id(path)
         newest = None if number is None else files.head(self._reading, number)
         if number is None or newest is None or newest.seq <= seq:
-            return newest  # most files are as they were
+            return newest  # the common case: unchanged
         return next(files.versions(self._reading, number, 0, seq, reverse=True), None)
 
     def versions(
@@ -207,27 +201,26 @@ class History:
     ) -> Iterator[Version]:
         """Versions of `path` with after < seq <= upto.
 
-        Each was the head once. With `displaced` also bytes that never were (`Version.displaced`), for those who
-        look for what somebody else may have lost.
+        With `displaced` also bytes that were never the head (`Version.displaced`), for searches for lost bytes.
         """
         number = self.path_id(path)
         if number is None:
             return
-        if after > 0 and not displaced:  # mostly the question is what came after the newest
+        if after > 0 and not displaced:  # mostly there is nothing after the newest
             newest = files.head(self._reading, number)
             if newest is None or newest.seq <= after:
                 return
         yield from files.versions(self._reading, number, after, upto, reverse, displaced)
 
     def paths(self) -> Iterator[tuple[str, Version]]:
-        """Every path that has a version, with its head, in the order in which the log first named them."""
+        """Every path that has a version, with its head, by number."""
         for key, name in list(self._reading.scan("paths")):
             head = files.head_once(self._reading, int.from_bytes(key, "big"))
             if head is not None:
                 yield name.decode("utf-8", "surrogateescape"), head
 
     def changed_after(self, seq: int) -> Iterator[str]:
-        """Every path whose head came after record `seq`, in the order of their numbers; others are as they were."""
+        """Every path whose head is after record `seq`, by number."""
         names = self.names()
         return (names[number - 1] for number in files.changed_after(self._reading, seq))
 
@@ -236,7 +229,7 @@ class History:
     ) -> Iterator[int]:
         """The records with after < seq <= upto that made a version of one of these paths, each once, in order.
 
-        It costs a look for each path before the first record comes.
+        Costs a lookup for each path before the first record.
         """
         stop = u64((self.head() if upto is None else max(upto, 0)) + 1)
         start = u64(max(after, 0) + 1)
@@ -258,7 +251,7 @@ class History:
         return [version for version in later if not caller or self.caller_of(version.writer) != caller]
 
     def continuity(self, path: str, type: str) -> str:
-        """`clean` when no other writer type precedes `type` in the path's history, else `mixed`."""
+        """`clean` if no other writer type precedes `type` in the path's history, else `mixed`."""
         number = self.path_id(path)
         if number is None:
             return "clean"
@@ -269,7 +262,7 @@ class History:
         return "mixed" if others else "clean"
 
     def _begins_outside(self, number: PathId) -> bool:
-        """Did no tool make the first version of a path? That is so for good: only what a tool wrote is taken back."""
+        """True if no tool made the first version. Cached, because only tool writes are abandoned."""
         begun = self._names.begun_outside
         if number not in begun and files.begins_outside(self._reading, number):
             begun.add(number)
@@ -278,7 +271,7 @@ class History:
     # ── bytes ──
 
     def git_name(self, blob: bytes, digits: int) -> str:
-        """The name that git gives these bytes: of 40 digits by sha1, of 64 by sha256. Raises as `bytes_of`."""
+        """Git's hash of these bytes: sha1 for 40 digits, sha256 for 64. Raises as `bytes_of`."""
         known = self._names.git_names
         name = known.get((blob, digits))
         if name is None:
@@ -291,81 +284,80 @@ class History:
         return name
 
     def bytes_of(self, blob: bytes) -> bytes:
-        """The bytes of a blob. Raises `blobs.NotHeld` (never captured, dropped) or `log.JournalDamaged`."""
+        """The bytes of a blob. Raises `blobs.NotHeld` (never captured, dropped) or `JournalDamaged`."""
         return blobs.get(self._reading, blob)
 
     def bytes_held(self, blob: bytes) -> bytes | None:
-        """The bytes of a blob; None where they are not held. Raises `log.JournalDamaged`."""
+        """The bytes of a blob; None if not held. Raises `JournalDamaged`."""
         try:
             return self.bytes_of(blob)
         except blobs.NotHeld:
             return None
 
     def text_of(self, blob: bytes) -> Text:
-        """The text of a blob. Raises as `bytes_of` does."""
+        """The text of a blob. Raises as `bytes_of`."""
         return Text.of(self.bytes_of(blob)) if self._text_of is None else self._text_of(blob)
 
     def text_held(self, blob: bytes) -> Text | None:
-        """The same; None where the bytes are not held."""
+        """The text of a blob; None if the bytes are not held."""
         try:
             return self.text_of(blob)
         except blobs.NotHeld:
             return None
 
     def bytes_near(self, blob: bytes, near: blobs.BlobCache) -> bytes:
-        """The bytes of a blob, cheap when `near` has those of versions that are like it; see `bytes_in_turn`."""
+        """The bytes of a blob, unverified, with the cache `near`; see `bytes_in_turn`."""
         return blobs.unpack(self._reading, blobs.number_of(self._reading, blob), near)
 
     def bytes_in_turn(self, wanted: Iterable[bytes]) -> Iterator[bytes]:
-        """The bytes of many blobs, in this order: of versions that follow each other it costs a fraction of `bytes_of`.
+        """The bytes of many blobs, in order; for similar versions at a fraction of the cost of `bytes_of`.
 
-        Each frame's checksum is looked at, not each blob's address: that is for the caller to do with the last one.
-        Raises as `bytes_of` does.
+        Checks each frame's checksum, not the address: the caller verifies the last blob. Raises as `bytes_of`.
         """
         limit, near = 0, blobs.BlobCache(0)
         for blob in wanted:
             data = self.bytes_near(blob, near)
             yield data
             needed = min(len(data) * _NEAR_VERSIONS, _NEAR_BYTES)
-            if needed > limit:  # no larger than that: memory that is used again is fast
+            if needed > limit:  # no larger than needed: reused memory is fast
                 limit = min(needed * 2, _NEAR_BYTES)
                 near = blobs.BlobCache(limit)
 
     def holds(self, blob: bytes) -> bool:
-        """Are the bytes of this blob in the journal?"""
+        """True if the journal holds these bytes."""
         return blobs.holds(self._reading, blob)
 
     def gone(self, blob: bytes) -> Gone | None:
-        """Why the bytes of a blob that is not held are gone; None where the log does not say that they are."""
+        """Why the bytes of a blob are gone; None if the log does not say so."""
         return lost_bytes.gone(self._reading, blob)
 
     def has_gone(self) -> bool:
-        """Does any record say that bytes are gone?"""
+        """True if any record says that bytes are gone."""
         return lost_bytes.any_gone(self._reading)
 
     def purged(self, blob: bytes) -> bool:
-        """Were these bytes removed because somebody asked for it? They are not to be kept again."""
+        """True if these bytes were removed on request; they must not be stored again."""
         gone = self.gone(blob)
         return gone is not None and gone.why == lost_bytes.PURGED
 
     def uncaptured(self, at: int | None = None) -> Iterator[tuple[str, str]]:
-        """(path, why) of the files whose bytes are not in the journal; or were not after record `at`."""
+        """(path, why) of the files whose bytes are not in the journal, now or after record `at`."""
         return uncaptured.uncaptured(self._reading) if at is None else uncaptured.uncaptured_at(self._reading, at)
 
     def uncaptured_count(self) -> int:
-        """How many files there are whose bytes are not in the journal."""
+        """The number of files whose bytes are not in the journal."""
         return uncaptured.count(self._reading)
 
     def first_scan(self) -> int | None:
-        """The record that says that the whole tree was looked at for the first time."""
+        """The record of the first scan of the whole tree."""
         return uncaptured.first_scan(self._reading)
 
     def salvage(self) -> Record | None:
-        """The newest record that says that the journal was salvaged; None when it never was."""
+        """The newest salvage record; None if the journal never was salvaged."""
         return self.record(lost_bytes.last_salvage(self._reading))
 
     def lost(self) -> Sequence[LostStretch]:
-        """The records that damage took, oldest first; see `gaps`."""
+        """The records lost to damage, oldest first; see `gaps`."""
         if self._lost is None:
             self._lost = lost_bytes.stretches(self._reading)
         return self._lost
@@ -373,11 +365,11 @@ class History:
     # ── who ──
 
     def writer(self, writer: int) -> WriterIntroduced | None:
-        """Who that is; None for `outside`."""
+        """The introduction of a writer; None for `outside`."""
         return writers.writer_of(self._reading, writer)
 
     def writer_json(self, writer: int, type: str = "") -> dict[str, Any]:
-        """A writer as replies show it: `{id, type, agent, agent_session, turn, tool_call, model, uid, pid}`."""
+        """A writer in a reply: `{id, type, agent, agent_session, turn, tool_call, model, uid, pid}`."""
         who = self.writer(writer)
         if who is None:
             who = WriterIntroduced(writer)
@@ -396,16 +388,16 @@ class History:
         }
 
     def named(self, writer: int) -> str:
-        """A writer in a sentence, as `quire log` shows it: `ben/s1`, `the user`, `outside`."""
+        """A writer in a sentence: `ben/s1`, `the user`, `outside`."""
         who = self.writer(writer)
         return writer_name(writer) if who is None else caller_name(who.agent, who.agent_session)
 
     def writer_id(self, who: WriterIntroduced) -> WriterId | None:
-        """The number of the writer with this identity (whatever `who.id` is); None when it is new to the journal."""
+        """The number of the writer with this identity (ignoring `who.id`); None if new."""
         return writers.writer_id(self._reading, who)
 
     def next_writer_id(self) -> WriterId:
-        """The number for the next writer to be introduced."""
+        """The number for the next writer."""
         return writers.next_writer_id(self._reading)
 
     def caller_of(self, writer: int) -> bytes:
@@ -413,19 +405,19 @@ class History:
         return writers.caller_of(self._reading, writer)
 
     def caller(self, key: bytes) -> KnownCaller:
-        """Who this caller was."""
+        """The caller with this key."""
         return callers.caller(self._reading, key)
 
     def callers(self) -> Iterator[bytes]:
-        """The key of every caller, who was introduced last first. Ended early, it costs what was looked at."""
+        """The key of every caller, by the last introduction, newest first; lazy."""
         return callers.newest_first(self._reading)
 
     def count_callers(self) -> int:
-        """How many callers there are."""
+        """The number of callers."""
         return callers.how_many(self._reading)
 
     def attribution(self, record: Record) -> WriteAttributed | None:
-        """The evidence that came in about who made an outside write; None where there is none, or for any other."""
+        """The newest attribution of an outside write, or None."""
         if record.writer != OUTSIDE or record.kind not in _OUTSIDE_KINDS:
             return None
         path = path_after(record.event())
@@ -435,12 +427,12 @@ class History:
         return event if isinstance(event, WriteAttributed) else None
 
     def author(self, record: Record) -> int:
-        """The writer of a record; of an outside write the one that evidence names, else `OUTSIDE`."""
+        """The writer of a record; for an outside write the attributed one, else `OUTSIDE`."""
         found = self.attribution(record)
         return record.writer if found is None else found.writer
 
     def only_candidate(self, seq: int) -> bytes:
-        """The key of the caller whose calls alone could have made an outside write; b"" where several could."""
+        """The key of the only caller whose calls could have made an outside write; b"" if several could."""
         record = self.record(seq)
         attribution = None if record is None else self.attribution(record)
         found = () if attribution is None else attribution.candidates
@@ -465,7 +457,7 @@ class History:
         return stale_reads.stale_reads(self._reading, caller)
 
     def anchor(self, path: str, prefix: str) -> AnchorTrace | None:
-        """Where the line whose hash begins with `prefix` was last, when it is not in the head; see `anchors.trace`."""
+        """The last place of the line whose hash begins with `prefix`, if not in the head; see `anchors.trace`."""
         return anchors.trace(self._reading, path, prefix)
 
     # ── batches, and what undid them ──
@@ -477,49 +469,49 @@ class History:
             if record.batch != batch:
                 break
             found[record.seq] = record
-        for seq in self.batch_writes(batch):  # should others' records stand in between
+        for seq in self.batch_writes(batch):  # in case records of others are in between
             late = None if seq in found else self.record(seq)
             if late is not None:
                 found[seq] = late
         return [found[seq] for seq in sorted(found)]
 
     def batch_state(self, batch: int) -> str:
-        """`unsettled` while a write may not be on disk, `abandoned` when all its writes were taken back, or `applied`.
+        """`unsettled` while a write may not be on disk, `abandoned` if all its writes were, or `applied`.
 
         A batch without file changes is `applied`.
         """
         return batches.state(self._reading, batch)
 
     def batch_writes(self, batch: int) -> list[int]:
-        """The seqs of the tool writes of a batch that stand."""
+        """The seqs of the batch's tool writes that stand."""
         return batches.writes(self._reading, batch)
 
     def last_batches(self, caller: bytes, limit: int = 1) -> list[int]:
-        """The newest batches of file changes by a caller, newest first. Undone ones too: see `undone_by`."""
+        """The newest batches of file changes by a caller, newest first, including undone ones (`undone_by`)."""
         return [batch for batch, _ in islice(batches.newest_of(self._reading, caller), limit)]
 
     def probable_batches(self, caller: bytes, limit: int) -> list[int]:
-        """The newest outside writes that are probably, not provably, a caller's, newest first."""
+        """The newest outside writes that are probably a caller's, newest first."""
         return [batch for batch, _ in islice(batches.newest_of(self._reading, caller, probable=True), limit)]
 
     def unsettled(self) -> list[int]:
-        """The batches whose writes may not be on disk, oldest first: what recovery looks at."""
+        """The batches whose writes may not be on disk, oldest first, for recovery."""
         return batches.unsettled(self._reading)
 
     def op(self, op: bytes) -> int | None:
-        """The batch that an operation id made; None when the journal does not know it."""
+        """The batch of an operation id; None if unknown."""
         return batches.batch_of_op(self._reading, op)
 
     def kept_reply(self, caller: bytes, key: str) -> tuple[bytes, bytes, int, int] | None:
-        """(sha256 of the arguments, msgpack of the reply, at_ns, batch) of a call with this idempotency key.
+        """(sha256 of the arguments, msgpack of the reply, at_ns, batch) for an idempotency key.
 
-        None also when what the reply tells of was abandoned. How long a reply counts is for the asker to judge.
+        None also if the batch was abandoned. The caller decides how long a reply is valid.
         """
         kept = batches.kept_reply(self._reading, caller, key)
         return None if kept is None else (kept.arguments, kept.reply, kept.at_ns, kept.batch)
 
     def undone_by(self, batch: int) -> int | None:
-        """The newest batch that undid this one and stands, itself not undone; None when the batch is in force."""
+        """The newest batch that undid this one and is in force; None if this batch is in force."""
         return batches.undone_by(self._reading, batch)
 
     def undoers(self, batch: int) -> list[int]:
@@ -527,11 +519,11 @@ class History:
         return batches.undoers(self._reading, batch)
 
     def undoers_within(self, first: int, last: int) -> dict[int, list[int]]:
-        """`undoers` of the batches first <= batch <= last; those that nothing undid are not among them."""
+        """`undoers` of each batch with first <= batch <= last that has any."""
         return batches.undoers_within(self._reading, first, last)
 
     def undoing(self, batch: int) -> BatchUndone | None:
-        """What says that the batch undid others, or restored; None for any other. It stands behind the changes."""
+        """The event that says what the batch undid or restored, which follows its changes; else None."""
         if batch not in self._undoings:
             last = max(self.batch_writes(batch), default=batch)
             behind = takewhile(lambda record: record.batch == batch, self.records(after=last))
@@ -557,7 +549,7 @@ class History:
         return term_index.tally(self._reading, kinds, lanes, bounds)
 
     def term_filter(self, wanted: Sequence[term_index.Alternatives]) -> term_index.Filter:
-        """The same question, of single records."""
+        """The same test for single records."""
         return term_index.Filter(self._reading, wanted)
 
     # ── checkpoints, bursts, leases ──
@@ -572,7 +564,7 @@ class History:
         return sorted(checkpoints.checkpoints(self._reading), key=lambda named: (named.cursor, named.name))
 
     def edit_checkpoint(self, path: str) -> EditCheckpoint | None:
-        """The newest checkpoint of an edit of `path`, and what became of it."""
+        """The newest edit checkpoint of `path`."""
         number = self.path_id(path)
         return None if number is None else checkpoints.edit_checkpoint(self._reading, number)
 
@@ -585,7 +577,7 @@ class History:
         return bursts.bursts(self._reading, before)
 
     def open_bursts(self) -> list[Burst]:
-        """The bursts of which no record says that they ended, oldest first; the time of some may be over."""
+        """The bursts that no record has ended, oldest first; some may have expired."""
         return list(bursts.open_bursts(self._reading))
 
     def burst_batches(self, number: int) -> list[int]:
@@ -593,21 +585,21 @@ class History:
         return [batch for batch, why in bursts.batches_of(self._reading, number) if why in BELONGING]
 
     def burst_evidence(self, number: int) -> Iterator[tuple[int, str]]:
-        """(batch, evidence) of what belongs, or may belong, to a burst; oldest first."""
+        """(batch, evidence) of the batches that belong, or may belong, to a burst; oldest first."""
         return bursts.batches_of(self._reading, number)
 
     def in_burst(self, number: int, batch: int) -> bool:
-        """Does the batch belong to the burst?"""
+        """True if the batch belongs to the burst."""
         return bursts.belongs(self._reading, number, batch)
 
     def burst_word(self, number: int, batch: int) -> str:
-        """The evidence by which the batch belongs to the burst, or may; "" where it does not."""
+        """The evidence that links the batch to the burst; "" for none."""
         return bursts.evidence_of(self._reading, number, batch)
 
     def lease(self, number: int) -> Lease | None:
-        """The lease with this number; None when it has ended or never was. It may be broken, or over."""
+        """The lease with this number, even if broken or expired; None if it ended or never was."""
         return leases.lease(self._reading, number)
 
     def leases(self) -> list[Lease]:
-        """Every lease that no record has ended, oldest first, and then those that were broken; some may be over."""
+        """Every lease that no record has ended, oldest first, then broken ones; some may have expired."""
         return list(leases.leases(self._reading))

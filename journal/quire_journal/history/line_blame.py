@@ -1,16 +1,15 @@
-"""Blame: who wrote each line of a file, and what brought it where it is.
+"""Blame: who wrote each line of a file, and what brought the line to its place.
 
-The versions of the file (`line_past`) are gone through from the oldest to the one that is asked about (`line_replay`).
-What counts:
+The versions of the file (`line_past`) are replayed from the oldest to the one in question (`line_replay`). Rules:
 
-* A line is its bytes and its break: who turns LF into CRLF wrote the line. Whether the last line has a break, and
-  a byte order mark, are properties of the file: who appends behind an unfinished line did not write that one.
-* A rename goes on under the earlier name. The bytes that a move changed are that move's.
-* A line keeps its author when it comes back: who only moves content is none (`authorship`). Bytes that stood at another
-  path have the authors that they had there.
-* Lines that the journal met, and never saw being written, are those of a commit, where git tells so (`CommitFile`).
-* Beyond a version whose bytes are not in the journal nothing is known: what was there already is attributed to the
-  first version after it, and a `Gap` says so. Bytes that were never the head are not looked at.
+* A line is its bytes and its break: turning LF into CRLF writes the line. The final break and a byte order mark are
+  properties of the file, so appending after an unfinished line does not write that line.
+* A rename continues under the earlier path. Bytes changed by a move are the move's.
+* A line that comes back keeps its author: moving content makes none (`authorship`). Bytes copied from another path keep
+  the authors they had there.
+* Lines that the journal found, but never saw written, belong to a git commit, if git knows it (`CommitFile`).
+* Nothing is known beyond a version without bytes: its lines are attributed to the next version, and a `Gap` says so.
+  Displaced bytes are ignored.
 """
 
 from __future__ import annotations
@@ -34,16 +33,16 @@ from quire_journal.text import Text, blocks, common_lines
 from quire_journal.views import Version
 
 MOST_BYTES: Final = 512 << 20
-"""Bytes of versions that one blame goes through (a second or two); what is older counts as not held."""
+"""Most bytes of versions in one blame (a second or two); older versions count as not held."""
 
 MOST_TRAILS: Final = 256
-"""Files whose lines are known at once, while somebody goes through the log."""
+"""Most files whose line origins are kept while the log is walked."""
 
 MOST_ELSEWHERE: Final = 16
-"""Versions of which one blame asks who wrote the same bytes at another path; each is a blame of its own."""
+"""Most versions per blame whose bytes are traced to another path; each needs a blame of its own."""
 
 CommitAnswers = Callable[[CommitFile], CommitFileLines | None]
-"""What git has answered; None: nothing yet."""
+"""Git's answer to a query; None: not yet."""
 
 
 class Blame(msgspec.Struct, frozen=True):
@@ -51,19 +50,19 @@ class Blame(msgspec.Struct, frozen=True):
 
     version: Version
     text: Text
-    origins: Sequence[LineOrigin]  # of each line of `text`
-    names: tuple[str, ...]  # that the file had in the versions looked at, oldest first
+    origins: Sequence[LineOrigin]  # one for each line of `text`
+    names: tuple[str, ...]  # the file's names in these versions, oldest first
     gap: Gap | None = None
-    unanswered: tuple[CommitFile, ...] = ()  # what git is to be asked; lines that depend on it are `pending`
+    unanswered: tuple[CommitFile, ...] = ()  # queries for git; lines that depend on them are `pending`
 
 
 def blame(
     history: History, path: str, version: Version, most_bytes: int = MOST_BYTES, answers: CommitAnswers | None = None
 ) -> Blame:
-    """Who wrote each line of `version` of `path`, which was a file then.
+    """Who wrote each line of `version` of `path`, a regular file.
 
-    `answers`: what git told of commits; None: nobody is to ask it. Raises `blobs.NotHeld` when the bytes of the version
-    are not in the journal, `log.JournalDamaged`.
+    `answers`: git's answers about commits; None: git is not asked. Raises `blobs.NotHeld` if the bytes of the version
+    are not in the journal, `JournalDamaged`.
     """
     if version.uncaptured:
         raise NotHeld(version.blob)
@@ -71,7 +70,7 @@ def blame(
     git = GitMoves(history)
     past = file_past(history, git, path, version.seq, most_bytes)
     replay, last = _Elsewhere(history, git, most_bytes).replay(past)
-    if last != text.data:  # the one version of which the address was looked at
+    if last != text.data:  # the only version whose address is verified
         raise JournalDamaged(f"the versions of {path} do not lead to version {version.seq}; run `quire verify`")
     if answers is None:
         return Blame(version, text, replay.origins, past.names, past.gap)
@@ -82,7 +81,7 @@ def blame(
 
 
 class _Elsewhere:
-    """The origins of lines at other paths, from which some of a file's came."""
+    """Origins of lines that came from other paths."""
 
     def __init__(self, history: History, git: GitMoves, most_bytes: int) -> None:
         self._history, self._git, self._most_bytes = history, git, most_bytes
@@ -90,7 +89,7 @@ class _Elsewhere:
         self._left = MOST_ELSEWHERE
 
     def replay(self, past: FilePast) -> tuple[LineReplay, bytes]:
-        """(what came of all versions, the bytes of the last)."""
+        """(replay of all versions, bytes of the last)."""
         files = (step.version.blob for step in past.steps if is_file(step.version))
         bytes_of = self._history.bytes_in_turn(files)
         replay, data = new_replay(past.steps), b""
@@ -100,7 +99,7 @@ class _Elsewhere:
         return replay, data
 
     def origins(self, path: str, version: Version) -> Sequence[LineOrigin] | None:
-        """Those of a version at another path; None where that is too much to ask."""
+        """The origins of a version at another path; None above `MOST_ELSEWHERE`."""
         if version.seq not in self._known and self._left:
             self._left -= 1
             past = file_past(self._history, self._git, path, version.seq, self._most_bytes)
@@ -109,7 +108,7 @@ class _Elsewhere:
 
 
 def new_replay(steps: Sequence[PastStep]) -> LineReplay:
-    """A replay that keeps what later ones of these versions restore, or were made from."""
+    """A replay that keeps the versions that later ones restore, or were made from."""
     kept = {seq for step in steps for seq in step.clues.made_from}
     restored: set[bytes] = set()
     for step in reversed(steps):
@@ -124,9 +123,9 @@ def new_replay(steps: Sequence[PastStep]) -> LineReplay:
 
 
 class LineTrails:
-    """Origins of lines for whoever goes through the log: of each path one version after the other is asked about.
+    """Line origins for a walk through the log, where the versions of a path are queried in order.
 
-    Nothing of a store is held from one question to the next.
+    Holds nothing of a store between queries.
     """
 
     def __init__(self) -> None:
@@ -135,7 +134,7 @@ class LineTrails:
     def origins(
         self, history: History, path: str, version: Version, bytes_of: Callable[[bytes], bytes]
     ) -> Sequence[LineOrigin] | None:
-        """The origin of each line; None where it is not known. To be looked at before the next question."""
+        """The origin of each line; None if unknown. Valid until the next query."""
         trail = self._trails.pop(path, None)
         if trail is None or not trail.first <= version.seq <= trail.last or trail.at > trail.place(version):
             trail = _Trail.of(history, path, version)
@@ -154,7 +153,7 @@ class LineTrails:
 
 
 class _Trail(msgspec.Struct):
-    """The versions of a path until another file comes there by a rename, and how many were gone through."""
+    """The versions of a path until a rename brings another file there, and how many were replayed."""
 
     steps: Sequence[PastStep]
     last: int  # seq of the newest version
@@ -163,7 +162,7 @@ class _Trail(msgspec.Struct):
 
     @classmethod
     def of(cls, history: History, path: str, version: Version) -> _Trail:
-        """The trail on which a version lies."""
+        """The trail that has the version."""
         later = list(_until_moved(history.versions(path, after=version.seq)))
         last = later[-1].seq if later else version.seq
         steps = file_past(history, GitMoves(history), path, last, MOST_BYTES).steps
@@ -175,7 +174,7 @@ class _Trail(msgspec.Struct):
         return self.steps[0].version.seq
 
     def place(self, version: Version) -> int:
-        """How many steps lead to a version."""
+        """The number of steps up to a version."""
         return bisect_right(self.steps, version.seq, key=lambda step: step.version.seq)
 
 
@@ -190,7 +189,7 @@ def _until_moved(versions: Iterator[Version]) -> Iterator[Version]:
 
 
 class _Commits:
-    """The commits of lines that the journal only met."""
+    """The commits of lines that the journal only found."""
 
     def __init__(self, history: History, git: GitMoves, answers: CommitAnswers) -> None:
         self._history, self._git, self._answers = history, git, answers
@@ -198,9 +197,9 @@ class _Commits:
         self.unanswered: list[CommitFile] = []
 
     def told(self, origin: LineOrigin, met_in: tuple[str, Version] | None, met_as: int) -> LineOrigin:
-        """The origin with its commit; or `pending`, where git has not answered.
+        """The origin with its commit, or `pending` until git answers.
 
-        The newest version that was met is asked about first: it is a commit's as a whole, and most often the only one.
+        The newest version found is queried first: it is mostly a commit as a whole, and the only one.
         """
         if origin.number < 0 or not is_met(origin.version, self._git.hint(origin.version)):
             return origin
@@ -216,7 +215,7 @@ class _Commits:
         return origin
 
     def _lines_of(self, path: str, version: Version) -> Sequence[CommitLine | None] | None:
-        """The commit of each line of a version that was met; None where git has not answered."""
+        """The commit of each line of a found version; None until git answers."""
         key = path, version.seq
         if key not in self._lines:
             commit, near = self._git.head(version)

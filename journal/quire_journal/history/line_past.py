@@ -1,7 +1,7 @@
-"""The past of a file: the versions that lead to one of them, and what is known of each beside its bytes.
+"""Line past: the versions that lead to a version of a file, with the clues of each.
 
-The versions go on through renames, and through a time at which no file was at the path: what git or an undo brings back
-has the authors that it had. They end where bytes are not in the journal, or a record is lost.
+Versions follow renames, and times without a file: what git or an undo brings back keeps its authors. They end where
+bytes are not in the journal, or a record is lost.
 """
 
 from __future__ import annotations
@@ -23,20 +23,19 @@ from quire_journal.views import OUTSIDE_TYPE, Version
 
 
 class Gap(msgspec.Struct, frozen=True):
-    """Where the past of a file ends before it began.
+    """The place where the known past of a file ends early.
 
-    `why`: why the bytes of version `seq` are not there ("too_large", "secret", "unreadable", "not_held"),
-    "record_lost": record `seq` is lost, which may have made a version, or "too_long": there are too many versions to go
-    through all of them.
+    `why` the bytes of version `seq` are missing ("too_large", "secret", "unreadable", "not_held"); "record_lost":
+    record `seq`, maybe a version, is lost; "too_long": too many versions.
     """
 
     seq: int
     why: str
-    after: int  # the version that whatever was there before is attributed to
+    after: int  # the version that older lines are attributed to
 
 
 class PastStep(msgspec.Struct, frozen=True):
-    """A version of the file, under the name that it had then."""
+    """A version of the file, under its path at that time."""
 
     path: str
     version: Version
@@ -44,15 +43,15 @@ class PastStep(msgspec.Struct, frozen=True):
 
 
 class FilePast(msgspec.Struct, frozen=True):
-    """The versions of a file that follow each other with other bytes, oldest first, also where no file was there."""
+    """The consecutive versions of a file with different bytes, oldest first; also those without a file."""
 
     steps: Sequence[PastStep]
-    names: tuple[str, ...]  # of the file, oldest first
+    names: tuple[str, ...]  # paths of the file, oldest first
     gap: Gap | None
 
 
 def file_past(history: History, git: GitMoves, path: str, seq: int, most_bytes: int) -> FilePast:
-    """The past of `path` up to record `seq`, of at most so many bytes; what is older counts as not held."""
+    """The past of `path` up to record `seq`, within `most_bytes`; older versions count as not held."""
     found: list[tuple[str, Version]] = []
     names: dict[str, None] = {}
     gap, there, size = None, True, 0
@@ -75,22 +74,22 @@ def file_past(history: History, git: GitMoves, path: str, seq: int, most_bytes: 
         there = there and is_file(version)
         found.append((name, version))
     steps = [step for n, step in enumerate(found) if n + 1 == len(found) or _blob(step[1]) != _blob(found[n + 1][1])]
-    # Behind a time without a file the gap is about another one.
+    # Before a time without a file, a gap belongs to another file.
     return FilePast(_with_clues(history, git, steps[::-1]), tuple(names)[::-1], gap if there else None)
 
 
 def is_file(version: Version) -> bool:
-    """Was there a file, with lines?"""
+    """True for a regular file."""
     return not version.gone and version.entry == REGULAR
 
 
 def is_held(history: History, version: Version) -> bool:
-    """Are the bytes of a version in the journal?"""
+    """True if the bytes of a version are in the journal."""
     return not version.uncaptured and history.holds(version.blob)
 
 
 def backwards(history: History, path: str, seq: int) -> Iterator[tuple[str, Version]]:
-    """The versions of a file up to `seq` under each of its names, newest first."""
+    """The versions of a file up to `seq` under each of its paths, newest first."""
     while path:
         came_from = ""
         for version in history.versions(path, upto=seq, reverse=True):
@@ -102,7 +101,6 @@ def backwards(history: History, path: str, seq: int) -> Iterator[tuple[str, Vers
 
 
 def _missing(history: History, version: Version) -> str:
-    """Why the bytes of a version cannot be had; "" when they can."""
     return "" if is_held(history, version) else missing(history, version).why
 
 
@@ -125,7 +123,7 @@ def _with_clues(history: History, git: GitMoves, found: Sequence[tuple[str, Vers
 def _clues(
     history: History, git: GitMoves, version: Version, versions: Sequence[Version], copied: tuple[str, Version] | None
 ) -> Clues:
-    """What is known of one of the versions; `copied`: one with the same bytes at another path."""
+    """The clues of a version; `copied`: a version with the same bytes at another path."""
     if version.type == UNDOING:
         undoing = history.undoing(version.batch)
         at = 0 if undoing is None or not undoing.at else bisect_right(versions, undoing.at, key=_seq)
@@ -141,7 +139,7 @@ def _clues(
 
 
 def _copied(history: History, versions: Sequence[Version]) -> dict[int, tuple[str, Version]]:
-    """Of the versions, by seq, which may have come from another path: the newest one there with the same bytes."""
+    """seq of a possible copy → the newest earlier version with the same bytes at another path."""
     own = {version.seq for version in versions}
     sought: dict[bytes, list[Version]] = {}
     there = False
@@ -158,7 +156,7 @@ def _copied(history: History, versions: Sequence[Version]) -> dict[int, tuple[st
 
 
 def _may_be_copied(version: Version, there: bool) -> bool:
-    """May it be a copy, or a file that was moved? `there`: in front of it a file was at the path."""
+    """True if it may be a copy or a moved file. `there`: a file was at the path before."""
     if version.type == OUTSIDE_TYPE and not version.unproved:
         return version.evidence in BY_COMMAND and not there
     return version.evidence != CAPTURED and not is_author(version)

@@ -1,16 +1,16 @@
-"""The authors of a file's lines, version by version.
+"""Line replay: the authors of a file's lines, version by version.
 
-Theory of operation. A list has the origin of each line. Where two neighbouring versions differ, the lines that go are
-remembered, with their origins. The lines that come are the new version's, if that is an author's. Of any other version
+Theory of operation. A list has the origin of each line. Between two versions, removed lines are remembered with their
+origins. Added lines belong to the new version if that is an author's. For any other version:
 
-* whose bytes stood before, each line that comes has the author that it had then, and each line where the version is
-  known to put back what stood in the file;
-* whose bytes are new, a line that stood before has the author that it had in the newest version that had it, or in a
-  version that the caller says it was made from. Lines that went together come back together.
+* if its bytes were there before, each line that is added, or restored by a version known to put back, has the author
+  that it had then;
+* if its bytes are new, a known line has the author of the newest version that had it, or of a version that the caller
+  names as source. Lines removed together come back together.
 
-A short line (a brace, `else:`) stands in every file, so one that comes alone is nobody's but the version's, unless it
-comes back to its place, or it is known that the version only puts back what there was. Where conflict markers go,
-lines that stood on neither side are those of whoever resolved it.
+Short lines (a brace, `else:`) are in every file, so a short line alone belongs to the version, unless it returns to its
+place, or the version is known to put back. Where conflict markers are removed, lines of neither side belong to whoever
+resolved the conflict.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ from quire_journal.text import BETWEEN, BOM, OURS, THEIRS, Block, blocks, breaks
 from quire_journal.views import Version
 
 SUBSTANCE: Final = 8
-"""Letters and digits, of which lines that come back together must have as many, to be known again anywhere."""
+"""Fewest letters and digits of lines that are recognized at any place."""
 
 MOST_REMEMBERED: Final = 4
-"""Places where a line stood before it went, the newest ones, that are looked at when it comes again."""
+"""Most recent removals of a line that are searched when it comes back."""
 
 MOST_RUNS: Final = 256
-"""Stretches of lines that went which are held against one stretch of lines that come."""
+"""Most removed stretches compared with one added stretch."""
 
 MOST_COMPARED: Final = 400_000
-"""Lines that are held against each other in one replay, a tenth of a second or two. Beyond that only such lines are
-known again of which no other one is equal; they are told at once."""
+"""Most lines compared in one replay, a tenth of a second or two. Above it, only unique lines are recognized, which is
+fast."""
 
 _NOT_WORDS: Final = bytes(b for b in range(256) if not (b >= 0x80 or chr(b).isalnum()))
 
 
 class Clues(msgspec.Struct, frozen=True):
-    """What is known of a version by which lines come that stood before."""
+    """What is known about the origin of a version's lines."""
 
-    author: bool = False  # it is an author's: what it brings, somebody typed
-    met: bool = False  # it was only met, so that a commit may know all of its lines
-    puts_back: bool = False  # it is known to bring nothing but what there was (git, an undo)
-    made_from: tuple[int, ...] = ()  # versions, by seq, that it was made from, or is; the likeliest first
-    not_from: Collection[int] = ()  # batches that it takes back: what they made, it does not bring
+    author: bool = False  # an author typed the version's lines
+    met: bool = False  # it was only found, so a commit may know all of its lines
+    puts_back: bool = False  # it only puts back old lines (git, an undo)
+    made_from: tuple[int, ...] = ()  # seqs of its source versions, the likeliest first
+    not_from: Collection[int] = ()  # batches that it undoes: their lines are no source
     copied: tuple[str, Version] | None = None  # the newest version with the same bytes at another path
 
 
 Elsewhere = Callable[[str, Version], Sequence[LineOrigin] | None]
-"""The origins of the lines of a version at another path; None where that is too much to ask."""
+"""The origins of the lines of a version at another path; None if too expensive."""
 
 
 class _Run:
@@ -68,23 +68,23 @@ class _Run:
     ) -> None:
         self.age, self.keys, self.above, self.below = age, keys, above, below
         self.origins: list[LineOrigin | None] = list(origins)  # None: the line has come back
-        self.whole = True  # no line has
+        self.whole = True  # no line has come back
 
 
 class _Change(msgspec.Struct, frozen=True, dict=True):
-    """What differs between two versions, from the first line that does to the last."""
+    """The difference of two versions, from the first different line to the last."""
 
-    line: int  # the number of the first one, on both sides
+    line: int  # the number of the first different line, on both sides
     gone: Sequence[bytes]
     come: Sequence[bytes]
-    blocks: Sequence[Block]  # lines of `gone` that have become lines of `come`
-    above: bytes  # the line in front of it, on both sides; b"" for none
+    blocks: Sequence[Block]  # lines of `gone` that became lines of `come`
+    above: bytes  # the line before it, on both sides; b"" for none
     below: bytes
-    conflicts: bool  # there may be conflict markers among the lines that go
+    conflicts: bool  # the removed lines may have conflict markers
 
     @cached_property
     def counts(self) -> Counter[bytes]:
-        """How often each line comes."""
+        """How often each line is added."""
         return Counter(self.come)
 
 
@@ -98,10 +98,10 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class _Source:
-    """The lines of a version that another one was made from."""
+    """The lines of a source version."""
 
     def __init__(self, kept: _Kept, coming: Collection[bytes]) -> None:
-        """`coming`: the lines that are looked for."""
+        """`coming`: the lines that are searched."""
         self.keys, self.origins = ended(kept.body, b"").splitlines(keepends=True), kept.origins
         self.places: dict[bytes, list[int]] = {}
         for at, key in enumerate(self.keys):
@@ -110,30 +110,30 @@ class _Source:
 
 
 class LineReplay:
-    """The lines of a file, with their origins, while its versions are taken in, the oldest first."""
+    """The lines of a file with their origins; takes versions, the oldest first."""
 
     def __init__(self, kept: Collection[int] = ()) -> None:
-        """`kept`: the versions, by seq, that a later one restores, or was made from."""
+        """`kept`: the seqs of versions that later ones restore, or were made from."""
         self.origins: list[LineOrigin] = []
-        self.met_in: tuple[str, Version] | None = None  # the newest version that was only met, and the path
-        self.met_as: list[int] = []  # of each line its number in there; -1: it came later
+        self.met_in: tuple[str, Version] | None = None  # the newest version that was only found, with its path
+        self.met_as: list[int] = []  # the number of each line there; -1: added later
         self._before = b""
-        self._at = self._line = 0  # where a line of `_before` begins, and its number: lines are counted from there
+        self._at = self._line = 0  # a line start in `_before`, and its number; lines are counted from there
         self._kept = kept
         self._by_blob: dict[bytes, list[_Kept]] = {}
         self._by_seq: dict[int, _Kept] = {}
-        self._gone: dict[bytes, list[tuple[_Run, int]]] = {}  # where a line stood, the newest place last
+        self._gone: dict[bytes, list[tuple[_Run, int]]] = {}  # removals of a line, the newest last
         self._age = 0
-        self._compared = 0  # lines, of what came with what went
+        self._compared = 0  # lines compared so far
         self._brought: dict[tuple[str, int, int, int], LineOrigin] = {}
 
     def take(self, path: str, version: Version, data: bytes, clues: Clues, elsewhere: Elsewhere) -> None:
-        """Take in the next version; `data` is b"" where no file was."""
+        """Take the next version; `data` is b"" without a file."""
         pause()
         body = data[len(BOM) :] if data.startswith(BOM) else data
         old, new = ended(self._before, body), ended(body, self._before)
         head, tail = common_bytes(old, new)
-        if self._at > len(self._before):  # behind a break that the bytes do not have
+        if self._at > len(self._before):  # after a break that the bytes do not have
             self._at = self._line = 0
         at, line = self._at, self._line
         line += breaks_between(old, at, head) if at <= head else -breaks_between(old, head, at)
@@ -159,7 +159,7 @@ class LineReplay:
     # ── what comes back ──
 
     def _restore(self, path: str, version: Version, change: _Change, clues: Clues, elsewhere: Elsewhere | None) -> None:
-        """Take in a version that is no author of what stood before. `elsewhere`: None where nothing is in it."""
+        """Take a version that is no author of old lines. `elsewhere`: None for an empty version."""
         age = self._age
         self._remember(change)
         own = self._restored(version, clues) if elsewhere is not None else None
@@ -173,7 +173,7 @@ class LineReplay:
         come: list[LineOrigin | None] = [None] * len(change.come)
         going = {key for i, j, _, _ in change.blocks for key in change.gone[i:j]}
         for _, _, k, m in change.blocks:
-            if going and k < m and not puts_back:  # whoever only comes to equal bytes takes no line from its author
+            if going and k < m and not puts_back:  # equal bytes typed again take no line from its author
                 self._find(change, (k, m), come, (age, self._age), False)
             for n in range(k, m):
                 key, then = change.come[n], was[change.line + n]
@@ -186,17 +186,17 @@ class LineReplay:
             self._put_back(was, version)
 
     def _put_back(self, was: Sequence[LineOrigin], version: Version) -> None:
-        """Give the lines that stay the authors that they had in the version that is put back."""
+        """Give the kept lines the authors that they had in the restored version."""
         pairs = zip(self.origins, was, strict=True)
         for n in [n for n, (origin, then) in enumerate(pairs) if origin is not then]:
             now, then = self.origins[n], was[n]
             if not _same_author(now, then):
                 self.origins[n] = self._back(then, version)
-            elif now.number != then.number:  # of equal lines another one
+            elif now.number != then.number:  # another of several equal lines
                 self.origins[n] = msgspec.structs.replace(then, brought=now.brought)
 
     def _restored(self, version: Version, clues: Clues) -> Sequence[LineOrigin] | None:
-        """The origins of the lines where these bytes stood in the file before; None where they did not."""
+        """The origins of the lines when these bytes were in the file before; None if they were not."""
         kept = self._by_blob.get(version.blob)
         if not kept:
             return None
@@ -207,7 +207,7 @@ class LineReplay:
         return next(in_force, kept[-1]).origins
 
     def _moved(self, key: bytes, origin: LineOrigin, age: int) -> LineOrigin | None:
-        """The line, if it only moves within the file: it went after `age`, which is now, and is by the same author."""
+        """The origin of a line that this version moves within the file: removed after `age`, by the same author."""
         for run, at in reversed(self._gone.get(key, ())):
             was = run.origins[at] if run.age > age else None
             if was is not None and _same_author(was, origin):
@@ -215,7 +215,7 @@ class LineReplay:
         return None
 
     def _come(self, path: str, version: Version, change: _Change, clues: Clues, age: int) -> list[LineOrigin]:
-        """The origins of the lines that come with bytes that are new; what went after `age` goes in this version."""
+        """The origins of added lines in new bytes. Lines removed after `age` are removed by this version."""
         found: list[LineOrigin | None] = [None] * len(change.come)
         marked = _marked(change.gone) if change.conflicts and not clues.puts_back else ()
         spans = [(k, m, any(i < stop and start < j for start, stop in marked)) for i, j, k, m in change.blocks if k < m]
@@ -242,7 +242,7 @@ class LineReplay:
         ages: tuple[int, int],
         puts_back: bool,
     ) -> None:
-        """Find the lines of one block among those that went with first < age <= last."""
+        """Find the lines of a block among removals with first < age <= last."""
         wanted: dict[bytes, list[int]] = {}
         runs: dict[int, _Run] = {}
         for n in range(*span):
@@ -277,7 +277,7 @@ class LineReplay:
     def _find_in(
         self, source: _Source, come: Sequence[bytes], span: tuple[int, int], found: list[LineOrigin | None]
     ) -> None:
-        """Find lines of a block in a version that this one was made from."""
+        """Find the lines of a block in a source version."""
         k, m = span
         free = [n for n in range(k, m) if found[n] is None]
         places = sorted({at for n in free for at in source.places.get(come[n], ())})
@@ -289,7 +289,7 @@ class LineReplay:
             self._claim_newest(source.keys[places[i]])
 
     def _claim_newest(self, key: bytes) -> None:
-        """The line stands again: nothing else is it that comes later."""
+        """Remove the newest removal of a line that has come back."""
         places = self._gone.get(key)
         while places:
             run, at = places.pop()
@@ -298,7 +298,7 @@ class LineReplay:
                 return
 
     def _back(self, origin: LineOrigin, version: Version) -> LineOrigin:
-        """The line, brought back by `version`."""
+        """The origin of a line brought back by `version`."""
         key = origin.path, origin.version.seq, origin.number, version.seq
         found = self._brought.get(key)
         if found is None:
@@ -308,7 +308,7 @@ class LineReplay:
     # ── the list ──
 
     def _remember(self, change: _Change) -> None:
-        """Remember the lines that go, while they are in the list."""
+        """Remember the removed lines, before they leave the list."""
         for i, j, _, _ in change.blocks:
             if i == j:
                 continue
@@ -324,7 +324,7 @@ class LineReplay:
                     del places[:-MOST_REMEMBERED]
 
     def _put(self, change: _Change, come: Sequence[LineOrigin]) -> None:
-        """Put the lines that come in the place of those that go."""
+        """Replace the removed lines by the added ones."""
         for i, j, k, m in reversed(change.blocks):
             self.origins[change.line + i : change.line + j] = come[k:m]
             self.met_as[change.line + i : change.line + j] = [-1] * (m - k)
@@ -340,7 +340,9 @@ def _same_author(one: LineOrigin, other: LineOrigin) -> bool:
 def _groups(
     run: _Run, wanted: dict[bytes, list[int]], come: Sequence[bytes], found: Sequence[LineOrigin | None]
 ) -> Iterator[list[tuple[int, int]]]:
-    """The lines of a run that come: (number among `come`, place in the run), neighbours on both sides together."""
+    """Groups of lines of a run that are added: (number in `come`, place in the run), neighbours on both
+    sides together.
+    """
     free = sorted(n for key in {*run.keys} for n in wanted.get(key, ()) if found[n] is None)
     there = [at for at, origin in enumerate(run.origins) if origin is not None and run.keys[at] in wanted]
     if not free or not there:
@@ -371,7 +373,7 @@ def _find_around(
     span: tuple[int, int],
     found: list[LineOrigin | None],
 ) -> None:
-    """Find line `n` in a run, and the lines that went and come together with it."""
+    """Find line `n` in a run, with the neighbours removed and added together with it."""
     first, last = n, n + 1
     most = min(span[1] - n, len(run.keys) - at)
     if run.whole and run.keys[at : at + most] == come[n : n + most] and not any(found[n : n + most]):
@@ -388,7 +390,7 @@ def _find_around(
 
 
 def _goes_with(n: int, run: _Run, behind: int, come: Sequence[bytes], found: Sequence[LineOrigin | None]) -> bool:
-    """Is line `n` that of the run which is so far behind?"""
+    """True if line `n` is the line of the run at `n` + `behind`."""
     at = n + behind
     if not 0 <= at < len(run.keys) or found[n] is not None:
         return False
@@ -396,7 +398,7 @@ def _goes_with(n: int, run: _Run, behind: int, come: Sequence[bytes], found: Seq
 
 
 def _is_known(group: Sequence[tuple[int, int]], run: _Run, change: _Change) -> bool:
-    """Are the lines known again: do they say something, or come to where they stood?"""
+    """True if the lines are recognized: they have substance, or return to their place."""
     if sum(map(_words, (run.keys[at] for _, at in group))) >= SUBSTANCE:
         return True
     (first, start), (last, end) = group[0], group[-1]
@@ -408,12 +410,11 @@ def _is_known(group: Sequence[tuple[int, int]], run: _Run, change: _Change) -> b
 
 
 def _words(line: bytes) -> int:
-    """How many letters and digits."""
+    """The number of letters and digits."""
     return len(line.translate(None, _NOT_WORDS))
 
 
 def _equal(a: Sequence[bytes], b: Sequence[bytes]) -> Iterator[tuple[int, int]]:
-    """Pairs of equal lines, in order on both sides."""
     i = k = 0
     for start, stop, from_, upto in (*blocks(a, b), (len(a), len(a), len(b), len(b))):
         yield from zip(range(i, start), range(k, from_), strict=True)
@@ -421,7 +422,7 @@ def _equal(a: Sequence[bytes], b: Sequence[bytes]) -> Iterator[tuple[int, int]]:
 
 
 def _marked(lines: Sequence[bytes]) -> list[tuple[int, int]]:
-    """The places between conflict markers, with the markers, half-open."""
+    """The ranges of conflict markers, half-open, with the markers."""
     found: list[tuple[int, int]] = []
     start = between = -1
     for n, line in enumerate(lines):
@@ -436,24 +437,23 @@ def _marked(lines: Sequence[bytes]) -> list[tuple[int, int]]:
 
 
 def ended(body: bytes, other: bytes) -> bytes:
-    """The lines of a file, each with a break: a last one without gets that of the line above, else one of `other`."""
+    """The lines of a file, each with a break: an unfinished last line gets that of the line above, else of `other`."""
     if not body or body.endswith((b"\n", b"\r")):
         return body
     return body + (_last_break(body) or _last_break(other) or b"\n")
 
 
 def _last_break(data: bytes) -> bytes:
-    """The last line break; b"" when there is none."""
     at = max(data.rfind(b"\n"), data.rfind(b"\r"))
     return b"\r\n" if data[at - 1 : at + 1] == b"\r\n" else data[at : at + 1]
 
 
 def _last_line(data: bytes, stop: int) -> bytes:
-    """The line that ends there."""
+    """The line that ends at `stop`."""
     return data[data.rfind(b"\n", 0, max(stop - 1, 0)) + 1 : stop]
 
 
 def _first_line(data: bytes, left: int) -> bytes:
-    """The line that begins so many bytes before the end."""
+    """The line that begins `left` bytes before the end."""
     start = len(data) - left
     return data[start : data.find(b"\n", start) + 1] if left else b""

@@ -1,4 +1,4 @@
-"""Why bytes cannot be had, as far as the log tells: for those that asked for them in vain."""
+"""Missing bytes: why the journal does not hold them, as far as the log says."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _GONE: Final = {
 
 
 class MissingBytes(msgspec.Struct, frozen=True):
-    """Why bytes cannot be had."""
+    """The reason."""
 
-    why: str  # a word: "too_large", "secret", …; "dropped", "purged", "lost"; "not_held" when nothing tells
+    why: str  # a code: "too_large", "secret", …; "dropped", "purged", "lost"; "not_held" if unknown
     told: str  # for a sentence: "dropped by retention on 2026-11-20 (keep-last 20)"
 
 
 def missing(history: History, version: Version) -> MissingBytes:
-    """Why the bytes of a version that has some cannot be had."""
+    """Why the bytes of a version are missing."""
     if version.uncaptured:
         return MissingBytes(version.uncaptured, version.uncaptured.replace("_", " "))
     return missing_blob(history, version.blob)
 
 
 def missing_blob(history: History, blob: bytes) -> MissingBytes:
-    """Why the bytes of a blob cannot be had."""
+    """Why the bytes of a blob are missing."""
     gone = history.gone(blob)
     since = None if gone is None else history.record(gone.seq)
     if gone is None or since is None:
@@ -43,7 +43,7 @@ def missing_blob(history: History, blob: bytes) -> MissingBytes:
 
 
 def _policy(history: History, gone: Record) -> str:
-    """By which policy, or by whom, bytes were made to go, for a sentence."""
+    """The retention policy, or the person who purged, for a sentence."""
     first = history.record(gone.batch)
     event = first.event() if first is not None else None
     if isinstance(event, Purged) and first is not None:

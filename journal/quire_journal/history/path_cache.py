@@ -1,6 +1,6 @@
-"""What never changes about paths and bytes, held in memory for a caller that asks often: their names and numbers.
+"""Path cache: facts about paths and bytes that never change, for repeated queries.
 
-So it only grows. A purge, which puts other records in the place of some, makes it forget what those said.
+It only grows; a purge, which replaces records, clears it.
 """
 
 from __future__ import annotations
@@ -12,32 +12,31 @@ from typing import Final
 from quire_journal.storage import ReadTransaction, u32
 
 MOST_GIT_NAMES: Final = 50_000
-"""Names in git that are kept, a fifth of a kilobyte each. To find one takes the time to unpack and hash its bytes."""
+"""Most git hashes kept, a fifth of a kilobyte each. Computing one takes unpacking and hashing the bytes."""
 
-_AT_ONCE: Final = 1024  # the memory for a part serves the next one: all in one part takes a sixth longer, cold
+_AT_ONCE: Final = 1024  # the memory of one part serves the next: a single part takes a sixth longer, cold
 
 
 class PathNames:
-    """Path number → path, of every path that the log names. It is read when it is first asked for.
+    """Path number → path, for every path that the log names; read at the first query.
 
-    A daemon with many paths reads them before the first question (`History.read_names`).
+    A daemon with many paths reads them before that (`History.read_names`).
     """
 
     def __init__(self) -> None:
         self.begun_outside: set[int] = set()
-        """Numbers of paths whose first version no tool made, as far as somebody asked."""
+        """Known numbers of paths whose first version no tool made."""
         self.git_names: dict[tuple[bytes, int], str] = {}
-        """(Address of bytes, digits of the name) → their name in git, as far as somebody asked."""
+        """Known git hashes: (blob, digits) → hash."""
         self._names: list[str] = []
-        self._answered: tuple[str, int] = "", -1  # the last question, and of how many paths
+        self._answered: tuple[str, int] = "", -1  # the last query, and the number of paths then
         self._answer: Sequence[int] = ()
 
     def __len__(self) -> int:
-        """How many are held."""
         return len(self._names)
 
     def all(self, r: ReadTransaction) -> Sequence[str]:
-        """Every path that the log names, that with number 1 first; and those that an older `r` does not know yet."""
+        """Every path by number from 1, including those newer than `r`."""
         while part := r.values("paths", u32(len(self._names) + 1), _AT_ONCE):
             self._names += _decoded(part)
             if len(part) < _AT_ONCE:
@@ -47,12 +46,12 @@ class PathNames:
     def matching(
         self, r: ReadTransaction, question: str, fits: Callable[[str], object], part: str = "", most: int | None = None
     ) -> Sequence[int]:
-        """The numbers of the paths that fit, in their order; of more than `most` the first `most` + 1.
+        """The numbers of the paths that fit, in order; at most `most` + 1.
 
-        `question` says what `fits` and `most` ask: pages ask it again. Every path that fits has `part` in it, which is
-        asked of it first: that takes a fifth of the time of an expression.
+        `question` identifies `fits` and `most`, so that pages reuse the answer. Every fitting path contains `part`,
+        which is tested first: a fifth of the time of a regular expression.
         """
-        count = r.count("paths")  # `r` may be older than another that asked before it
+        count = r.count("paths")  # `r` may be older than that of the query before
         names = self.all(r)
         if self._answered != (question, count):
             known_then = names if count == len(names) else names[:count]
@@ -63,5 +62,5 @@ class PathNames:
 
 
 def _decoded(names: Sequence[bytes]) -> list[str]:
-    """All of them at once, which takes a third of the time: no path has a NUL, and none ends within another's bytes."""
+    """All decoded at once, in a third of the time: no path has a NUL, and none ends within a character."""
     return b"\0".join(names).decode("utf-8", "surrogateescape").split("\0")

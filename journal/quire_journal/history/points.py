@@ -1,11 +1,11 @@
 """Points: the ways in which a caller names a place in the log, and times as people write them.
 
-A point is a version (`v12` or `12`), `seq:N`, a time in RFC 3339, a checkpoint's name, or a commit of git
-(`commit:1a2b3c4`): when HEAD came to it. It means the state right after the record it leads to. Times are nanoseconds
-since 1970 in here and RFC 3339 in UTC at the edges.
+A point is a version (`v12` or `12`), `seq:N`, a time in RFC 3339, a checkpoint's name, or a git commit
+(`commit:1a2b3c4`: when HEAD came to it). It means the state right after a record. Times are nanoseconds since 1970
+inside, and RFC 3339 in UTC outside.
 
-A time leads to the last record of the log that is not dated later. The order of the log is by seq, and the clock may
-have been set back: then records in front of that one may be dated later than the time, and belong to the state.
+A time means the last record not dated later. If the clock was set back, earlier records with later dates belong to that
+state, too.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ POINT_FORMS: Final = "a version (v12), seq:N, a time (2026-01-31T12:00:00Z) or a
 """The accepted forms, for messages."""
 
 MAX_NAME: Final = 200
-"""Characters in a checkpoint's name."""
+"""Most characters of a checkpoint's name."""
 
 _TIME: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:([Zz])|([+-])(\d\d):(\d\d))", re.ASCII
 )
 MOST_NAMES: Final = 200
-"""How many of the newest checkpoints have their names compared with one that does not exist."""
+"""Newest checkpoints compared with a mistyped name."""
 
 _NUMBER: Final = re.compile(r"\d{1,19}", re.ASCII)
 _SEQ: Final = re.compile(r"seq:(\d{1,19})", re.ASCII)
@@ -40,10 +40,10 @@ _EPOCH_UTC: Final = _EPOCH.replace(tzinfo=None)
 
 
 def parse_point(point: str, history: History, argument: str) -> Seq:
-    """The newest record that belongs to the state which `point` names; the caller gave it as `argument`.
+    """The last record of the state that `point` names; the caller gave it as `argument`.
 
-    Raises `Refusal`: `schema_invalid` for something that has none of the forms, `not_found` for a version, seq or
-    name that the journal does not have. A time before the journal began is the empty state, 0.
+    Raises `Refusal`: `schema_invalid` for no known form, `not_found` for a version, seq or name that the journal does
+    not have. A time before the first record is the empty state, 0.
     """
     seq = _parse_seq(point)
     if seq is not None:
@@ -60,7 +60,7 @@ def parse_point(point: str, history: History, argument: str) -> Seq:
         raise Refusal("schema_invalid", message, "name_a_point", argument=argument, point=point)
     if commit := commit_of(point):
         return _at_commit(commit, point, history)
-    named = history.checkpoint(point)  # first: an earlier version may have given names that are none any more
+    named = history.checkpoint(point)  # first: an older version may have allowed such names
     if named is not None:
         return named
     if _NUMBER.fullmatch(point):
@@ -72,7 +72,7 @@ def parse_point(point: str, history: History, argument: str) -> Seq:
 
 
 def _at_commit(commit: str, point: str, history: History) -> Seq:
-    """The record by which HEAD came to a commit. Raises `Refusal` where the journal knows of none."""
+    """The record by which HEAD came to a commit. Raises `Refusal` if unknown."""
     seq = at_commit(commit, history)
     if seq is None:
         message = f"When HEAD came to commit {commit[:12]} is not known here; `diff` and `tree` can tell of its files."
@@ -81,16 +81,16 @@ def _at_commit(commit: str, point: str, history: History) -> Seq:
 
 
 def no_checkpoint(name: str, history: History) -> str:
-    """What to say where there is no checkpoint of this name."""
+    """The message for an unknown checkpoint."""
     names = [named.name for named in history.checkpoints()[-MOST_NAMES:]]
     return f"There is no checkpoint {name!r}; a point is {POINT_FORMS}.{did_you_mean(name, names)}"
 
 
 def is_name(name: str) -> bool:
-    """Can a checkpoint have this name?
+    """True if a checkpoint can have this name.
 
-    It must be printable, short, and nothing that means another kind of point, or part of one where points are written:
-    `PATH@POINT`, `POINT..POINT`, a time as people type it (`2d`), a cursor (`c12.18bf`), an option of a command.
+    A name is printable, short, and nothing that means another point or a part of its syntax: `PATH@POINT`,
+    `POINT..POINT`, a typed time (`2d`), a cursor (`c12.18bf`), an option.
     """
     return (
         0 < len(name) <= MAX_NAME
@@ -108,9 +108,9 @@ def is_name(name: str) -> bool:
 
 
 def rfc3339(at_ns: int) -> str:
-    """A time as people and callers see it, in UTC; exact, so that it leads back to the record it came from."""
+    """The shown form of a time, in UTC and exact, so that it leads back to its record."""
     seconds, fraction = divmod(at_ns, _SECOND)
-    whole = (_EPOCH_UTC + timedelta(seconds=seconds)).isoformat()  # half of the time that `strftime` takes
+    whole = (_EPOCH_UTC + timedelta(seconds=seconds)).isoformat()  # half of the time of `strftime`
     if not fraction:
         return f"{whole}Z"
     digits = f"{fraction:09d}"
@@ -120,14 +120,14 @@ def rfc3339(at_ns: int) -> str:
 
 
 def to_the_second(at_ns: int) -> str:
-    """A time in a sentence: without the fraction, which stands in the field beside it (`rfc3339`)."""
+    """A time in a sentence, without the fraction, which is in the field beside it (`rfc3339`)."""
     return rfc3339(at_ns - at_ns % _SECOND)
 
 
 def parse_rfc3339(text: str) -> int | None:
-    """Nanoseconds since 1970 of a time with its offset; None when `text` is not one.
+    """A time with an offset in nanoseconds since 1970; None if malformed.
 
-    A leap second counts as the second after it, digits beyond nanoseconds are dropped.
+    A leap second counts as the second after it; digits beyond nanoseconds are dropped.
     """
     found = _TIME.fullmatch(text)
     if found is None:
@@ -146,13 +146,13 @@ def parse_rfc3339(text: str) -> int | None:
 
 
 def time_of(seq: int, history: History) -> str | None:
-    """When record `seq` was made, in RFC 3339; None where there is none."""
+    """The time of record `seq` in RFC 3339, or None."""
     record = history.record(seq)
     return None if record is None else rfc3339(record.at_ns)
 
 
 def _zone(sign: str | None, hours: str | None, minutes: str | None) -> timezone:
-    """The offset of a time. Raises ValueError for one that no clock has."""
+    """The time zone of an offset. Raises ValueError."""
     if sign is None or hours is None or minutes is None:
         return UTC
     if int(minutes) > 59:

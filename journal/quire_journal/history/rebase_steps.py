@@ -1,7 +1,6 @@
-"""Merging: a run of kept steps applied to the file as it would have been without the undone ones.
+"""Rebase: a run of kept steps applied to the file without the undone steps before it.
 
-Where a kept step built on what should be undone, its text stays: the file goes on as it is there, and a `Conflict`
-names the record.
+Where a kept step builds on undone text, its text stays, and a `Conflict` names the record.
 """
 
 from __future__ import annotations
@@ -32,13 +31,12 @@ from quire_journal.text import (
 
 
 class Conflict(msgspec.Struct, frozen=True, gc=False):
-    """Something that stays as it is now, because record `seq` built on what should be undone.
+    """Something that stays, because record `seq` built on what should be undone.
 
-    `why`: "lines", "bytes" (not a text, or a whole file), "deleted", "occupied", "moved", "mode"; or
-    "creation_not_seen": nobody built on that record, but it is how the file was first seen. `lines` are those of
-    the file as it is now (0-based, half-open), where the conflict is about lines that still exist; `place` is where in
-    that file markers would stand, and what would be there without the undone records. Of several conflicts at one
-    place the first has it.
+    `why`: "lines", "bytes" (not a text, or a whole file), "deleted", "occupied", "moved", "mode", or
+    "creation_not_seen" (nobody built on the record, but it is how the file was first seen). `lines` are the blocking
+    lines in the present file (0-based, half-open). `place` is where conflict markers would be, with the text of the
+    other side; the first of several conflicts at one place has it.
     """
 
     seq: int
@@ -48,19 +46,19 @@ class Conflict(msgspec.Struct, frozen=True, gc=False):
 
 
 class NotARegularFile(Exception):
-    """A link or a folder has no bytes that could be merged."""
+    """A link or a folder has no bytes to merge."""
 
 
 class Rest(msgspec.Struct, frozen=True):
-    """The file as it would have been."""
+    """The file without the undone steps."""
 
     present: bool
     path: str
     mode: int = 0
     blob: bytes = b""
     made: Text | None = None
-    lacking: str = ""  # why the bytes are not in the journal
-    entry: int = REGULAR  # LINK: one that was not changed
+    lacking: str = ""  # why its bytes are not in the journal
+    entry: int = REGULAR  # LINK: an unchanged link
 
     @classmethod
     def of(cls, state: State) -> Rest:
@@ -72,7 +70,7 @@ class Rest(msgspec.Struct, frozen=True):
 
     @property
     def held(self) -> bool:
-        """Are its bytes a version's that the journal has?"""
+        """True if the journal has its bytes as a version."""
         return not self.lacking and bool(self.blob)
 
     def text(self, history: History) -> Text:
@@ -81,23 +79,23 @@ class Rest(msgspec.Struct, frozen=True):
 
 
 def _replaced(a: Text, b: Text) -> bool:
-    """Is no line of `a` left in `b`?"""
+    """True if no line of `a` is left in `b`."""
     return any((splice.start, splice.stop) == (0, len(a)) for splice in changes(a, b))
 
 
 def _same_bytes(a: bytes, b: bytes) -> bool:
-    """Equal and known; an address that is not known equals nothing."""
+    """True if equal and known."""
     return a == b and bool(a)
 
 
 class StepRebase:
-    """One run of kept steps, from `a` to `b`, applied to the file as it would have been."""
+    """A run of kept steps, from `a` to `b`, applied to the file without the undone steps."""
 
     def __init__(self, history: History, before: Rest, steps: Sequence[TimelineStep], now: State) -> None:
         self.history, self.before, self.steps, self.now = history, before, steps, now
         self.conflicts: list[Conflict] = []
-        self._causes: Sequence[Splice] = ()  # of what is blocked, sorted
-        self._ways: dict[bytes, Mapping[tuple[Splice, bool], tuple[bytes, ...]] | None] = {}  # by blob: see `_ways_of`
+        self._causes: Sequence[Splice] = ()  # of blocked splices, sorted
+        self._ways: dict[bytes, Mapping[tuple[Splice, bool], tuple[bytes, ...]] | None] = {}  # blob → `_ways_of`
         self.a = steps[0].before
         self.b = steps[-1].after
         self.rest = self._merged()
@@ -109,7 +107,7 @@ class StepRebase:
         if not a.present:
             return self._after_creation()
         if not rest.present:
-            # The file was made by undone steps: it goes only if nobody changed its bytes.
+            # Undone steps created the file: it goes only if nobody changed its bytes.
             if _same_bytes(a.blob, b.blob):
                 return rest
             self._block("bytes", lambda s: s.after.blob != s.before.blob)
@@ -126,7 +124,7 @@ class StepRebase:
         return rest
 
     def _after_creation(self) -> Rest:
-        """Someone made a file where there was none."""
+        """Merge a file that was created where none was."""
         rest = self.before
         if rest.present and not _same_bytes(rest.blob, self.b.blob):
             self._block("occupied", lambda s: s.after.present)
@@ -173,7 +171,7 @@ class StepRebase:
         return Rest(True, b.path, rest.mode, made.blob, made)
 
     def _block(self, why: str, did: Callable[[TimelineStep], bool]) -> None:
-        """Something stays: name the first record of the run that did it."""
+        """Add a conflict with the first record of the run that `did` it."""
         seq = next((s.seq for s in self.steps if did(s)), self.steps[-1].seq)
         self.conflicts.append(Conflict(seq, why))
 
@@ -194,16 +192,15 @@ class StepRebase:
             yield Conflict(self._blocker(cause, cause in met), "lines", self._lines_now(one, since), place)
 
     def _since(self, theirs: Text) -> Sequence[Splice]:
-        """What was done to the file between the end of this run and now."""
+        """The changes from the end of this run to the present file."""
         if not self.now.present or self.now.blob == self.b.blob:
             return ()
         return changes(theirs, self.history.text_of(self.now.blob))
 
     def _blocker(self, splice: Splice, met: bool) -> int:
-        """The record whose text is in the way of `splice`: the first of those that were not taken back within the run.
+        """The record whose text blocks `splice`: the first whose text was not reverted within the run.
 
-        What was taken back and redone is still the work of the record that made it. `met`: it is in the way that the
-        very same was made of the lines.
+        Text that was reverted and redone is the work of its first record. `met`: the run made the same change.
         """
         steps = self.steps
         last = next((s for s in reversed(steps) if self._in_the_way(splice, met, s.before) is None), steps[0])
@@ -211,10 +208,7 @@ class StepRebase:
         return next((s.seq for s in steps if self._in_the_way(splice, met, s.after) == text), last.seq)
 
     def _in_the_way(self, splice: Splice, met: bool, state: State) -> tuple[bytes, ...] | None:
-        """The lines by which what the run had come to is in the way of `splice`; none where no text is known there.
-
-        None when it is not in the way.
-        """
+        """The lines of `state` that block `splice`; empty if no text is known, None if nothing blocks."""
         if not state.present:
             return ()
         if state.blob not in self._ways:
@@ -223,7 +217,7 @@ class StepRebase:
         return () if ways is None else ways.get((splice, met))
 
     def _ways_of(self, blob: bytes) -> Mapping[tuple[Splice, bool], tuple[bytes, ...]] | None:
-        """Of which causes a text is in the way: (cause, was it met) → by these lines. None: the text is not held."""
+        """(cause, met) → the lines of a text that block the cause. None: the text is not held."""
         try:
             text = self.history.text_of(blob)
             carried = carry(self._causes, changes(self.history.text_of(self.a.blob), text))
@@ -233,7 +227,7 @@ class StepRebase:
         return ways | {(b.splice, False): tuple(text.lines[b.start : b.stop]) for b in carried.blocked}
 
     def _lines_now(self, blocked: BlockedSplice, since: Along) -> Ranges:
-        """What is left of the blocking lines in the file as it is now."""
+        """The blocking lines that are left in the present file."""
         moved, near = since.near(blocked.start, blocked.stop)
         left = carry_ranges(near, [(blocked.start, blocked.stop)])
         return merge_ranges((start + moved, stop + moved) for start, stop in left)

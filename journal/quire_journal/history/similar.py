@@ -1,11 +1,9 @@
-"""Kin: the file that a new file is likely to be like, so that its first version can be stored as a difference from it.
+"""Similar files: a likely delta base for the first version of a new file.
 
-A first version can only be stored as a delta when it is known against what. For half of them the name tells it: another
-file of the same name (in a package beside, in the folder it was moved from by hand, in a copy), or else the one of the
-same kind that came last. That is a fifth of what first versions take up, and of generated or copied trees most of it.
-
-A row says, by hashes, which path was the last new one with a name, or with a suffix. It only tells where to look: a
-wrong one costs nothing but space.
+For half of all new files the name tells it: another file of that name (in a package beside, a moved folder, a copy), or
+the newest file of that suffix. This saves a fifth of the space of first versions, and most of generated or copied
+trees. A row maps the hash of a name or suffix to the hash of the last new path that has it; a wrong row costs only
+space.
 """
 
 from __future__ import annotations
@@ -19,11 +17,11 @@ from quire_journal.storage import ReadTransaction, WriteTransaction
 from quire_journal.views import key_of
 
 KEY_BYTES: Final = 8
-"""Of a name's hash, and of a path's. Two that agree share a row."""
+"""Bytes of a name's hash, and of a path's. Colliding names share a row."""
 
 
 def of(r: ReadTransaction, path: str) -> Iterator[bytes]:
-    """The first bytes of sha256 of the paths that `path` may be like, the likeliest first."""
+    """The prefixes of sha256 of paths that `path` may be like, the likeliest first."""
     own = path_key(path)
     for key in _keys(path):
         found = r.get("kin", key)
@@ -32,7 +30,7 @@ def of(r: ReadTransaction, path: str) -> Iterator[bytes]:
 
 
 def note(w: WriteTransaction, path: str) -> None:
-    """Say that `path` is the last new one of its name and of its suffix."""
+    """Make `path` the last new path of its name and of its suffix."""
     own = path_key(path)
     for key in _keys(path):
         if w.get("kin", key) != own:
@@ -40,11 +38,11 @@ def note(w: WriteTransaction, path: str) -> None:
 
 
 def path_key(path: str) -> bytes:
-    """What stands for a path in a row; sha256 of the path begins with it."""
+    """The prefix of sha256 of the path that rows hold."""
     return key_of(path)[:KEY_BYTES]
 
 
-@functools.lru_cache(maxsize=16)  # asked for and written, one after the other
+@functools.lru_cache(maxsize=16)  # read and then written
 def _keys(path: str) -> tuple[bytes, ...]:
     name = path.rpartition("/")[2]
     stem, dot, suffix = name.rpartition(".")

@@ -1,15 +1,11 @@
-"""Stories: the log as people look at it; a fold over records, the newest first, to one value for each thing that
-somebody did.
+"""Stories: the log as people look at it, folded newest first to one value for each deed.
 
-A story is a turn of an agent session, a git operation, what another program or a person's editor saved within a short
-time, a burst of many files, an undo, a checkpoint, or the first capture. It stands where its newest record stands. Its
-files are told by runs of its own versions that follow each other, so that what others did in between is not counted.
+A story is a turn of an agent session, a git operation, outside saves within a short time, a burst of many files, an
+undo, a checkpoint, or the first capture. It is placed at its newest record. Its files are told by runs of consecutive
+versions of its own, without those of others.
 
-A page is bounded by the records that it looks at. Where one ends within a story, the next page tells the rest of it as
-a story of its own.
-
-Blocks of the log with nothing but other programs' writes are not read record by record: of a build that wrote 5,000
-files the fold reads some 60 records, and knows how many there were.
+A page reads a bounded number of records. A story cut by the end of a page continues on the next as another story.
+Blocks with only outside writes are not read record by record: for a build of 5,000 files the fold reads some 60.
 """
 
 from __future__ import annotations
@@ -60,37 +56,36 @@ UNDO: Final = "undo"
 CHECKPOINT: Final = "checkpoint"
 CAPTURE: Final = "capture"
 FORMS: Final = (TURN, GIT, SAVES, CROWD, PERSON, UNDO, CHECKPOINT, CAPTURE)
-"""What a story can be: the turn of an agent session (or what it did without one), a git operation, what was saved
-within a short time, a burst of many files, what a person did with Quire's tools, an undo or its kin, a checkpoint, the
-first capture."""
+"""The forms of a story: an agent's turn (or work without one), a git operation, outside saves within a short time, a
+burst of many files, a person's use of Quire's tools, an undo and its like, a checkpoint, the first capture."""
 
 SECOND: Final = 1_000_000_000
 
 PAUSE_NS: Final[Mapping[str, int]] = {TURN: 1800 * SECOND, GIT: 2 * SECOND, SAVES: 120 * SECOND, PERSON: 120 * SECOND}
-"""A pause that ends a story. A turn that has an id ends with its beginning instead."""
+"""The pause that ends a story, in ns. A turn with an id ends at its beginning instead."""
 
 VOLLEY_NS: Final = 2 * SECOND
-"""Writes of other programs with no longer pause between them are one volley."""
+"""Longest pause between outside writes of one volley."""
 
 CROWD_PATHS: Final = 12
-"""A volley with more files is a burst, not somebody who saves."""
+"""A volley with more files is a burst, not a save."""
 
 CROWD_PAUSE_NS: Final = 30 * SECOND
 
 DENSE: Final = 100
-"""Writes in a block of the log from which on it is looked at as a whole."""
+"""Writes from which on a block of the log is folded as a whole."""
 
 WORK: Final = 1000
-"""Records that one page reads."""
+"""Most records that a page reads."""
 
 AHEAD: Final = 4096
-"""Records behind a write in which its evidence is looked for."""
+"""Records after a write that are searched for its attribution."""
 
 GRACE: Final = 300
-"""Of them, those that it reads for the beginnings of its stories when there are enough."""
+"""Records of a page reserved for the beginnings of its stories, once it has enough stories."""
 
 MOST_CALLS: Final = 40
-"""Calls of a turn that are told; the rest is counted."""
+"""Most calls of a turn that are listed; the others are counted."""
 
 _WRITES: Final = frozenset(event.kind for event in (*TOOL_WRITES, *OUTSIDE_WRITES))
 _BY_OTHERS: Final = frozenset(event.kind for event in OUTSIDE_WRITES)
@@ -98,22 +93,22 @@ _BESIDE: Final = (
     *(TurnBegan, GitRan, BurstBegun, EditRefused, BatchUndone, CheckpointNamed, WriteAttributed, WritesAbandoned),
 )
 STORY_KINDS: Final = _WRITES | {event.kind for event in _BESIDE}
-"""Kinds of records that a story is made of, or that say whose a write is."""
+"""Kinds of records that make a story, or say whose a write is."""
 
 _ALL_TERMS: Final = [of_kind(kind) for kind in sorted(STORY_KINDS)]
 _OTHER_TERMS: Final = [of_kind(kind) for kind in sorted(STORY_KINDS - _BY_OTHERS)]
 
 Key = tuple[str, ...]
-"""Which records belong together: the form of the story, and what tells it from others of that form."""
+"""The form of a story, and what separates it from others of that form."""
 
 
 class FileRun(msgspec.Struct):
-    """Versions of a file by one story, each made from the one before it."""
+    """Versions of a file by one story, each made from the version before."""
 
-    path: str  # after the newest of them
+    path: str  # after the newest version
     last: int  # seq of the newest
     first: int  # seq of the oldest
-    base: int  # seq of the version that the oldest was made from; 0: there was none
+    base: int  # seq of the version before the oldest; 0: none
     base_path: str
     last_kind: str = ""
 
@@ -125,70 +120,69 @@ class StoryCall(msgspec.Struct):
     at_ns: int
     label: str = ""
     command: str = ""
-    native: bool = False  # a tool of the agent's own: `number` is its burst
+    native: bool = False  # a tool of the agent itself: `number` is its burst
     writes: int = 0
     paths: dict[str, None] = {}
 
 
 class Story(msgspec.Struct):
-    """What somebody did. While the fold runs it grows towards the past."""
+    """What somebody did. It grows towards the past while the fold runs."""
 
     key: Key
     newest: int
     oldest: int
     began_ns: int
     ended_ns: int
-    writer: int = OUTSIDE  # the newest that is named
+    writer: int = OUTSIDE  # the newest named writer
     writes: int = 0
     runs: list[FileRun] = []
-    sample: dict[str, None] = {}  # some paths of writes that were counted and not read
-    unread: int = 0  # writes that were counted and not read
+    sample: dict[str, None] = {}  # some paths of unread writes
+    unread: int = 0  # writes counted without reading
     probable: int = 0  # writes whose writer is not proved
     calls: dict[int, StoryCall] = {}
     refused: list[tuple[str, str]] = []  # (path, code)
     commands: list[str] = []  # of git, the newest first
-    heads: tuple[str, str] = ("", "")  # of git: where HEAD was before and after
-    failed: bool = False  # of git: the newest command did not end well
+    heads: tuple[str, str] = ("", "")  # HEAD before and after git
+    failed: bool = False  # the newest git command failed
     hint: str = ""
-    candidates: tuple[int, ...] = ()  # bursts of the calls that may have written
+    candidates: tuple[int, ...] = ()  # bursts of the calls that may have written it
     prompt: str = ""
     transcript: str = ""
     undoing: BatchUndone | None = None
     name: str = ""  # of a checkpoint
     note: str = ""
     files: int = 0  # of the first capture
-    closed: bool = False  # its beginning has been met
+    closed: bool = False  # its beginning was found
 
     @property
     def form(self) -> str:
-        """One of `FORMS`."""
         return self.key[0]
 
 
 class Straddler(msgspec.Struct, frozen=True):
-    """A story that an earlier page told, down to record `reached`: what a later page meets of it from there on."""
+    """A story that an earlier page told down to record `reached`; later pages skip the rest."""
 
-    key: int  # `_hash` of its key
+    key: int  # `_hash` of the story's key
     reached: int
 
 
 class StoryQuery(msgspec.Struct, frozen=True):
-    """What is to be told."""
+    """The arguments of a page of stories."""
 
     after: int
     upto: int
     limit: int
-    wanted: Sequence[Sequence[bytes]] = ()  # what the records have in the terms view, as `History.with_terms` takes it
-    admits: Callable[[Record], bool | None] | None = None  # records that are meant; None: all
-    fits: Callable[[str], object] | None = None  # paths that are meant; None: all
-    numbers: Sequence[int] | None = None  # of these paths, where they are few
+    wanted: Sequence[Sequence[bytes]] = ()  # terms of the records, for `History.with_terms`
+    admits: Callable[[Record], bool | None] | None = None  # record filter; None: all
+    fits: Callable[[str], object] | None = None  # path filter; None: all
+    numbers: Sequence[int] | None = None  # only these paths, if few
     forms: frozenset[str] = frozenset(FORMS)
     straddlers: Sequence[Straddler] = ()
     work: int = WORK
 
 
 class StoryPage(msgspec.Struct, frozen=True):
-    """Stories, the newest first; and where to go on: the record to begin at, or None at the end."""
+    """Stories, newest first, and the record to continue at, None at the end."""
 
     stories: list[Story]
     following: int | None
@@ -196,7 +190,7 @@ class StoryPage(msgspec.Struct, frozen=True):
 
 
 def story_page(query: StoryQuery, history: History) -> StoryPage:
-    """The next stories."""
+    """The next page of stories."""
     fold = _Fold(query, history)
     reached = fold.run()
     told, behind = fold.stories[: query.limit], fold.stories[query.limit :]
@@ -222,7 +216,7 @@ def _hash(key: Key) -> int:
 
 
 def _complete(story: Story, history: History) -> None:
-    """Look up what stands before the records that were looked at: the prompt of a turn, the account of an undo."""
+    """Add what older records say: the prompt of a turn, the event of an undo."""
     if story.form == UNDO and story.undoing is None:
         story.undoing = history.undoing(int(story.key[1]))
     if story.form != TURN or story.prompt or not story.key[3]:
@@ -243,12 +237,12 @@ class _Fold:
 
     def __init__(self, query: StoryQuery, history: History) -> None:
         self.query, self.history = query, history
-        self.stories: list[Story] = []  # the newest first; a volley is told later than what came between its writes
+        self.stories: list[Story] = []  # newest first; a volley is added later than records between its writes
         self._open: dict[Key, Story] = {}
-        self._expected: dict[tuple[int, int], FileRun] = {}  # (story, version that a run was made from) → the run
+        self._expected: dict[tuple[int, int], FileRun] = {}  # (story, base of a run) → the run
         self._attributed: dict[int, WriteAttributed] = {}
         self._abandoned: set[int] = set()
-        self._keys: dict[int, Key | None] = {}  # writer → the key of what it does
+        self._keys: dict[int, Key | None] = {}  # writer → the key of its stories
         self._volley: list[tuple[Record, Event]] = []
         self._left = query.work
         self._narrow = bool(query.wanted) or query.numbers is not None or query.admits is not None
@@ -258,7 +252,7 @@ class _Fold:
             self._look_ahead(query.upto, query.upto)
 
     def run(self) -> int | None:
-        """Fold until the page is full; the record that the fold has come to, None at the end of the log."""
+        """Fold until the page is full; returns the record reached, None at the end of the log."""
         query, reached = self.query, None
         floor = max(query.after, self._captured)
         for step, seqs in self._steps(floor):
@@ -292,7 +286,7 @@ class _Fold:
         yield from self.history.with_terms(wanted, floor, query.upto, True)
 
     def _is_full(self) -> bool:
-        """Are there more stories than are wanted, and is each of those whole?"""
+        """True if there are more stories than wanted, and the wanted ones are whole."""
         limit = self.query.limit
         if len(self.stories) <= limit:
             return False
@@ -300,7 +294,7 @@ class _Fold:
         return not self._volley and all(story.closed or self.is_over(story) for story in self.stories[:limit])
 
     def is_over(self, story: Story) -> bool:
-        """Has the fold come to a time that is before the story's beginning?"""
+        """True if the fold has passed the story's beginning."""
         pause = PAUSE_NS.get(story.form, CROWD_PAUSE_NS)
         return self._now_ns < story.began_ns - pause
 
@@ -309,7 +303,7 @@ class _Fold:
     # ── blocks that are not read ──
 
     def _look_ahead(self, after: int, newest: int) -> None:
-        """Read what records behind `after` say of writes up to `newest`."""
+        """Read the attributions after `after` of writes up to `newest`."""
         upto = min(newest + AHEAD, self.history.head())
         for _, seqs in self.history.with_terms([[of_kind(WriteAttributed.kind)]], after, upto, True):
             for seq in seqs:
@@ -318,7 +312,7 @@ class _Fold:
                     self._attribute(event)
 
     def _as_a_whole(self, seqs: Sequence[int]) -> bool:
-        """Count these records, the newest first, without reading each, if other programs' writes are all they are."""
+        """Count these records (newest first) without reading each, if all are outside writes; else False."""
         newest, oldest = seqs[0], seqs[-1]
         if self._narrow:
             self._look_ahead(oldest, newest)
@@ -351,7 +345,7 @@ class _Fold:
         return True
 
     def _first_capture(self) -> int | None:
-        """The story of the first capture, and of what agents did meanwhile; the record that the fold has come to."""
+        """Add the first capture, and what agents did meanwhile; returns the record reached."""
         query = self.query
         record = self.history.record(self._captured) if query.upto >= self._captured else None
         if record is not None and not self._narrow:
@@ -385,7 +379,7 @@ class _Fold:
             if self.query.admits is not None and not self.query.admits(record):
                 return
             if getattr(event, "entry", REGULAR) == FOLDER:
-                return  # the files in it say as much; one that is left empty is no deed
+                return  # the files in it tell as much; an empty folder is no deed
             if self._is_plain(record, event):
                 if self._volley and self._volley[-1][0].at_ns - record.at_ns > VOLLEY_NS:
                     self._flush()
@@ -399,14 +393,14 @@ class _Fold:
         for seq in event.seqs:
             if seq not in self._attributed:
                 self._attributed[seq] = event
-                if seq <= self._captured and event.writer:  # which is not looked at otherwise
+                if seq <= self._captured and event.writer:  # otherwise never read
                     self._look_at(seq)
 
     def _attribution(self, record: Record) -> WriteAttributed | None:
         return self.history.attribution(record) if self._narrow else self._attributed.get(record.seq)
 
     def _is_plain(self, record: Record, event: Event) -> bool:
-        """Is it a write of another program that nobody knows more of than what went on then?"""
+        """True for an outside write without attribution and not by git."""
         if record.writer != OUTSIDE or record.kind not in _BY_OTHERS or is_by_git(getattr(event, "hint", "")):
             return False
         found = self._attribution(record)
@@ -417,7 +411,7 @@ class _Fold:
             self._flush()
 
     def _flush(self, crowd: bool = False) -> None:
-        """Tell the writes of the volley: a burst, or what somebody saved. `crowd`: it goes on as a burst."""
+        """Add the writes of the volley as a burst or a save. `crowd`: continue as a burst."""
         volley, self._volley = self._volley, []
         if not volley:
             return
@@ -436,7 +430,7 @@ class _Fold:
                     story.candidates = story.candidates or found.candidates
 
     def _tell(self, record: Record, event: Event) -> None:
-        """Put a record that is no plain write to its story."""
+        """Add a record that is no plain write to its story."""
         if record.kind in _WRITES:
             self._tell_write(record, event)
         elif isinstance(event, GitRan):
@@ -495,9 +489,9 @@ class _Fold:
         self._grow(story, record, event.started_ns or at_ns)
 
     def _part_git(self, at_ns: int, hint: str = "") -> None:
-        """End the open story of git where a command that git told of, or a write that names another one, is not of it.
+        """End the open git story before a command, or a write that names a command, that is not part of it.
 
-        What a command runs itself ends while that goes on.
+        A command that another one runs ends while that one runs.
         """
         story = self._open.get((GIT,))
         if story is None or not story.commands or hint in NAMELESS:
@@ -507,12 +501,12 @@ class _Fold:
             del self._open[GIT,]
 
     def _tell_of_agent(self, record: Record, event: Event) -> None:
-        """A turn that began, a call, a refusal."""
+        """Add a turn's beginning, a call or a refusal."""
         key = self._key_of(record.writer)
         if key is None or (key[0] != TURN and not isinstance(event, EditRefused)):
             return
         if isinstance(event, BurstBegun) and not key[3] and key not in self._open:
-            return  # a call outside of any turn that wrote nothing
+            return  # a call outside of turns that wrote nothing
         story = self._story(key, record)
         if story is None:
             return
@@ -526,7 +520,7 @@ class _Fold:
             story.refused.append((event.path, event.code))
 
     def _key_of(self, writer: int) -> Key | None:
-        """The key of what a writer does; None where it is told of nowhere."""
+        """The key of a writer's stories."""
         if writer not in self._keys:
             who = self.history.writer(writer)
             if who is None:
@@ -540,7 +534,7 @@ class _Fold:
     # ── stories ──
 
     def _story(self, key: Key, record: Record, at_ns: int = 0) -> Story | None:
-        """The story that a record belongs to, grown to it; None where it is not meant, or was told before."""
+        """The story of a record, extended to it; None if it is filtered out or already told."""
         if key[0] not in self.query.forms:
             return None
         if self._told_before and record.seq >= self._told_before.get(_hash(key), 1 << 63):
@@ -551,7 +545,7 @@ class _Fold:
             story.closed = True
             story = None
         if story is None and self.query.fits is not None and not self._names_a_path(record):
-            return None  # nothing of it is about the paths that are meant
+            return None  # not about the wanted paths
         if story is None:
             story = Story(key, record.seq, record.seq, at_ns, at_ns)
             self._open[key] = story
@@ -563,7 +557,7 @@ class _Fold:
         return any(map(self.query.fits, paths_of(record.event()))) if self.query.fits is not None else False
 
     def _ends(self, story: Story, at_ns: int) -> bool:
-        """Does a record of that time belong to another story of the same key?"""
+        """True if a record of that time belongs to another story of the same key."""
         if story.form == TURN and story.key[3]:
             return False
         return story.began_ns - at_ns > PAUSE_NS.get(story.form, CROWD_PAUSE_NS)
@@ -598,7 +592,7 @@ class _Fold:
 
 
 def first_of(runs: Sequence[FileRun], most: int) -> list[FileRun]:
-    """The runs of the first so many files, each file's runs together; the file that was written last comes first."""
+    """The runs of the first `most` files, grouped by file, the file written last first."""
     by_path: dict[str, deque[FileRun]] = {}
     for run in runs:
         by_path.setdefault(run.path, deque()).append(run)
@@ -615,7 +609,7 @@ def folders_of(paths: Sequence[str], most: int = 3) -> list[str]:
 
 
 def net_of(run: FileRun, history: History) -> tuple[Version | None, Version] | None:
-    """The versions before and after a run; None where it leaves everything as it was, or never came to be."""
+    """The versions before and after a run; None without a net change."""
     new = history.version(run.path, run.last)
     old = standing(history.version(run.base_path, run.base)) if run.base else None
     if new is None or (old is None and new.gone):

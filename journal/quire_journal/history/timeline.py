@@ -1,8 +1,7 @@
-"""The lives of files: which versions, under which names, are those of one file.
+"""Timelines: the versions, under changing paths, of one file.
 
-A `FileTimeline` is one file through time: it follows moves, and goes on through a deletion and what is made there
-later, but not into a file that comes there from another name: that has a life of its own. A folder that a tool made has
-one, too, as something that is there or not; what is in it is no part of that.
+A `FileTimeline` follows moves, and continues through a deletion and a later creation, but not into a file that is moved
+there. A folder made by a tool has a timeline of its presence, without its content.
 """
 
 from __future__ import annotations
@@ -18,36 +17,36 @@ from quire_journal.views import OUTSIDE_TYPE, Version
 
 
 class State(msgspec.Struct, frozen=True, gc=False):
-    """A file at one moment of its life."""
+    """A file at one moment."""
 
     path: str
-    version: Version | None  # None: the journal knew nothing there
-    folder: bool = False  # in the life of a folder
+    version: Version | None  # None: unknown to the journal
+    folder: bool = False  # in the timeline of a folder
 
     @property
     def present(self) -> bool:
-        """Was there a file, or a link? An empty folder is none, but in the life of one."""
+        """True if there was a file or link (in a folder's timeline: a folder)."""
         version = self.version
         return version is not None and not version.gone and (version.entry == FOLDER) == self.folder
 
     @property
     def mode(self) -> int:
-        """Its permission bits; 0 where the journal knew nothing."""
+        """Permission bits; 0 if unknown."""
         return self.version.mode if self.version is not None else 0
 
     @property
     def blob(self) -> bytes:
-        """Its bytes' address; b"" where there were none, or none known."""
+        """Address of the bytes; b"" if none or unknown."""
         return self.version.blob if self.version is not None and self.present else b""
 
     @property
     def seq(self) -> int:
-        """Of the version; 0 where the journal knew nothing."""
+        """seq of the version; 0 if unknown."""
         return self.version.seq if self.version is not None else 0
 
 
 class TimelineStep(msgspec.Struct, frozen=True, gc=False):
-    """One record in the life of a file."""
+    """One record in the timeline of a file."""
 
     before: State
     after: State
@@ -56,7 +55,7 @@ class TimelineStep(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def batch(self) -> int:
-        """The one that the record belongs to."""
+        """The batch of the record."""
         return self.after.version.batch if self.after.version is not None else 0
 
 
@@ -67,22 +66,22 @@ class FileTimeline(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def now(self) -> State:
-        """The file as the journal has it now."""
+        """The present state."""
         return self.steps[-1].after
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Every name it had, oldest first."""
+        """Every path it had, oldest first."""
         return tuple(dict.fromkeys([self.steps[0].before.path, *(s.after.path for s in self.steps)]))
 
     def with_bytes(self, blob: bytes) -> Version | None:
-        """The first version that had these bytes; b"": bytes of which not even the address is known."""
+        """The first version with these bytes; b"": bytes with an unknown address."""
         states = (self.steps[0].before, *(s.after for s in self.steps))
         return next((s.version for s in states if s.present and s.blob == blob), None)
 
 
 def lives(history: History, starts: Iterable[tuple[str, int]], undone: Callable[[Version], bool]) -> list[FileTimeline]:
-    """The lives that hold the records `starts` (path, seq), each once; those of folders come last."""
+    """The timelines that hold the records `starts` (path, seq), each once, folders last."""
     found: list[FileTimeline] = []
     folders: dict[str, Version] = {}
     covered: set[tuple[str, int]] = set()
@@ -104,7 +103,7 @@ def lives(history: History, starts: Iterable[tuple[str, int]], undone: Callable[
 def _folder_steps(
     history: History, path: str, first: Version, undone: Callable[[Version], bool]
 ) -> Iterator[TimelineStep]:
-    """The steps of the folder at `path`, from `first` on: all that was there, for what is no folder is its end."""
+    """The steps of the folder at `path`, from `first` on. Anything but a folder ends it."""
     before = State(path, history.version_at(path, first.seq - 1), folder=True)
     for version in (first, *history.versions(path, after=first.seq)):
         after = State(path, version, folder=True)
@@ -113,18 +112,18 @@ def _folder_steps(
 
 
 def _steps(history: History, path: str, first: Version, undone: Callable[[Version], bool]) -> Iterator[TimelineStep]:
-    """The steps of the file of which `first` is at `path`, from that one on."""
+    """The steps of the file, from its version `first` at `path` on."""
     seq, before = first.seq, _before(history, path, first)
     later: Iterator[Version] = chain(() if first.displaced else (first,), history.versions(path, after=seq))
     on_the_way = True
-    others = False  # has the path been another file's since this one went?
-    last = before.blob  # what it held before it went
-    left = {before.path: seq} if before.path != path else {}  # its other names, each with the record by which it went
+    others = False  # has the path had another file since this one left?
+    last = before.blob  # its bytes before it left
+    left = {before.path: seq} if before.path != path else {}  # its other paths, each with the record by which it left
     while on_the_way:
         on_the_way = False
         for version in later:
             if version.entry == FOLDER and not before.present:
-                continue  # an empty folder came or went where no file was: that is nobody's life
+                continue  # an empty folder where no file was
             if not before.present and version.seq != seq:
                 others = not _goes_on(version, before, last, others)
                 if others:
@@ -153,19 +152,19 @@ def _steps(history: History, path: str, first: Version, undone: Callable[[Versio
 
 
 def _before(history: History, path: str, first: Version) -> State:
-    """What a record found of the file that it left at `path`."""
+    """The state of the file before `first`."""
     came_from = first.moved_from or path
     base = history.version(came_from, first.base) if first.base else None
     if base is not None and came_from == path and 0 <= base.index == first.index - 1:
-        return State(path, base)  # as mostly, and it need not be looked for
+        return State(path, base)  # the common case, without a search
     there = history.version_at(came_from, first.seq - 1)
     if base is not None and base.gone:
-        return State(came_from, base)  # it came back; the path may be another file's by now
+        return State(came_from, base)  # it came back; the path may have another file now
     return State(came_from, there)
 
 
 def _back_elsewhere(history: History, gone: State) -> State | None:
-    """Where a file came back that had gone from where another one is, or was since."""
+    """The state in which a deleted file came back elsewhere, because its path has another file."""
     if gone.present or gone.version is None:
         return None
     for version in history.versions(gone.path, after=gone.version.seq, displaced=True):
@@ -176,10 +175,10 @@ def _back_elsewhere(history: History, gone: State) -> State | None:
 
 
 def _back_at_other_name(history: History, at: State, end: Version, left: Mapping[str, int]) -> State | None:
-    """Where a file stood again that was found gone by `end`, under a name that it had `left`, by the record given.
+    """The state of a file found gone by `end`, at one of the paths it had `left` (path → record).
 
-    It was renamed back, and one of the two ends was looked at before the watcher told of the other; or git made it anew
-    there, by a checkout or a stash. A write counts that is the first one at that name since, with the same bytes.
+    It was renamed back, with one end seen before the watcher reported the other, or git made it again there. It is the
+    first write at that path since then, with the same bytes.
     """
     if not (end.gone and end.type == OUTSIDE_TYPE) or end.moved_to or not at.blob:
         return None
@@ -193,10 +192,10 @@ def _back_at_other_name(history: History, at: State, end: Version, left: Mapping
 
 
 def _goes_on(version: Version, gone: State, last: bytes, others: bool) -> bool:
-    """Is a file that comes to a path the one that went from there? `others`: there was another one since.
+    """True if a file that appears at a path is the one that left. `others`: another file was there since.
 
-    What brings a file back says so by its base; what is made anew goes on with what was there last. So does what
-    another program renames to it with what it held `last`: that it had gone by a rename was not seen in time.
+    A restored file names its base; a new file without base continues the old one. So does an outside rename back with
+    the `last` bytes, whose first rename was not seen in time.
     """
     if version.moved_from and version.type == OUTSIDE_TYPE and version.blob == last and not others:
         return True

@@ -1,4 +1,4 @@
-"""Times as people type them on the command line: which words are some, so that nothing else is called so."""
+"""Typed times: the words for times on the command line, which no other name may use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 NOW: Final = "now"
 
 DAYS: Final = {"today": 0, "yesterday": 1}
-"""The beginning of the day that was so many days ago."""
+"""Days before today whose beginning is meant."""
 
 PART: Final = r"(\d{1,9}) ?(weeks?|days?|hours?|minutes?|mins?|seconds?|secs?|[wdhms])"
 """A number and its unit."""
@@ -19,10 +19,10 @@ CLOCK: Final = re.compile(r"(\d\d?):(\d\d)(?::(\d\d))?", re.ASCII)
 """A time of today."""
 
 DATE: Final = re.compile(r"\d{4}-\d\d-\d\d([Tt ].*)?", re.ASCII)
-"""What is taken for a day, or a moment of it, or for one that was typed wrong."""
+"""A date, with or without a time, even if mistyped."""
 
 
 def is_typed_time(text: str) -> bool:
-    """Does `text` mean a time wherever a point is typed?"""
+    """True if `text` means a time where a point is typed."""
     forms = (AGO, CLOCK, DATE)
     return text == NOW or text in DAYS or any(form.fullmatch(text) for form in forms)
