@@ -1,7 +1,7 @@
-"""What a command of `quire` is, and what it is called with.
+"""The interface of a command, and its invocation.
 
-A command's module offers `COMMAND`. Its `run` gets an `Invocation`, prints data on stdout and sentences on
-stderr, and returns the exit status.
+A command's module offers `COMMAND`. Its `run` gets an `Invocation`, prints data on stdout and sentences on stderr, and
+returns the exit status.
 """
 
 from __future__ import annotations
@@ -49,55 +49,56 @@ _STATUS_OF: Final = {
 
 
 TRIAL: Final = "QUIRE_TRIAL"
-"""Set in the environment where `quire doctor` tries a way in: its calls are a person's, not those of an agent."""
+"""Set by `quire doctor` when it tests an entry point: its calls count as a person's, not as an agent's."""
 
 CODEX_SESSION: Final = "CODEX_SESSION_ID"
 CODEX_THREAD: Final = "CODEX_THREAD_ID"
-"""Set by Codex for the commands that it runs: its agent session, as its hooks and its requests over MCP tell it, and
-the thread, which is another one in a subagent."""
+"""Set by Codex for its commands: the agent session, as in its hooks and MCP requests, and the thread, which differs in
+a subagent.
+"""
 
 _QUICK_S: Final = 2.0
-"""How long the quick way may take, at most half of the whole time, before the long one is tried."""
+"""Timeout of the quick client, at most half of the whole timeout, before the general one is tried."""
 
 
 class Usage(Exception):
-    """The command line is wrong; the text is a sentence that says where."""
+    """The command line is wrong; the text is a sentence with the place."""
 
 
 class MissingArgument(Usage):
-    """What the command is called with is not there; the text is its name."""
+    """A missing argument; the text is its name."""
 
 
 class Surplus(Usage):
-    """The command has no use for one of the arguments; the text is that one."""
+    """A surplus argument; the text is that argument."""
 
 
 Names = Sequence[str] | Mapping[str, str]
-"""Options, by their names or as option → argument of the tool, where that one is called otherwise."""
+"""Names of options, or option → argument of the tool."""
 
 
 class Option(NamedTuple):
     """An option of a command line."""
 
-    name: str  # long name, without the dashes
-    value: str = ""  # what the help calls its value; "" = it takes none
+    name: str  # without the dashes
+    value: str = ""  # placeholder of its value in the help; "" = no value
     meaning: str = ""
     short: str = ""  # one letter
-    choices: tuple[str, ...] = ()  # all that the value can be; none = anything
-    also: tuple[str, ...] = ()  # other long names that are understood; the help shows none
-    several: bool = False  # given twice it adds up: the values stand behind each other, with commas
+    choices: tuple[str, ...] = ()  # all possible values; empty: any
+    also: tuple[str, ...] = ()  # other accepted names, not in the help
+    several: bool = False  # repeated values are joined by commas
 
 
 class Command(NamedTuple):
-    """What a command's module offers."""
+    """A command."""
 
-    arguments: str  # as the usage line shows them: "[PATH]"
+    arguments: str  # as in the usage line: "[PATH]"
     about: str  # the explanation below the summary
-    example: str  # a line that can be typed
+    example: str  # a complete command line
     run: Callable[[Invocation], int]
     options: tuple[Option, ...] = ()
-    words: tuple[str, ...] = ()  # what the first argument can be, where that is one of few
-    explain: Callable[[Invocation], int] | None = None  # the help where there are arguments: about what they name
+    words: tuple[str, ...] = ()  # possible first arguments, if they are few
+    explain: Callable[[Invocation], int] | None = None  # help for given arguments
 
 
 COMMON: Final = (
@@ -110,29 +111,29 @@ COMMON: Final = (
     Option("no-pager", "", "do not page what is longer than the terminal (QUIRE_PAGER, PAGER)"),
     Option("help", "", "show this text", "h"),
 )
-"""The options of every command."""
+"""Options of every command."""
 
 
 def stretch(after: str, until: str) -> tuple[Option, Option]:
-    """The options for a stretch of the log, by one pair of names in every command; with what they mean there."""
+    """The options for a range of the log, with their meanings in a command."""
     return Option("since", "POINT", after, also=("from",)), Option("until", "POINT", until, also=("to",))
 
 
 VERSION_OPTION: Final = Option("version", "", "show the version")
-"""Of `quire` itself."""
+"""Option of `quire` itself."""
 
 
 class ClientOptions(NamedTuple):
-    """What a client is opened with."""
+    """Parameters of a client."""
 
     place: Place
     agent: str
     session: str
     timeout_s: float
     start: bool
-    told: Callable[[str], None] | None = None  # waits for a daemon that is starting, and is told what it does
-    guessed: bool = False  # the session is a guess: see `Caller`
-    parent: str = ""  # the session that this one is a child of
+    told: Callable[[str], None] | None = None  # called with the progress of a starting daemon
+    guessed: bool = False  # the session is guessed: see `Caller`
+    parent: str = ""  # parent of this session
 
 
 Opener = Callable[[ClientOptions], "Client"]
@@ -150,7 +151,7 @@ def open_client(wanted: ClientOptions) -> Client:
 
 
 _LINES: Final = re.compile(r"\d{1,18}([-,]\d{1,18})?", re.ASCII)
-"""Lines behind a path: one, or the first and the last."""
+"""Lines after a path: one, or first and last."""
 
 
 def _by_git(client: Client, tool: str, arguments: Mapping[str, Any], refused: dict[str, Any]) -> dict[str, Any]:
@@ -160,7 +161,7 @@ def _by_git(client: Client, tool: str, arguments: Mapping[str, Any], refused: di
 
 
 class Invocation:
-    """One call of a command: its arguments and options, and the ways to answer."""
+    """One call of a command: its arguments, options and output."""
 
     def __init__(
         self,
@@ -176,33 +177,33 @@ class Invocation:
         self.environ = environ
         self.json = "json" in options
         self.opener = opener
-        # Flags of the streams as they are now, not as they were when some module was imported.
+        # Flags of the current streams, not of those at import.
         self.colours = render.Palette(sys.stdout.isatty(), environ)
         self.person_watches = sys.stderr.isatty() and not self.json
-        self._client: Client | None = None  # the one that this command was given last
-        self._parted = ("", "")  # what was read as PATH@POINT, and the point in it
+        self._client: Client | None = None  # the client of this command
+        self._parted = ("", "")  # last PATH@POINT, and its point
 
     @property
     def folder(self) -> Path:
-        """The folder that paths on the command line are relative to: `named`, or that of a file. Raises NoFolder."""
+        """The folder that relative paths refer to: `named`, or the folder of a file. Raises NoFolder."""
         return self.named.parent if os.path.isfile(self.named) else self.named
 
     @property
     def named(self) -> Path:
-        """`-C PATH`, a folder or a file, else the current folder. Raises NoFolder."""
+        """`-C PATH`, a folder or file, else the current folder. Raises NoFolder."""
         given = self.options.get("workspace") or os.curdir
         return self._below_current(given, "name the workspace by its whole path with -C")
 
     @property
     def state_dir(self) -> Path | None:
-        """`--state-dir`, relative to the current folder; None where it is not said. Raises NoFolder, Usage."""
+        """`--state-dir`, relative to the current folder, or None. Raises NoFolder, Usage."""
         given = self.options.get("state-dir")
         if given == "":
             raise Usage("--state-dir wants DIR; a variable that is not set would mean the current folder.")
         return None if given is None else self._below_current(given, "name the state folder by its whole path")
 
     def _below_current(self, given: str, instead: str) -> Path:
-        """A path of the command line, which may be relative. Raises NoFolder; `instead` is what helps then."""
+        """An absolute path for a path on the command line. Raises NoFolder with the advice `instead`."""
         if not os.path.isabs(given):
             try:
                 os.getcwd()
@@ -214,17 +215,17 @@ class Invocation:
 
     @cached_property
     def place(self) -> Place:
-        """The workspace that is acted on. Raises WorkspaceRefused."""
+        """The workspace of this call. Raises WorkspaceRefused."""
         from quire_journal.workspaces import find_workspace
 
-        # A file lies in a workspace or in none: who names one means no folder that is to become one.
+        # A file is in a workspace or not: its folder does not become one.
         given = "workspace" in self.options and self.folder == self.named
         return find_workspace(self.folder, self.state_dir, given=given)
 
     def connect(self, *, start: bool = True, told: Callable[[str], None] | None = None) -> Client:
-        """A client of that workspace; `start` says whether to start a daemon. Raises NoDaemon or WorkspaceRefused.
+        """A client of the workspace. Raises NoDaemon or WorkspaceRefused.
 
-        `told` is called with what a daemon does that takes long to start, which is waited for then.
+        `start`: a daemon may be started. `told` gets its progress, and removes the limit of the wait.
         """
         from quire_client.cli import Progress
 
@@ -236,11 +237,10 @@ class Invocation:
         return self._client
 
     def ask(self, tool: str, arguments: Mapping[str, Any], *, start: bool = True) -> Mapping[str, Any]:
-        """The reply to a call that changes nothing, so that it may be made twice. Raises as `connect`.
+        """The reply to a call that changes nothing, and may run twice. Raises as `connect`.
 
-        A daemon that runs is asked without ZeroMQ and msgspec (`fast_client`), whose import is half of what such a
-        command takes. Whatever goes wrong, the client for all else is asked anew: it starts a daemon, waits, and says
-        why.
+        A running daemon is asked without ZeroMQ and msgspec (`fast_client`), whose import takes half of the command's
+        time. If that fails, the general client asks again, starts a daemon if needed, and explains errors.
         """
         reply = self._quickly(tool, arguments) if self.opener is open_client else None
         if reply is not None and reply.get("suggested_action") != "name_a_point":
@@ -268,9 +268,9 @@ class Invocation:
 
     @property
     def _named(self) -> tuple[str, str, str]:
-        """(agent, agent session, the session that this one is a child of) that call.
+        """(agent, agent session, parent session) of the caller.
 
-        Codex says it in its shell, where its sandbox keeps the daemon from seeing who started a command.
+        Codex passes them in its shell's environment, because its sandbox hides the process tree from the daemon.
         """
         agent = self.options.get("agent", self.environ.get("QUIRE_AGENT", ""))
         session = self.options.get("session", self.environ.get("QUIRE_SESSION", ""))
@@ -292,16 +292,16 @@ class Invocation:
         return seconds
 
     def number(self, name: str) -> int | None:
-        """The whole number that option `name` was given; None when it was not. Raises Usage."""
+        """The integer value of an option, or None. Raises Usage."""
         text = self.options.get(name)
         if text is None:
             return None
-        if not is_number(text) or len(text) > 18:  # more is more than a message can hold
+        if not is_number(text) or len(text) > 18:  # beyond the integers of a message
             raise Usage(f"--{name} wants a whole number of at most 18 digits, not {text[:40]!r}.")
         return int(text)
 
     def stated(self, texts: Names = (), numbers: Names = (), flags: Names = ()) -> dict[str, Any]:
-        """The arguments of a tool that these options state, as far as they were given. Raises Usage."""
+        """The arguments of a tool that these options state. Raises Usage."""
         found: dict[str, Any] = {}
         for names, read in ((texts, self.options.get), (numbers, self.number), (flags, lambda name: True)):
             called = names if isinstance(names, Mapping) else {name: name.replace("-", "_") for name in names}
@@ -309,21 +309,21 @@ class Invocation:
         return found
 
     def one_argument(self, name: str) -> str:
-        """The only argument. Raises Surplus when there is another, Missing when there is none."""
+        """The only argument. Raises Surplus, MissingArgument."""
         self.at_most(1)
         if not self.arguments:
             raise MissingArgument(name)
         return self.arguments[0]
 
     def at_most(self, number: int) -> None:
-        """Raises Surplus when there are more arguments than `number`."""
+        """Raises Surplus for more than `number` arguments."""
         if len(self.arguments) > number:
             raise Surplus(self.arguments[number])
 
     def path_at(self, text: str) -> tuple[str, str]:
-        """`PATH@POINT` in its two parts; no point is "". Raises Usage.
+        """Path and point of `PATH@POINT`; the point may be "". Raises Usage.
 
-        The last `@` parts them, for points hold none; unless a file is called all of it.
+        Splits at the last `@`, unless a file has the whole name.
         """
         path, sign, point = text.rpartition("@")
         if os.path.lexists(self.folder / text):
@@ -334,7 +334,7 @@ class Invocation:
         return path, point_of(point)
 
     def _as_git_writes_it(self, text: str) -> tuple[str, str]:
-        """`POINT:PATH` in its two parts, path first: from the workspace's top, unless it begins with a dot."""
+        """Path and point of git's `POINT:PATH`: from the workspace's top, unless the path begins with a dot."""
         point, _, path = text.partition(":")
         if not point or not path or point == "seq" or _LINES.fullmatch(path):
             return text, ""
@@ -343,18 +343,19 @@ class Invocation:
         return within, point_of(point)
 
     def path_lines(self, text: str) -> tuple[str, str]:
-        """`PATH:LINES` (`app.py:10-24`) in its two parts; no lines are "". A file that is called so comes first."""
+        """Path and lines of `PATH:LINES` (`app.py:10-24`); lines may be "". A file of the whole name takes
+        precedence.
+        """
         path, colon, lines = text.rpartition(":")
         if not colon or not path or not _LINES.fullmatch(lines) or os.path.lexists(self.folder / text):
             return text, ""
         return path, lines.replace("-", ":")
 
     def in_workspace(self, path: str) -> str:
-        """A path of the command line, relative to the current folder, as the daemon knows it.
+        """A path of the command line as the daemon names it.
 
-        What leads out of the workspace is left as it is: the daemon says why it is refused. A name that is not
-        UTF-8 is escaped as it is everywhere in the journal. Raises Usage for no path at all, such as a variable that
-        is not set: it would mean everything.
+        A path outside the workspace is passed on, for the daemon to refuse. Names outside UTF-8 are escaped as in the
+        journal. Raises Usage for an empty path (an unset variable), which would mean everything.
         """
         if not path:
             raise Usage("A path is empty; `.` names the whole folder.")
@@ -369,16 +370,16 @@ class Invocation:
 
     @property
     def can_ask(self) -> bool:
-        """Is there a person at stdin who can answer a question?"""
+        """True if a person at stdin can answer a question."""
         return not self.json and sys.stdin is not None and sys.stdin.isatty()
 
     def agreed(self, question: str) -> bool:
-        """Did the person at stdin say yes? The question goes to stderr; no answer is a no."""
+        """True if the person at stdin answers yes. The question goes to stderr."""
         print(f"{render.clean(question)} [y/N] ", end="", file=sys.stderr, flush=True)
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
     def declined(self, what: str) -> int:
-        """The end of a command to whose question a person said no; the sentence says what is as it was."""
+        """Exit status after a declined question; `what` says what stays unchanged."""
         return self.answer({"ok": False, "error": "not_confirmed", "message": what}, lambda reply: "")
 
     def answer(
@@ -390,11 +391,10 @@ class Invocation:
         patch: bool = False,
         below: Callable[[Mapping[str, Any]], Sequence[str]] | None = None,
     ) -> int:
-        """Print the reply, as JSON or by `show`, and return its exit status. A refusal is a sentence on stderr.
+        """Print the reply, as JSON or by `show`, and return its exit status. A refusal goes to stderr.
 
-        `exact`: the text is a file's, and gets no line break that it does not have. `below` has the lines that are
-        told below the sentence of a refusal. `patch`: the text is a patch, which goes through git's pager, else
-        out byte for byte.
+        `exact`: print a file's text without adding a line break. `below`: lines after the sentence of a refusal.
+        `patch`: page with git's pager, or print byte for byte.
         """
         if self.json:
             self.put(render.as_json(reply) + "\n")
@@ -409,9 +409,9 @@ class Invocation:
         return status_of(reply)
 
     def put(self, text: str, patch: bool = False) -> None:
-        """Write `text` on stdout; to a person whose terminal is too small for it, page by page.
+        """Write `text` on stdout, through a pager if the terminal is too small.
 
-        A reader who has seen enough is no reason to end otherwise than with all of it. Raises `stdio.OutputFailure`.
+        A pager that is closed early is no error. Raises `stdio.OutputFailure`.
         """
         if sys.stdout.isatty() and not self.json and "no-pager" not in self.options:
             from quire_client.cli import git_pager, page
@@ -428,7 +428,7 @@ class Invocation:
             silence()
 
     def _tell_of_another_version(self) -> None:
-        """After an update the daemon of before goes on until somebody ends it: others may be connected to it."""
+        """Warn that a daemon of an older version still runs."""
         from quire_journal import VERSION
 
         version = self._client.daemon_version if self._client is not None else ""
@@ -439,7 +439,7 @@ class Invocation:
             )
 
     def _tell_what_went_stale(self, reply: Mapping[str, Any]) -> None:
-        """What others changed since this agent read it; a person at a terminal does not work from what it read."""
+        """Report what others changed since this agent read it; not for a person at a terminal."""
         if not (self.options.get("agent") or self.environ.get("QUIRE_AGENT")):
             return
         told: dict[str, list[Mapping[str, Any]]] = {}
@@ -451,13 +451,13 @@ class Invocation:
             newest = entries[-1]
             who = " and ".join(dict.fromkeys(render.writer(entry.get("writer")) for entry in entries))
             hint = f" ({render.hint(newest['hint'])})" if newest.get("hint") else ""
-            brief = newest.get("lines", ()) is None  # of the newest change only, whoever made others
+            brief = newest.get("lines", ()) is None  # of the newest change only
             when = f"{', last' if len(entries) > 1 else ''} at {render.moment(newest.get('at', ''))}{hint}"
             look = f"; see `quire diff {render.one_line(newest['since'])}.. {quote(path)}`" if "since" in newest else ""
             self.say(f"{path} was changed since you read it, {'last ' if brief else ''}by {who}{when}{look}.")
 
     def complain(self, reply: Mapping[str, Any], below: Sequence[str] = ()) -> None:
-        """Say a refusal: the sentence, the code, and what to do next, in the words of a command line."""
+        """Print a refusal: sentence, code and next step, in terms of the command line."""
         from quire_client.cli import wording
 
         code = render.one_line(reply.get("error", ""))
@@ -471,46 +471,46 @@ class Invocation:
             action, op = render.one_line(reply["suggested_action"]), render.one_line(reply.get("op", ""))
             self.say(f"Next: {wording.step(action, op, self.name, code)}.")
         waits = str(reply.get("suggested_action")).startswith("wait")
-        if waits and reply.get("error") == "lease_held" and not self._named[0]:  # no agent is to be told so
+        if waits and reply.get("error") == "lease_held" and not self._named[0]:  # not for agents
             self.say("You can take it away as well: `quire release PATH --force`.")
         if reply.get("suggested_action") == "name_a_point":
             self._tell_of_points(str(reply.get("point")))
 
     def _tell_of_points(self, refused: str) -> None:
-        """Which points there are on the command line only; and what to do where a path was taken for one."""
+        """Name the possible points; and suggest what to do if a path was taken for a point."""
         from quire_client.cli import HERE
 
         text, point = self._parted
-        if point == refused and ("." in point or "/" in point):  # the end of a file's name
+        if point == refused and ("." in point or "/" in point):  # perhaps the end of a file name
             self.say(f"If {text} is a path, it wants a point of its own: {text}@v12.")
         else:
             self.say(HERE)
 
     def warn(self, reply: Mapping[str, Any]) -> None:
-        """Say what a reply warns of."""
+        """Print the warnings of a reply."""
         for warning in reply.get("warnings") or ():
             self.say(render.one_line(render.said(warning.get("message", "")), 400))
 
     def say(self, sentence: str) -> None:
-        """A sentence on stderr; none with --json, whose one object has it all."""
+        """Print a sentence on stderr; with --json nothing."""
         if not self.json:
             print(sentence, file=sys.stderr)
 
 
 def status_of(reply: Mapping[str, Any]) -> int:
-    """The exit status that belongs to a reply."""
+    """The exit status of a reply."""
     return DONE if reply.get("ok") else _STATUS_OF.get(str(reply.get("error")), REFUSED)
 
 
 def is_number(text: str) -> bool:
-    """Is it a whole number, of no more digits than any that a message can hold?"""
+    """True for an integer that a message can hold."""
     return text.isascii() and text.isdigit() and len(text) <= 20
 
 
 def kind_of(text: str) -> str:
-    """A kind of records as the journal names it, from that or from what `quire log` prints: `file written`.
+    """The journal's name of a kind of record, also for the form that `quire log` prints (`file written`).
 
-    Raises Usage for what the log prints in place of a kind and nobody can ask for.
+    Raises Usage for words of the log that are no kind.
     """
     kind = "_".join(text.replace("-", " ").split())
     if kind == "first_seen":
@@ -519,7 +519,7 @@ def kind_of(text: str) -> str:
 
 
 def chosen(what: str, given: str, choices: Sequence[str]) -> str:
-    """`given`, which must be one of `choices`. Raises Usage, which names them all and the nearest."""
+    """`given`, if it is one of `choices`. Raises Usage with all of them and the nearest."""
     if given in choices:
         return given
     from quire_journal.model import did_you_mean
@@ -528,13 +528,13 @@ def chosen(what: str, given: str, choices: Sequence[str]) -> str:
 
 
 def either(choices: Sequence[str]) -> str:
-    """`skip, markers or abort`."""
+    """For example `skip, markers or abort`."""
     *first, last = choices
     return f"{', '.join(first)} or {last}" if first else last
 
 
 def is_point(text: str) -> bool:
-    """Does it have a form that only points have, whatever checkpoints there are?"""
+    """True if `text` has the form of a point that is no name."""
     from quire_journal.history import is_typed_time
     from quire_journal.model import parse_version_token
 
@@ -542,9 +542,9 @@ def is_point(text: str) -> bool:
 
 
 def point_of(text: str) -> str:
-    """A POINT of the command line as the daemon knows it: `2d` becomes a time. Raises Usage."""
+    """The daemon's form of a POINT: `2d` becomes a time. Raises Usage."""
     if not (text[:1].isdigit() or text.startswith(("now", "today", "yesterday"))):
-        return text  # most are versions or names, and the import costs
+        return text  # most are versions or names, and the import is slow
     from datetime import UTC, datetime
 
     from quire_client.cli import NoMoment, point

@@ -1,7 +1,7 @@
-"""What can stand at the end of a command line of `quire` that somebody is typing. Pure, but for names of the journal.
+"""Completion of the last word on a `quire` command line. Pure, apart from names in the journal.
 
-What an option or an argument can be follows from how its help calls the value (`KINDS`). Paths are left to the shell,
-which knows how to write them; names that live in a journal are asked for by the caller.
+The placeholder of a value in the help determines its completions (`KINDS`). The shell completes paths; the caller
+supplies names from a journal.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ KINDS: Final = {
     "DIALECT": "tools",
     "KIND": RECORDS,
 }
-"""What completes a value, by what usage lines and the help call it; what is not here is completed by nothing."""
+"""Placeholder → kind of completion; others have none."""
 
 _OWN: Final = {"workspace": FOLDERS, "state-dir": FOLDERS, "agent": "", "session": ""}
-"""Common options whose value is called by a wider name."""
+"""Common options whose placeholder is too general."""
 
 _VALUE: Final = re.compile("|".join(re.escape(word) for word in sorted(KINDS, key=len, reverse=True)))
 
 
 class Slot(NamedTuple):
-    """What can stand at one place of a command line."""
+    """Possible words at one place of a command line."""
 
-    words: tuple[tuple[str, str], ...] = ()  # each with what it means
+    words: tuple[tuple[str, str], ...] = ()  # each with its meaning
     kinds: tuple[str, ...] = ()
-    prefix: str = ""  # of the word that is being typed, which each of them stands behind
+    prefix: str = ""  # part of the typed word before the completion
 
 
 class Offer(NamedTuple):
-    """What a shell offers."""
+    """Completions for a shell."""
 
     words: list[tuple[str, str]]
-    paths: str = ""  # "files" or "folders": the shell's own
+    paths: str = ""  # "files" or "folders", completed by the shell
 
 
 def completed(typed: Sequence[str], names: Callable[[str], Iterable[str]]) -> Offer:
-    """What the last word of `typed`, behind `quire`, can be; `names` has those of a kind that a journal knows."""
+    """Completions of the last word of `typed` (after `quire`). `names` returns the journal's names of a kind."""
     current = typed[-1] if typed else ""
     slot = _slot(typed[:-1], current)
     words = list(slot.words)
@@ -71,7 +71,7 @@ def completed(typed: Sequence[str], names: Callable[[str], Iterable[str]]) -> Of
 
 
 def _slot(before: Sequence[str], current: str) -> Slot:
-    """What stands behind the words `before`; of `current` only the kind of word matters."""
+    """The slot after the words `before`; of `current` only its form matters."""
     name, number, waiting = "", 0, None
     for word in before:
         if waiting is not None:
@@ -101,7 +101,7 @@ def _argument(name: str, number: int, current: str) -> Slot:
     if command is None:
         return Slot()
     first, _, rest = command.arguments.partition(" ")
-    if " | " in command.arguments and not command.words:  # one of two
+    if " | " in command.arguments and not command.words:  # alternatives
         first, rest = command.arguments, ""
     if number == 0 and (words := command.words or _literal(first)):
         return Slot(tuple((word, "") for word in words), _kinds(first))
@@ -115,7 +115,7 @@ def _command(name: str) -> Command | None:
 
 
 def _options(name: str) -> tuple[Option, ...]:
-    """Those of a command, and of every command."""
+    """Options of the command and of every command."""
     command = _command(name)
     return (*(command.options if command is not None else ()), *COMMON, *(() if name else (VERSION_OPTION,)))
 
@@ -130,14 +130,14 @@ def _spelled(name: str) -> tuple[tuple[str, str], ...]:
 
 
 def value(option: Option) -> Slot:
-    """What the value of an option can be."""
+    """The slot of an option's value."""
     if option.choices or option in COMMON:
         return Slot(tuple((word, "") for word in option.choices), tuple(filter(None, [_OWN.get(option.name)])))
     return Slot((), _kinds(option.value))
 
 
 def _literal(usage: str) -> tuple[str, ...]:
-    """The words that a usage line has as they are typed: `install`, `uninstall`, `status`."""
+    """Literal words in a usage line: `install`, `uninstall`, `status`."""
     return tuple(word for word in re.split(r"[\[\]|\s]+", usage) if re.fullmatch("[a-z][a-z-]+", word))
 
 

@@ -1,7 +1,7 @@
-"""Points as git writes them: `HEAD~1`, a branch, a tag, the beginning of a commit's id.
+"""Git's points: `HEAD~1`, a branch, a tag, the beginning of a commit's id.
 
-They exist on the command line alone, as `2d` does: git is asked here which commit is meant, and the daemon is told that
-(`commit:1a2b3c4`). A checkpoint of the same name comes first.
+Only the command line knows these: git resolves them, and the daemon gets the commit (`commit:1a2b3c4`). A checkpoint of
+the same name takes precedence.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ COMMIT: Final = "commit:"
 PATIENCE_S: Final = 5.0
 
 OF_A_PATH: Final = {"read_file": "at", "blame": "at", "why": "at", "restore": "at", "show": "version"}
-"""Tools that are asked about one file, and their argument for the point: there a commit is the file as it has it."""
+"""Tools for one file → argument for the point; a commit then means the file in it."""
 
 _LOGGED: Final = re.compile(r"[0-9a-f]{40,64} ([0-9a-f]{40,64}) [^\t]*> (\d{1,12}) [-+]\d{4}", re.ASCII)
 _SAFE: Final = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never")
 
 
 def commit_named(name: str, folder: Path, environ: Mapping[str, str]) -> str:
-    """The id of the commit that `name` means in the repository around `folder`; "" where git knows none."""
+    """Id of the commit `name` in the repository around `folder`; "" if unknown."""
     return _git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"], folder, environ)
 
 
 def uncommitted(paths: Sequence[str], folder: Path, environ: Mapping[str, str]) -> list[str]:
-    """Those of the paths of a checkout that differ from HEAD in the repository around `folder`, or that git lacks."""
+    """The paths that differ from HEAD, or that git does not have."""
     if not paths:
         return []
     changed = _git(["diff", "--name-only", "--relative", "-z", "HEAD", "--", *paths], folder, environ)
@@ -43,10 +43,11 @@ def uncommitted(paths: Sequence[str], folder: Path, environ: Mapping[str, str]) 
 
 
 def _git(words: list[str], folder: Path, environ: Mapping[str, str]) -> str:
-    """What a git command says that runs nothing which the repository configures; "" where it fails."""
+    """Output of a git command that runs no program of the repository's configuration; "" if it fails."""
     import subprocess
 
-    ours = {name: value for name, value in environ.items() if not name.startswith("GIT_")}  # of a hook: another's
+    # of a hook in another repository
+    ours = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
     quiet = {**ours, "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
     try:
         said = subprocess.run([*_SAFE, *words], cwd=folder, env=quiet, capture_output=True, timeout=PATIENCE_S)
@@ -59,7 +60,7 @@ Answer = dict[str, Any]
 
 
 def asked_again(client: Client, tool: str, arguments: Mapping[str, Any], refused: Answer) -> Answer:
-    """The reply to a call of which a point was refused, asked again where git knows it; else `refused`."""
+    """The reply to a repeated call if git knows the refused point; else `refused`."""
     point = refused.get("point")
     names = [name for name, value in arguments.items() if value == point]
     if refused.get("suggested_action") != "name_a_point" or not isinstance(point, str) or not names:
@@ -79,7 +80,7 @@ def asked_again(client: Client, tool: str, arguments: Mapping[str, Any], refused
 
 
 def _came(commit: str, folder: Path) -> str:
-    """When HEAD came to a commit last, by git's own log of it, in RFC 3339; "" where that does not tell."""
+    """Time when HEAD last became a commit, from git's reflog, in RFC 3339; "" if unknown."""
     said = _git(["rev-parse", "--git-path", "logs/HEAD"], folder, os.environ)
     try:
         rows = (folder / said).read_text("utf-8", "replace").splitlines() if said else []
@@ -87,12 +88,12 @@ def _came(commit: str, folder: Path) -> str:
         return ""
     found = (_LOGGED.match(row) for row in reversed(rows))
     seconds = next((int(row[2]) for row in found if row is not None and row[1] == commit), None)
-    # The log tells seconds; what was written in that one was, most likely, before the commit.
+    # The log has seconds; writes in that second probably precede the commit.
     return "" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.999999Z")
 
 
 def _version(client: Client, path: str, commit: str, named: str) -> Answer | str:
-    """The version of a file with the bytes that a commit has; a refusal where there is none."""
+    """The version of a file with the commit's bytes, or a refusal."""
     tree = client.call("tree", {"at": COMMIT + commit, "path": path})
     if not tree.get("ok"):
         return tree

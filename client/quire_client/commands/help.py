@@ -1,7 +1,7 @@
-"""The texts of `quire help`, made of the table of commands and of what their modules offer, as wide as the terminal.
+"""Texts of `quire help`, from the table of commands and their modules, wrapped to the terminal.
 
-A text is written as its author found it readable. Here its lines are joined to paragraphs and broken again: a line that
-is indented, as those of a list are, begins one of its own, and an empty line is one.
+Lines of a source text are joined to paragraphs and wrapped again. An indented line begins a paragraph, and an empty
+line is one.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from quire_client.commands.base import COMMON, VERSION_OPTION, Command, Option
 from quire_client.commands.table import COMMANDS, GROUPS
 
 WIDEST: Final = 100
-"""Columns; longer lines are hard to read, whatever the terminal has room for."""
+"""Most columns: longer lines are hard to read."""
 
 USUAL: Final = 80
-"""Columns where no terminal says how many it has: the help goes to a file, or through a pipe to a pager."""
+"""Columns without a terminal."""
 
 _ITEM: Final = re.compile(r" +(?:\S+ {2,})?")
-"""What the following lines of an item stand behind: its indentation, and the word that it explains."""
+"""Indentation and term of a list item."""
 
 EXITS: Final = """\
 Exit status: 0 done, 1 refused, 2 usage, 3 not found, 4 no daemon or time-out, 5 denied by policy,
@@ -32,12 +32,12 @@ Exit status: 0 done, 1 refused, 2 usage, 3 not found, 4 no daemon or time-out, 5
 
 
 def columns() -> int:
-    """How wide the help is: as the terminal that stdout is, within reason."""
+    """Width of the help."""
     return min(shutil.get_terminal_size().columns, WIDEST) if sys.stdout.isatty() else USUAL
 
 
 def overview(colours: render.Palette, width: int = USUAL) -> str:
-    """All commands, by groups."""
+    """All commands, by group."""
     rows = render.columns((f"  {name}", summary) for name, summary in COMMANDS.items())
     line = dict(zip(COMMANDS, rows, strict=True))
     listed = [text for title, group in GROUPS.items() for text in ("", title, *(line[name] for name in group))]
@@ -57,7 +57,7 @@ def overview(colours: render.Palette, width: int = USUAL) -> str:
 
 
 def of_command(name: str, command: Command, colours: render.Palette, width: int = USUAL) -> str:
-    """What one command does, with an example and its options."""
+    """Help of one command, with example and options."""
     told = [
         f"{COMMANDS[name]}.",
         "",
@@ -73,12 +73,12 @@ def of_command(name: str, command: Command, colours: render.Palette, width: int 
 
 
 def table() -> dict[str, Any]:
-    """The same as `overview`, for programs: `groups`, each with what its commands do."""
+    """`overview` as data."""
     return {"ok": True, "message": f"{len(COMMANDS)} commands.", "groups": GROUPS}
 
 
 def told(name: str, command: Command) -> dict[str, Any]:
-    """The same as `of_command`, for programs."""
+    """`of_command` as data."""
     return {
         "ok": True,
         "message": f"{COMMANDS[name]}.",
@@ -91,7 +91,7 @@ def told(name: str, command: Command) -> dict[str, Any]:
 
 
 def about(command: Command) -> str:
-    """What it does; and what a point is, and how it is told from a path, where it takes one."""
+    """Description of a command, with an explanation of points if it takes one."""
     told = [command.about.strip()]
     takes = " ".join([command.arguments, *(option.value for option in command.options)])
     if any(word in takes for word in ("POINT", "A..B", "CURSOR")):
@@ -112,14 +112,14 @@ def titled(title: str, lines: Iterable[str], colours: render.Palette) -> Iterato
 
 
 def fitted(text: str, width: int) -> Iterator[str]:
-    """`text` in lines of at most `width` columns; a word that is longer, such as a path, stays whole."""
+    """`text` in lines of at most `width` columns; longer words stay whole."""
     for paragraph in _paragraphs(text):
         item = _ITEM.match(paragraph)
         yield from _wrapped(paragraph, width, "", " " * (item.end() if item is not None else 0)) or [""]
 
 
 def _paragraphs(text: str) -> list[str]:
-    """Lines that belong together, joined. An empty line is one of its own, so that it stays."""
+    """Joined paragraphs, including empty ones."""
     found: list[str] = []
     joins = False
     for line in text.splitlines():
@@ -133,14 +133,14 @@ def _paragraphs(text: str) -> list[str]:
 
 
 def _wrapped(text: str, width: int, first: str, behind: str) -> list[str]:
-    """Its lines, the first one behind `first`, the others behind `behind`; options and words are never parted."""
+    """Wrapped lines with indentation; options and words stay whole."""
     return textwrap.wrap(
         text, width, initial_indent=first, subsequent_indent=behind, break_long_words=False, break_on_hyphens=False
     )
 
 
 def option_lines(options: Sequence[Option], width: int) -> list[str]:
-    """A line for each option, or a few."""
+    """Lines about options."""
 
     def spelled(option: Option) -> str:
         return f"  {f'-{option.short}, ' if option.short else '    '}--{option.name} {option.value}".rstrip()

@@ -1,4 +1,4 @@
-"""What is said to somebody who named a path that is nowhere, and what they may have meant."""
+"""Messages about a path that does not exist, with suggestions."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from quire_client.commands.base import Invocation
 
 MOST_BESIDE: Final = 1000
-"""How many names of a folder are compared with one that is not there."""
+"""Most names of a folder compared with the missing one."""
 
 
 def nowhere(call: Invocation, client: Client, given: str) -> dict[str, Any] | None:
-    """The refusal of a path that neither the disk nor the journal has, now or ever; None for others, and globs.
+    """The refusal of a path that neither disk nor journal ever had; None for others, and globs.
 
-    For what answers with an empty list, where a word that was typed wrong would look like a file without a past.
+    For commands whose empty answer would hide a typing error.
     """
     if any(sign in given for sign in "*?[") or os.path.lexists(call.folder / given):
         return None
@@ -32,9 +32,9 @@ def nowhere(call: Invocation, client: Client, given: str) -> dict[str, Any] | No
 
 
 def nearest(call: Invocation, path: str) -> str:
-    """A sentence, behind a blank, about a file in the same folder with a name like this one's; or nothing.
+    """A sentence, after a blank, about a similar name in the same folder, or "".
 
-    Nothing of what lies outside, which is as `in_workspace` leaves it.
+    Never about paths outside the workspace.
     """
     from quire_journal.model import did_you_mean
 

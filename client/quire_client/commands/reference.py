@@ -1,4 +1,4 @@
-"""The reference of all commands, `docs/commands.md`, from the table and what the modules offer.
+"""The reference of all commands, `docs/commands.md`, from the table and the modules.
 
 python -m quire_client.commands.reference > docs/commands.md
 """
@@ -15,7 +15,7 @@ MADE_BY = "<!-- Made by `python -m quire_client.commands.reference > docs/comman
 
 
 def reference() -> str:
-    """The text, in Markdown."""
+    """The text in Markdown."""
     return "\n".join(_lines())
 
 

@@ -1,7 +1,7 @@
-"""The commands of `quire` by groups, in the order of the help: a name, which is also the module's, and what it does.
+"""The commands of `quire` by group, in the order of the help: name (also of the module) and summary.
 
 A module is imported when its command is called, and offers `COMMAND` (see `base.Command`). Help, completion and
-`docs/commands.md` are made of this table and of what the modules offer: a new command is a module and a line here.
+`docs/commands.md` are generated from this table and the modules: a new command is a module and a line here.
 """
 
 from __future__ import annotations
@@ -81,10 +81,10 @@ COMMANDS: Final = {name: summary for group in GROUPS.values() for name, summary 
 _ROOMS: Final = {
     name: group.lower().replace(" ", "_").replace("-", "_") for group, names in GROUPS.items() for name in names
 }
-"""Command → the room of its group."""
+"""Command → room of its group."""
 
 
 def offered(name: str) -> Command:
-    """What the module of that command offers."""
+    """The command `name`."""
     command: Command = import_module(f"quire_client.commands.{_ROOMS[name]}.{name.replace('-', '_')}").COMMAND
     return command

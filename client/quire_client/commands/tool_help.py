@@ -1,4 +1,4 @@
-"""A tool's arguments for people, from the schema that the daemon's `describe` gives."""
+"""A tool's arguments for people, from the schema of `describe`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TYPES: Final = {"string": "text", "boolean": "true or false", "integer": "whole
 
 
 def of_tool(tool: Mapping[str, Any], colours: render.Palette, width: int) -> str:
-    """What the tool does, and a paragraph for each of its arguments, in `width` columns."""
+    """Description of the tool and of each argument, in `width` columns."""
     schema = tool.get("schema") or {}
     name = render.one_line(tool.get("name", "?"))
     told = [f"{colours.paint(name, 'bold')}: {render.one_line(tool.get('title', ''))}", ""]
@@ -29,7 +29,7 @@ def of_tool(tool: Mapping[str, Any], colours: render.Palette, width: int) -> str
 
 
 def _arguments(schema: Mapping[str, Any], indent: str, colours: render.Palette, width: int) -> Iterator[str]:
-    """Name, type, default and meaning of each property, and of those of what it holds."""
+    """Name, type, default and meaning of each property, recursively."""
     needed = schema.get("required") or ()
     for name, below in (schema.get("properties") or {}).items():
         told = [_type(below)]
@@ -47,7 +47,7 @@ def _arguments(schema: Mapping[str, Any], indent: str, colours: render.Palette, 
 
 
 def _type(schema: Mapping[str, Any]) -> str:
-    """The values that fit, in words: `text`, `one of intent, shared`, `list of objects`."""
+    """The possible values in words: `text`, `one of intent, shared`, `list of objects`."""
     if schema.get("enum"):
         return f"one of {', '.join(map(str, schema['enum']))}"
     if "anyOf" in schema:
@@ -71,7 +71,7 @@ def _wrapped(text: object, indent: str, width: int) -> Iterator[str]:
     for paragraph in render.clean_text(text or "").splitlines():
         fence = paragraph.startswith("```")
         example ^= fence
-        if example or fence or paragraph.startswith("|"):  # to be copied as it is, or a row of a table
+        if example or fence or paragraph.startswith("|"):  # copied verbatim, or a row of a table
             yield indent + paragraph
             continue
         yield from textwrap.wrap(paragraph, width, initial_indent=indent, subsequent_indent=indent) or [""]

@@ -1,7 +1,8 @@
-"""`quire hook AGENT`: the JSON of an agent's hook in, the answer out; whatever happens, exit status 0 and valid JSON.
+"""`quire hook AGENT`: reads the JSON of an agent's hook and prints the answer, always with exit status 0 and valid
+JSON.
 
-A hook that fails would stop the agent's work, or, worse, block every edit with a text that nobody understands. So where
-Quire cannot be asked the agent goes on, and is told; `[hooks] unreachable = "deny"` in the settings turns that round.
+A failing hook would stop the agent, or block every edit with an unclear text. So the agent continues, with a notice, if
+Quire cannot be asked; `[hooks] unreachable = "deny"` reverses that.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from quire_client.commands import DONE, TRIAL, Command, Invocation, Option
 from quire_client.hooks import AGENTS, PATIENCE_S, Connected, Surroundings, agent, answered
 
 MOST_INPUT: Final = 32 * 1024 * 1024
-"""Bytes of one hook's input; a tool's whole output may be in it."""
+"""Most bytes of one hook's input, which may contain a tool's whole output."""
 
 
 def run(call: Invocation) -> int:
@@ -31,7 +32,7 @@ def run(call: Invocation) -> int:
         return serve(call, sys.stdin.buffer)
     try:
         answer = answer_to(call, sys.stdin.buffer.read(MOST_INPUT + 1))
-    except Exception as error:  # an agent's work does not stop for our faults
+    except Exception as error:  # an agent must not stop for our faults
         if os.environ.get("QUIRE_TRACEBACK"):
             raise
         print(f"quire hook: {type(error).__name__}: {error}", file=sys.stderr)
@@ -41,13 +42,13 @@ def run(call: Invocation) -> int:
 
 
 def answer_to(call: Invocation, given: bytes, connected: Connected | None = None) -> dict[str, Any]:
-    """The answer to a hook's input. Raises what a program can raise."""
+    """The answer to a hook's input. Raises any exception."""
     name, told = _agent(call), _event(given)
     return {} if name is None or told is None else answered(agent(name), told, _surroundings(call), connected)
 
 
 def installed() -> int:
-    """What differs when another Quire was installed."""
+    """A number that changes when another Quire is installed."""
     return os.stat(__file__).st_mtime_ns
 
 
@@ -58,9 +59,9 @@ def serve(
     running: Connected | None = None,
     program: Callable[[], object] = installed,
 ) -> int:
-    """Answer each line with a line until there are no more: then the agent is gone, and its sessions have ended.
+    """Answer each input line with a line until the input ends with the agent, and its sessions.
 
-    Where another Quire was installed meanwhile, this one ends without an answer: the agent has to ask that one.
+    Ends without an answer if another Quire was installed meanwhile, so that the agent asks the new one.
     """
     from quire_client.hooks import Answerer
 
@@ -70,7 +71,7 @@ def serve(
     ours, answerer = program(), Answerer(name, _surroundings(call), connect, running)
     while given := events.readline(MOST_INPUT + 1):
         rest = given
-        while rest and not rest.endswith(b"\n"):  # more than is looked at
+        while rest and not rest.endswith(b"\n"):  # beyond the limit
             rest = events.readline(MOST_INPUT)
         if program() != ours:
             return DONE
@@ -82,7 +83,7 @@ def serve(
 
 
 def _agent(call: Invocation) -> str | None:
-    """The agent that the command line names; None where there is none of that name, which is said."""
+    """The agent named on the command line; None, after a message, if it is unknown."""
     name = call.arguments[0] if call.arguments else ""
     if name in AGENTS:
         return name
@@ -92,7 +93,7 @@ def _agent(call: Invocation) -> str | None:
 
 
 def _event(given: bytes) -> Mapping[str, Any] | None:
-    """The event that was sent; None where it cannot be read, which is said."""
+    """The event; None, after a message, if it is unreadable."""
     if len(given) > MOST_INPUT:
         print(f"quire hook: more than {MOST_INPUT} bytes of input; it was not looked at.", file=sys.stderr)
         return None

@@ -1,4 +1,4 @@
-"""`quire manual`: what an agent should know before it edits."""
+"""`quire manual`: instructions for an agent before it edits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run(call: Invocation) -> int:
 
 
 def _without_a_workspace(name: str | None) -> dict[str, Any]:
-    """What every daemon says whose workspace sets nothing: asked of a process that ends with its answer."""
+    """The answer of a daemon with default settings, from a process of its own."""
     import subprocess
 
     words = [sys.executable, "-m", "quire_daemon.tools.admin.print_manual", *([] if name is None else [name])]

@@ -1,4 +1,4 @@
-"""`quire mcp`: the workspace's tools for an agent that speaks MCP."""
+"""`quire mcp`: serves the workspace's tools over MCP."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ if TYPE_CHECKING:
     from quire_journal.workspaces import Place
 
 PROJECT_FOLDER: Final = "CLAUDE_PROJECT_DIR"
-"""What an agent says the project is, where its servers are started elsewhere."""
+"""Environment variable with the project's folder, from an agent that starts its servers elsewhere."""
 
 ANSWERED: Final = ("claude-code",)
-"""The agents that have their server answer hooks."""
+"""Agents whose server answers their hooks."""
 
 _SDK: Final = ("mcp", "mcp_types", "anyio", "pydantic")
-"""The packages that a server over stdio is made of; the first brings the others."""
+"""Packages of the stdio server; the first depends on the others."""
 
 _OFFERED: Final = "describe", {"offered": True}
 _QUICK_S: Final = 2.0
-"""How long a daemon that runs may take to say what it offers, before it is asked in the way of all other calls."""
+"""Wait for a running daemon's tool list before the ordinary call."""
 
 TOKEN: Final = "mcp.token"
-"""The file in the state folder that holds the token of the HTTP server."""
+"""File in the state folder with the token of the HTTP server."""
 
 
 def run(call: Invocation) -> int:
-    """Serve until the client goes (stdio) or the process is told to end (HTTP)."""
+    """Serve until the client ends (stdio) or the process is stopped (HTTP)."""
     call.at_most(0)
     if "port" in call.options and "http" not in call.options:
         raise Usage("--port goes with --http.")
     if "workspace" not in call.options and call.environ.get(PROJECT_FOLDER):
         call.options = {**call.options, "workspace": call.environ[PROJECT_FOLDER]}
-    place, timeout_s = call.place, call.timeout_s(30.0)  # what is wrong with these is said before anything is loaded
+    place, timeout_s = call.place, call.timeout_s(30.0)  # errors in these are reported before the imports
     if "http" not in call.options and call.options.get("agent") in ANSWERED and not call.environ.get(TRIAL):
         from quire_client.hooks import serving
 
-        with serving(os.getppid()):  # from now on: a hook that is called meanwhile waits for the server
+        with serving(os.getppid()):  # from now on hooks wait for the server
             return _serve(call, place, timeout_s)
     return _serve(call, place, timeout_s)
 
@@ -72,12 +72,12 @@ def _serve(call: Invocation, place: Place, timeout_s: float) -> int:
         if hooks is not None:
             hooks.close()
     if not at_rest:
-        os._exit(DONE)  # a call that waits would hold the process for as long; its client has gone
+        os._exit(DONE)  # a waiting call would keep the process alive; its client is gone
     return DONE
 
 
 def _require_sdk() -> None:
-    """Raises Usage where the SDK of MCP is not installed. It is not loaded: that takes a second."""
+    """Raises Usage if the MCP SDK is missing. Does not import it, which takes a second."""
     from importlib.util import find_spec
 
     missing = [name for name in _SDK if find_spec(name) is None]
@@ -92,7 +92,7 @@ def _no_sdk(how: str) -> Usage:
 
 
 def _load_sdk() -> None:
-    """Raises Usage where the SDK was not installed whole."""
+    """Raises Usage if the SDK is incomplete."""
     try:
         from quire_client.mcp import over_stdio as over_stdio
     except ImportError as error:
@@ -100,7 +100,7 @@ def _load_sdk() -> None:
 
 
 def _over_stdio(call: Invocation, place: Place, sessions: AgentSessions, hooks: Answerer | None) -> None:
-    """Serve one client; what it asks first is answered while the SDK is loaded."""
+    """Serve one client; its first requests are answered while the SDK loads."""
     from functools import partial
 
     from quire_client.mcp import FirstAnswers, Given, alone, standard_streams
@@ -120,7 +120,7 @@ def _over_stdio(call: Invocation, place: Place, sessions: AgentSessions, hooks: 
 
 
 def _listed(call: Invocation, place: Place, sessions: AgentSessions, who: Who) -> Sequence[Mapping[str, Any]] | None:
-    """The tools that this agent is offered; None where the daemon cannot tell."""
+    """The tools offered to this agent; None if the daemon cannot tell."""
     from quire_client.transport import Quick, Unreachable
     from quire_journal import VERSION
 
@@ -130,13 +130,13 @@ def _listed(call: Invocation, place: Place, sessions: AgentSessions, who: Who) -
         reply = quick.call(*_OFFERED)
         if quick.version != VERSION:
             reply = {}
-    if not reply.get("ok"):  # a daemon that has to be started, say
+    if not reply.get("ok"):  # for example, the daemon is not running
         reply = sessions.of(who).call(*_OFFERED)
     return reply["tools"] if reply.get("ok") else None
 
 
 def _hooks(call: Invocation) -> Answerer | None:
-    """What answers the hooks of the agent, where it is one that asks its server."""
+    """The answerer of the agent's hooks, if it asks its server."""
     if "http" in call.options or call.options.get("agent") not in ANSWERED or call.environ.get(TRIAL):
         return None
     from quire_client.hooks import Answerer, Surroundings
@@ -173,7 +173,7 @@ def _over_http(call: Invocation, sessions: AgentSessions) -> None:
 
 
 def _own(call: Invocation, *, alone: bool) -> Own:
-    """Who calls, as far as the command line and the environment say it. A server of many has no session of its own."""
+    """The caller, from command line and environment. A server of many clients has no session of its own."""
     import secrets
 
     from quire_client.mcp import Own

@@ -1,4 +1,4 @@
-"""`quire setup AGENT`: put Quire into an agent's configuration."""
+"""`quire setup AGENT`: adds Quire to an agent's configuration."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 SDK_MISSING: Final = (
     f"The hooks work now. Quire's own tools need the MCP SDK: run `{sys.executable} -m pip install 'mcp>=2.3,<3'`."
 )
-"""What `setup` says where the extra `mcp` is not installed."""
+"""Notice of `setup` if the extra `mcp` is not installed."""
 
 GIT_S: Final = 5.0
-"""How long git may take to say what it ignores."""
+"""Timeout of git, in seconds."""
 
 
 _ASKED: Final = {"claude-code": ("claude", "--version")}
-"""Agent → what prints its version, where it matters."""
+"""Agent → command that prints its version, if the version matters."""
 
 ASKED_S: Final = 10.0
-"""How long an agent may take to print its version."""
+"""Timeout of that command, in seconds."""
 
 
 def run(call: Invocation) -> int:
-    """Show what is to be changed, and change it."""
+    """Show the changes, and make them."""
     return change(call, puts=True)
 
 
 def change(call: Invocation, puts: bool) -> int:
-    """Put our entries into the files of one agent, or take them out."""
+    """Add Quire's entries to the files of an agent, or remove them."""
     from quire_client.setup import agents, write as setup_write
     from quire_journal.model import Refusal
 
@@ -75,12 +75,12 @@ def change(call: Invocation, puts: bool) -> int:
 
 
 ANNOUNCED_S: Final = 5.0
-"""How long a daemon may take to hear of what is written."""
+"""Timeout of the daemon, in seconds."""
 
 
 @contextmanager
 def _announced(call: Invocation, tool: str, changes: Sequence[Change], project: Path | None) -> Iterator[None]:
-    """Tell the daemon, if one runs, what is about to be written: an undo of everybody's work is to leave it alone."""
+    """Announce the changes to a running daemon, so that an undo of everybody's work leaves them alone."""
     from quire_client.transport import NoDaemon
     from quire_journal.model import SETUP
     from quire_journal.workspaces import WorkspaceRefused
@@ -102,7 +102,7 @@ def _announced(call: Invocation, tool: str, changes: Sequence[Change], project: 
 
 
 def _payload(change: Change, project: Path) -> dict[str, str] | None:
-    """What becomes of a file of the project; None for one that stays as it is, or lies elsewhere."""
+    """The announced change of a project file; None if it is unchanged, or elsewhere."""
     path = os.path.relpath(os.path.realpath(change.path), os.path.realpath(project))
     if change.action == "unchanged" or path.startswith(os.pardir):
         return None
@@ -112,7 +112,7 @@ def _payload(change: Change, project: Path) -> dict[str, str] | None:
 
 
 def _said(words: Sequence[str]) -> str:
-    """What a program prints; "" where there is none of that name, or it does not do it."""
+    """Output of a program; "" if it is missing or fails."""
     import subprocess
 
     try:
@@ -123,7 +123,7 @@ def _said(words: Sequence[str]) -> str:
 
 
 def scope(call: Invocation) -> Scope:
-    """For the workspace, or with --user for all of them."""
+    """The workspace, or with --user all of them."""
     from quire_client.setup import Scope
 
     if "user" in call.options and "project" in call.options:
@@ -133,10 +133,7 @@ def scope(call: Invocation) -> Scope:
 
 
 def _project(call: Invocation) -> Path:
-    """The workspace; where there is none, the current folder, which is what an agent that starts there takes for one.
-
-    Raises WorkspaceRefused.
-    """
+    """The workspace, or the current folder, which the agent would take as one. Raises WorkspaceRefused."""
     from quire_journal.workspaces import WorkspaceRefused
 
     try:
@@ -151,7 +148,7 @@ def _project(call: Invocation) -> Path:
 
 
 def entry_point() -> str:
-    """The absolute path of this installation's `quire`. An agent has a PATH of its own. Raises Refusal."""
+    """Absolute path of this installation's `quire`, because an agent has its own PATH. Raises Refusal."""
     from quire_journal.model import Refusal
 
     beside = os.path.join(os.path.dirname(os.path.abspath(sys.executable)), "quire")
@@ -164,10 +161,10 @@ def entry_point() -> str:
 
 
 def shared_entry_point(here: str, environ: Mapping[str, str]) -> str:
-    """What a file calls that others check out: plain `quire`, where the PATH leads to this installation; else `here`.
+    """The command for files that are checked in: plain `quire` if the PATH leads to this installation, else `here`.
 
-    So does the script of a checkout that this is installed from. A folder that is on the PATH because a virtual
-    environment is activated is so in this shell only.
+    The script of this checkout counts as this installation. A PATH of an activated virtual environment does not count,
+    because only this shell has it.
     """
     script = Path(__file__).resolve().parents[4] / "scripts" / "quire"
     own = os.path.join(os.path.realpath(sys.prefix), "") if sys.prefix != sys.base_prefix else None
@@ -181,15 +178,15 @@ def shared_entry_point(here: str, environ: Mapping[str, str]) -> str:
 
 
 class IgnoreLines(NamedTuple):
-    """What keeps files of a project out of the next commit."""
+    """How to keep project files out of the next commit."""
 
-    lines: tuple[str, ...]  # of an ignore file: one for each file that would do for
-    exclude: str  # the ignore file that is this checkout's alone; "" where git cannot be asked
-    tracked: tuple[str, ...]  # files that no such line keeps out: git has them already
+    lines: tuple[str, ...]  # for an ignore file, one for each file
+    exclude: str  # this checkout's private ignore file; "" if git cannot be asked
+    tracked: tuple[str, ...]  # files already in git, which no ignore line excludes
 
 
 def ignore_lines(project: Path, paths: Sequence[Path]) -> IgnoreLines | None:
-    """The lines for those files that git does not ignore; None where it ignores all. Nothing of git's is written."""
+    """Ignore lines for files that git does not ignore; None if it ignores all. Writes nothing."""
     import subprocess
 
     def asked(*words: str) -> list[str]:
@@ -209,7 +206,7 @@ def ignore_lines(project: Path, paths: Sequence[Path]) -> IgnoreLines | None:
 
 
 def _ties(found: IgnoreLines, agent: str, shared: str) -> str:
-    """That files of the project hold what is true on this machine alone, and what to do about it."""
+    """Warning that project files hold settings of this machine, with the remedy."""
     said = ". ".join((*_kept_out(found), *_left_out(found))) + "."
     if agent == "codex":
         return f"{said} `quire setup codex --user` needs no file in the project."

@@ -8,7 +8,7 @@ from quire_client.hooks import AGENTS
 
 
 def run(call: Invocation) -> int:
-    """Show what is to be removed, and remove it."""
+    """Show the removals, and make them."""
     return change(call, puts=False)
 
 

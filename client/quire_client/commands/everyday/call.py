@@ -1,4 +1,4 @@
-"""`quire call`: the generic door to every tool."""
+"""`quire call`: calls any tool."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quire_client.commands import Command, Invocation, MissingArgument, Usage, s
 
 
 def run(call: Invocation) -> int:
-    """Call the tool and print its reply, which is always JSON."""
+    """Call the tool and print its reply as JSON."""
     call.at_most(2)
     if not call.arguments:
         raise MissingArgument("TOOL")
@@ -26,7 +26,7 @@ def run(call: Invocation) -> int:
 
 
 def explain(call: Invocation) -> int:
-    """Print what the tool does and what it takes, as the daemon says it."""
+    """Print the daemon's description of the tool."""
     from quire_client.commands import columns, of_tool
 
     with call.connect() as client:
@@ -35,7 +35,7 @@ def explain(call: Invocation) -> int:
 
 
 def _arguments(text: str) -> dict[str, Any]:
-    """The arguments in `text`, or on stdin for `-`. Raises Usage."""
+    """Arguments from `text`, or from stdin for `-`. Raises Usage."""
     try:
         given = json.loads(sys.stdin.read() if text == "-" else text)
     except (ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""`quire down`: the daemon ends."""
+"""`quire down`: ends the daemon."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from quire_client.commands import Command, Invocation
 
 
 def run(call: Invocation) -> int:
-    """End the daemon; that none runs is no failure."""
+    """End the daemon, if one runs."""
     call.at_most(0)
     from quire_client.transport import NoDaemon
     from quire_journal.workspaces import running
@@ -16,7 +16,7 @@ def run(call: Invocation) -> int:
             reply = client.shutdown_daemon()
     except NoDaemon:
         if running(call.place) is not None:
-            raise  # it runs and cannot be reached: that is worth a sentence
+            raise  # it runs and is unreachable
         reply = {"ok": True, "message": "No daemon runs."}
     return call.answer(reply, lambda reply: str(reply["message"]))
 

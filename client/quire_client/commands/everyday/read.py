@@ -1,4 +1,4 @@
-"""`quire read`: a file as it is now."""
+"""`quire read`: prints a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOSSY: Final = "Some bytes are not UTF-8 and are shown as U+FFFD; `quire cat PAT
 
 
 def run(call: Invocation) -> int:
-    """Show the file, or some of its lines."""
+    """Print the file, or some of its lines."""
     path, lines = call.path_lines(call.one_argument("PATH"))
     arguments: dict[str, Any] = {"path": call.in_workspace(path)}
     if {"hashes", "hashline"} <= call.options.keys():
@@ -32,24 +32,24 @@ def run(call: Invocation) -> int:
 
 
 def say_if_there_are_none(call: Invocation, reply: Mapping[str, Any]) -> None:
-    """That the file has none of the lines that --lines asks for: the text alone would look like an empty file."""
+    """Report that --lines selects no lines, because no output would look like an empty file."""
     if "lines" in call.options and reply.get("ok") and reply.get("startLine", 1) > reply.get("lineCount", 1):
         call.say(render.said(reply.get("message", "")))
 
 
 def shown(reply: Mapping[str, Any]) -> str:
-    """The text of a read. On a terminal without what would control it; elsewhere exactly as it is."""
+    """The text of a reply: cleaned of control characters on a terminal, else exact."""
     lines = reply.get("lines")
     text = "".join(f"{line}\n" for line in lines) if isinstance(lines, list) else str(reply.get("content", ""))
     if text and not isinstance(lines, list) and reply.get("endLine", math.inf) < reply.get("lineCount", 0):
-        text += "\n"  # of a slice, `content` has the last break only where it reaches the file's end
+        text += "\n"  # `content` of a slice ends with a line break only at the end of the file
     if not sys.stdout.isatty():
         return text
     return render.clean_text(text if text.endswith("\n") else f"{text}\n")
 
 
 def line_range(text: str) -> dict[str, int]:
-    """`A:B`, `A:`, `:B` or `A` as arguments; `A,B` is `A:B`. Raises Usage."""
+    """The arguments for `A:B`, `A:`, `:B`, `A` or `A,B`. Raises Usage."""
     if not text:
         return {}
     first, colon, last = text.replace(",", ":").partition(":")

@@ -1,4 +1,4 @@
-"""`quire status`: how the daemon and the journal are."""
+"""`quire status`: state of daemon and journal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quire_journal import VERSION
 
 
 def run(call: Invocation) -> int:
-    """Ask the daemon that runs; none is started for it."""
+    """Ask a running daemon; start none."""
     call.at_most(0)
     reply = call.ask("status", {}, start=False)
     if isinstance(reply.get("versions"), dict):
@@ -20,7 +20,7 @@ def run(call: Invocation) -> int:
 
 
 def rows(reply: Mapping[str, Any], colours: render.Palette) -> list[tuple[str, str]]:
-    """What is told, and how it is."""
+    """Rows of the output."""
     rows = [("workspace", render.clean(reply.get("workspace", "?")))]
     rows.append(("kept in", render.clean(reply.get("state_dir", "?"))))
     rows.append(("daemon", f"pid {reply.get('pid', '?')}, {_versions(reply.get('versions'))}"))
@@ -53,7 +53,7 @@ def rows(reply: Mapping[str, Any], colours: render.Palette) -> list[tuple[str, s
 
 
 def _versions(versions: object) -> str:
-    """The daemon's version; the client's where it is another; the formats that both speak."""
+    """Versions of daemon and client, and their formats."""
     if not isinstance(versions, Mapping):
         return "version unknown"
     daemon, client = (render.clean(versions.get(name, "?")) for name in ("daemon", "client"))
@@ -78,7 +78,7 @@ _TAKERS: Final = {"workspace": "this journal", "store": "all your journals"}
 
 
 def _space(retention: Mapping[str, Any]) -> list[str]:
-    """How much is taken, of what limit: by this journal, and by all."""
+    """Sizes and limits of this journal and of all."""
     parts = []
     for name, words in _TAKERS.items():
         taken = retention.get(name) or {}
@@ -88,7 +88,7 @@ def _space(retention: Mapping[str, Any]) -> list[str]:
 
 
 def _reserve(retention: Mapping[str, Any], colours: render.Palette) -> str:
-    """Whether what is held of the disk, for the day when it is full, is there."""
+    """State of the reserve for a full disk."""
     reserve = retention.get("reserve") or {}
     if reserve.get("given_back"):
         return colours.paint("the disk is full: it was given back", "yellow")
@@ -102,13 +102,13 @@ def _reserve(retention: Mapping[str, Any], colours: render.Palette) -> str:
 
 
 def _writers(writers: list[Any], total: int) -> str:
-    """Who has called, by what each wrote or did last; how many more there are."""
+    """Callers by their last action, and how many more."""
     names = list(dict.fromkeys(render.writer(who) for who in writers))
     return ", ".join(names) + (f" and {total - len(writers)} more" if total > len(writers) else "")
 
 
 def _capture(capture: Mapping[str, Any]) -> str:
-    """Of the first capture, or of a comparison of the whole tree with the journal, how far it is."""
+    """Progress of the first capture, or of a scan."""
     if capture.get("finished", True):
         return "finished: every file has been looked at"
     if capture.get("waits_for"):
@@ -117,7 +117,7 @@ def _capture(capture: Mapping[str, Any]) -> str:
 
 
 def uncaptured(reply: Mapping[str, Any]) -> str:
-    """How many files there are whose bytes are not kept; "" for none."""
+    """Number of files without kept bytes, as text; "" for none."""
     journal = reply.get("journal")
     count = int(journal.get("uncaptured") or 0) if isinstance(journal, Mapping) else 0
     return f"{render.lacking(count)}: `quire ls` says which" if count else ""

@@ -1,4 +1,4 @@
-"""`quire up`: the daemon runs, and the workspace is captured."""
+"""`quire up`: starts the daemon and captures the workspace."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 PAUSE_S: Final = 0.1
-"""Time between two looks at the capture."""
+"""Seconds between two checks of the capture."""
 
 TOLD_S: Final = 1.5
-"""Time between two lines of progress where no person watches: a log, or an agent's terminal."""
+"""Seconds between two progress lines in a log or an agent's terminal."""
 
 SHORT_S: Final = 0.5
-"""How long the recording of a small folder takes at most; only of a longer one there is something to tell."""
+"""Seconds before the first progress line: a small folder takes less."""
 
 STARTING_S: Final = 1.5
-"""Time between two lines that say that the daemon is still starting."""
+"""Seconds between two lines about a starting daemon."""
 
 MANY_FILES: Final = 200_000
-"""Files of a folder above which `up` asks first: that is more often a wrong folder than a project."""
+"""Files above which `up` asks first, because the folder is probably wrong."""
 
 FEW_VERSIONS: Final = 20_000
-"""Versions up to which `up` lists the tree to name the files whose bytes are not recorded."""
+"""Most versions for which `up` lists the tree to name unrecorded files."""
 
 NAMED: Final = 3
-"""Files named in one sentence."""
+"""Most files named in one sentence."""
 
 
 def run(call: Invocation) -> int:
-    """Start the daemon and wait until everything is in the journal."""
+    """Start the daemon and wait for the capture."""
     call.at_most(1)
     if call.arguments:
         call.options = {**call.options, "workspace": str(call.folder / call.arguments[0])}
@@ -61,7 +61,7 @@ def run(call: Invocation) -> int:
 
 
 def _unasked(call: Invocation) -> int | None:
-    """The exit status where a folder has too many files and nobody agreed to record them; None: go on."""
+    """Exit status if a folder has too many files and nobody agrees; None: continue."""
     from quire_journal.model import Refusal
 
     root = call.place.root
@@ -79,9 +79,9 @@ def _unasked(call: Invocation) -> int | None:
 
 
 def files_of(root: Path) -> Iterator[str]:
-    """Files below `root`; of a git checkout those that git does not ignore. A closed folder counts as empty."""
+    """Files below `root`; in a git checkout those that git does not ignore. An unreadable folder counts as empty."""
     if (root / ".git").exists():
-        # A repository's own configuration must not make us run its programs.
+        # A repository's configuration must not make us run its programs.
         asked = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", os.fspath(root), "ls-files", "-z"]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         try:
@@ -92,7 +92,7 @@ def files_of(root: Path) -> Iterator[str]:
                 capture_output=True,
             )
         except OSError:
-            pass  # no git on this machine
+            pass  # git is not installed
         else:
             if listed.returncode == 0:
                 yield from os.fsdecode(listed.stdout).split("\0")[:-1]
@@ -105,7 +105,7 @@ def files_of(root: Path) -> Iterator[str]:
 
 @contextmanager
 def _starting(call: Invocation) -> Iterator[None]:
-    """Tell again and again, where no person watches, that the daemon starts; its first start takes longest."""
+    """Report periodically, without a person watching, that the daemon starts."""
     if call.person_watches or running(call.place) is not None:
         yield
         return
@@ -126,7 +126,7 @@ def _starting(call: Invocation) -> Iterator[None]:
 
 
 class _Told:
-    """Tells what a starting daemon does: once, when it does something else, and every `TOLD_S`."""
+    """Prints the progress of a starting daemon: at each new step, and every `TOLD_S`."""
 
     def __init__(self, call: Invocation, now: Callable[[], float] = time.monotonic) -> None:
         self._call = call
@@ -142,7 +142,7 @@ class _Told:
 
 
 def _captured(client: Client, call: Invocation) -> dict[str, Any]:
-    """The status when the first capture is over, or waits for something that may never come."""
+    """The status after the first capture, or when it waits for something uncertain."""
     told = time.monotonic() - TOLD_S + SHORT_S
     with Progress("Recording files", call.person_watches) as bar:
         while True:
@@ -159,7 +159,7 @@ def _captured(client: Client, call: Invocation) -> dict[str, Any]:
 
 
 def _lacking(client: Client, reply: Mapping[str, Any]) -> str:
-    """Which files are not recorded, and why; "" for none."""
+    """Unrecorded files with reasons; "" for none."""
     journal = reply.get("journal")
     journal = journal if isinstance(journal, Mapping) else {}
     count = int(journal.get("uncaptured") or 0)
@@ -189,7 +189,7 @@ NEXT: Final = (
     "Next: `quire setup claude-code` connects an agent (or codex, cursor, gemini,\n"
     "opencode); `quire watch` shows what happens now, `quire log` what happened."
 )
-"""What to type after `up`."""
+"""Suggested next commands after `up`."""
 
 
 def _left_out(lacking: str) -> str:

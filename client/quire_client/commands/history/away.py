@@ -1,7 +1,6 @@
-"""`quire away`: what happened since the person looked last, by writer.
+"""`quire away`: what happened since the person's last look, by writer.
 
-Where the person looked last is remembered beside the journal, not in it: it is about this person's terminal, and about
-no file.
+The point of the last look is stored in the state folder, not in the journal, because it concerns no file.
 """
 
 from __future__ import annotations
@@ -14,21 +13,21 @@ from quire_client.cli import render
 from quire_client.commands import Command, Invocation, Option, columns
 
 USUAL: Final = "12h"
-"""How far back the answer goes for who never looked."""
+"""Range of the first answer."""
 
 MOST: Final = 200
-"""Stories that are looked at."""
+"""Most stories read."""
 
 LOOKED: Final = "looked"
-"""The file in the state folder that holds the point, `seq:812`."""
+"""File in the state folder with that point, `seq:812`."""
 
 
 def run(call: Invocation) -> int:
-    """Tell what happened, and remember that it was told."""
+    """Print what happened, and store the point."""
     call.at_most(0)
     since = call.options.get("since") or _looked(call)
     reply = _asked(call, since)
-    if not reply.get("ok") and "since" not in call.options:  # another journal lies here by now
+    if not reply.get("ok") and "since" not in call.options:  # another journal is here now
         reply = _asked(call, "")
     status = call.answer(reply, lambda reply: "\n".join(_lines(reply, call)))
     stories = reply.get("stories") or ()
@@ -47,7 +46,7 @@ def _asked(call: Invocation, since: str) -> Mapping[str, Any]:
 
 
 def _looked(call: Invocation) -> str:
-    """The point at which the person looked last; "" for who never did."""
+    """The stored point, or ""."""
     try:
         said = (call.place.state / LOOKED).read_text().strip()
     except (OSError, UnicodeDecodeError):
@@ -56,7 +55,7 @@ def _looked(call: Invocation) -> str:
 
 
 def _is_looked_at(call: Invocation) -> bool:
-    """Is it the person who looks, at all that is new? An agent's look is none, nor is a script's."""
+    """True if a person looks at everything new; not an agent or a script."""
     asked = {"since", "keep", "agent", "json"} & call.options.keys()
     return not asked and not call.environ.get("QUIRE_AGENT")
 
@@ -80,7 +79,7 @@ def _lines(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
 
 
 def _sum(stories: Sequence[Mapping[str, Any]]) -> str:
-    """How many turns, and how many files, as far as they are listed."""
+    """Numbers of listed turns and files."""
     turns = sum(story["form"] == "turn" for story in stories)
     files = len({file["path"] for story in stories for file in story["files"]})
     refused = sum(story.get("refused_count", 0) for story in stories)
@@ -91,7 +90,7 @@ def _sum(stories: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _shared(stories: Sequence[Mapping[str, Any]], names: Sequence[str], call: Invocation) -> Iterator[str]:
-    """The files that several of them changed, whom nothing but the files brings together; git only moves content."""
+    """Files that several stories changed. Git stories do not count, because git only moves content."""
     whose: dict[str, dict[str, None]] = {}
     for story, name in zip(stories, names, strict=True):
         if story["form"] not in ("git", "crowd"):

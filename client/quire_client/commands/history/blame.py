@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def run(call: Invocation) -> int:
-    """Show version, writer, turn and time before each line."""
+    """Print version, writer, turn and time before each line."""
     named, lines = call.path_lines(call.one_argument("PATH"))
     path, point = call.path_at(named)
     arguments: dict[str, Any] = {"path": call.in_workspace(path or "."), **call.stated(("at", "writer"))}
@@ -36,11 +36,11 @@ def run(call: Invocation) -> int:
 
 
 def _whole(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The reply with the lines of all its pages; a refusal if there was one."""
+    """The reply with the lines of all pages, or a refusal."""
     reply = page = client.call("blame", arguments)
     lines, runs = [*reply.get("lines", ())], [*reply.get("runs", ())]
     while page.get("ok") and page.get("truncated") and page.get("next_line"):
-        # The version pins the text: the file may change between two pages.
+        # The version keeps the text the same for all pages.
         page = client.call("blame", {**arguments, "at": reply["version"], "start_line": page["next_line"]})
         lines += page.get("lines", ())
         runs += page.get("runs", ())
@@ -57,7 +57,7 @@ def _whole(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _said_beside(reply: Mapping[str, Any]) -> list[str]:
-    """What the lines do not tell: earlier names, and where the past ends too soon."""
+    """Earlier names, and gaps in the history."""
     names = [render.one_line(name) for name in reply.get("names") or ()]
     now = render.one_line(reply.get("path", ""))
     said = [f"Earlier names: {', '.join(name for name in names if name != now)}."] if {*names} - {now} else []
@@ -69,7 +69,7 @@ def _said_beside(reply: Mapping[str, Any]) -> list[str]:
 
 
 def _rows(reply: Mapping[str, Any], colours: render.Palette, person: bool) -> list[str]:
-    """A row for each line; who wrote it in a colour for each writer."""
+    """A row for each line, with a colour for each writer."""
     lines: Sequence[Mapping[str, Any]] = reply.get("lines") or ()
     whose = [_whose(line, person) for line in lines]
     lane = {name: number for number, name in enumerate(dict.fromkeys(whose))}
@@ -85,18 +85,18 @@ def _rows(reply: Mapping[str, Any], colours: render.Palette, person: bool) -> li
 
 
 def _head(line: Mapping[str, Any], name: str, turns: bool) -> tuple[str, ...]:
-    """Version, writer, what brought the line back, turn where there is any, and time."""
+    """Version, writer, what brought the line back, turn if any, and time."""
     turn = (render.one_line(line.get("turn") or "", 20),) if turns else ()
     token = render.one_line(line.get("version") or f"seq:{line.get('seq', '?')}")
     how = f" ({render.one_line(line['how'])})" if line.get("how") else ""
     if brought := line.get("brought"):
         how += f" (back by {render.one_line(brought.get('by', '?'))} in {render.one_line(brought.get('version', '?'))})"
-    # A commit has a day of its own; the time is that at which the journal met its lines.
+    # A commit has its own date; the time is the journal's.
     return (token, f"{name}{how}", *turn, "" if line.get("commit") else render.moment(line.get("at", "")))
 
 
 def _whose(line: Mapping[str, Any], person: bool) -> str:
-    """Who wrote it; of what was there when the journal began the commit, where git tells."""
+    """The writer; for first-seen lines the commit, if git knows it."""
     if line.get("commit"):
         return render.commit(line["commit"])
     if line.get("commit_pending"):

@@ -1,4 +1,4 @@
-"""`quire cat`: the text of a file at a point, all of it."""
+"""`quire cat`: prints a whole file at a point."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def run(call: Invocation) -> int:
-    """Print the file as it was, or as it is: its very bytes, except on a terminal and in JSON."""
+    """Print the file's exact bytes, except on a terminal and in JSON."""
     path, point = call.path_at(call.one_argument("PATH@POINT"))
-    arguments: dict[str, Any] = {"path": call.in_workspace(path or ".")}  # of `@scope/a`, refused with what was meant
+    arguments: dict[str, Any] = {"path": call.in_workspace(path or ".")}  # `@scope/a` is refused with advice
     if point:
         arguments["at"] = point
     exact = not call.json and not sys.stdout.isatty()
@@ -40,11 +40,11 @@ def run(call: Invocation) -> int:
 
 
 _NO_TEXT: Final = ("binary_file", "file_too_large")
-"""What `read_file` does not show, and the journal holds all the same."""
+"""Errors of `read_file` for files that the journal may still hold."""
 
 
 def _blob(client: Client, path: str, point: str) -> bytes | None:
-    """The bytes of a file that is not a text, or too long for one; None where they cannot be had."""
+    """Bytes of a file that is no text, or too long; None if unavailable."""
     from quire_client.export import ExportStop, Unwritable, bytes_of, fetch
     from quire_journal.model import shown_path
 
@@ -54,13 +54,13 @@ def _blob(client: Client, path: str, point: str) -> bytes | None:
         address = next(files, None)
         return None if address is None else next(data for _, data in bytes_of(client, [address]))
     except (ExportStop, Unwritable):
-        return None  # what was said first is what counts
+        return None  # the first refusal counts
 
 
 def _pages(client: Client, arguments: dict[str, Any]) -> list[dict[str, Any]]:
-    """The replies that hold the whole file, or end with a refusal: one holds a bounded number of lines."""
+    """The replies that hold the whole file, or end with a refusal."""
     pages = [client.call("read_file", arguments)]
-    # The version pins the text: the file may change between two pages.
+    # The version keeps the text the same for all pages.
     at = arguments.get("at") or pages[0].get("version")
     while pages[-1].get("ok") and pages[-1].get("truncated") and pages[-1].get("next_line"):
         pages.append(client.call("read_file", {**arguments, "at": at, "start_line": pages[-1]["next_line"]}))
@@ -73,11 +73,11 @@ def _bytes(pages: list[dict[str, Any]]) -> bytes:
 
 
 def _joined(pages: list[dict[str, Any]]) -> dict[str, Any]:
-    """One reply with all of the text; the refusal if there was one."""
+    """One reply with the whole text, or the refusal."""
     if len(pages) == 1 or not pages[-1].get("ok"):
         return pages[-1]
     texts = [str(page.get("content", "")) for page in pages]
-    # A page that does not reach the end comes without its last line break.
+    # A page that does not reach the end lacks its last line break.
     whole = "".join(f"{text}\n" for text in texts[:-1]) + texts[-1]
     end = pages[-1].get("endLine")
     return {**pages[0], "content": whole, "endLine": end, "truncated": False, "next_line": None}

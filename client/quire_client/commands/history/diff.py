@@ -1,4 +1,4 @@
-"""`quire diff`: what changed between two points."""
+"""`quire diff`: changes between two points."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Show = Callable[[Mapping[str, Any], render.Palette], Iterator[str]]
 
 _REVISION: Final = re.compile(r"HEAD|[0-9a-f]{7,64}|[\w./-]+[~^][~^0-9]*")
-"""How git's users write a second point."""
+"""Forms of a second revision in git."""
 
 FORMS: Final[Mapping[str, Show]] = {
     "stat": counts,
@@ -25,11 +25,11 @@ FORMS: Final[Mapping[str, Show]] = {
     "name-status": names_with_status,
     "word-diff": words,
 }
-"""What is shown in place of the patch, by the option that asks for it."""
+"""Option → output in place of the patch."""
 
 
 def run(call: Invocation) -> int:
-    """Show the changes from one point to another, or to now."""
+    """Print the changes from a point to another, or to now."""
     asked = [form for form in FORMS if form in call.options]
     if len(asked) > 1:
         raise Usage(f"--{asked[0]} and --{asked[1]} do not go together.")
@@ -52,7 +52,7 @@ def run(call: Invocation) -> int:
 
 
 def _parted(call: Invocation) -> tuple[dict[str, str], list[str]]:
-    """(the points, the paths) of the command line: `A..B`, `A B` or `A`, in front of the paths; none for git's HEAD."""
+    """(points, paths) of the command line: `A..B`, `A B` or `A` before the paths; no point means git's HEAD."""
     words = list(call.arguments)
     if not words or _is_path(call, words[0]):
         return {}, words
@@ -67,7 +67,7 @@ def _parted(call: Invocation) -> tuple[dict[str, str], list[str]]:
 
 
 def _is_path(call: Invocation, word: str) -> bool:
-    """Does it name a file, and no point?"""
+    """True if `word` names a file and no point."""
     if is_point(word.partition("..")[0]):
         return False
     if os.path.lexists(call.folder / word) or any(sign in word for sign in "*?["):
@@ -76,7 +76,7 @@ def _is_path(call: Invocation, word: str) -> bool:
 
 
 def _base(call: Invocation, client: Client) -> str:
-    """What a bare `quire diff` compares with: git's HEAD, else the last checkpoint. Raises Usage for neither."""
+    """Base of a bare `quire diff`: git's HEAD, else the last checkpoint. Raises Usage."""
     head = commit_named("HEAD", call.place.root, call.environ)
     if head:
         return COMMIT + head

@@ -1,4 +1,4 @@
-"""Differences as text: the patch that `git apply` takes, counts, names, words that changed."""
+"""Differences as text: patches for `git apply`, counts, names, changed words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 MOST_PATHS: Final = 100
-"""Files that are asked for at a time."""
+"""Most files per call."""
 
 MOST_PATH: Final = 4096
 
@@ -24,7 +24,7 @@ _BINARY: Final = "GIT binary patch"
 
 
 def whole(client: Client, reply: dict[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The reply to `asked` with the files that it had no room for, and the patches."""
+    """The reply to `asked` completed with further files and patches."""
     from quire_journal.model import shown_path  # by which two files differ that are shown alike, one escaped
 
     files: dict[str, dict[str, Any]] = {}
@@ -44,14 +44,14 @@ def whole(client: Client, reply: dict[str, Any], asked: Mapping[str, Any]) -> di
         told = {shown_path(file): file for file in more.get("files") or () if not file.get("truncated")}
         fitting = {path: told[path] for path in some if path in told}
         files |= fitting
-        # Where none fits, each of them is larger than a reply.
+        # If none fits, each exceeds a reply.
         left = [path for path in left if path not in fitting] if fitting else left[len(some) :]
     made = [_made(client, file, asked) if file.get("truncated") else file for file in files.values()]
     return {**reply, "files": made}
 
 
 def _made(client: Client, file: dict[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """A file with its patch, made here of its bytes, for it is larger than a reply."""
+    """A file with a patch made here, because it exceeds a reply."""
     from quire_client.export import ExportStop, bytes_of
     from quire_journal.export import CONTEXT, Content, PatchStyle, file_patch
     from quire_journal.model import shown_path
@@ -74,9 +74,9 @@ def _made(client: Client, file: dict[str, Any], asked: Mapping[str, Any]) -> dic
 
 
 def patches(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
-    """The lines that show how files differ: on a terminal what can be shown there, else byte for byte.
+    """Lines of the patches: cleaned on a terminal, else byte for byte.
 
-    Bytes that are not UTF-8 are half characters (`surrogateescape`). A file without a patch has a line behind `#`.
+    Bytes outside UTF-8 are surrogates (`surrogateescape`). A file without a patch has a line after `#`.
     """
     clean = _for_terminal if sys.stdout.isatty() else _as_it_is
     for file in reply.get("files") or ():
@@ -90,7 +90,7 @@ def patches(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
 
 
 def _patch(file: Mapping[str, Any]) -> str:
-    """Its patch; "" for none."""
+    """Patch of a file, or ""."""
     if "patch_base64" in file:
         return base64.b64decode(file["patch_base64"]).decode("utf-8", "surrogateescape")
     return str(file.get("patch") or "")
@@ -101,7 +101,7 @@ def _as_it_is(patch: str) -> Iterator[str]:
 
 
 def _for_terminal(patch: str) -> Iterator[str]:
-    """The lines of a patch as a person is to see them: without what moves the cursor, and without binary data."""
+    """Lines of a patch for a terminal, without control characters and binary data."""
     binary = False
     for line in _as_it_is(patch):
         if line == _BINARY:
@@ -112,7 +112,7 @@ def _for_terminal(patch: str) -> Iterator[str]:
 
 
 def _cleaned(line: str) -> str:
-    """A line of a patch. A person is to see the CR of a CRLF: it may be all that differs."""
+    """A clean line. The CR of a CRLF is shown, because it may be the only difference."""
     text = line.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     return render.clean(text, keep="\t") + ("^M" if line.endswith("\r") else "")
 
@@ -123,7 +123,7 @@ def _named(file: Mapping[str, Any]) -> str:
 
 
 def _without_patch(file: Mapping[str, Any]) -> str:
-    """How a file differs whose lines are not shown."""
+    """Description of a file without a patch."""
     entry = f"{render.one_line(file['entry'])} " if file.get("entry") else ""
     status = f"{entry}{render.one_line(file.get('status', 'changed'))}"
     if file.get("truncated"):
@@ -139,7 +139,7 @@ def _without_patch(file: Mapping[str, Any]) -> str:
 
 
 def counts(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
-    """How many lines came and went in each file, and in all."""
+    """Added and removed lines of each file, and in all."""
     rows: list[tuple[str, str]] = []
     added = removed = 0
     for file in reply.get("files") or ():
@@ -154,7 +154,7 @@ def counts(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
 
 
 def counted_lines(file: Mapping[str, Any]) -> tuple[int, int]:
-    """How many lines came to a file, and how many went."""
+    """Added and removed lines of a file."""
     if "hunks" in file:
         rows = [row for hunk in file["hunks"] for row in hunk["lines"]]
     else:
@@ -165,12 +165,12 @@ def counted_lines(file: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def names(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
-    """The paths that differ."""
+    """Paths of changed files."""
     return (render.clean(file.get("path", "?")) for file in reply.get("files") or ())
 
 
 def names_with_status(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
-    """The paths behind a letter for what became of each: A, D, M, R."""
+    """Paths with a status letter: A, D, M, R."""
     for file in reply.get("files") or ():
         path = render.clean(file.get("path", "?"))
         if file.get("moved_from"):
@@ -183,7 +183,7 @@ def names_with_status(reply: Mapping[str, Any], colours: render.Palette) -> Iter
 
 
 def words(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
-    """The differences with the words that went between `[-` and `-]`, and those that came between `{+` and `+}`."""
+    """Differences with removed words in `[-…-]` and added words in `{+…+}`."""
     for file in reply.get("files") or ():
         if not file.get("hunks"):
             yield from patches({"files": [file]}, colours)
@@ -224,7 +224,7 @@ def changed_words(before: str, after: str, paint: Callable[[str, str], str]) -> 
     out = a[:head]
     at = head
     for i, j, k, m in blocks(a[head : len(a) - tail], b[head : len(b) - tail]):
-        out += b[k + head - (i + head - at) : k + head]  # what both have in front of it
+        out += b[k + head - (i + head - at) : k + head]  # the common part before it
         out += _between("[-", a[i + head : j + head], "-]", "red", paint)
         out += _between("{+", b[k + head : m + head], "+}", "green", paint)
         at = j + head
@@ -232,7 +232,7 @@ def changed_words(before: str, after: str, paint: Callable[[str, str], str]) -> 
 
 
 def _between(begin: str, parts: Sequence[str], end: str, colour: str, paint: Callable[[str, str], str]) -> list[str]:
-    """Words between marks, which begin anew on each line."""
+    """Marked words, with marks repeated on each line."""
     if not parts:
         return []
     lines = "".join(parts).split("\n")

@@ -1,4 +1,4 @@
-"""`quire export`: the history in a format that other tools read."""
+"""`quire export`: the history in an exchange format."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ MADE: Final = {name: made.about for name, made in FORMATS.items()} | {
     "parquet": "a table of the events; needs pyarrow (the extra parquet)",
     "schema": "the JSON Schema of the lines of jsonl and events",
 }
-"""Format → what it is. The daemon writes all but the last two: a table is made here of `events`."""
+"""Formats; the daemon makes all but the last, which is made here of `events`."""
 
 TIMEOUT_S: Final = 120.0
-"""For one piece; --timeout shortens it."""
+"""Timeout of one page in seconds; --timeout shortens it."""
 
 
 def run(call: Invocation) -> int:
-    """Write the export to stdout, or to `--out FILE`, which then is there whole or not at all."""
+    """Write the export to stdout, or to `--out FILE`, completely or not at all."""
     format = call.one_argument("FORMAT")
     if chosen("FORMAT", format, (*MADE,)) == "schema":
         return _schema()
@@ -71,15 +71,15 @@ def run(call: Invocation) -> int:
 
 
 class _Output:
-    """Stdout, or a file that gets its name when it is whole and synced. Only its owner may read it.
+    """Stdout, or a file that is renamed into place when complete and synced. Private to its owner.
 
-    What has the name already and is no file, a pipe or a device, is written to as it is.
+    An existing pipe or device is written directly.
     """
 
     def __init__(self, out: str) -> None:
         self._path = Path(out) if out else None
         if self._path is not None and self._path.is_file():
-            self._path = self._path.resolve()  # where a link leads: /dev/stdout is one, and is to stay
+            self._path = self._path.resolve()  # keep a link such as /dev/stdout
         self._beside = ""
         self.file: BinaryIO = sys.stdout.buffer
 
@@ -105,7 +105,7 @@ class _Output:
         return self
 
     def keep(self) -> None:
-        """The export is complete. Raises `OutputFailure`."""
+        """Keep the complete export. Raises `OutputFailure`."""
         self.file.flush()
         if self._beside and self._path is not None:
             try:
@@ -134,13 +134,13 @@ def _schema() -> int:
 
 
 def _parquet() -> type[Table]:
-    """What makes a table of lines. Raises `Usage` where pyarrow is not installed."""
+    """The table maker. Raises `Usage` without pyarrow."""
     try:
         from quire_client.export import Table
     except ImportError as missing:
         from shlex import quote
 
-        install = f"{quote(sys.executable)} -m pip install pyarrow"  # whatever quire itself was installed by
+        install = f"{quote(sys.executable)} -m pip install pyarrow"  # works for every way of installing quire
         raise Usage(f"pyarrow is not installed ({missing}); `{install}` puts it beside quire.") from None
     return Table
 

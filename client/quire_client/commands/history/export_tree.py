@@ -1,4 +1,4 @@
-"""`quire export-tree`: the tree as it was, in a folder of its own."""
+"""`quire export-tree`: an old tree in a new folder."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from quire_client.commands import (
 from quire_client.commands.history.ls import BEFORE_IT, began_later, beside
 
 MOST_NAMED: Final = 50
-"""Entries that are named on stderr when they are left out."""
+"""Most left-out entries named on stderr."""
 
 
 def run(call: Invocation) -> int:
-    """Write it, and say what is not in it."""
+    """Write the tree, and name what is missing."""
     from quire_client.export import RESERVED, DiskRefuses, ExportStop, Unwritable, export, fetch
     from quire_journal.model import Refusal
 

@@ -1,4 +1,4 @@
-"""`quire import`: a journal made of an export."""
+"""`quire import`: makes a journal from an export."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _ALL_OR_NOTHING = "all of its journal is there, or nothing: `quire log` in that 
 
 
 def run(call: Invocation) -> int:
-    """Make the journal of a folder that has none."""
+    """Make the journal of a folder without one."""
     name = call.one_argument("FILE")
     if "workspace" not in call.options:
         raise Usage("Name the folder that gets the journal: -C PATH.")
-    # That folder and no other: not one above it that is a workspace already.
+    # Exactly that folder, not a workspace above.
     place = checked(place_of(call.named, call.state_dir))
     with _opened(name) as file, Progress("Importing", call.person_watches) as bar:
         reply = _imported(place, file, bar)
@@ -40,10 +40,10 @@ def _opened(name: str) -> BinaryIO:
 
 
 def _imported(place: Place, file: BinaryIO, bar: Progress) -> dict[str, Any]:
-    """The reply of the program that imports: the journal's files are the daemon's side."""
+    """Reply of the importing program, which belongs to the daemon's side."""
     folders = ["--workspace", os.fspath(place.root), "--state-dir", os.fspath(place.state)]
     words = [sys.executable, "-m", "quire_daemon.maintenance.import_worker", *folders]
-    # `-m` puts the current folder first on the path: no module of a workspace must be found there.
+    # `-m` puts the current folder first on the path: no module of a workspace may be found there.
     with subprocess.Popen(words, stdin=file, stdout=subprocess.PIPE, cwd="/") as child:
         assert child.stdout is not None
         try:

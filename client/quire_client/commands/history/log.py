@@ -1,4 +1,4 @@
-"""`quire log`: what happened, as stories; with `--records` each record, as a table or with a lane for each writer."""
+"""`quire log`: history as stories; with `--records` as single records, in a table or with a lane for each writer."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 LIMIT: Final = 50
-"""Records that are listed when nobody says how many."""
+"""Default number of records."""
 
 MOST_A_PAGE: Final = 1000
-"""The most records that one call is answered with."""
+"""Most records in one reply."""
 
 MOST_STORIES_A_PAGE: Final = 200
-"""The most stories."""
+"""Most stories in one reply."""
 
 STORIES: Final = 15
-"""Stories that are listed when nobody says how many."""
+"""Default number of stories."""
 
 _TEXTS: Final = ("writer", "agent-session", "turn", "since", "until", "cursor")
-"""Options that both tools have by the same names."""
+"""Options with the same names in both tools."""
 
 _OF_RECORDS: Final = (*("records", "kind", "burst", "changed-text", "contains", "patch", "stat", "oldest", "graph"),)
-"""Options that ask for records."""
+"""Options that select records."""
 
 _OF_STORIES: Final = ("agents", "all", "oneline")
 
 
 def run(call: Invocation) -> int:
-    """List what happened, or the records of it, until there are as many as are wanted."""
+    """List stories or records, up to the wanted number."""
     call.at_most(1)
     named = [*call.arguments, *(call.options[name] for name in ("path",) if name in call.options)]
     if len(named) > 1:
@@ -78,7 +78,7 @@ def _stories(call: Invocation, arguments: dict[str, Any], path: str) -> int:
 
 
 def _enough_stories(call: Invocation, arguments: dict[str, Any]) -> dict[str, Any]:
-    """One reply with the stories of as many pages as it takes: a page may hold few, or none, where they are rare."""
+    """One reply with the stories of several pages, which may hold few or none."""
     wanted = arguments.get("limit", STORIES)
     stories: list[Any] = []
     cursor: dict[str, Any] = {}
@@ -86,7 +86,7 @@ def _enough_stories(call: Invocation, arguments: dict[str, Any]) -> dict[str, An
         left = min(wanted - len(stories), MOST_STORIES_A_PAGE)
         asked = {**arguments, "limit": left, **cursor}
         page = call.ask("stories", asked)
-        if page.get("suggested_action") == "name_a_point":  # git may know it, and a client asks git
+        if page.get("suggested_action") == "name_a_point":  # git may know the point, and a client asks git
             with call.connect() as client:
                 page = client.call("stories", asked)
         if not page.get("ok"):
@@ -119,7 +119,7 @@ def _story_table(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
 
 
 def _columns() -> int:
-    """How wide a line may be: as the terminal is, or as a reader of a pipe can take."""
+    """Width of lines: of the terminal, or 160 for a pipe."""
     if not sys.stdout.isatty():
         return 160
     import shutil
@@ -128,7 +128,7 @@ def _columns() -> int:
 
 
 def _tell_of_signs(call: Invocation, stories: Sequence[Mapping[str, Any]]) -> None:
-    """What the signs in front of names mean."""
+    """Explain the signs before names."""
     if call.person_watches and any(story.get("unclaimed") for story in stories):
         call.say(f"{render.YOU} is you or another program: nobody's call was open, and git was not at work.")
     if any(story.get("probable") for story in stories):
@@ -166,11 +166,11 @@ def _records(call: Invocation, arguments: dict[str, Any], path: str) -> int:
 CAPTURING: Final = "The first capture still goes on, so there may be more; `quire up` waits until it is over."
 
 IGNORED: Final = "What is ignored (.gitignore, .quireignore, settings) is journaled once a tool has read or written it."
-"""Said of what is on the disk, and of which the journal has nothing."""
+"""Notices about files on disk that the journal lacks."""
 
 
 def _tell_who_calls(call: Invocation, listed: Sequence[Mapping[str, Any]]) -> None:
-    """`--agent` alone looks like a filter; somebody who means to say who calls names the session, too."""
+    """Explain `--agent` alone, which looks like a filter; a caller who identifies itself gives the session, too."""
     agent = call.options.get("agent")
     if not agent or "session" in call.options or "writer" in call.options:
         return
@@ -181,7 +181,7 @@ def _tell_who_calls(call: Invocation, listed: Sequence[Mapping[str, Any]]) -> No
 
 
 def _tell_of_left_out(call: Invocation, reply: Mapping[str, Any]) -> None:
-    """What may be of the writer who was asked for, and what may not be although it is listed."""
+    """Report uncertain matches of the writer filter."""
     name = render.one_line(call.options.get("writer", ""))
     if reply.get("left_out"):
         many = render.counted(reply["left_out"], "write")
@@ -193,7 +193,7 @@ def _tell_of_left_out(call: Invocation, reply: Mapping[str, Any]) -> None:
 
 
 def _enough(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
-    """One reply with the records of as many pages as it takes: a page may hold few, or none, where they are rare."""
+    """One reply with the records of several pages, which may hold few or none."""
     wanted = arguments.get("limit", LIMIT)
     first = {**arguments, "limit": min(arguments["limit"], MOST_A_PAGE)} if "limit" in arguments else arguments
     reply = page = client.call("log", first)
@@ -209,7 +209,7 @@ def _enough(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _lines(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
-    """The table; below each row what is told of the record beside it."""
+    """The table, with details below each row."""
     records = reply.get("records") or ()
     if not records:
         yield "Nothing is recorded there."
@@ -227,7 +227,7 @@ def _lines(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
 
 
 def _stat(record: Mapping[str, Any]) -> str:
-    """How many lines came and went; or how often the text occurred and occurs."""
+    """Added and removed lines, or the occurrences of the text before and after."""
     stat, told = record.get("stat"), []
     if isinstance(stat, Mapping):
         told.append("binary" if stat.get("binary") else f"+{stat.get('added', '?')} -{stat.get('removed', '?')}")
@@ -237,7 +237,7 @@ def _stat(record: Mapping[str, Any]) -> str:
 
 
 def row(record: Mapping[str, Any], person: bool = False) -> tuple[str, ...]:
-    """A record as a line of the table: when, which version, who, what, and where."""
+    """A row: when, which version, who, what, and where."""
     path = render.one_line(record.get("path") or record.get("name") or record.get("label") or "")
     if record.get("entry") == "folder":
         path += "/"
@@ -255,7 +255,7 @@ def row(record: Mapping[str, Any], person: bool = False) -> tuple[str, ...]:
     token = render.one_line(record.get("version") or f"seq:{record.get('seq', '?')}")
     kind = render.one_line(record.get("kind", "")).replace("_", " ")
     if record.get("kind") == "outside_written" and record.get("evidence") == "captured":
-        kind = "first seen"  # it was there when the journal began: when it was written, and by whom, is not known
+        kind = "first seen"  # older than the journal: time and writer are unknown
     if record.get("kind") == "capture_failed":
         kind = "not captured"
         path = f"{path}  ({render.one_line(record.get('why') or 'it failed').replace('_', ' ')})"
@@ -265,7 +265,7 @@ def row(record: Mapping[str, Any], person: bool = False) -> tuple[str, ...]:
 
 
 def _beside(record: Mapping[str, Any]) -> str:
-    """What is known of how another program came to write: the call that did, the calls that may have, or a hint."""
+    """Evidence for another program's write: its call, possible calls, or a hint."""
     call = record.get("call")
     if isinstance(call, Mapping):
         return render.one_line(call.get("command") or call.get("label") or "", 80)
@@ -276,7 +276,7 @@ def _beside(record: Mapping[str, Any]) -> str:
 
 
 def undoing(record: Mapping[str, Any]) -> str:
-    """What a change takes back: `undo of 12`, `rollback of 12 and 3 more`, `restore`."""
+    """For example `undo of 12`, `rollback of 12 and 3 more`, `restore`."""
     how, undone = render.one_line(record["how"]), [*(record.get("undone") or ())]
     if not undone:
         return how

@@ -1,4 +1,4 @@
-"""`quire ls`: what there was at a point."""
+"""`quire ls`: files at a point."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ BEFORE_IT: Final = "The journal begins later: it knows nothing of that time."
 
 
 def began_later(tree: Tree) -> bool:
-    """Is the point before all that the journal knows?"""
+    """True if the point precedes the journal."""
     return tree.time is None and not tree.entries
 
 
 FEW: Final = 3
-"""How many files whose bytes are not there are named; the list marks all of them."""
+"""Most files without bytes that are named."""
 
 
 def beside(tree: Tree, uncaptured: int, paths: Sequence[str] = ()) -> list[str]:
-    """What a tree of the journal does not tell; `paths` of the uncaptured files, where no list of them follows."""
+    """Notices beside a tree. `paths`: uncaptured files, if no list follows."""
     said: list[str] = []
     if not tree.complete and not tree.gaps:
         said.append("The whole tree had not been looked at by then; there may have been more.")
@@ -72,7 +72,7 @@ def _rows(reply: Mapping[str, Any]) -> list[str]:
 
 
 def _row(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    """Mode, size, version, and the path: with where a link leads, or why the bytes are not there."""
+    """Mode, size, version, and path, with a link's target or the reason for missing bytes."""
     path = render.one_line(entry.get("path", "?"), 4096)
     if entry.get("kind") == "folder":
         path += "/"

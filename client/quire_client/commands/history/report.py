@@ -1,7 +1,7 @@
-"""`quire report`: what somebody did, as Markdown that a pull request can hold.
+"""`quire report`: somebody's work as Markdown for a pull request.
 
-It is made of stories, of one difference from before the first of them to after the last, and of what git says is not
-committed. What people asked agents for, and command lines, leave this machine with `--with-prompts` only.
+Made of stories, of one diff from before the first to after the last, and of git's uncommitted files. Prompts and
+command lines are included only with `--with-prompts`.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 MOST: Final = 200
-"""Stories that are asked for at a time."""
+"""Most stories per call."""
 
 WHOSE: Final = ("writer", "agent_session", "turn")
-"""What WHAT can be, in the order in which it is tried."""
+"""Possible meanings of WHAT, in order."""
 
 PRIVATE: Final = ("prompt", "calls")
-"""Fields of a story that hold what people typed, and command lines."""
+"""Private fields of a story: prompts and command lines."""
 
 
 def run(call: Invocation) -> int:
-    """Report on a writer, an agent session, a turn or a stretch; on the newest agent session if none is named."""
+    """Report on a writer, agent session, turn or range; by default on the newest agent session."""
     call.at_most(1)
     with call.connect() as client:
         reply = _report(call, client, call.arguments[0] if call.arguments else "")
@@ -67,7 +67,7 @@ def _report(call: Invocation, client: Client, what: str) -> Mapping[str, Any]:
 
 
 def _chosen(client: Client, what: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(what is asked of stories, all of them). Without a name it is the newest agent session."""
+    """(filter of stories, all its stories)."""
     start, dots, end = what.partition("..")
     if dots:
         whose = {"since": point_of(start), **({"until": point_of(end)} if end else {})}
@@ -89,7 +89,7 @@ def _chosen(client: Client, what: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _pages(client: Client, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """All stories that are asked for, the newest first."""
+    """All stories of the filter, newest first."""
     stories: list[Any] = []
     cursor: dict[str, Any] = {}
     while True:
@@ -103,7 +103,7 @@ def _pages(client: Client, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _net(file: Mapping[str, Any]) -> dict[str, Any]:
-    """What became of a file from the beginning to the end."""
+    """Net change of a file."""
     rows = [row for hunk in file.get("hunks") or () for row in hunk["lines"]]
     told = {"path": file["path"], "status": file.get("status", "changed")}
     told |= {"moved_from": file["moved_from"]} if file.get("moved_from") else {}
@@ -112,7 +112,7 @@ def _net(file: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shared(around: Sequence[Mapping[str, Any]], own: set[int], paths: set[str]) -> list[dict[str, Any]]:
-    """Who else changed these files in the same time. Git only moves content."""
+    """Other writers of these files in the same time. Git does not count, because it only moves content."""
     whose: dict[str, dict[str, None]] = {}
     for story in around:
         if story["seq"] not in own and story["form"] not in ("git", "crowd", "capture"):
@@ -153,7 +153,7 @@ def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 def _done(story: Mapping[str, Any]) -> Iterator[str]:
-    """A story as an item, and its files below."""
+    """A story as a list item, with its files."""
     prompt = next((line for line in (story.get("prompt") or "").splitlines() if line.strip()), "")
     said = {
         "turn": _word(prompt) or "a turn",
@@ -177,7 +177,7 @@ def _lines(file: Mapping[str, Any]) -> str:
 
 
 def _word(text: object) -> str:
-    """Text that Markdown takes for nothing else, on one line."""
+    """One line of text, escaped for Markdown."""
     return "".join(f"\\{sign}" if sign in "\\`*_[]<>#|!" else sign for sign in render.one_line(text))
 
 

@@ -1,4 +1,4 @@
-"""`quire show`: one version."""
+"""`quire show`: prints one version."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def run(call: Invocation) -> int:
-    """Show a version by its token, or a path at a point."""
+    """Print a version by its token, or a path at a point."""
     arguments = _what(call, call.one_argument("VERSION"))
     with call.connect() as client:
         reply = _whole(client, arguments)
@@ -43,7 +43,7 @@ def run(call: Invocation) -> int:
 
 
 def _what(call: Invocation, given: str) -> dict[str, Any]:
-    """The arguments that name the version. Without `@` it is the token alone, its number, or a path as it is."""
+    """Arguments that name the version. Without `@`: the token, its number, or a current path."""
     from quire_journal.model import parse_version_token
 
     path, point = call.path_at(given)
@@ -55,7 +55,7 @@ def _what(call: Invocation, given: str) -> dict[str, Any]:
 
 
 def _may_be_a_path(arguments: Mapping[str, Any]) -> bool:
-    """Was it a single word without the form of a version?"""
+    """True for a single word that has no form of a version."""
     word = arguments["version"]
     return "path" not in arguments and not word.startswith("seq:") and not is_number(word[1:])
 
@@ -65,7 +65,7 @@ def _is_folder(call: Invocation, path: str) -> bool:
 
 
 def _whole(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The reply with the content of all its pages."""
+    """The reply with the content of all pages."""
     reply = page = client.call("show", arguments)
     pages = [str(reply.get("content", ""))]
     while page.get("ok") and page.get("truncated") and page.get("next_line"):
@@ -77,19 +77,19 @@ def _whole(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _bytes(client: Client, reply: Mapping[str, Any]) -> bytes | None:
-    """The bytes of a version that is no text; None where they cannot be had."""
+    """Bytes of a version that is no text; None if unavailable."""
     from quire_client.export import ExportStop, Unwritable, bytes_of
 
     if isinstance(encoded := reply.get("content_base64"), str):
         return base64.b64decode(encoded)
-    try:  # more than a reply has room for
+    try:  # more than fits into a reply
         return next(data for _, data in bytes_of(client, [str(reply.get("sha256"))]))
     except (ExportStop, Unwritable):
         return None
 
 
 def _without_text(call: Invocation, reply: Mapping[str, Any], data: bytes | None) -> int:
-    """A version that is no text: its bytes where they go into a file, else a sentence on what it is."""
+    """Handle a version that is no text: bytes into a file, else a sentence."""
     if data is not None:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)

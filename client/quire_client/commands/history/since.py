@@ -1,4 +1,4 @@
-"""`quire since`: what was recorded after a cursor, once, and the cursor to ask with next."""
+"""`quire since`: records after a cursor, once, and the next cursor."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 MOST_WAIT_S: Final = 60.0
-"""How long the daemon lets a call wait at most."""
+"""Longest wait of one call at the daemon."""
 
 
 def run(call: Invocation) -> int:
-    """Print the records behind the cursor; without one, the cursor of now."""
+    """Print the records after the cursor; without one, the current cursor."""
     call.at_most(2)
     arguments = call.stated(("writer", "kind"))
     if call.arguments:
@@ -45,7 +45,7 @@ def run(call: Invocation) -> int:
             call.say("The cursor is of no use here; this is everything from the beginning.")
         if reply.get("more"):
             call.say("There is more.")
-        if unknown:  # no refusal: it may yet come, and be asked for again
+        if unknown:  # not a refusal: records may still come
             call.say(render.clean_text(unknown["message"]))
         call.say(f"The next cursor is {_cursor(reply)}")
     elif reply.get("ok") and call.person_watches:
@@ -67,7 +67,7 @@ def _wait_s(text: str) -> float:
 
 
 def _all(client: Client, arguments: dict[str, Any], limit: int | None, timeout_s: float) -> dict[str, Any]:
-    """One reply with the records of as many pages as there are, or as it takes to have `limit` of them."""
+    """One reply with the records of all pages, or `limit` of them."""
     records: list[Any] = []
     fresh = False
     while True:

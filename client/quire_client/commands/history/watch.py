@@ -1,4 +1,4 @@
-"""`quire watch`: records as they come, a line each, until it is interrupted."""
+"""`quire watch`: prints each new record until interrupted."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 WAIT_MS: Final = 25_000
-"""How long one call waits for news."""
+"""Wait of one call, in milliseconds."""
 
 AGAIN_S: Final = 0.3
-"""Between two looks for a daemon that has ended."""
+"""Seconds between two tries to reach a daemon."""
 
 _LOST: Final = ("unknown", "no_daemon", "expired")
-"""Refusals that only say that the daemon went away."""
+"""Errors of a daemon that has ended."""
 
 
 def run(call: Invocation) -> int:
-    """Print what happens from now on, or behind `--cursor`; an interruption is the normal end."""
+    """Print records from now on, or after `--cursor`; an interruption is the normal end."""
     call.at_most(1)
     feed = _Feed(call)
     try:
@@ -38,7 +38,7 @@ def run(call: Invocation) -> int:
 
 
 class _Feed:
-    """The position in the feed, which outlives connections and daemons."""
+    """The position in the feed, across connections and daemons."""
 
     def __init__(self, call: Invocation) -> None:
         self._call = call
@@ -48,7 +48,7 @@ class _Feed:
             self._filters["path"] = call.in_workspace(call.arguments[0])
 
     def follow(self) -> int:
-        """Print what comes, over and over; returns only with a refusal that trying again does not cure."""
+        """Print records continually; returns only at a refusal that a retry cannot solve."""
         from quire_client.transport import NoDaemon
 
         start = True
@@ -63,11 +63,11 @@ class _Feed:
                     raise
             if start:
                 self._call.say("The daemon ended; waiting for the next one.")
-            start = False  # whoever stopped it will not want it to be started by somebody who only listens
+            start = False  # a listener does not restart a stopped daemon
             time.sleep(AGAIN_S)
 
     def _listen(self, client: Client) -> int | None:
-        """Ask until the daemon is gone (None) or refuses (its exit status)."""
+        """Ask until the daemon ends (None) or refuses (its exit status)."""
         while True:
             wait = {"cursor": self.cursor, "wait_ms": WAIT_MS} if self.cursor else {}
             limit_s = self._call.timeout_s(30.0) + WAIT_MS / 1000
@@ -90,7 +90,7 @@ class _Feed:
         sys.stdout.flush()
         if not self.cursor:
             self._call.warn(reply)
-        self.cursor = str(reply.get("cursor") or self.cursor)  # behind what has been printed, and not before
+        self.cursor = str(reply.get("cursor") or self.cursor)  # after the printed records
 
 
 COMMAND = Command(

@@ -1,4 +1,4 @@
-"""`quire why`: who made a file, or a line of it, what it is."""
+"""`quire why`: the origin of a file, or of a line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quire_client.commands.history.log import undoing
 
 
 def run(call: Invocation) -> int:
-    """Tell it, with the change itself."""
+    """Print the origin, with the change itself."""
     path, line = _path_and_line(call, call.one_argument("PATH"))
     arguments: dict[str, Any] = {"path": call.in_workspace(path), **call.stated(("at",))}
     if line is not None:
@@ -24,7 +24,7 @@ def run(call: Invocation) -> int:
 
 
 def _path_and_line(call: Invocation, given: str) -> tuple[str, int | None]:
-    """`PATH:LINE` in its two parts, unless a file is really called so."""
+    """Path and line of `PATH:LINE`, unless a file has the whole name."""
     path, colon, digits = given.rpartition(":")
     if not colon or not path or not is_number(digits) or os.path.lexists(call.folder / given):
         return given, None
@@ -71,7 +71,7 @@ def _told(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
 
 
 def _operation(reply: Mapping[str, Any]) -> str:
-    """By what it was done, in the words of `quire log`."""
+    """The operation, in the words of `quire log`."""
     record = reply.get("record") or {}
     if record.get("evidence") == "captured":
         return "first seen"
@@ -79,7 +79,7 @@ def _operation(reply: Mapping[str, Any]) -> str:
 
 
 def _commit(found: object) -> str:
-    """`1a2b3c4d… by Max, 2025-03-01T10:00:00+01:00`."""
+    """For example `1a2b3c4d… by Max, 2025-03-01T10:00:00+01:00`."""
     if not isinstance(found, Mapping):
         return ""
     return f"{found.get('id')} by {found.get('author')}, {found.get('at')}"
@@ -93,7 +93,7 @@ def _brought(found: object) -> str:
 
 
 def _versions(found: object) -> str:
-    """Versions, and who made them when."""
+    """Versions with writers and times."""
     if not isinstance(found, list):
         return ""
     return ", ".join(
@@ -102,7 +102,7 @@ def _versions(found: object) -> str:
 
 
 def _beside(reply: Mapping[str, Any]) -> str:
-    """What else the same call changed."""
+    """Other changes of the same call."""
     paths = [str(file.get("path", "?")) for file in reply.get("batch_files") or ()]
     more = reply.get("batch_files_more", 0) + max(len(paths) - 8, 0)
     return ", ".join(paths[:8]) + (f" and {more} more" if more else "")

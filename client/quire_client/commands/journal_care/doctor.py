@@ -1,4 +1,4 @@
-"""`quire doctor`: what is wrong, if something is."""
+"""`quire doctor`: checks of client, daemon and journal."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from quire_journal.workspaces import Place
 
 LONGEST: Final = 600
-"""Characters of a check's detail that are shown."""
+"""Most characters shown of a check's detail."""
 
 CHECK_S: Final = 15.0
-"""How long the look at the settings is waited for."""
+"""Timeout of the check of the settings, in seconds."""
 
 
 def run(call: Invocation) -> int:
-    """Check this side, then ask the daemon for its own checks. Fails when a check does."""
+    """Check the client's side, then the daemon's. Fails if a check fails."""
     call.at_most(0)
     with Progress("Checking", call.person_watches):
         checks = list(_checks(call))
@@ -57,7 +57,7 @@ def _checks(call: Invocation) -> Iterator[dict[str, Any]]:
 
 
 def _settings(place: Place) -> dict[str, Any]:
-    """Can the settings files be used as they are now? The daemon's program says so, which starts nothing for that."""
+    """Check the settings files with the daemon's program, which starts no daemon."""
     from quire_journal.workspaces import settings_files
 
     if not any(os.path.lexists(path) for path in settings_files(place.root)):
@@ -83,7 +83,7 @@ def _daemon_checks(call: Invocation, settings_ok: bool) -> Iterator[dict[str, An
     if found is None:
         cannot = "not running, and none can be started before the settings are put right or that file is moved away"
         yield _check("daemon", settings_ok, "not running; the next call starts it" if settings_ok else cannot)
-        if not os.access(call.place.root, os.W_OK):  # a daemon that runs has tried it
+        if not os.access(call.place.root, os.W_OK):  # a running daemon has tried it
             yield _check("checkout", False, "can only be read: reading, log and blame work, every write is refused")
         return
     try:
@@ -106,7 +106,7 @@ def _daemon_checks(call: Invocation, settings_ok: bool) -> Iterator[dict[str, An
 
 
 def _agents(call: Invocation) -> Iterator[dict[str, Any]]:
-    """The files of agents that nobody can read; nothing where there are none."""
+    """Checks of agents' unreadable files."""
     from quire_client.commands.journal_care.entry_points import unreadable
 
     for name, ok, detail in unreadable(call.place, call.environ):
@@ -114,7 +114,7 @@ def _agents(call: Invocation) -> Iterator[dict[str, Any]]:
 
 
 def _ways_in(call: Invocation) -> Iterator[dict[str, Any]]:
-    """A real call through each: the daemon is there, so whoever gets no answer has another reason."""
+    """A real call through each entry point, while the daemon runs."""
     from quire_client.commands.journal_care.entry_points import checks
 
     for name, ok, detail in checks(call.place, call.environ, call.options.get("state-dir", "")):

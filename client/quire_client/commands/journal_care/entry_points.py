@@ -1,7 +1,7 @@
-"""Each way in to the daemon that is installed here, tried with a real call: what `quire doctor` tells of them.
+"""Tests of each installed entry point by a real call, for `quire doctor`.
 
-A hook is run as its agent would run it, by the command in the agent's own file, with the event of a session that
-begins; only a daemon that answered makes it greet. The MCP server is started, shakes hands and calls a tool.
+A hook runs by the command in the agent's own file, with the event of a new session; it greets only after an answer of a
+daemon. An MCP server is started and called.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from quire_journal.workspaces import Place
 
 SESSION: Final = "doctor"
 TOOL: Final = "log"
-"""What the MCP server is asked for: something that every agent is offered, and that looks at little."""
+"""Tool called over MCP: offered to every agent, and cheap."""
 
 HOOK_S: Final = 15.0
 MCP_S: Final = 30.0
-"""The SDK alone takes seconds to start on a small machine."""
+"""Timeout of an MCP server, whose SDK takes seconds to start."""
 
 Check = tuple[str, bool, str]
-"""(which way in, did it lead to the daemon, what was seen)."""
+"""(entry point, whether it reached the daemon, details)."""
 
 
 def checks(place: Place, environ: Mapping[str, str], state_dir: str = "") -> Iterator[Check]:
-    """Try every way in that there is."""
+    """Test every entry point."""
     yield "quick line", *_quick(place)
     servers: dict[tuple[str, ...], tuple[WayIn, list[str]]] = {}
     for name in AGENTS:
@@ -59,7 +59,7 @@ def checks(place: Place, environ: Mapping[str, str], state_dir: str = "") -> Ite
 
 
 def unreadable(place: Place, environ: Mapping[str, str]) -> Iterator[Check]:
-    """The files of agents that cannot be read, so that nobody knows which ways in they have. Needs no daemon."""
+    """Unreadable files of agents, whose entry points are unknown. Needs no daemon."""
     for name in AGENTS:
         told: dict[Path, str] = {}
         for project in (place.root, None):
@@ -69,13 +69,13 @@ def unreadable(place: Place, environ: Mapping[str, str]) -> Iterator[Check]:
 
 
 def _but_the_name(command: tuple[str, ...]) -> tuple[str, ...]:
-    """What is run, whichever agent it is run for: the same server is tried once."""
+    """The command without its agent, so that equal servers are tested once."""
     before = ("", *command[:-1])
     return tuple(word for word, last in zip(command, before, strict=True) if last != "--agent")
 
 
 def _ways_in(name: str, place: Place, environ: Mapping[str, str]) -> list[WayIn]:
-    """Those of this project and of the user, each command once."""
+    """Entry points of this project and of the user, each command once."""
     found = [way for project in (place.root, None) for way in ways_in(name, Scope(Path.home(), environ, project))]
     return list({(way.kind, way.command): way for way in found}.values())
 
@@ -116,12 +116,12 @@ def _hook(name: str, way: WayIn, place: Place) -> tuple[bool, str]:
 
 
 def _without(file: str) -> dict[str, str]:
-    """Ours, without the file of an agent's shell: that one is not to be called by the name of this trial."""
+    """The environment without the file of an agent's shell, which must not get the name of this test."""
     return {name: value for name, value in _trial().items() if name != file}
 
 
 def _trial() -> dict[str, str]:
-    """Ours, saying that this is a trial: `who` and the journal are not to tell of an agent session that never was."""
+    """The environment marked as a test, so that the journal records no agent session."""
     return {**os.environ, TRIAL: "1"}
 
 
@@ -154,7 +154,7 @@ def _mcp(command: Sequence[str], place: Place) -> tuple[bool, str]:
 
 
 def _shaken(server: subprocess.Popen[bytes]) -> dict[str, Any]:
-    """The result of a call, after the handshake. Raises OSError or ValueError."""
+    """Result of a call after the handshake. Raises OSError or ValueError."""
     assert server.stdin is not None
     client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": SESSION, "version": "1"}}
     said: list[dict[str, Any]] = [
@@ -171,7 +171,7 @@ def _shaken(server: subprocess.Popen[bytes]) -> dict[str, Any]:
 
 
 def _answer(server: subprocess.Popen[bytes], wanted: object) -> dict[str, Any]:
-    """The result of request `wanted`; what else the server says is passed over."""
+    """The result of request `wanted`; other messages are skipped."""
     assert server.stdout is not None
     for line in server.stdout:
         message = json.loads(line)

@@ -1,4 +1,4 @@
-"""`quire forget`: remove a journal."""
+"""`quire forget`: removes a journal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ID: Final = re.compile(r"[0-9a-f]{6,32}")
 
 
 def run(call: Invocation) -> int:
-    """Find the journal, ask, end its daemon if that is wanted, and remove it."""
+    """Find the journal, ask, end its daemon if wanted, and remove it."""
     from quire_client.journals import forget
 
     call.at_most(1)
@@ -44,7 +44,7 @@ def run(call: Invocation) -> int:
 
 
 def _wanted(call: Invocation) -> KnownJournal:
-    """The journal that is meant: by its id, by its folder, or that of the current one. Raises Refusal, Usage."""
+    """The journal by its id, its folder, or the current folder. Raises Refusal, Usage."""
     from quire_client.journals import journals
 
     known = list(journals(call.state_dir))

@@ -1,4 +1,4 @@
-"""`quire gc`: drop bytes of the past that no rule of the settings keeps."""
+"""`quire gc`: drops old bytes that no retention rule keeps."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from quire_client.cli import Progress, render
 from quire_client.commands import Command, Invocation, Option, Usage
 
 TIMEOUT_S: Final = 3600.0
-"""A long history takes its time; --timeout shortens it."""
+"""Timeout in seconds; --timeout shortens it."""
 
 
 def run(call: Invocation) -> int:
-    """Collect, or with --dry-run list what would stay and go."""
+    """Collect, or with --dry-run list the outcome."""
     call.at_most(0)
     arguments = call.stated(("only",), ("limit", "skip"), ("dry-run", "compact"))
     if {"limit", "skip", "only"} & {*arguments} and "dry_run" not in arguments:
@@ -35,7 +35,7 @@ def _lines(reply: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _row(blob: Mapping[str, Any]) -> tuple[str, ...]:
-    """A version that could be dropped, when it came, how large it is, what becomes of it and why; and of which file."""
+    """A row: version, time, size, outcome, reason and file."""
     path, why = render.one_line(blob.get("path", "?"), 4096), render.one_line(blob.get("reason", "?"))
     return (
         render.one_line(blob.get("version", "?")),

@@ -11,7 +11,7 @@ from quire_journal import VERSION
 
 
 def run(call: Invocation) -> int:
-    """Tell where they are, whose, how large, and which have a daemon."""
+    """List them with place, owner, size and daemon."""
     call.at_most(0)
     from quire_client.journals import journals
 

@@ -1,4 +1,4 @@
-"""`quire purge`: a secret's bytes go from everywhere that Quire controls."""
+"""`quire purge`: removes a secret from everything that Quire controls."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from quire_client.commands import Command, Invocation, Option, Usage
 from quire_journal.model import Refusal
 
 TIMEOUT_S: Final = 3600.0
-"""All stored bytes may have to be read; --timeout shortens it."""
+"""Timeout in seconds; --timeout shortens it."""
 
 MOST_SHOWN: Final = 10
-"""How many versions are named before the question, which has to be read together with them."""
+"""Most versions named before the question."""
 
 
 def run(call: Invocation) -> int:
-    """Purge, once that is agreed; with --plan say what would go."""
+    """Purge after consent; with --plan only show the plan."""
     call.at_most(1)
     matching, named = call.options.get("matching", ""), next(iter(call.arguments), "")
     if bool(matching) == bool(named):

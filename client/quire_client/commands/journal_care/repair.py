@@ -1,4 +1,4 @@
-"""`quire repair`: a damaged journal is put right, as far as that can be."""
+"""`quire repair`: repairs a damaged journal as far as possible."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from quire_client.cli import Progress, render
 from quire_client.commands import DAMAGED, DONE, Command, Invocation, Option
 
 TIMEOUT_S: Final = 3600.0
-"""All of the journal is read; --timeout shortens it."""
+"""Timeout in seconds; --timeout shortens it."""
 
 
 def run(call: Invocation) -> int:
-    """Show the plan; with --yes carry it out, and say what was lost."""
+    """Show the plan; with --yes carry it out, and report losses."""
     call.at_most(0)
     execute = "yes" in call.options
     with call.connect() as client, Progress("Checking", call.person_watches):

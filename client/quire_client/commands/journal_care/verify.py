@@ -1,4 +1,4 @@
-"""`quire verify`: whether the journal is sound."""
+"""`quire verify`: checks the journal."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from quire_client.cli import Progress, render
 from quire_client.commands import DAMAGED, Command, Invocation, Option
 
 TIMEOUT_S: Final = 3600.0
-"""A long history takes its time; --timeout shortens it."""
+"""Timeout in seconds; --timeout shortens it."""
 
 PAUSE_S: Final = 0.3
-"""Between two looks at how far it is."""
+"""Seconds between two progress checks."""
 
 
 def run(call: Invocation) -> int:
-    """Check the journal; whatever is found is damage."""
+    """Check the journal and print the findings."""
     call.at_most(0)
     part = call.options.get("read-data", "all")
     with call.connect() as client, Progress("Verifying", call.person_watches) as bar, _watching(call, bar):
@@ -31,11 +31,11 @@ def run(call: Invocation) -> int:
 
 @contextmanager
 def _watching(call: Invocation, bar: Progress) -> Iterator[None]:
-    """Let the bar follow what `status` says of the check, over a connection of its own: the other one is waiting."""
+    """Let the bar show the progress in `status`, over a second connection."""
     over = threading.Event()
 
     def follow() -> None:
-        # Whatever it is: the check itself says what became of it, and nobody hears a thread.
+        # The check reports its own errors.
         with suppress(Exception), call.connect(start=False) as client:
             while not over.wait(PAUSE_S):
                 told = (client.status().get("progress") or {}).get("verify") or {}
@@ -43,7 +43,7 @@ def _watching(call: Invocation, bar: Progress) -> Iterator[None]:
 
     watcher = threading.Thread(target=follow, daemon=True)
     if call.person_watches:
-        with suppress(RuntimeError):  # there can be no more threads: then without a bar
+        with suppress(RuntimeError):  # no thread available: no bar
             watcher.start()
     try:
         yield

@@ -1,4 +1,4 @@
-"""`quire completion`: the script that lets a shell complete command lines of `quire`."""
+"""`quire completion`: prints a completion script for a shell."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from quire_client.cli import render
 from quire_client.commands import DONE, Command, Invocation, chosen, completed
 
 PATIENCE_S: Final = 0.25
-"""How long somebody who presses Tab waits for names."""
+"""Longest wait for names after Tab, in seconds."""
 
 _ASKED: Final[dict[str, tuple[str, dict[str, Any], str, tuple[str, ...]]]] = {
     "points": ("checkpoint", {"action": "list"}, "checkpoints", ("name",)),
     "tools": ("describe", {}, "tools", ("name",)),
     "writers": ("who", {"present": False}, "writers", ("agent",)),
 }
-"""Kind of names → the call that has them, and where in its reply they stand."""
+"""Kind of name → the call that returns them, and their place in its reply."""
 
 
 _BASH: Final = """\
@@ -86,11 +86,11 @@ complete -c quire -f -a '(__quire_words)'
 """
 
 SCRIPTS: Final = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
-"""Each asks `quire completion words` at every Tab, so that there is one completion, and paths are the shell's."""
+"""Scripts that run `quire completion words` at every Tab; the shell completes paths."""
 
 
 def run(call: Invocation) -> int:
-    """Print the script; or for a script what the last word can be."""
+    """Print the script; or, for a script, completions of the last word."""
     if call.arguments[:1] in (["words"], ["line"]):
         tell(call.arguments, lambda kind: _names(call, kind))
         return DONE
@@ -101,9 +101,9 @@ def run(call: Invocation) -> int:
 
 
 def tell(asked: Sequence[str], names: Callable[[str], Iterable[str]]) -> None:
-    """Print a line for each word, with what it means behind a tab; last `:files` or `:folders`, which the shell knows.
+    """Print a completion a line, with its meaning after a tab; finally `:files` or `:folders` for the shell.
 
-    `asked`: "words" and those behind `quire`, or "line" and the line as it is typed. `names`: see `completed`.
+    `asked`: "words" and those after `quire`, or "line" and the typed line. `names`: see `completed`.
     """
     how, *typed = asked
     found = completed(_split(" ".join(typed)) if how == "line" else typed, names)
@@ -114,7 +114,7 @@ def tell(asked: Sequence[str], names: Callable[[str], Iterable[str]]) -> None:
 
 
 def _split(line: str) -> list[str]:
-    """The words behind `quire` in a line that is being typed: a quotation may be open, and the last word empty."""
+    """Words after `quire` in a typed line, with open quotes and perhaps an empty last word."""
     for closing in ("", "'", '"'):
         try:
             words = shlex.split(line + closing)[1:]
@@ -125,7 +125,7 @@ def _split(line: str) -> list[str]:
 
 
 def _names(call: Invocation, kind: str) -> list[str]:
-    """What a daemon that runs says at once; nothing where none does, or where it takes its time."""
+    """Names from a running daemon, if it answers at once."""
     from quire_client.transport import Quick, Unreachable
     from quire_journal.workspaces import WorkspaceRefused
 
@@ -140,7 +140,7 @@ def _names(call: Invocation, kind: str) -> list[str]:
 
 
 def _of(entry: Mapping[str, Any], fields: Iterable[str]) -> list[str]:
-    """Names that a shell can take as they are."""
+    """Names that need no quoting in a shell."""
     names = (str(entry.get(field) or "") for field in fields)
     return [name for name in names if name and name == render.one_line(name) and not set(name) & set(" \t'\"\\$`")]
 

@@ -1,4 +1,4 @@
-"""`quire env`: lines for a shell, so that git tells the daemon what it does, and calls say who calls."""
+"""`quire env`: prints shell variables by which git reports its commands, and calls name their caller."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from quire_client.commands import DONE, Command, Invocation, Option
 from quire_client.hooks import TOLD, exports, variables_for
 
 _OPTIONS = ("agent", "session")
-"""The options that say the same."""
+"""Options for the same values."""
 
 
 def run(call: Invocation) -> int:
-    """Print the variables. Nothing is started, asked or configured."""
+    """Print the variables. Starts, asks and configures nothing."""
     call.at_most(0)
     agent, session = (call.options.get(o, call.environ.get(n, "")) for n, o in zip(TOLD, _OPTIONS, strict=True))
     variables = variables_for(call.place, call.environ, agent, session)

@@ -1,4 +1,4 @@
-"""`quire service`: the daemon as a service of the user, there from login on."""
+"""`quire service`: the daemon as a service of the user."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from quire_client.setup import Change, File
 
 COMMAND_LIMIT_S: Final = 60.0
-"""How long the service manager may take for one command."""
+"""Timeout of one command of the service manager, in seconds."""
 
 
 def run(call: Invocation) -> int:
-    """Install, uninstall, or tell how it is."""
+    """Install, uninstall, or show the status."""
     what = {"install": install, "uninstall": uninstall, "status": status}
     if not call.arguments:
         raise Usage(f"Say what is wanted: {', '.join(what)}.")
@@ -40,7 +40,7 @@ def run(call: Invocation) -> int:
 
 
 def install(call: Invocation) -> int:
-    """Write the files, end a daemon that runs beside, and let the service manager start ours."""
+    """Write the files, end another daemon, and start the service."""
     from quire_client.setup import write as setup_write
     from quire_journal.workspaces import checked, make_private_folder
 
@@ -57,7 +57,7 @@ def install(call: Invocation) -> int:
 
 
 def uninstall(call: Invocation) -> int:
-    """Let the service manager forget it, and remove our files. Raises `Refusal` where it cannot be stopped."""
+    """Stop the service and remove its files. Raises `Refusal` if it cannot be stopped."""
     from quire_client.setup import write as setup_write
     from quire_journal.model import Refusal
 
@@ -71,11 +71,11 @@ def uninstall(call: Invocation) -> int:
     elif "dry-run" not in call.options:
         reply |= _commanded(call, service.stop)
         if reply["commands"] and not _is_missing(call, service.stop):
-            # It may run on, and begin again at each login, and nobody could see where it comes from.
+            # It may go on and restart at each login, with no visible origin.
             message = f"The service {service.name} could not be stopped, and nothing was removed. {reply['reason']}."
             raise Refusal("busy", message, "retry", commands=reply["commands"])
         setup_write.write(changes)
-        for change in changes:  # the folder of a file that was the last one in it
+        for change in changes:  # a folder left empty
             if change.action == "remove" and change.path.parent.suffix == ".d":
                 with contextlib.suppress(OSError):
                     change.path.parent.rmdir()
@@ -86,7 +86,7 @@ def uninstall(call: Invocation) -> int:
 
 
 def status(call: Invocation) -> int:
-    """Which files are there, what the service manager says, whether a daemon runs."""
+    """State of the files, the service manager and the daemon."""
     from quire_client.setup import write as setup_write
     from quire_journal.workspaces import running
 
@@ -153,7 +153,7 @@ def _file(part: UnitFile, takes: bool) -> File:
 
 
 def _other_instances(service: Service) -> bool:
-    """Does another workspace's service need the shared files?"""
+    """True if another workspace's service needs the shared files."""
     ours = {part.path for part in service.parts}
     shared = next((part.path.parent for part in service.parts if part.shared), None)
     return shared is not None and any(path not in ours for path in shared.glob("quired@?*.d/quire.conf"))
@@ -165,7 +165,7 @@ def _other_instances(service: Service) -> bool:
 def _commanded(
     call: Invocation, commands: Sequence[tuple[str, ...]], before: Callable[[], None] = lambda: None
 ) -> dict[str, Any]:
-    """Run the commands as far as they go; what is left is for the person: `commands`, and `reason`."""
+    """Run the commands until one fails; the person gets the rest in `commands`, with a `reason`."""
     from quire_client.service import spelled
 
     if _is_missing(call, commands):
@@ -181,14 +181,14 @@ def _commanded(
 
 
 def _is_missing(call: Invocation, commands: Sequence[tuple[str, ...]]) -> bool:
-    """Is there no such service manager, which could have a unit running?"""
+    """True without this service manager, so that no unit can be running."""
     import shutil
 
     return bool(commands) and shutil.which(commands[0][0], path=call.environ.get("PATH")) is None
 
 
 def _performed(call: Invocation, command: tuple[str, ...]) -> tuple[int, str]:
-    """The exit status of one command, and what it said."""
+    """Exit status and output of one command."""
     import subprocess
 
     try:
@@ -215,7 +215,7 @@ def _asked(call: Invocation, command: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _end_running(call: Invocation) -> None:
-    """The daemon that a client has started makes room: the service finds its lock taken otherwise."""
+    """End a daemon started by a client, whose lock would block the service."""
     from quire_client.transport import NoDaemon
     from quire_journal.workspaces import running
 
@@ -244,7 +244,7 @@ def _told(action: str, call: Invocation, service: Service, changes: Sequence[Cha
 
 
 def _with_message(reply: dict[str, Any]) -> dict[str, Any]:
-    """The reply with a message that says what is left to do."""
+    """The reply with a message about what is left to do."""
     message = reply["message"]
     if reply["dry_run"] and not message:
         message = "Nothing was changed; this is what would be done."

@@ -1,4 +1,4 @@
-"""`quire burst`: changes that belong together, and are undone together."""
+"""`quire burst`: groups changes that are undone together."""
 
 from __future__ import annotations
 

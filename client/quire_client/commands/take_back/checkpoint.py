@@ -1,4 +1,4 @@
-"""`quire checkpoint`: names for places to come back to."""
+"""`quire checkpoint`: names points to return to."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _reason(file: Mapping[str, Any]) -> str:
 
 
 def _lost(reply: Mapping[str, Any]) -> Iterator[str]:
-    """What the checkpoint cannot bring back."""
+    """Files that the checkpoint cannot restore."""
     lost = reply.get("not_captured") or {}
     for file in lost.get("files") or ():
         yield f"  not captured: {render.one_line(file.get('path', '?'), 4096)} ({_reason(file)})"

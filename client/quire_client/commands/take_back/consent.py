@@ -1,4 +1,4 @@
-"""What a person at a terminal is shown and asked before anything goes back."""
+"""Plans and questions for a person at a terminal before changes are taken back."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ if TYPE_CHECKING:
     from quire_client.commands import Invocation
 
 SETTLED = frozenset({"plan", "token"})
-"""Arguments with which nobody is to be asked: it is a plan, or was one."""
+"""Arguments that skip the question: a plan, or its execution."""
 
 
 def is_asked(call: Invocation, client: Client, arguments: Mapping[str, Any]) -> bool:
-    """Is a person to be asked first? Agents and scripts are not, nor who says --yes."""
+    """True if a person must be asked first; not agents, scripts or --yes."""
     if not call.can_ask or "yes" in call.options or arguments.keys() & SETTLED:
         return False
     return is_person(client)
 
 
 def is_person(client: Client) -> bool:
-    """Is the caller no agent? The daemon knows an agent by the process that started this command."""
+    """True if the caller is no agent. The daemon recognises agents by the process tree."""
     listed = client.call("who", {"present": True, "limit": 100}).get("writers") or ()
     return not any(entry.get("you") and entry.get("agent") for entry in listed)
 
 
 def goes_on(client: Client, plan: Mapping[str, Any]) -> str:
-    """A sentence where somebody who has undone something takes back what came before that; "" else."""
+    """A sentence if the plan takes back changes older than those undone last; else ""."""
     newest = client.call("log", {"kind": "batch_undone", "limit": 1}).get("records") or ()
     batches = list(plan.get("batches") or ())
     if not newest or not batches or newest[0].get("how") != "undo" or newest[0]["seq"] < max(batches):

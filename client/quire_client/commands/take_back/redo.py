@@ -1,4 +1,4 @@
-"""`quire redo`: what was undone comes back."""
+"""`quire redo`: restores undone changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`quire restore`: a file as it was, on disk again."""
+"""`quire restore`: writes an old version of a file to disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`quire rollback`: back to a point, without what others did being lost."""
+"""`quire rollback`: returns to a point and keeps what others did."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run(call: Invocation) -> int:
 
 
 def _everything(call: Invocation, client: Client, arguments: Mapping[str, Any]) -> int:
-    """What a person at a terminal means: all that changed since, once they have seen whose work goes and agreed."""
+    """Roll back everybody's changes, after a person at a terminal has agreed."""
     plan = client.call("rollback", {**arguments, "writer": EVERYONE, "plan": True})
     if not plan.get("ok") or not plan.get("valid", True):
         return call.answer(plan, show_files, below=in_the_way)

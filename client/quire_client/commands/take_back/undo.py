@@ -1,4 +1,4 @@
-"""`quire undo`: take back what somebody did, and nothing else."""
+"""`quire undo`: takes back somebody's changes, and nothing else."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run(call: Invocation) -> int:
 
 
 def _undone(call: Invocation, chosen: Mapping[str, Any]) -> int:
-    """Undo what is chosen; the exit status."""
+    """Undo the choice; returns the exit status."""
     with call.connect() as client:
         if any(":" in path for path in call.arguments):
             chosen = _with_lines(call, client, dict(chosen))
@@ -43,7 +43,7 @@ def _undone(call: Invocation, chosen: Mapping[str, Any]) -> int:
 
 
 def _agreed(call: Invocation, client: Client, plan: Mapping[str, Any], when: Sequence[str], further: str) -> int:
-    """Carry the plan out, if the person who sees it agrees."""
+    """Carry out the plan if the person agrees."""
     shown = {name: value for name, value in plan.items() if name != "token"}
     print("\n".join([show_files(shown), *whose(plan), *when, *filter(None, [further])]))
     if all(file.get("action") == "none" for file in plan.get("files") or ()):
@@ -54,7 +54,7 @@ def _agreed(call: Invocation, client: Client, plan: Mapping[str, Any], when: Seq
 
 
 def _with_lines(call: Invocation, client: Client, chosen: dict[str, Any]) -> dict[str, Any]:
-    """The choice with the version that wrote the lines of `PATH:LINES`. Raises Usage where several did, or none."""
+    """The choice with the version that wrote the lines of `PATH:LINES`. Raises Usage for several versions, or none."""
     named = [call.path_lines(word) for word in call.arguments]
     if len(named) != 1 or not named[0][1]:
         return chosen
@@ -73,17 +73,17 @@ def _with_lines(call: Invocation, client: Client, chosen: dict[str, Any]) -> dic
 
 
 def _newest(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:
-    """The versions of these runs of lines, newest first, each with a run."""
+    """Versions of these runs of lines, newest first, each with a run."""
     each = {run["version"]: run for run in runs}
     return sorted(each.items(), key=lambda one: -int(one[1].get("seq", 0)))
 
 
 MOST_VERSIONS: Final = 5
-"""Versions in a sentence."""
+"""Most versions in a sentence."""
 
 
 def choices(call: Invocation, newest_first: bool) -> list[dict[str, Any]]:
-    """What is undone or redone, one after the other: several bursts are. Raises Usage."""
+    """The choices to undo or redo in turn, one for each burst. Raises Usage."""
     bursts = [word for word in call.options.get("burst", "").split(",") if word]
     if len(bursts) < 2:
         return [choice(call)]
@@ -97,9 +97,9 @@ def choices(call: Invocation, newest_first: bool) -> list[dict[str, Any]]:
 
 
 def _when(client: Client, reply: Mapping[str, Any]) -> str:
-    """When the one request was made that is taken back; "" where it is not one.
+    """Time of the single request that is taken back; "" if it is not one.
 
-    Nobody sees from a list of files what was last done through Quire; a person's own edits mostly are not.
+    A list of files does not show which call was the last, and a person's own edits are mostly not calls.
     """
     batches = list(reply.get("batches") or ())
     if not reply.get("ok") or len(batches) != 1:
@@ -109,7 +109,7 @@ def _when(client: Client, reply: Mapping[str, Any]) -> str:
 
 
 def choice(call: Invocation) -> dict[str, Any]:
-    """The arguments that choose what is undone, or redone. Raises Usage."""
+    """Arguments that select what is undone or redone. Raises Usage."""
     chosen = call.stated(("writer", "batch", "turn", "agent-session"), ("burst", "last"))
     between = call.stated({"since": "from", "until": "to"})
     versions = [word for word in call.arguments if _is_version(call, word)]
@@ -122,7 +122,7 @@ def choice(call: Invocation) -> dict[str, Any]:
 
 
 def _is_version(call: Invocation, word: str) -> bool:
-    """Is it a version, and no file that is called so?"""
+    """True for a version that is no file's name."""
     from quire_journal.model import parse_version_token
 
     is_version = is_number(word) or parse_version_token(word) is not None
@@ -130,13 +130,13 @@ def _is_version(call: Invocation, word: str) -> bool:
 
 
 def files_named(call: Invocation, paths: Sequence[str]) -> dict[str, Any]:
-    """The argument for the files that the command line names."""
+    """The argument for the named files."""
     named = [call.in_workspace(path) for path in paths]
     return {} if not named else {"path": named[0]} if len(named) == 1 else {"paths": named}
 
 
 def executing(call: Invocation) -> dict[str, Any]:
-    """The arguments that say how it is carried out."""
+    """Arguments about the execution."""
     return call.stated(("conflicts", "token"), flags=("plan", "probable", "allow-uncaptured"))
 
 
@@ -145,7 +145,7 @@ PLANNED: Final = (
     Option("token", "TOKEN", "carry out this plan, unless something moved"),
     Option("allow-uncaptured", "", "also over bytes that the journal does not hold; nothing brings those back"),
 )
-"""Options of everything that can be planned before."""
+"""Options of commands with a plan."""
 
 EXECUTING: Final = (
     Option(
@@ -156,7 +156,7 @@ EXECUTING: Final = (
     ),
     *PLANNED,
 )
-"""Options of everything that goes back."""
+"""Options of commands that take changes back."""
 
 YES: Final = Option("yes", "", "do not ask", "y")
 
@@ -175,7 +175,7 @@ CHOICE: Final = (
     PROBABLE,
     *EXECUTING,
 )
-"""Options that choose what is undone, or redone."""
+"""Options that select what is undone or redone."""
 
 COMMAND = Command(
     arguments="[VERSION] [PATH[:LINES] ...]",

@@ -1,4 +1,4 @@
-"""Together: who is present, and leases."""
+"""Together: present callers, and leases."""
 
 from typing import TYPE_CHECKING
 

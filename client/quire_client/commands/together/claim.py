@@ -1,4 +1,4 @@
-"""`quire claim`: tell others that you work here, or keep them away."""
+"""`quire claim`: announces work on files, or keeps others away."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from quire_client.commands.everyday import line_range
 
 
 def run(call: Invocation) -> int:
-    """Claim, or renew what is claimed."""
+    """Claim, or renew a claim."""
     call.at_most(1)
     arguments: dict[str, Any] = {}
     if call.arguments:
-        folder = "/" if call.arguments[0].endswith("/") else ""  # also one that is not there yet
+        folder = "/" if call.arguments[0].endswith("/") else ""  # also for a missing folder
         arguments["path"] = call.in_workspace(call.arguments[0]) + folder
     elif "renew" not in call.options:
         raise MissingArgument("PATH")
@@ -37,12 +37,12 @@ def _show(reply: Mapping[str, Any]) -> str:
 
 
 def table(leases: Iterable[object]) -> list[str]:
-    """Leases as lines of a table: number, kind, until when, who, where, why."""
+    """Leases as a table: number, kind, expiry, holder, place, reason."""
     return render.columns(row(lease) for lease in leases if isinstance(lease, Mapping))
 
 
 def row(lease: Mapping[str, Any]) -> tuple[str, ...]:
-    """A lease as a line of that table."""
+    """A row of that table."""
     return tuple(_cells(lease))
 
 

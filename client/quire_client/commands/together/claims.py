@@ -1,4 +1,4 @@
-"""`quire claims`: who works where."""
+"""`quire claims`: lists leases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`quire release`: give leases up."""
+"""`quire release`: gives up leases."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from quire_client.commands import Command, Invocation, Option, Usage, is_number
 
 
 def run(call: Invocation) -> int:
-    """Release what is named, or break it."""
+    """Release leases, or break them."""
     call.at_most(1)
     arguments = call.stated(("reason",), ("lease",), ("all", "force"))
     if call.arguments:
         given = call.arguments[0]
         if is_number(given) and not os.path.lexists(call.folder / given):
-            arguments["lease"] = int(given)  # as `quire claims` begins its rows
+            arguments["lease"] = int(given)  # as in the rows of `quire claims`
         else:
             arguments["path"] = call.in_workspace(given)
     if not arguments.keys() & {"path", "lease", "all"}:

@@ -1,4 +1,4 @@
-"""`quire who`: who is present or was lately, and on what."""
+"""`quire who`: present and recent callers, and their work."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from quire_client.cli import render
 from quire_client.commands import Command, Invocation, Option, Usage
 
 LATELY_H: Final = 12
-"""Hours for which somebody is listed who has gone."""
+"""Hours for which an absent caller is listed."""
 
 MOST_FILES: Final = 5
-"""Files that a caller writes, in its line."""
+"""Most files in a caller's line."""
 
 MOST_RANGES: Final = 4
-"""Ranges of lines of a caller in a file."""
+"""Most line ranges of a caller in a file."""
 
 
 def run(call: Invocation) -> int:
-    """List the callers that are present, or were lately, or all that there ever were."""
+    """List present, recent or all callers."""
     call.at_most(0)
     arguments: dict[str, Any] = {"hours": 0 if "all" in call.options else LATELY_H, **call.stated(numbers=("limit",))}
     if "minutes" in call.options:
@@ -44,7 +44,7 @@ def _show(reply: Mapping[str, Any], ids: bool) -> str:
 
 
 def _collisions(reply: Mapping[str, Any]) -> Iterator[str]:
-    """The files that several write, with where they meet: `app.py: ann/s1 and ben/s2, both in dispatch`."""
+    """Files that several callers write, with the overlap: `app.py: ann/s1 and ben/s2, both in dispatch`."""
     for one in reply.get("collisions") or ():
         writers = [each for each in one.get("writers") or () if isinstance(each, Mapping)]
         names = " and ".join(render.writer(each.get("writer")) for each in writers)
@@ -60,14 +60,14 @@ def _collisions(reply: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _lines_of(each: Mapping[str, Any]) -> str:
-    """The lines of one of several in a file."""
+    """Lines of one caller in a file."""
     spans = [{"start": first, "end": last} for first, last in each.get("lines") or ()]
     more = f" and {len(spans) - MOST_RANGES} more" if len(spans) > MOST_RANGES else ""
     return f"{render.lines(spans[:MOST_RANGES])}{more}"
 
 
 def row(writer: Mapping[str, Any]) -> tuple[str, ...]:
-    """A caller as a line of the table: who, how it is known to be there, when it did something, and on what."""
+    """A row: who, presence, last action, and work."""
     turn = render.one_line(writer.get("turn") or "", 40)
     return (
         f"{render.writer(writer)}{' (you)' if writer.get('you') else ''}",
@@ -79,18 +79,18 @@ def row(writer: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _there(writer: Mapping[str, Any]) -> str:
-    """Is it there? Nothing in between."""
+    """ "present" or "gone"."""
     return "present" if writer.get("present") or writer.get("connections") else "gone"
 
 
 def _ids(writer: Mapping[str, Any]) -> str:
-    """`w8 and 5 before`: a caller is another writer for each process and turn, and shown once."""
+    """`w8 and 5 before`: a caller is a new writer for each process and turn, but has one row."""
     before = int(writer.get("turns") or 1) - 1
     return render.one_line(writer.get("id") or "") + (f" and {before} before" if before > 0 else "")
 
 
 def _on(on: object) -> Iterator[str]:
-    """What a caller is on: leases, bursts, and files that it writes; not what it looked at."""
+    """Leases, bursts and written files of a caller."""
     told = on if isinstance(on, Mapping) else {}
     for lease in told.get("leases") or ():
         kind, path = render.one_line(lease.get("kind", "")), render.one_line(lease.get("path", ""))
