@@ -1,7 +1,7 @@
-"""Anchors of the `edit` dialect: which line a hash means, or why it means none (seeds 000 and 002).
+"""Anchors of the `edit` dialect: the line that a hash names, or the reason why it names none (seeds 000 and 002).
 
-An anchor means the line that this caller was shown under that hash in its base. What several lines match is
-settled by what was shown, by `occurrence`, by a line number, or not at all: nothing is ever guessed.
+An anchor means the line that this caller was shown under that hash in its base. If several lines match, the caller's
+reads, `occurrence` or a line number decide; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from quire_journal.model import counted
 from quire_journal.text import FULL_DIGITS, SHOWN_DIGITS, LineHashes, is_poor, shown
 
 NEIGHBOURS: Final = 3
-"""How many lines before and after a poor anchor are looked at for a better one."""
+"""Lines before and after a low-entropy anchor that are searched for a better one."""
 
 PREVIEW_CHARS: Final = 80
 MOST_CANDIDATES: Final = 100
 MOST_CONTENT: Final = 1_000
 
 MOST_IN_FULL: Final = 20
-"""Failing operations of which everything is told; of the others only that they fail, and why."""
+"""Failed operations reported in full; of further ones only code and reason."""
 
 FEW_ANCHORS: Final = 64
-"""Anchors that are looked for one by one; for more an index is made."""
+"""Most anchors that are searched one by one; for more an index is built."""
 
 _ANCHOR: Final = re.compile(r"(?:([1-9][0-9]{0,8})#)?([0-9a-fA-F]{4,8})", re.ASCII)
 
@@ -44,7 +44,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class AtLine(Operation, frozen=True, kw_only=True):
-    """One that names a line."""
+    """An operation on one line."""
 
     hash: str
     occurrence: int | None = None  # 1-based, among the lines of the base that match
@@ -52,7 +52,7 @@ class AtLine(Operation, frozen=True, kw_only=True):
 
 
 class OverRange(Operation, frozen=True, kw_only=True):
-    """One that names the first and the last of several lines."""
+    """An operation on a range, with its first and last line."""
 
     start_hash: str
     end_hash: str
@@ -64,7 +64,7 @@ class OverRange(Operation, frozen=True, kw_only=True):
 
 
 class Fails(Exception):
-    """One operation cannot be carried out: a code of its own, and the fields that help to repair it."""
+    """An operation cannot be carried out: its own code, and fields that help to repair it."""
 
     def __init__(self, code: str, message: str, action: str, **details: Any) -> None:
         super().__init__(message)
@@ -72,7 +72,7 @@ class Fails(Exception):
 
 
 class Candidates(list[int]):
-    """Lines that an anchor may mean, in order. What is asked of them is found out once, however many anchors ask."""
+    """Candidate lines of an anchor, in order. Derived facts are computed once for all anchors."""
 
     def __init__(self, lines: Iterable[int], sight: Sight, hashes: LineHashes) -> None:
         super().__init__(lines)
@@ -80,7 +80,7 @@ class Candidates(list[int]):
 
     @property
     def in_sight(self) -> Candidates:
-        """Those that the caller was shown; all of them when it was shown none."""
+        """The candidates that the caller was shown; all if it was shown none."""
         return self._shown or self
 
     @cached_property
@@ -92,12 +92,12 @@ class Candidates(list[int]):
 
     @cached_property
     def poor(self) -> bool:
-        """Do they all say too little to be anchored on?"""
+        """True if every candidate has too little entropy for an anchor."""
         return all(is_poor(self._hashes.lines[line]) for line in self)
 
     @cached_property
     def apart(self) -> bool:
-        """Would a longer or a context anchor name each of them alone?"""
+        """True if a longer or a context anchor tells all candidates apart."""
         hashes, few = self._hashes, len(self) < FEW_ANCHORS
         return _all_differ(hashes.digits(line) for line in self) or _all_differ(
             hashes.contexts_of(self) if few else (hashes.contexts[line] for line in self)
@@ -105,7 +105,7 @@ class Candidates(list[int]):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """What anchors are resolved on."""
+    """The text and reads on which anchors are resolved."""
 
     sight: Sight
     hashes: LineHashes
@@ -115,7 +115,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     by_hint: set[int] = msgspec.field(default_factory=set)  # lines told from equal ones by a number, and those of it
 
     def candidates(self, digits: str) -> Candidates:
-        """The lines that an anchor's digits name, at the first level at which any do."""
+        """The lines that an anchor's digits match, at the first hash level with a match."""
         found = self._found.get(digits)
         if found is None:
             if len(self._found) == FEW_ANCHORS:
@@ -127,13 +127,12 @@ class Snapshot(msgspec.Struct, frozen=True):
         return found
 
     def lists(self, code: str) -> bool:
-        """Are the candidates of one more failure to be listed? Of the first ones they are."""
+        """True if one more failure with this code lists its candidates; only the first ones do."""
         self._listed.append(code)
         return len(self._listed) <= MOST_IN_FULL
 
 
 def _all_differ(names: Iterable[str]) -> bool:
-    """Is none of them there twice?"""
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -143,7 +142,7 @@ def _all_differ(names: Iterable[str]) -> bool:
 
 
 def _matching(at: Snapshot, anchor: str, name: str) -> tuple[Candidates, int | None]:
-    """The lines that `anchor` matches, and the line number (0-based) that it carries. Raises `Fails`."""
+    """The lines that `anchor` matches, and its line number (0-based). Raises `Fails`."""
     parsed = _ANCHOR.fullmatch(anchor)
     found = at.candidates(parsed[2].lower()) if parsed else None
     if not parsed or not found:
@@ -154,7 +153,7 @@ def _matching(at: Snapshot, anchor: str, name: str) -> tuple[Candidates, int | N
 
 
 def _nearest(candidates: list[int], hint: int) -> list[int]:
-    """The candidates nearest to line `hint`: one, or two that are equally near."""
+    """The candidates nearest to line `hint`: one, or two at equal distance."""
     least = min(abs(i - hint) for i in candidates)
     return [i for i in candidates if abs(i - hint) == least]
 
@@ -181,12 +180,12 @@ def _by_hint(at: Snapshot, pool: list[int], found: list[int], hint: int, anchor:
 
 
 def _hint(stated: int | None, carried: int | None) -> int | None:
-    """The line hint, 0-based: what the operation states, else the number inside the anchor."""
+    """The line hint, 0-based: the operation's, else the number in the anchor."""
     return carried if stated is None else stated - 1
 
 
 def resolve_line(at: Snapshot, op: AtLine) -> int:
-    """The one line that a single-line operation means. Raises `Fails`."""
+    """The line that a single-line operation names. Raises `Fails`."""
     found, carried = _matching(at, op.hash, "hash")
     hint = _hint(op.line, carried)
     pool = found.in_sight
@@ -230,7 +229,7 @@ def _ambiguous(at: Snapshot, code: str, message: str, pool: list[int], found: li
 
 
 def _telling_anchors(at: Snapshot, lines: list[int]) -> list[str]:
-    """An anchor for each that names no other of them: longer, or of its context; its number makes it certain."""
+    """An unambiguous anchor for each of these lines: longer, or with context; its number makes it certain."""
     full = [at.hashes.digits(line) for line in lines]
     context = at.hashes.contexts_of(lines)
     fulls, contexts = Counter(full), Counter(context)
@@ -258,7 +257,7 @@ def _poor(at: Snapshot, pool: list[int], found: list[int]) -> Fails:
 
 
 def _neighbour_anchors(hashes: LineHashes, line: int) -> list[str]:
-    """Anchors of lines close by that name themselves and nothing else."""
+    """Unambiguous anchors of nearby lines."""
     around = range(max(line - NEIGHBOURS, 0), min(line + NEIGHBOURS + 1, len(hashes.lines)))
     return [
         hashes.anchor(i)
@@ -271,7 +270,8 @@ def _neighbour_anchors(hashes: LineHashes, line: int) -> list[str]:
 
 
 def _end_candidates(at: Snapshot, anchor: str, stated: int | None, name: str) -> tuple[list[int], list[int], list[int]]:
-    """The lines that an end of a range may mean (one: settled), those that match and were shown, and all that match."""
+    """(possible lines of a range's end, matching lines that were shown, all matching lines). One possible line is
+    settled."""
     found, carried = _matching(at, anchor, name)
     hint = _hint(stated, carried)
     pool = found.in_sight
@@ -284,7 +284,7 @@ def _end_candidates(at: Snapshot, anchor: str, stated: int | None, name: str) ->
 
 
 def resolve_range(at: Snapshot, op: OverRange) -> tuple[int, int]:
-    """First and last line of a range, as the caller wrote them. Raises `Fails`."""
+    """First and last line of a range, in the caller's order. Raises `Fails`."""
     starts, *all_starts = _end_candidates(at, op.start_hash, op.start_line, "start_hash")
     ends, *all_ends = _end_candidates(at, op.end_hash, op.end_line, "end_hash")
     if at.settings.range_ends == "nearest":
@@ -303,12 +303,12 @@ def resolve_range(at: Snapshot, op: OverRange) -> tuple[int, int]:
 
 
 def _drawn(candidates: list[int], settled: int, after: bool) -> int:
-    """The candidate nearest to the settled end, on the side where a range would continue; else on the other."""
+    """The candidate nearest to the settled end, preferably on the side where a range continues."""
     right = [i for i in candidates if (i > settled if after else i < settled)]
     return min(right or candidates, key=lambda i: abs(i - settled))
 
 
 def _numbers(lines: list[int]) -> str:
-    """Line numbers for a message, 1-based, not too many."""
+    """Line numbers for a message, 1-based, shortened."""
     named = ", ".join(str(i + 1) for i in lines[:8])
     return named if len(lines) <= 8 else f"{named}, … ({len(lines)} in all)"

@@ -1,10 +1,10 @@
-"""A dialect: one edit protocol as agents speak it, as a record of functions.
+"""A dialect: one edit protocol of agents, as a record of functions.
 
-A dialect only says what the caller means: `plan` turns its arguments into splices of one immutable text, or
-refuses. Staleness, leases, safety, journalling, rebase and the atomic write exist once, outside
-(`tools/edit/engine.py`), and are the same for every dialect.
+A dialect only states what the caller means: `plan` turns its arguments into splices of one immutable text, or refuses.
+Staleness, leases, safety, journaling, rebase and the atomic write exist once, in `tools/edit/engine.py`, for all
+dialects.
 
-To add one: a file beside this one, a line in `table.py`, a page in `manuals/`, a test.
+A new dialect needs a file beside this one, a line in `table.py`, a page in `manuals/`, and a test.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from quire_journal.text import Splice, Text
 P = TypeVar("P", bound=msgspec.Struct)
 
 Proof = Literal["base", "lines", "text"]
-"""What a call proves that its caller knows, and so what a change by another writer since the base means for it.
+"""What a call proves about its caller's knowledge, which decides the effect of others' changes since the base.
 
-* `base`: the file as a whole. Any change makes the call stale: refused, or rebased.
-* `lines`: the lines that it names (`Plan.anchors`). Each must stand where it stood, as it was; the rest may differ.
-* `text`: what it brings along. It is judged on the file as it is, and changes by others are only reported.
+* `base`: the whole file. Any change makes the call stale: refused, or rebased.
+* `lines`: the named lines (`Plan.anchors`). Each must be unchanged at its place; other lines may differ.
+* `text`: the text in the call. The call is applied to the current file, and others' changes are only reported.
 """
 
 
@@ -37,30 +37,30 @@ def whole_file(params: object) -> Proof:
 
 
 def own_text(params: object) -> Proof:
-    """The proof of dialects that say which text they replace."""
+    """The proof of dialects that quote the replaced text."""
     return "text"
 
 
 HASH_MISMATCH: Final = "hash_mismatch"
-"""The code of a refusal because a line that a call names is not the one that its caller was shown."""
+"""Refusal code: a named line is not the line that the caller was shown."""
 
 
 class Sight(msgspec.Struct, frozen=True):
-    """What the caller is judged on: its base, and which lines of it this caller was shown.
+    """The caller's base, and the lines of it that the caller was shown.
 
-    `shown` is None for a caller that was never shown the file; it is judged on the file as it is.
+    `shown` is None for a caller that was never shown the file; the current file is then the base.
     """
 
     text: Text
     shown: tuple[tuple[int, int], ...] | None = None
 
     def was_shown(self, line: int) -> bool:
-        """Was line `line` (0-based) of the base shown to this caller?"""
+        """True if line `line` (0-based) of the base was shown to this caller."""
         return self.shown is not None and any(start <= line < stop for start, stop in self.shown)
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What a request does to one text: sorted splices in the coordinates of `Sight.text`; and its new name."""
+    """The effect of a request on one text: sorted splices in the coordinates of `Sight.text`, and a new name."""
 
     splices: tuple[Splice, ...]
     operations: int  # how many operations the caller asked for
@@ -74,14 +74,14 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 class InOtherWords(msgspec.Struct, frozen=True):
-    """A call that means what another tool does, in that tool's words: to view a file is to read it."""
+    """A call that another tool performs, in that tool's arguments: `view` is `read_file`."""
 
     tool: str
     arguments: Mapping[str, Any]
 
 
 def planned_here(params: object) -> InOtherWords | None:
-    """Most dialects plan all their calls themselves."""
+    """For dialects that plan all their calls themselves."""
     return None
 
 
@@ -100,7 +100,7 @@ class Dialect(msgspec.Struct, Generic[P], frozen=True):
 
 
 class NamedFile(WriteArguments, frozen=True, kw_only=True):
-    """Base of their arguments: `file` means what `path` means, and becomes it, so that both are one call."""
+    """Base of arguments where `file` is another name of `path`, so that both names are one call."""
 
     file: str = ""
 

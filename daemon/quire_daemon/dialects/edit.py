@@ -1,6 +1,6 @@
-"""The `edit` dialect: lines are named by hash anchors, in batches on one snapshot (seeds 000 and 002).
+"""The `edit` dialect: hash anchors name lines, in batches on one snapshot (seeds 000 and 002).
 
-What an anchor means is in `anchors`. Here operations become splices: all of them, or none.
+`anchors` resolves the anchors. This module turns operations into splices, all or none.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class EditParams(OfVersion, frozen=True, kw_only=True):
         super().__post_init__()
 
     def plainly(self) -> Self:
-        """With `path` and `base`, whichever names it used."""
+        """The arguments with `path` and `base`, whichever names the call used."""
         return replace(super().plainly(), file_path=None)
 
 
@@ -85,7 +85,7 @@ class EditParams(OfVersion, frozen=True, kw_only=True):
 
 
 class _Batch(msgspec.Struct):
-    """What the operations of one call come to."""
+    """The collected splices and failures of one call."""
 
     splices: list[tuple[Splice, int]] = msgspec.field(default_factory=list)  # with the index of the operation
     failures: list[tuple[int, Fails]] = msgspec.field(default_factory=list)
@@ -94,7 +94,7 @@ class _Batch(msgspec.Struct):
 
 
 def plan(params: EditParams, sight: Sight, settings: Settings) -> Plan:
-    """The splices that the operations mean. All are judged on one snapshot, all or none."""
+    """The splices of the operations, all resolved on one snapshot, all or none."""
     if not params.operations:
         message = "There is no operation; give at least one."
         raise Refusal("empty_operations", message, "provide_at_least_one_operation")
@@ -116,7 +116,7 @@ def plan(params: EditParams, sight: Sight, settings: Settings) -> Plan:
 
 
 def _splice(at: Snapshot, op: LineOperation | RangeOperation, batch: _Batch) -> Splice:
-    """What one operation does. Raises `Fails`."""
+    """The splice of one operation. Raises `Fails`."""
     match op:
         case ReplaceLine():
             line = resolve_line(at, op)
@@ -139,7 +139,7 @@ def _splice(at: Snapshot, op: LineOperation | RangeOperation, batch: _Batch) -> 
 
 
 def _named(op: LineOperation | RangeOperation, splice: Splice) -> range:
-    """The lines that one operation names: those that it replaces, or the one that it inserts at."""
+    """The lines that an operation names: the replaced ones, or the one at an insertion."""
     if splice.start < splice.stop:
         return range(splice.start, splice.stop)
     line = splice.start - isinstance(op, InsertAfter)
@@ -147,7 +147,7 @@ def _named(op: LineOperation | RangeOperation, splice: Splice) -> range:
 
 
 def _ordered(at: Snapshot, op: RangeOperation, batch: _Batch) -> tuple[int, int]:
-    """The ends of a range in the order of the file, swapped where the settings allow that."""
+    """The ends of a range in file order, swapped if the settings allow it."""
     first, last = resolve_range(at, op)
     if first == last:
         message = f"start_hash and end_hash are both line {first + 1}: a no-op range, start equals end."
@@ -172,7 +172,7 @@ _KINDS: Final = {
 
 
 def _refusal(failures: Sequence[tuple[int, Fails]], empty: bool) -> Refusal:
-    """One refusal for all failing operations: the code of the first kind, and every failure, the first ones in full."""
+    """One refusal for all failures: the code of the first one, and every failure, the first ones in full."""
     kind = min(_KINDS[f.code] for _, f in failures)
     leading = [f for _, f in failures if _KINDS[f.code] == kind]
     first = leading[0]
@@ -198,9 +198,9 @@ def _refusal(failures: Sequence[tuple[int, Fails]], empty: bool) -> Refusal:
 
 
 def _in_order(splices: list[tuple[Splice, int]]) -> tuple[Splice, ...]:
-    """Sorted by place; at one gap in call order, and insertions before what is replaced there.
+    """Splices sorted by place; at one gap in call order, insertions before a replacement.
 
-    Raises `Refusal` when two operations touch one line, or one inserts inside what another replaces.
+    Raises `Refusal` if two operations touch one line, or one inserts inside another's replacement.
     """
     ordered = sorted(splices, key=lambda pair: (pair[0].start, pair[0].stop > pair[0].start))
     reach, by = 0, -1

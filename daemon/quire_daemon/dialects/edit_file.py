@@ -1,7 +1,7 @@
 """The `edit_file` dialect: exact texts are replaced in the bytes that a sha256 names (seed 004).
 
-Every text is matched against the file as it was, so edits cannot see or repair each other's matches, and those that
-would overlap are found before anything is written.
+Every text is matched against the file before the call. Edits cannot see each other's results, and overlaps are found
+before anything is written.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from quire_journal.model import Refusal
 from quire_journal.text import Text
 
 MOST_RANGES: Final = 100
-"""Ranges that one entry of a reply lists; its count is of all."""
+"""Most ranges in one entry of a reply; its count covers all."""
 
 
 # ── arguments ────────────────────────────────────────────────────────────────
 
 
 class TextEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One of the edits."""
+    """One text replacement."""
 
     oldText: Annotated[str, msgspec.Meta(min_length=1)]
     newText: str
@@ -52,7 +52,7 @@ class TextEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class FileParams(WriteArguments, frozen=True, kw_only=True):
     """Arguments of `edit_file`.
 
-    A call without its sha256, or as for MCP's filesystem server, is refused by the handler, which has the file at hand.
+    The handler, which has the file, refuses a call without sha256 (the form of MCP's filesystem server).
     """
 
     NEEDED: ClassVar[tuple[str, ...]] = ("expectedSha256",)
@@ -76,7 +76,7 @@ class FileParams(WriteArguments, frozen=True, kw_only=True):
 
 
 class Match(NamedTuple):
-    """Where one edit applies: bytes [start, stop) of the normalised text."""
+    """A match of one edit: bytes [start, stop) of the normalised text."""
 
     start: int
     stop: int
@@ -84,7 +84,7 @@ class Match(NamedTuple):
 
 
 def matches(edits: Sequence[TextEdit], text: Text) -> list[Match]:
-    """Every place of every edit, in the order of the file. Raises `Refusal`."""
+    """Every match of every edit, in file order. Raises `Refusal`."""
     require_searchable(text, len(edits))
     counts = [_count(edit, index, text) for index, edit in enumerate(edits)]
     require_few(sum(counts))
@@ -103,7 +103,7 @@ def matches(edits: Sequence[TextEdit], text: Text) -> list[Match]:
 
 
 def _count(edit: TextEdit, index: int, text: Text) -> int:
-    """At how many places one edit applies. Raises `Refusal` when that is nowhere, or not as often as it says."""
+    """The number of matches of an edit. Raises `Refusal` for none, or for another number than the edit states."""
     count = count_of(text, edit.oldText)
     if not count:
         raise not_in(text, edit.oldText, f"`oldText` of edit {index} is not in the file.", editIndex=index)
@@ -129,14 +129,14 @@ def _count(edit: TextEdit, index: int, text: Text) -> int:
 
 
 def _within(text: Text, found: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The next place of the same text that overlaps the one found: `aa` is in `aaa` twice."""
+    """The next overlapping match of the same text: `aa` is in `aaa` twice."""
     start, stop = found[0]
     again = text.normalised.find(text.normalised[start:stop], start + 1, 2 * stop - start)
     return [(again, again + stop - start)] if again >= 0 else []
 
 
 def applied_edits(edits: Sequence[TextEdit], found: Sequence[Match], text: Text) -> list[dict[str, Any]]:
-    """`appliedEdits`: for every edit in the order of the call, how often and where in `text` it applies."""
+    """`appliedEdits`: for every edit in call order, how often and where in `text` it applies."""
     lines = LineIndex(text)
     by_edit: list[list[tuple[int, int]]] = [[] for _ in edits]
     for match in found:
@@ -148,7 +148,7 @@ def applied_edits(edits: Sequence[TextEdit], found: Sequence[Match], text: Text)
 
 
 def _ranges(lines: LineIndex, found: Sequence[tuple[int, int]]) -> list[dict[str, int]]:
-    """Matches as callers see them: lines 1-based and inclusive, bytes of the file as it lies on the disk."""
+    """Matches as callers see them: lines 1-based and inclusive, byte offsets on disk."""
     return [
         {
             "startLine": lines.at(start) + 1,
@@ -161,7 +161,7 @@ def _ranges(lines: LineIndex, found: Sequence[tuple[int, int]]) -> list[dict[str
 
 
 def plan(params: FileParams, sight: Sight, settings: Settings) -> Plan:
-    """All edits at once, all or none."""
+    """The splices of all edits, all or none."""
     found = matches(params.edits, sight.text)
     new = [normalised(edit.newText) for edit in params.edits]
     splices, final_break = replaced(sight.text, [(m.start, m.stop, new[m.edit]) for m in found])

@@ -1,4 +1,4 @@
-"""The `edit_replace` dialect: an exact text is replaced where it stands (seed 001). The text is the call's proof."""
+"""The `edit_replace` dialect: an exact text is replaced (seed 001). The text is the call's proof."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ReplaceParams(NamedFile, frozen=True, kw_only=True):
 
 
 def plan(params: ReplaceParams, sight: Sight, settings: Settings) -> Plan:
-    """The first `count` places of `old_text`."""
+    """The splices at the first `count` places of `old_text`."""
     if not params.old_text:
         raise empty_old_text("`old_text`", replacements_made=0)
     found = count_of(sight.text, params.old_text)
@@ -39,13 +39,13 @@ def plan(params: ReplaceParams, sight: Sight, settings: Settings) -> Plan:
 
 
 def empty_old_text(what: str, **details: Any) -> Refusal:
-    """The refusal of a text to match that is empty, and so stands everywhere."""
+    """The refusal of an empty text to match, which would match everywhere."""
     message = f"{what} is empty; it must be the exact text to find. To add lines, use `insert_lines`."
     return Refusal("empty_old_text", message, "fix_arguments", **details)
 
 
 def left_over(found: int, done: int, what: str) -> dict[str, Any]:
-    """The warning that a text stood in more places than were replaced."""
+    """The warning that a text has more places than were replaced."""
     which = "the first one was" if done == 1 else f"the first {done} were"
     return {"type": "multiple_matches", "message": f"{what} matches {found} times; {which} replaced."}
 

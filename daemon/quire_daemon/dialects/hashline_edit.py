@@ -1,8 +1,8 @@
-"""The `hashline_edit` dialect: lines are named as `LINE#ID`, as a hashline read showed them (seed 003).
+"""The `hashline_edit` dialect: lines are named `LINE#ID`, as a hashline read shows them (seed 003).
 
-A reference is a line number and the ID of what stood there; the caller's base is the proof. A line that is not
-where it was, or not what it was, is a mismatch and is never looked for elsewhere. All edits of a call are judged on
-one snapshot and applied together. What they bring is taken as it is: no prefix is stripped, nothing is repaired.
+A reference is a line number and the ID of the line's text; the caller's base is the proof. A line that moved or changed
+is a mismatch and is not searched elsewhere. All edits of a call are checked on one snapshot and applied together. New
+text is taken literally: no prefix is stripped, nothing is repaired.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from quire_journal.model import Refusal
 from quire_journal.text import SHOWN_DIGITS, Splice, Text, content_lines, hash8, line_id
 
 MOST_SHOWN: Final = 80
-"""Characters of the caller's text that a message repeats."""
+"""Most characters of the caller's text in a message."""
 
 MOST_NAMED: Final = 10
-"""Lines that the message of a refusal names."""
+"""Most lines in the message of a refusal."""
 
 _REFERENCE: Final = re.compile(r"(?:>>>\s*)?([1-9][0-9]{0,17})#(\w+)(?:\|.*)?", re.ASCII | re.DOTALL)
 
@@ -39,14 +39,14 @@ class _Variant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class SetLine(_Variant, frozen=True, kw_only=True):
-    """Replace one line; no content deletes it."""
+    """Replace one line; without content, delete it."""
 
     target: str
     new_content: tuple[str, ...]
 
 
 class SetRange(_Variant, frozen=True, kw_only=True):
-    """Replace the lines from one through another; no content deletes them."""
+    """Replace a range of lines; without content, delete it."""
 
     first: str
     last: str
@@ -54,7 +54,7 @@ class SetRange(_Variant, frozen=True, kw_only=True):
 
 
 class Insert(_Variant, frozen=True, kw_only=True):
-    """Insert lines after one, before one, between two neighbours, or, without a reference, at the end."""
+    """Insert lines after or before a line, between two adjacent lines, or, without a reference, at the end."""
 
     inserted_lines: tuple[str, ...]
     after: str | None = None
@@ -62,7 +62,7 @@ class Insert(_Variant, frozen=True, kw_only=True):
 
 
 class ReplaceText(_Variant, frozen=True, kw_only=True):
-    """Replace a text where references are of no use; only with `allow_replace_text`."""
+    """Replace a text without references; only with `allow_replace_text`."""
 
     old_text: str
     new_text: str
@@ -77,13 +77,13 @@ _VARIANTS: Final[tuple[tuple[type[Edit], frozenset[str], frozenset[str]], ...]] 
     (Insert, frozenset({"inserted_lines"}), frozenset({"after", "before"})),
     (ReplaceText, frozenset({"old_text", "new_text"}), frozenset({"all"})),
 )
-"""Each variant with the fields that it must have and those that it may have."""
+"""(variant, required fields, optional fields)."""
 
 _FIELDS: Final = frozenset[str]().union(*(needed | optional for _, needed, optional in _VARIANTS))
 
 
 def variants(allow_replace_text: bool) -> tuple[type[Edit], ...]:
-    """The shapes that an edit can have."""
+    """The allowed shapes of an edit."""
     return tuple(shape for shape, _, _ in _VARIANTS if allow_replace_text or shape is not ReplaceText)
 
 
@@ -96,14 +96,15 @@ class HashlineParams(WriteArguments, frozen=True, kw_only=True):
 
 
 def proof(params: HashlineParams) -> Proof:
-    """The lines that are named; of a call that removes or renames the file, all of it; or the texts to be replaced."""
+    """`lines` for named lines, `base` for a call that removes or renames the file, `text` for quoted texts."""
     if params.delete or params.rename is not None:
         return "base"
     return "text" if params.edits and all(edit.get("old_text") is not None for edit in params.edits) else "lines"
 
 
 def edits_of(params: HashlineParams, allow_replace_text: bool) -> tuple[Edit, ...]:
-    """The edits, in their shapes. Raises `Refusal` for one that has none, and for file operations that exclude them."""
+    """The edits in their shapes. Raises `Refusal` for an edit without a shape, and for file operations that exclude
+    edits."""
     if params.delete and (params.edits or params.rename is not None):
         message = "`delete` goes with neither `rename` nor edits."
         raise Refusal("invalid_variant", message, "fix_arguments", argument="delete")
@@ -148,13 +149,13 @@ def _shapes(allow_replace_text: bool) -> str:
 
 
 class _Snapshot(msgspec.Struct):
-    """What references are judged on, and those that turned out to be wrong."""
+    """The lines for references, and the wrong references so far."""
 
     text: Text
     wrong: set[tuple[int, str]] = msgspec.field(default_factory=set)  # 0-based line, ID
 
     def line(self, reference: str, index: int) -> int:
-        """The line (0-based) that a reference names. Raises `Refusal` when it is none."""
+        """The line (0-based) that a reference names. Raises `Refusal` for a malformed one."""
         parsed = _REFERENCE.fullmatch(reference)
         if parsed is None:
             message = f"Edit {index}: {reference[:MOST_SHOWN]!r} is no reference; copy LINE#ID from a hashline read."
@@ -166,7 +167,7 @@ class _Snapshot(msgspec.Struct):
 
 
 def _is_id(named: str, line: bytes) -> bool:
-    """Is it the ID of `line`, or its hash as hashed reads and the diffs of replies show it?"""
+    """True for the ID of `line`, and for its hash as hashed reads and diffs show it."""
     return named == line_id(line) or (len(named) >= SHOWN_DIGITS and hash8(line).startswith(named))
 
 
@@ -183,7 +184,7 @@ def _references(edit: Edit) -> tuple[str, ...]:
 
 
 class _Placed(msgspec.Struct, frozen=True):
-    """An edit whose references are lines of the snapshot: replaces start..stop by `lines`."""
+    """An edit resolved to lines of the snapshot: replaces start..stop by `lines`."""
 
     start: int
     stop: int
@@ -192,7 +193,7 @@ class _Placed(msgspec.Struct, frozen=True):
 
 
 def _place(at: Sequence[int], index: int, edit: SetLine | SetRange | Insert, length: int) -> _Placed:
-    """Where an edit goes whose references name the lines `at`, in a text of `length` lines. Raises `Refusal`."""
+    """The place of an edit with references to lines `at`, in a text of `length` lines. Raises `Refusal`."""
     match edit:
         case SetLine():
             return _Placed(at[0], at[0] + 1, _lines(edit.new_content), (at[0],))
@@ -218,7 +219,7 @@ def _lines(content: Iterable[str]) -> tuple[bytes, ...]:
 
 
 def plan(params: HashlineParams, sight: Sight, settings: Settings) -> Plan:
-    """The splices that the edits mean. Raises `Refusal`; for wrong references once, naming all of them."""
+    """The splices of the edits. Raises one `Refusal` for all wrong references."""
     edits = edits_of(params, settings.dialects.hashline_edit.allow_replace_text)
     if not edits:
         raise Refusal("no_op", "There is no edit.", "provide_at_least_one_edit")
@@ -252,7 +253,7 @@ def _mismatch(wrong: Iterable[tuple[int, str]]) -> Refusal:
 
 
 def _in_order(splices: Sequence[Splice]) -> tuple[Splice, ...]:
-    """Sorted, inserts at one gap in the order of the call and before what replaces the line there."""
+    """Splices sorted, insertions at one gap in call order and before a replacement there."""
     ordered = sorted(splices, key=lambda s: (s.start, s.stop))
     for one, other in pairwise(ordered):
         if other.start < one.stop:
@@ -262,7 +263,7 @@ def _in_order(splices: Sequence[Splice]) -> tuple[Splice, ...]:
 
 
 def _replaced_texts(text: Text, edits: Mapping[ReplaceText, int]) -> tuple[tuple[Splice, ...], bool | None]:
-    """The splices of the edits that name a text instead of lines, and the final break that they ask for."""
+    """The splices of edits that quote a text, and their effect on the final line break."""
     spans: list[tuple[int, int, bytes]] = []
     for edit, index in edits.items():
         if not edit.old_text:

@@ -1,4 +1,4 @@
-"""The `insert_lines` dialect: lines are put before a line that is named by its number (seed 001)."""
+"""The `insert_lines` dialect: lines are inserted before a line number (seed 001)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from quire_journal.text import Splice, content_lines
 
 TOP: Final = 0
 END: Final = -1
-"""Line numbers that mean the same in every version of a file."""
+"""Line numbers with the same meaning in every version of a file."""
 
 
 class InsertParams(NamedFile, frozen=True, kw_only=True):
@@ -23,7 +23,7 @@ class InsertParams(NamedFile, frozen=True, kw_only=True):
 
 
 def plan(params: InsertParams, sight: Sight, settings: Settings) -> Plan:
-    """The text as lines of their own. At the end of the file they, and the line before them, get a break."""
+    """The text as separate lines. At the end of the file, the new lines and the line before them get a break."""
     length = len(sight.text)
     gap = {TOP: 0, END: length}.get(params.line_number, params.line_number - 1)
     if not 0 <= gap <= length:
@@ -41,7 +41,7 @@ def plan(params: InsertParams, sight: Sight, settings: Settings) -> Plan:
 
 
 def proof(params: InsertParams) -> Proof:
-    """A line number needs the base; the top and the end of a file are where they are."""
+    """`base` for a line number, `text` for the top and the end of the file."""
     return "text" if params.line_number in (TOP, END) else "base"
 
 

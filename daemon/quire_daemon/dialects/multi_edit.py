@@ -1,4 +1,4 @@
-"""The `multi_edit` dialect: texts are replaced one after another, each in what the ones before made (seed 001)."""
+"""The `multi_edit` dialect: texts are replaced in order, each in the result of the previous ones (seed 001)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from quire_journal.model import Refusal
 from quire_journal.text import Text
 
 MOST_HINTS: Final = 3
-"""Failed edits for which the nearest place is looked up."""
+"""Most failed edits for which the nearest place is searched."""
 
 SHOWN_CHARS: Final = 80
 
 
 class StringEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One of the edits."""
+    """One text replacement."""
 
     old_text: str
     new_text: str
@@ -34,7 +34,7 @@ class MultiParams(NamedFile, frozen=True, kw_only=True):
 
 
 def plan(params: MultiParams, sight: Sight, settings: Settings) -> Plan:
-    """Every edit in turn, at the first place of its text; those that have none are skipped and told."""
+    """Every edit in order, at the first place of its text; edits without a place are skipped and reported."""
     if not params.edits:
         raise Refusal("empty_edits", "There is no edit; give at least one.", "fix_arguments", applied=0, failed=[])
     for number, edit in enumerate(params.edits, 1):
@@ -62,7 +62,7 @@ def plan(params: MultiParams, sight: Sight, settings: Settings) -> Plan:
 
 
 def _told(params: MultiParams, failures: list[int], draft: Draft) -> list[str]:
-    """A sentence for each edit that failed."""
+    """A sentence for each failed edit."""
     text = Text.of(bytes(draft.now))
     out: list[str] = []
     for n, index in enumerate(failures):

@@ -1,7 +1,7 @@
-"""The `regex_replace` dialect: what a regular expression matches is replaced (seed 001). The pattern is the proof.
+"""The `regex_replace` dialect: matches of a regular expression are replaced (seed 001). The pattern is the proof.
 
-Python's `re`, on the text with LF at its line ends; `^` and `$` are at each line. The plan only reads what came of the
-search (`quire_daemon.workers.regex.job`), which runs elsewhere and can be stopped.
+Python's `re` on the text with LF line ends; `^` and `$` match at each line. The plan only reads the result of the
+search (`quire_daemon.workers.regex.job`), which runs in another process.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from quire_daemon.workers.regex import (
 from quire_journal.model import Refusal, limits
 
 SHOWN_CHARS: Final = 80
-"""Of the pattern, in messages."""
+"""Most characters of the pattern in messages."""
 
 
 class RegexParams(NamedFile, frozen=True, kw_only=True):
@@ -46,7 +46,7 @@ class RegexParams(NamedFile, frozen=True, kw_only=True):
 
 
 def planning(found: Mapping[Search, Answer]) -> Callable[[RegexParams, Sight, Settings], Plan]:
-    """The plan that goes by the answers in `found`. It raises `NeedsSearch` where its own is not among them."""
+    """A plan that uses the answers in `found`. It raises `NeedsSearch` without its own answer."""
 
     def plan(params: RegexParams, sight: Sight, settings: Settings) -> Plan:
         text, most = sight.text, settings.limits.edit_bytes
@@ -65,17 +65,17 @@ def planning(found: Mapping[Search, Answer]) -> Callable[[RegexParams, Sight, Se
 
 
 _FOREIGN_GROUP: Final = re.compile(r"\$!?(?:[0-9&]|<\w+>|\{\w+\})")
-"""A group as other languages write it in a replacement."""
+"""A group reference of another language in a replacement."""
 
 _NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\0(?![0-9])")
-"""The whole match as other languages write it; `re` writes a NUL."""
+"""The whole match in other languages; in `re` a NUL."""
 
 _FOREIGN_CLASS: Final = re.compile(r"\[:\^?[a-z]+:\]")
-"""A class of characters as POSIX writes it; to `re` it is a set of these very characters, and a bracket."""
+"""A POSIX character class; in `re` a set of these characters, and a bracket."""
 
 
 def _foreign(params: RegexParams) -> Iterator[dict[str, Any]]:
-    """What other languages write so, and `re` takes for something else: it may be meant."""
+    """Warnings about syntax that other languages and `re` read differently."""
     found = _FOREIGN_GROUP.search(params.replacement)
     if found is not None and ("(" in params.pattern or "&" in found[0]):
         message = f"{found[0]} in `replacement` was written as it stands; what a group matched is \\1 or \\g<name>."
@@ -104,7 +104,7 @@ def _nothing_made(refused: Refusal) -> Refusal:
 
 
 def refusal(params: RegexParams, answer: Answer, most_bytes: int) -> Refusal:
-    """Why nothing is replaced."""
+    """The refusal for an answer without replacements."""
     pattern = params.pattern if len(params.pattern) <= SHOWN_CHARS else params.pattern[:SHOWN_CHARS] + "…"
     match answer:
         case BadPattern(why, position):

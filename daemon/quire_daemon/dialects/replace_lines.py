@@ -1,4 +1,4 @@
-"""The `replace_lines` dialect: a range of lines, named by their numbers, gives way to a text (seed 001)."""
+"""The `replace_lines` dialect: a range of line numbers is replaced by a text (seed 001)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LinesParams(NamedFile, frozen=True, kw_only=True):
 
 
 def plan(params: LinesParams, sight: Sight, settings: Settings) -> Plan:
-    """The lines of the range give way to those of `new_text`."""
+    """The splice that replaces the range by the lines of `new_text`."""
     length, start, end = len(sight.text), params.start_line, params.end_line
     where = {"start_line": start, "end_line": end, "lineCount": length, "lines_removed": 0, "lines_added": 0}
     if start < 1 or end < start:

@@ -1,8 +1,8 @@
 """The `text_editor` dialect: Anthropic's text editor, one tool with five commands.
 
-`view`, `create` and `undo_edit` say in other words what `read_file`, `write_file` and `undo` do, but that a folder can
-be viewed, too; the two that edit are planned here. Unlike those of its model, `create` overwrites only the version that
-its `base` names, and `undo_edit` leaves everyone else's work alone.
+`view`, `create` and `undo_edit` call `read_file`, `write_file` and `undo`, and `view` also lists a folder; the two
+other commands are planned here. Unlike the original, `create` overwrites only the version in `base`, and `undo_edit`
+keeps everyone else's work.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from quire_journal.model import Refusal
 from quire_journal.text import Splice, content_lines
 
 _NEEDED: Final = {"create": ("file_text",), "str_replace": ("old_str",), "insert": ("insert_line",)}
-"""The arguments that a command cannot do without."""
+"""Command → required arguments."""
 
 _TAKEN: Final = {
     "view": ("view_range",),
@@ -27,10 +27,10 @@ _TAKEN: Final = {
     "insert": ("insert_line", "insert_text", "new_str"),
     "undo_edit": (),
 }
-"""The arguments of each command, beside those that every writing tool has."""
+"""Command → its arguments, besides the common ones of writing tools."""
 
 MOST_LISTED: Final = 20
-"""Places that a refusal lists."""
+"""Most places in a refusal."""
 
 
 class TextEditorParams(WriteArguments, frozen=True, kw_only=True):
@@ -61,7 +61,7 @@ class TextEditorParams(WriteArguments, frozen=True, kw_only=True):
 
 
 def in_other_words(params: TextEditorParams) -> InOtherWords | None:
-    """What `view`, `create` and `undo_edit` are called elsewhere."""
+    """`view`, `create` and `undo_edit` as calls of other tools."""
     if params.command == "view":
         lines = {}
         if params.view_range is not None:
@@ -84,17 +84,16 @@ def in_other_words(params: TextEditorParams) -> InOtherWords | None:
 
 
 def _common(params: TextEditorParams) -> dict[str, Any]:
-    """The arguments that every writing tool has."""
     return {name: getattr(params, name) for name in WriteArguments.__struct_fields__}
 
 
 def proof(params: TextEditorParams) -> Proof:
-    """The text of `str_replace` proves itself, and the top of a file is where it is; a line number needs the base."""
+    """`text` for `str_replace` and for the top of a file, `base` for a line number."""
     return "text" if params.command == "str_replace" or params.insert_line == 0 else "base"
 
 
 def plan(params: TextEditorParams, sight: Sight, settings: Settings) -> Plan:
-    """What `str_replace` and `insert` do."""
+    """The splices of `str_replace` and `insert`."""
     return _str_replace(params, sight) if params.command == "str_replace" else _insert(params, sight)
 
 

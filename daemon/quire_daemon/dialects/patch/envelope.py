@@ -1,4 +1,4 @@
-"""The `*** Begin Patch` envelope, read."""
+"""The parser of the `*** Begin Patch` envelope."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ARROW: Final = " -> "
 
 
 class Envelope:
-    """Reads `*** Begin Patch` … `*** End Patch`."""
+    """Parses `*** Begin Patch` … `*** End Patch`."""
 
     def __init__(self, lines: PatchLines) -> None:
         self.lines = lines
@@ -58,7 +58,6 @@ class Envelope:
         return self.lines.at(self.index)
 
     def _more(self) -> bool:
-        """Is there another line before the next one that begins with `***`?"""
         if self.index >= len(self.lines):
             fail(len(self.lines), f"the patch stops without `{END}`.", expected=END)
         return self.index != self.end and not self.lines.raw[self.index].startswith(b"***")

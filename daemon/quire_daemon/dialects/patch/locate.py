@@ -1,17 +1,17 @@
-"""What a patch means for a text: every hunk finds the one place that it can mean, or the patch is refused.
+"""The places of a patch's hunks in a text: each hunk has exactly one place, or the patch is refused.
 
-Hunks are matched as whole lines against the file as it was, exactly. Where the lines of a hunk stand at several
-places, these may tell them apart, in this order, and nothing else does:
+Hunks are matched exactly, as whole lines, against the file before the call. Among several places of a hunk only these
+decide, in this order:
 
-* `@@ text`: the hunk stands in the section that begins with that line (indentation says where it ends; a hunk that
-  begins no deeper than it stands anywhere below), under stacked headers in the innermost one; `*** End of File`: it is
-  the end;
-* line numbers, where every hunk of the file stands exactly where its own say: then they are of this very file;
-* order: hunks are in the order of the file, and there is only one way to have them so.
+* `@@ text`: the hunk is in the section that begins with that line (its end follows from indentation; a hunk indented no
+  deeper than the header is anywhere below), with stacked headers in the innermost section; `*** End of File`: it is
+  at the end;
+* line numbers, if every hunk of the file is exactly at its own numbers: then they belong to this file;
+* order: hunks are in file order, and only one arrangement is.
 
-A hunk that only adds lines adds them at the end of the file, before a blank last line, as Codex does; or where its
-number says, in a file that the caller is known to know. A blank line at the end of a hunk stands for the last line
-break of the file, too, where the file ends with the lines before it.
+A hunk that only adds lines adds them at the end of the file, before a blank last line, as Codex does; or at its line
+number, in a version that the caller knows. A blank line at the end of a hunk may also stand for the file's last line
+break, if the file ends with the lines before it.
 """
 
 from __future__ import annotations
@@ -36,29 +36,29 @@ from quire_journal.text import BOM, Splice, Text, apply, shown
 NAME: Final = "apply_patch"
 
 MOST_PLACES: Final = 20
-"""Places that a refusal lists."""
+"""Most places in a refusal."""
 
 MOST_LOOKED_AT: Final = 10_000
-"""Places of one hunk among which it is looked for the right one."""
+"""Most places of one hunk that are examined."""
 
 MOST_COUNTED: Final = 100_000
-"""Places of a hunk's lines that are counted to find where most of them stand together."""
+"""Most places of a hunk's lines that are counted for a near miss."""
 
 TAB: Final = 8
 TOO_DEEP: Final = 1 << 62
-"""A depth that no line has."""
+"""A depth beyond every line."""
 
 _UNREADABLE: Final = "\ufffd".encode()
 _NO_SECTION: Final = (b"{", b"}", b"(", b")", b"[", b"]", b"#", b"//", b"/*", b"*")
-"""How lines begin that end no section, though they stand as far to the left as its first line."""
+"""Beginnings of lines that end no section despite their indentation."""
 
 _FIRST_WORD: Final = re.compile(rb"[a-z]+\b")
 _GOING_ON: Final = frozenset(b"else elif elsif elseif except finally catch rescue ensure".split())
-"""The words with which a statement goes on behind its first block."""
+"""Keywords that continue a statement after its first block."""
 
 
 def plan_file(patch: FilePatch, text: Text, known: bool) -> Plan:
-    """The splices of `text` that a patch of an existing file means. `known`: it is the version that the caller knows.
+    """The splices of `text` for a patch of an existing file. `known`: `text` is the version that the caller knows.
 
     Raises `Refusal`: `patch_apply_error` with its `reason`, or `multiple_matches`.
     """
@@ -77,7 +77,7 @@ def _refuse(patch: FilePatch, number: int, reason: str, message: str, **details:
 
 
 class _Span(msgspec.Struct, frozen=True):
-    """What a hunk changes, counted in the lines that it matches."""
+    """The changed part of a hunk, in the hunk's old lines."""
 
     length: int  # lines that it matches
     first: int  # the first of them that it changes
@@ -98,7 +98,7 @@ class _Span(msgspec.Struct, frozen=True):
 
 
 class _Work:
-    """A patch of one file on its way to a plan. Lines are 0-based."""
+    """The resolution of one file's patch. Lines are 0-based."""
 
     def __init__(self, patch: FilePatch, text: Text, known: bool) -> None:
         self.text = text
@@ -109,13 +109,13 @@ class _Work:
         self._ends: dict[int, tuple[int, int]] = {}  # by depth: in the outline, deeper lines, and what ends them
 
     def refuse(self, index: int, reason: str, message: str, **details: Any) -> NoReturn:
-        """The file cannot be patched, because of hunk number `index`."""
+        """Refuse the patch because of hunk number `index`."""
         _refuse(self.patch, self.patch.hunks[index].number, reason, message, hunk=index + 1, **details)
 
     # ── finding ──
 
     def _without_last_break(self, hunk: PatchHunk) -> PatchHunk:
-        """The hunk without its blank last line, where that is none of the file, but the end of the last one."""
+        """The hunk without its blank last line, if that stands for the end of the file's last line."""
         last, old = hunk.lines[-1] if hunk.lines else None, hunk.old
         if last is None or last.mark != " " or last.text or len(old) < 2:
             return hunk
@@ -125,12 +125,12 @@ class _Work:
         return replace(hunk, lines=hunk.lines[:-1]) if stands_at_end and not self._matching(old) else hunk
 
     def places(self) -> list[int]:
-        """The line at which each hunk stands."""
+        """The line of each hunk."""
         found = [self._possible(index) for index in range(len(self.patch.hunks))]
         return self._as_numbered(found) or self._only(found) or self._in_order(found)
 
     def _possible(self, index: int) -> list[int]:
-        """Where hunk number `index` can stand by itself; at least one place."""
+        """The possible places of hunk number `index`; at least one."""
         hunk, total = self.patch.hunks[index], len(self.text)
         old = hunk.old
         if not old:
@@ -160,7 +160,7 @@ class _Work:
         return ending
 
     def _matching(self, old: Sequence[Line]) -> list[int]:
-        """Where these lines stand, exactly."""
+        """The exact matches of these lines."""
         wanted = [line.text for line in old]
         if any(_UNREADABLE in line for line in wanted):
             return []
@@ -179,12 +179,12 @@ class _Work:
         return found
 
     def _lines_saying(self, said: bytes) -> Sequence[int]:
-        """The lines that are exactly this, of those that hunks match."""
+        """The places of a line's exact text, for lines of hunks."""
         return self._standing.get(said, ())
 
     @cached_property
     def _standing(self) -> dict[bytes, list[int]]:
-        """Where each line that a hunk matches stands."""
+        """The places of each line that a hunk matches."""
         found: dict[bytes, list[int]] = {line.text: [] for hunk in self.patch.hunks for line in hunk.old}
         for at, line in enumerate(self.text.lines):
             if line in found:
@@ -192,7 +192,7 @@ class _Work:
         return found
 
     def _without_lines(self, index: int) -> int:
-        """Where a hunk goes that only adds lines."""
+        """The place of a hunk that only adds lines."""
         hunk, total = self.patch.hunks[index], len(self.text)
         self._sections(index, TOO_DEEP)  # its headers must be lines of the file
         if hunk.at_end or not total:
@@ -209,17 +209,16 @@ class _Work:
         return hunk.start
 
     def _under(self, index: int, matching: Sequence[int]) -> list[int]:
-        """Those places that are under all of the hunk's headers."""
+        """The places that are under all of the hunk's headers."""
         hunk = self.patch.hunks[index]
         begins = next((_depth(line.text) for line in hunk.old if line.text.strip()), TOO_DEEP)
         tried = (_inside(self._sections(index, depth), matching) for depth in (TOO_DEEP, begins))
         return next((found for within in tried if (found := [at for at, _ in within])), [])
 
     def _sections(self, index: int, begins: int) -> list[tuple[int, int]]:
-        """The lines that the headers of hunk number `index` allow for, if its own begin at depth `begins`.
+        """The ranges that the headers of hunk number `index` allow, if its own lines begin at depth `begins`.
 
-        Where these begin no deeper than a header, they are not in its section by indentation: it only says from where
-        on they stand.
+        If they begin no deeper than a header, the header only gives the line behind which they stand.
         """
         lines = self.text.lines
         sections = [(0, len(self.text))]
@@ -237,16 +236,16 @@ class _Work:
         return sections
 
     def _lines_like(self, wanted: bytes) -> Iterator[int]:
-        """The lines that say this, however far they are indented."""
+        """The lines with this text at any indentation."""
         if _UNREADABLE in wanted:
             return iter(())
         return (at for at, line in enumerate(self.text.lines) if wanted in line and line.strip() == wanted)
 
     def _section_end(self, at: int, stop: int) -> int:
-        """Where the section ends that begins with line `at`; at most `stop`.
+        """The end of the section that begins with line `at`; at most `stop`.
 
-        It ends at a line that stands no deeper than its first one. A first line that nothing deeper follows begins a
-        section of a text without indentation: there, nothing says where it ends.
+        A section ends at a line no deeper than its first one. If no deeper line follows the first one, the text has no
+        indentation, and the section has no end.
         """
         lines, depths = self._outline
         depth, first = _depth(self.text.lines[at]), bisect_right(lines, at)
@@ -260,27 +259,27 @@ class _Work:
 
     @cached_property
     def _outline(self) -> tuple[list[int], list[int]]:
-        """The lines that may end a section, and how deep each stands."""
+        """The lines that may end a section, and their depths."""
         ending = [at for at, line in enumerate(self.text.lines) if (said := line.strip()) and not _is_part(said)]
         return ending, [_depth(self.text.lines[at]) for at in ending]
 
     # ── choosing ──
 
     def _as_numbered(self, found: Sequence[Sequence[int]]) -> list[int]:
-        """The places that the line numbers name, if every hunk stands exactly there; else none."""
+        """The places that the line numbers name, if every hunk is exactly there; else none."""
         places = [hunk.start for hunk in self.patch.hunks]
         told = [at for at in places if at is not None]
         exact = len(told) == len(places) and all(at in where for at, where in zip(told, found, strict=True))
         return told if exact and self._ordered(told) else []
 
     def _only(self, found: Sequence[Sequence[int]]) -> list[int]:
-        """The places, if each hunk has but one; else none."""
+        """The places, if each hunk has exactly one; else none."""
         return [where[0] for where in found] if all(len(where) == 1 for where in found) else []
 
     def _in_order(self, found: Sequence[Sequence[int]]) -> list[int]:
-        """The places, if there is only one way to have the hunks in the order of the file.
+        """The places, if only one arrangement is in file order.
 
-        Those that only add lines have their place, and are in no order with the others.
+        Hunks that only add lines have their place already.
         """
         first, last = self._earliest(found), self._latest(found)
         for index, where in enumerate(found):
@@ -290,7 +289,7 @@ class _Work:
         return first
 
     def _earliest(self, found: Sequence[Sequence[int]]) -> list[int]:
-        """Each hunk as far up as the ones before it allow; nothing where they do not."""
+        """Each hunk as early as the previous ones allow; nothing if one does not fit."""
         places: list[int] = []
         reach = 0
         for where, span in zip(found, self.spans, strict=True):
@@ -305,7 +304,7 @@ class _Work:
         return places
 
     def _latest(self, found: Sequence[Sequence[int]]) -> list[int]:
-        """Each hunk as far down as the ones behind it allow; nothing where they do not."""
+        """Each hunk as late as the following ones allow; nothing if one does not fit."""
         places: list[int] = []
         reach = len(self.text)
         for where, span in zip(reversed(found), reversed(self.spans), strict=True):
@@ -345,7 +344,7 @@ class _Work:
         return Plan(tuple(splices), max(len(self.patch.hunks), 1), final_break, tuple(warnings))
 
     def _require_apart(self, places: Sequence[int]) -> None:
-        """Refuse hunks of which one removes a line that the other names, or adds lines inside of what it removes."""
+        """Refuse a hunk that removes a line of another one, or around another one's addition."""
         rows = sorted((at, index) for index, at in enumerate(places))
         for n, (at, index) in enumerate(rows):
             span = self.spans[index]
@@ -360,7 +359,7 @@ class _Work:
                     self.refuse(max(index, other), "overlapping_hunks", message, hunks=hunks)
 
     def _removes(self, index: int, at: int, shared: tuple[int, int]) -> bool:
-        """Does the hunk at `at` remove one of these lines, or does its removal reach around them?"""
+        """True if the hunk at `at` removes one of these lines, or removes lines on both sides of them."""
         start, stop = shared
         for line in self.patch.hunks[index].lines:
             if line.mark == "-" and (start <= at < stop or start == stop == at):
@@ -369,7 +368,7 @@ class _Work:
         return False
 
     def _splices(self, hunk: PatchHunk, at: int) -> Iterator[Splice]:
-        """One splice for each run of lines that are removed or added."""
+        """One splice for each run of removed or added lines."""
         exact = self.patch.unified and self._same_breaks(hunk, at)
         start, new = at, list[Line]()
         for line in (*hunk.lines, None):
@@ -390,7 +389,7 @@ class _Work:
         return Splice(start, stop, tuple(texts), tuple(line.ends for line in new) if exact else None)
 
     def _same_breaks(self, hunk: PatchHunk, at: int) -> bool:
-        """Are the line ends that the patch has those of the file? Then it says those of new lines, too."""
+        """True if the patch has the file's line ends; then it also decides those of new lines."""
         old = hunk.old
         same = [line.ends for line in old] == list(self.text.breaks[at : at + len(old)])
         return same and (bool(old) or not len(self.text))
@@ -401,7 +400,7 @@ class _Work:
         return f"Hunk {index + 1} of {self.patch.path}"
 
     def _ranges(self, places: Sequence[int], length: int) -> list[dict[str, int]]:
-        """The places as callers see them: lines from 1, and bytes of the file."""
+        """The places as callers see them: lines from 1, byte offsets on disk."""
         text = self.text
         sizes = (len(line) + len(ends) for line, ends in zip(text.lines, text.breaks, strict=True))
         begins = [*accumulate(sizes, initial=len(BOM) if text.bom else 0)]
@@ -416,7 +415,7 @@ class _Work:
         ]
 
     def _remarks(self, index: int, at: int) -> Iterator[dict[str, Any]]:
-        """What the caller should know about a hunk that was placed."""
+        """Remarks for the caller about a placed hunk."""
         hunk = self.patch.hunks[index]
         if hunk.headers and not hunk.old and len(self.text):
             message = f"{self._name(index)} only adds lines: they are at the end of the file, not under "
@@ -446,10 +445,8 @@ class _Work:
         self.refuse(index, "context_not_found", message, **details)
 
     def _nearly(self, old: Sequence[Line]) -> tuple[str, dict[str, Any] | None]:
-        """For lines that the file has, but for blank ones: where most of them stand together, and what does not fit.
-
-        As a sentence, and as a near miss.
-        """
+        """(sentence, near miss) for lines that are in the file except for blanks: the place where most of them stand
+        together."""
         each = max(MOST_COUNTED // len(old), 1)
         starts = Counter(at - n for n, line in enumerate(old) for at in self._lines_saying(line.text)[:each] if at >= n)
         best = max(starts.values(), default=0)
@@ -484,12 +481,10 @@ class _Work:
 
 
 def _said(line: bytes) -> str:
-    """A line in a sentence."""
     return repr(shown(line)[:SHOWN_CHARS]) if line else "an empty line"
 
 
 def _named(places: Sequence[int]) -> str:
-    """The places in a sentence."""
     told = ", ".join(str(at + 1) for at in places[:5])
     more = f" and {len(places) - 5} more" if len(places) > 5 else ""
     return f"line{'' if len(places) == 1 else 's'} {told}{more}"
@@ -503,9 +498,9 @@ def _headers(hunk: PatchHunk) -> str:
 
 
 def _inside(sections: Sequence[tuple[int, int]], places: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Those of the places that are in a section, each with where the last one that it is in ends. Both are sorted.
+    """The places inside a section, each with the end of the last section around it. Both inputs are sorted.
 
-    Sections of one header may lie in each other, as many as the file has lines.
+    Sections of one header can be nested, as many as the file has lines.
     """
     at_hand = stop = 0
     for at in places:
@@ -522,7 +517,7 @@ def _depth(line: bytes) -> int:
 
 
 def _is_part(said: bytes) -> bool:
-    """A bracket, a remark, `public:` and the like, what a statement goes on with: part of the section around them."""
+    """True for a line that belongs to the section around it: a bracket, a comment, `public:`, a continued statement."""
     if said.startswith(_NO_SECTION) or (said.endswith(b":") and said[:-1].isalpha()):
         return True
     word = _FIRST_WORD.match(said)

@@ -1,4 +1,4 @@
-"""What a patch is made of, whichever way it is written (files, hunks, lines), and what its readers share."""
+"""The values of a parsed patch (files, hunks, lines) and the shared parts of its parsers."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ BEGIN: Final = "*** Begin Patch"
 END: Final = "*** End Patch"
 
 HUNK: Final = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@", re.ASCII)
-"""The head of a hunk that names lines by their numbers."""
+"""The head of a hunk with line numbers."""
 
 ANY_LINES: Final = re.compile(r"@@\s*(?:\.\.\.)?\s*@@\s*")
-"""The head of a hunk, as aider writes it: `@@ ... @@`. It says nothing about where the lines are."""
+"""The head of a hunk as aider writes it: `@@ ... @@`, without a place."""
 
 Kind = Literal["add", "update", "delete", "move"]
 
 QUOTED_CHARS: Final = 60
-"""How much of a line a refusal quotes."""
+"""Most characters of a line in a refusal."""
 
 
 class Line(msgspec.Struct, frozen=True):
-    """A line of a hunk, which is one of the file, too: what a lone CR ends is a line."""
+    """A line of a hunk and of the file: a lone CR ends a line, too."""
 
     mark: str  # " ", "-" or "+"
     text: bytes
@@ -38,17 +38,17 @@ class Line(msgspec.Struct, frozen=True):
 
     @property
     def old(self) -> bool:
-        """Is it a line of the file before?"""
+        """True for a line of the file before."""
         return self.mark != "+"
 
     @property
     def new(self) -> bool:
-        """Is it a line of the file afterwards?"""
+        """True for a line of the file afterwards."""
         return self.mark != "-"
 
 
 class PatchHunk(msgspec.Struct, frozen=True):
-    """Lines that stand together in a file, and what becomes of them."""
+    """Adjacent lines of a file, and their changes."""
 
     number: int  # of its first line in the patch, 1-based
     lines: tuple[Line, ...]
@@ -68,12 +68,12 @@ class PatchHunk(msgspec.Struct, frozen=True):
 
     @property
     def opens(self) -> bool:
-        """Does it say of its last line, before or afterwards, that it has no break?"""
+        """True if the last line, before or afterwards, has no line break."""
         return any(not line.ends for line in self.lines)
 
 
 class FilePatch(msgspec.Struct, frozen=True):
-    """What a patch does to one file."""
+    """The effect of a patch on one file."""
 
     kind: Kind
     path: str
@@ -86,12 +86,12 @@ class FilePatch(msgspec.Struct, frozen=True):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The names that it touches."""
+        """The paths that the patch touches."""
         return (self.path, self.to) if self.to else (self.path,)
 
 
 class PatchLines:
-    """The lines of a patch. Where its own lines end with CRLF, the CR is not part of any."""
+    """The lines of a patch. If its lines end with CRLF, the CR belongs to none."""
 
     def __init__(self, patch: str) -> None:
         self.raw = patch.encode().split(b"\n")
@@ -109,17 +109,16 @@ class PatchLines:
         return self.raw[index].decode() if index < len(self.raw) else ""
 
     def blank(self, index: int) -> bool:
-        """Is there nothing on that line?"""
         return not self.raw[index].strip()
 
     def unwrap(self) -> None:
-        """Leave out the first and the last line of a here-document; the others keep their numbers."""
+        """Drop the first and last line of a here-document; the others keep their numbers."""
         filled = [index for index in range(len(self)) if not self.blank(index)]
         if len(filled) > 1 and _HEREDOC.fullmatch(self.at(filled[0])) and self.at(filled[-1]).strip() == "EOF":
             self.raw[filled[0]] = self.raw[filled[-1]] = b""
 
     def last_filled(self) -> int:
-        """The last line that is not blank; there is one."""
+        """The last line that is not blank; one exists."""
         return next(index for index in reversed(range(len(self))) if not self.blank(index))
 
     def first_filled(self) -> int:
@@ -131,7 +130,7 @@ class PatchLines:
 
 
 def sent(mark: str, text: bytes) -> list[Line]:
-    """The lines of the file that a line of the patch stands for: several, where it holds a lone CR."""
+    """The lines of the file in one line of the patch: several, if it holds a lone CR."""
     if b"\r" not in text and not text.startswith(BOM):
         return [Line(mark, text, b"\n")]
     split = Text.of(text + b"\n")
@@ -147,21 +146,21 @@ def fail(number: int, message: str, **details: object) -> NoReturn:
 
 
 def quoted(line: str) -> str:
-    """A line of a patch as a refusal shows it."""
+    """A line of a patch, quoted for a refusal."""
     return repr(line if len(line) <= QUOTED_CHARS else line[:QUOTED_CHARS] + "…")
 
 
 NO_NEWLINE: Final = "\\ "
-"""How the line begins that says that the one before it has no break (diff translates the rest)."""
+"""Beginning of the row that says that the line before it has no break (diff translates the rest)."""
 
 
 def start_of(numbers: re.Match[str]) -> int:
-    """The line (0-based) of the file before that a hunk's header names; of an insertion, the one it comes before."""
+    """The line (0-based) of the old file in a hunk's header; for an insertion, the line behind it."""
     return int(numbers[1]) - (numbers[2] is None or int(numbers[2]) > 0)
 
 
 def open_last(lines: list[Line], number: int) -> None:
-    """The last line has no break."""
+    """Mark the last line as one without a break."""
     if not lines or not lines[-1].ends:
         fail(number, "there is no line that this could be said of.")
     # What looks like CRLF in the patch is a CR: the LF belongs to the patch.
@@ -169,7 +168,7 @@ def open_last(lines: list[Line], number: int) -> None:
 
 
 def require_one_end(lines: Sequence[Line], number: int) -> None:
-    """A line without a break is the last of its side."""
+    """Refuse a line without a break that is not the last of its side."""
     for side in ([line for line in lines if line.old], [line for line in lines if line.new]):
         if any(not line.ends for line in side[:-1]):
             fail(number, "a line without newline is followed by another one.")

@@ -1,10 +1,10 @@
-"""Patches as text: the `*** Begin Patch` envelope and unified diffs, read into one value per file.
+"""The parser of patches: the `*** Begin Patch` envelope and unified diffs become one value per file.
 
-Nothing is known of any file in here, and nothing is repaired: a line that has no meaning at its place is a
-`patch_parse_error` with its number in the patch. What a patch means for a text is said in `apply_patch.py`.
+The parser knows no file and repairs nothing: a line without a meaning at its place is a `patch_parse_error` with its
+number. `locate` finds the places in a text.
 
-As in the first tool that took such envelopes, there may be blanks around the lines that begin and end one and around
-those that begin a file (below an update, a line behind a blank is one of the file), and a here-document around it all.
+As in the first tool with such envelopes, blanks may surround the first and last line and the lines that begin a file
+(below an update, a line behind a blank is a line of the file), and a here-document may surround the whole.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from quire_daemon.dialects.patch.unified import UnifiedParser
 
 
 def parse_patch(patch: str) -> tuple[FilePatch, ...]:
-    """The files that `patch` is about, in its order. Raises `Refusal("patch_parse_error")`."""
+    """The files of `patch`, in order. Raises `Refusal("patch_parse_error")`."""
     lines = PatchLines(patch)
     lines.unwrap()
     first = lines.first_filled()

@@ -1,4 +1,4 @@
-"""Unified diffs, read: what `diff -u` and `git diff` write."""
+"""The parser of unified diffs, as `diff -u` and `git diff` write them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ESCAPES: Final = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '
 
 
 class UnifiedParser:
-    """Reads what `diff -u` and `git diff` write."""
+    """Parses unified diffs."""
 
     def __init__(self, lines: PatchLines) -> None:
         self.lines = lines
@@ -71,7 +71,7 @@ class UnifiedParser:
         return self._line().startswith("--- ") and self._line(1).startswith("+++ ")
 
     def _next_file(self) -> bool:
-        """Go to the next file. Between two there are blank lines, and behind the last a mail's signature."""
+        """Go to the next file. Blank lines may stand between files, and a mail's signature behind the last."""
         while self.index < len(self.lines) and not self._file_begins():
             line = self._line()
             if _SIGNATURE.fullmatch(line):
@@ -85,7 +85,7 @@ class UnifiedParser:
         return self.index < len(self.lines)
 
     def _skip_signature(self) -> None:
-        """Go to the end. What follows a signature may be another mail, which is not left out in silence."""
+        """Go to the end. A second mail behind a signature is refused, not skipped."""
         while self.index < len(self.lines):
             if self._file_begins():
                 fail(self.index + 1, "another patch begins; send one at a time.")
@@ -121,7 +121,7 @@ class UnifiedParser:
         return _put_together(number, old, new, hunks, extended.get("new file mode") == "100755")
 
     def _require_known(self, extended: dict[str, str]) -> None:
-        """Refuse what would have to be ignored."""
+        """Refuse unknown extended headers."""
         if "copy from" in extended:
             fail(self.index, "copies are not made; add the file with its content.")
         if "new mode" in extended:
@@ -131,7 +131,7 @@ class UnifiedParser:
                 fail(self.index, "links and submodules are not made or removed by a patch.")
 
     def _git_names(self, number: int, said: str, extended: dict[str, str]) -> tuple[str, str]:
-        """The names before and afterwards, without the prefixes."""
+        """The names before and afterwards, without prefixes."""
         names = self._names() if self._names_follow() else None
         if "rename from" in extended and "rename to" in extended:
             return _unquoted(extended["rename from"]), _unquoted(extended["rename to"])
@@ -145,7 +145,7 @@ class UnifiedParser:
         return _NULL if added else old, _NULL if removed else new
 
     def _of_the_header(self, said: str, number: int) -> tuple[str, str]:
-        """The two names behind `diff --git`, which are equal but for a prefix: a blank may be in them, too."""
+        """The two names behind `diff --git`, equal except for the prefix and possibly with blanks."""
         both = re.fullmatch(r'("(?:[^"\\]|\\.)*") ("(?:[^"\\]|\\.)*")', said)
         if both is not None:
             return _unquoted(both[1]), _unquoted(both[2])
@@ -156,7 +156,7 @@ class UnifiedParser:
         return old, new
 
     def _names(self) -> tuple[str, str]:
-        """The names of `---` and `+++`; what follows a tab is a time."""
+        """The names of `---` and `+++`; a time may follow a tab."""
         found = []
         for _ in range(2):
             name = _unquoted(self._line()[4:].split("\t")[0].rstrip())
@@ -196,7 +196,7 @@ class UnifiedParser:
         return PatchHunk(number, tuple(lines), start=start_of(header))
 
     def _hunk_without_numbers(self, number: int) -> PatchHunk:
-        """Its lines go on to the next hunk or file; blank ones without a mark, at its end, part it from that."""
+        """A hunk up to the next hunk or file, without unmarked blank lines at its end."""
         self.index += 1
         lines: list[Line] = []
         kept = 0
@@ -231,7 +231,7 @@ class UnifiedParser:
 
 
 def _put_together(number: int, old: str, new: str, hunks: tuple[PatchHunk, ...], executable: bool) -> FilePatch:
-    """The value for a file that is called `old` before and `new` afterwards."""
+    """The patch of a file called `old` before and `new` afterwards."""
     if old == new == _NULL:
         fail(number, "there is no name.")
     if old == _NULL:
@@ -252,7 +252,7 @@ def _put_together(number: int, old: str, new: str, hunks: tuple[PatchHunk, ...],
 
 
 def _unquoted(name: str) -> str:
-    """A name as git writes it: one with unusual bytes is quoted like a string in C."""
+    """A name in git's form: unusual bytes are quoted as in C."""
     if len(name) < 2 or name[0] != '"' or name[-1] != '"':
         return name
     raw = re.sub(rb"\\([0-7]{3}|.)", _unescape, name[1:-1].encode())

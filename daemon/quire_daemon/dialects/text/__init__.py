@@ -1,4 +1,4 @@
-"""Text search: where a quoted text stands in a file, exactly, nearly, and what to suggest."""
+"""Text search: exact and near places of a quoted text in a file, and suggestions."""
 
 from typing import TYPE_CHECKING
 

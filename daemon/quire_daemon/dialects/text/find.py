@@ -1,7 +1,7 @@
-"""Texts that a call names by themselves, and where they stand in a file.
+"""The places in a file of texts that a call quotes.
 
-Everything is matched against `Text.normalised`: LF at the end of each line, no byte order mark. Positions in it are
-byte offsets. What replacing them does to the lines is in `replace`, what is said of one that is nowhere in `suggest`.
+Matching is on `Text.normalised`: LF line ends, no byte order mark. Positions are byte offsets in it. `replace` makes
+splices of replacements, `suggest` explains a text without a place.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from quire_journal.model import Refusal
 from quire_journal.text import BOM, Text
 
 MOST_REPLACEMENTS: Final = 200_000
-"""Replacements of one call."""
+"""Most replacements of one call."""
 
 MOST_EDITS: Final = 5_000
-"""Edits of one call that each bring their own text."""
+"""Most edits of one call with texts of their own."""
 
 SEARCHED_BYTES: Final = 256 * 1024 * 1024
-"""Bytes of one text that are searched in one call: each edit goes through all of it."""
+"""Most bytes searched in one call: each edit searches the whole text."""
 
 FEW_EDITS: Final = 256
-"""Edits of which it is looked up line by line what they leave as it is; of more, only what can be seen at once."""
+"""Most edits whose unchanged lines are found line by line; for more, only obvious ones are."""
 
 _UNREADABLE: Final = "\ufffd"
 
 
 def normalised(sent: str) -> bytes:
-    """A text that a caller sent, with LF at its line ends."""
+    """A caller's text with LF line ends."""
     return sent.replace("\r\n", "\n").replace("\r", "\n").encode()
 
 
 class LineIndex:
-    """Which line of a text holds which byte of its normalised form. Fast for offsets that are asked for in order.
+    """The map from bytes of the normalised text to lines. Fast for ascending offsets.
 
-    Lines are 0-based. Behind a final break begins a line that the text does not have; it is numbered all the same.
+    Lines are 0-based. The empty line behind a final break is numbered, too.
     """
 
     def __init__(self, text: Text) -> None:
@@ -46,7 +46,7 @@ class LineIndex:
         self._offset = self._line = 0  # the last answer of `at`
 
     def at(self, offset: int) -> int:
-        """The line that holds the byte at `offset`, or that ends there."""
+        """The line of the byte at `offset`, also of its end."""
         if offset < self._offset:
             return bisect_right(self.starts, offset) - 1
         self._line += self._whole.count(b"\n", self._offset, offset)
@@ -55,7 +55,7 @@ class LineIndex:
 
     @cached_property
     def starts(self) -> list[int]:
-        """Where each line begins; for offsets that are not asked for in order."""
+        """The start of each line, for offsets in any order."""
         lengths = [len(line) + 1 for line in self.text.lines]
         if not self.text.final_break:
             lengths.pop()
@@ -63,26 +63,26 @@ class LineIndex:
 
     @cached_property
     def _crlfs(self) -> list[int]:
-        """How many lines before each one end with CRLF."""
+        """For each line, the number of CRLF breaks before it."""
         return [*accumulate((end == b"\r\n" for end in self.text.breaks), initial=0)]
 
     def begin(self, offset: int) -> int:
-        """Where the line at `offset` begins."""
+        """The start of the line at `offset`."""
         return self._whole.rfind(b"\n", 0, offset) + 1
 
     def end(self, offset: int) -> int:
-        """Where the line at `offset` ends, its break not counted."""
+        """The end of the line at `offset`, without its break."""
         found = self._whole.find(b"\n", offset)
         return len(self._whole) if found < 0 else found
 
     def on_disk(self, offset: int) -> int:
-        """Where the byte at `offset` stands in the file as it is: with its BOM, and CRLF as two bytes."""
+        """The offset on disk of the byte at `offset`: with BOM, and CRLF as two bytes."""
         crlf = self._crlfs[self.at(offset)] if self.text.has_cr else 0
         return offset + crlf + (len(BOM) if self.text.bom else 0)
 
 
 def occurrences(text: Text, old: str, most: int | None = None) -> list[tuple[int, int]]:
-    """Where `old` stands in the normalised text, from left to right and without overlap; at most `most` of them."""
+    """The first `most` places of `old` in the normalised text, without overlaps."""
     wanted = sought(old)
     if not wanted:
         return []
@@ -99,13 +99,13 @@ def occurrences(text: Text, old: str, most: int | None = None) -> list[tuple[int
 
 
 def count_of(text: Text, old: str) -> int:
-    """How often `old` stands in the normalised text, without overlap. Cheap where `occurrences` would be many."""
+    """The number of places of `old`, without overlaps. Cheaper than many `occurrences`."""
     wanted = sought(old)
     return text.normalised.count(wanted) if wanted else 0
 
 
 def sought(old: str) -> bytes:
-    """What is looked for. Nothing for a text with U+FFFD: it is what bytes are shown as that are not UTF-8."""
+    """The bytes to search; none for a text with U+FFFD, which stands for bytes that are not UTF-8."""
     return b"" if _UNREADABLE in old else normalised(old)
 
 
@@ -118,7 +118,7 @@ def require_few(replacements: int) -> None:
 
 
 def require_searchable(text: Text, edits: int) -> None:
-    """Refuse more edits than can be looked for in a text of this size without keeping other callers waiting."""
+    """Refuse more edits than can be searched in a text of this size without delaying other callers."""
     limit = min(max(SEARCHED_BYTES // max(len(text.data), 1), 1), MOST_EDITS)
     if edits > limit:
         message = f"The call has {edits} edits; for a file of {len(text.data)} bytes the limit of one call is {limit}."

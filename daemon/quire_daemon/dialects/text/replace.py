@@ -1,7 +1,4 @@
-"""What replacing texts does to the lines of a file: edits of bytes become splices.
-
-What no edit names keeps its bytes, so replacements become splices of lines, never a new file.
-"""
+"""The effect of replaced texts on a file's lines: byte edits become splices, so that other bytes are kept."""
 
 from __future__ import annotations
 
@@ -15,17 +12,17 @@ from quire_daemon.dialects.text.find import FEW_EDITS, LineIndex, normalised, oc
 from quire_journal.text import Splice, Text, diff, new_breaks
 
 Edit = tuple[int, int, bytes]
-"""Replace bytes [start, stop) of the normalised text by these, whose line ends are LF."""
+"""(start, stop, new bytes with LF line ends): a replacement of bytes [start, stop) of the normalised text."""
 
 COMPARED_AT_ONCE: Final = 10_000
-"""Line ends in replaced and new texts, up to which lines that stay are looked for."""
+"""Most line ends in old and new texts for which unchanged lines are searched."""
 
 MOST_SPLICES: Final = 2_000
-"""Changes of one call that are told one by one; of more, those that are close to each other become one."""
+"""Most separate changes of one call; with more, close ones are merged."""
 
 
 class Draft:
-    """A text under edits of which each sees what the ones before it made."""
+    """A text under edits that each see the results of the previous ones."""
 
     def __init__(self, text: Text) -> None:
         self.now = bytearray(text.normalised)
@@ -34,11 +31,11 @@ class Draft:
 
     @property
     def edits(self) -> list[Edit]:
-        """The edits of the text as it was that come to the same."""
+        """The equivalent edits of the original text."""
         return self._made
 
     def replace_first(self, old: str, new: str) -> int:
-        """Replace `old` at its first place, and say at how many it stood."""
+        """Replace `old` at its first place; return its number of places."""
         wanted = sought(old)
         at = self.now.find(wanted) if wanted else -1
         if at < 0:
@@ -48,7 +45,7 @@ class Draft:
         return count
 
     def replace(self, start: int, stop: int, new: bytes) -> None:
-        """Replace bytes [start, stop) of the text as it is now."""
+        """Replace bytes [start, stop) of the current text."""
         made, begins = self._made, self._begins
         low = bisect_left(begins, start)
         if low and begins[low - 1] + len(made[low - 1][2]) > start:
@@ -72,7 +69,7 @@ class Draft:
         begins[low:] = [begin, *(at + shift for at in begins[high:])]
 
     def _moved(self, index: int) -> int:
-        """By how much the bytes before edit number `index` have moved."""
+        """The shift of the bytes before edit number `index`."""
         if not index:
             return 0
         _, until, made = self._made[index - 1]
@@ -80,10 +77,10 @@ class Draft:
 
 
 def replaced(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], bool | None]:
-    """The splices that make these edits of `text.normalised`, and whether the last line has a break afterwards.
+    """The splices of these edits of `text.normalised`, and whether the last line has a break afterwards.
 
-    The edits are sorted and do not overlap. Lines that stay what they are inside a replaced text are left alone and
-    keep their breaks. The second value is None where the end of the text stays as it is.
+    The edits are sorted and do not overlap. Unchanged lines inside a replaced text keep their breaks. The second value
+    is None if the end of the text is unchanged.
     """
     if not edits:
         return (), None
@@ -109,7 +106,7 @@ def replaced(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], boo
 
 
 def replaced_everywhere(text: Text, old: str, new: str, count: int) -> tuple[tuple[Splice, ...], bool | None]:
-    """As `replaced`, for the first `count` places of one text."""
+    """Like `replaced`, for the first `count` places of one text."""
     was, now = sought(old), normalised(new)
     if count <= FEW_EDITS or was.count(b"\n") != now.count(b"\n"):
         return replaced(text, [(start, stop, now) for start, stop in occurrences(text, old, count)])
@@ -120,10 +117,7 @@ def replaced_everywhere(text: Text, old: str, new: str, count: int) -> tuple[tup
 
 
 def _line_for_line(text: Text, made: bytes) -> tuple[Splice, ...] | None:
-    """The splices that make the normalised text `made`, each line of which takes the place of one.
-
-    None where the end of the file becomes another.
-    """
+    """The splices that make the normalised text `made` line for line; None if the end of the file changes."""
     new_lines = made.split(b"\n")
     ends = not new_lines[-1]
     if ends:
@@ -133,13 +127,13 @@ def _line_for_line(text: Text, made: bytes) -> tuple[Splice, ...] | None:
 
 
 def _lines_in(text: Text, edits: Sequence[Edit]) -> int:
-    """The line ends that edits replace and make."""
+    """The number of line ends that edits replace and make."""
     whole = text.normalised
     return sum(whole.count(b"\n", start, stop) + new.count(b"\n") for start, stop, new in edits)
 
 
 def replaced_at_once(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], bool | None]:
-    """As `replaced`, for many edits: in one pass, and without looking for lines that stay inside a replaced text."""
+    """Like `replaced`, for many edits: one pass, without a search for unchanged lines inside a replaced text."""
     begins, ends, news = zip(*edits, strict=True)
     if not (all(map(le, begins, ends)) and all(map(le, ends, begins[1:]))):
         raise ValueError("an edit overlaps the one before")
@@ -164,7 +158,7 @@ def replaced_at_once(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, .
 
 
 def _made(whole: bytes, at: int, end: int, edits: Sequence[Edit]) -> bytes:
-    """What stands from `at` to `end` of `whole` once these edits of it are made."""
+    """Bytes `at` to `end` of `whole` after these edits."""
     parts: list[bytes] = []
     for begins, ends, new in edits:
         parts += whole[at:begins], new
@@ -175,7 +169,7 @@ def _made(whole: bytes, at: int, end: int, edits: Sequence[Edit]) -> bytes:
 def _replaced_together(
     lines: LineIndex, edits: Sequence[Edit], spans: Sequence[tuple[int, int]], even: bool
 ) -> tuple[list[Splice], bool | None]:
-    """Edits as one splice; or, where each keeps the number of lines (`even`), one for each run of changed lines."""
+    """Edits as one splice; or, if each keeps the number of lines (`even`), one for each run of changed lines."""
     text, whole = lines.text, lines.text.normalised
     first, stop = spans[0][0], min(spans[-1][1] + 1, len(text))
     at, end = lines.begin(edits[0][0]), lines.end(edits[-1][1])
@@ -195,12 +189,12 @@ def _replaced_together(
 
 
 def _final_break(text: Text, ends: bool) -> bool | None:
-    """Whether the last line has a break where the result says `ends`; None: as ever. An empty file gets one."""
+    """Whether the last line has a break if the result says `ends`; None for unchanged. An empty file gets one."""
     return None if ends == text.final_break or not len(text) else ends
 
 
 def _runs(text: Text, first: int, new: Sequence[bytes], breaks: Sequence[bytes]) -> Iterator[Splice]:
-    """Lines that are `new` from line `first` on, as splices of those that changed."""
+    """The changed lines among `new`, from line `first` on, as splices."""
     changed = [i for i, differs in enumerate(map(ne, text.lines[first : first + len(new)], new)) if differs]
     if not changed:
         return
@@ -211,9 +205,9 @@ def _runs(text: Text, first: int, new: Sequence[bytes], breaks: Sequence[bytes])
 
 
 def _breaks(text: Text, edits: Sequence[Edit], spans: Sequence[tuple[int, int]]) -> list[bytes]:
-    """The breaks of the lines that edits make of the lines that they touch: of each line that stands there, its own.
+    """The breaks of the edited lines; an untouched break stays.
 
-    Those in a new text take the place of those in the old one, in order; more of them are like the last.
+    Breaks in a new text take over those of the old one, in order; further ones equal the last.
     """
     first, last = spans[0][0], spans[-1][1]
     styles = {*text.breaks[first : last + 1]} - {b""}
@@ -237,15 +231,14 @@ def _breaks(text: Text, edits: Sequence[Edit], spans: Sequence[tuple[int, int]])
 
 
 def _thinned(places: Sequence[int], most: int) -> Sequence[int]:
-    """These places, or evenly chosen ones where they are more than `most`."""
+    """These places, or `most` evenly chosen ones of more."""
     return places if len(places) <= most else places[:: -(-len(places) // most)]
 
 
 def _by_lines(lines: LineIndex, edits: Sequence[Edit]) -> Iterator[tuple[int, int, bool, list[Edit]]]:
-    """The edits in groups that have a line in common, each with the first and the last line that it touches.
+    """(first line, last line, flat, edits): the edits in groups that share a line.
 
-    Edits inside of lines, one after another, are one group too; the third value says that it is such a one, in which
-    each line takes the place of one.
+    A run of edits inside single lines is one group, too, and `flat`: each new line replaces one line.
     """
     group: list[Edit] = []
     begun = last = reach = 0
@@ -276,7 +269,7 @@ def _by_lines(lines: LineIndex, edits: Sequence[Edit]) -> Iterator[tuple[int, in
 
 
 def _spliced(text: Text, start: int, stop: int, new: list[bytes], flat: bool) -> list[Splice]:
-    """Lines start..stop become `new`; what differs of it, so that a line that stays keeps its break.
+    """The splices that turn lines start..stop into `new`, without unchanged lines, which keep their breaks.
 
     `flat`: line for line.
     """
@@ -292,7 +285,7 @@ def _spliced(text: Text, start: int, stop: int, new: list[bytes], flat: bool) ->
 
 
 def _ending_alike(text: Text, s: Splice) -> Splice:
-    """The last of fewer lines ends as the last one did that they replace: no edit reached its break."""
+    """The splice with the replaced last line's break on its own last line: no edit reached that break."""
     if not 0 < len(s.lines) < s.stop - s.start:
         return s
     breaks, ending = new_breaks(text, s), text.breaks[s.stop - 1]
@@ -300,12 +293,12 @@ def _ending_alike(text: Text, s: Splice) -> Splice:
 
 
 def _plain(lines: Sequence[bytes]) -> Text:
-    """These lines, all with the same break: only their contents are to be compared."""
+    """These lines with equal breaks, so that only their contents are compared."""
     return Text(False, lines, [b"\n"] * len(lines))
 
 
 def _joined(splices: Sequence[Splice]) -> Iterator[Splice]:
-    """The same splices, as one where they touch and every line takes the same break either way."""
+    """The splices, with adjacent ones merged if no line's break changes by that."""
     at = 0
     while at < len(splices):
         stop = at + 1
@@ -317,6 +310,6 @@ def _joined(splices: Sequence[Splice]) -> Iterator[Splice]:
 
 
 def _follow(s: Splice, after: Splice) -> bool:
-    """Do they touch, each line of the first replacing one? What follows then takes its breaks from the same lines."""
+    """True if they are adjacent and the first replaces line for line; merged lines then keep their breaks."""
     even = not s.shift and s.stop > s.start
     return after.start == s.stop and even and s.breaks is None and after.breaks is None

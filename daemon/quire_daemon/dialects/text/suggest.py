@@ -1,8 +1,7 @@
-"""What comes nearest to a text that is not in a file, for the refusal to show. Nothing is ever done on its word.
+"""The nearest place of a text that is not in a file, for a refusal to show. No edit is ever based on it.
 
-Models send a text again as they sent it unless they are told what is wrong with it. So where less of it counts
-(blanks, characters that look alike, escapes, the numbers of a read) and it is there, that is said; else the line that
-is most similar is shown.
+Models resend a wrong text unless the refusal says what is wrong. So a match that differs only in blanks, similar
+characters, escapes or a read's line numbers is explained; otherwise the most similar line is shown.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from quire_journal.model import Refusal
 from quire_journal.text import Text, shown
 
 COMPARED_LINES: Final = 20_000
-"""Lines that are looked through for one that is similar; in a longer file only those with the longest word."""
+"""Most lines that are compared for similarity; in a longer file only lines with the longest word."""
 
 COMPARED_BYTES: Final = 256 * 1024
-"""Of a file in which it is looked for a text that is written otherwise."""
+"""Most bytes of a file in which spelling variants are searched."""
 
 LEAST_SIMILAR: Final = 60.0
 
@@ -43,13 +42,13 @@ _LOOK_ALIKE: Final = (
     | dict.fromkeys("\u201c\u201d\u201e\u201f\u2033", '"')
     | dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff", "")
 )
-"""Characters that nobody tells from those of ASCII, or sees; `normalize` knows the blanks and the accents."""
+"""Invisible characters, and characters that look like ASCII; `normalize` knows blanks and accents."""
 
 _LOOKS_ALIKE: Final = re.compile(f"[{''.join(_LOOK_ALIKE)}]")  # `str.translate` takes ten times as long
 
 
 def not_in(text: Text, old: str, message: str, **details: Any) -> Refusal:
-    """The refusal of a text that stands nowhere in the file, with the place that comes nearest to it."""
+    """The refusal of a text without a place, with the nearest one."""
     near = nearest(text, old)
     if near is not None:
         details["near_miss"] = near
@@ -57,7 +56,7 @@ def not_in(text: Text, old: str, message: str, **details: Any) -> Refusal:
 
 
 def why_not(old: str, near: dict[str, Any] | None) -> str:
-    """What a message says behind "not found": more sentences, or nothing."""
+    """The sentences of a message behind "not found", or ""."""
     said = " U+FFFD is shown for bytes that are not UTF-8; it never matches." if _UNREADABLE in old else ""
     if near is not None:
         how = _HOW_NEAR.get(near["differs"], "comes nearest to it")
@@ -75,31 +74,32 @@ _HOW_NEAR: Final = {
 
 
 def _by_code(near: dict[str, Any]) -> str:
-    """The characters by which a place that looks the same is another, by their codes, as nobody can see them."""
+    """The codes of the differing characters, which nobody can see."""
     told = [f"{how} {', '.join(near[how][:SHOWN_CODES])}" for how in ("with", "without") if near.get(how)]
     return f" ({' and '.join(told)})" if told else ""
 
 
 def nearest(text: Text, old: str) -> dict[str, Any] | None:
-    """The place that is like `old`, for a person or an agent to look at; nothing is ever done on its word.
+    """The place most like `old`, for display only.
 
-    `differs` says how: `whitespace` where only blanks and line ends do, `look_alike` where it is characters that look
-    the same, with the codes of those that only the file has (`with`) and only `old` (`without`), `escapes` where one
-    is escaped more often, `prefixed` where `old` has what reads put before lines; else `similar`.
+    `differs`: `whitespace` (blanks and line ends), `look_alike` (similar characters, with the codes of those only in
+    the file (`with`) and only in `old` (`without`)), `escapes` (one more level of escaping), `prefixed` (`old` has a
+    read's line prefixes); else `similar`.
     """
     wanted = normalised(old)
     return _told(text, old, _seen_alike(text, old, _holding) or _prefixed(text, wanted) or _similar(text, wanted))
 
 
 def nearest_line(text: Text, line: str) -> dict[str, Any] | None:
-    """The line that is like `line`. As `nearest`, but whole; `differs` is `longer` where one only begins with it."""
+    """The line most like `line`. As `nearest`, for a whole line; `differs` is `longer` if one only begins with the
+    other."""
     wanted = normalised(line)
     found = _seen_alike(text, line, _saying) or _beginning_with(text, wanted.strip()) or _prefixed(text, wanted)
     return _told(text, line, found or _similar(text, wanted))
 
 
 def near_miss(text: Text, start: int, stop: int, differs: str) -> dict[str, Any]:
-    """Lines [start, stop) of `text` as a refusal shows them."""
+    """Lines [start, stop) of `text` in a refusal's form."""
     return {
         "line": start + 1,
         "end_line": stop,
@@ -110,7 +110,7 @@ def near_miss(text: Text, start: int, stop: int, differs: str) -> dict[str, Any]
 
 _Lines = tuple[int, int]
 _Seen = Callable[[bytes], bytes]
-"""What counts of a text."""
+"""A text → its part that is compared."""
 
 
 def _told(text: Text, old: str, found: tuple[_Lines, str] | None) -> dict[str, Any] | None:
@@ -127,7 +127,7 @@ def _told(text: Text, old: str, found: tuple[_Lines, str] | None) -> dict[str, A
 def _seen_alike(
     text: Text, old: str, place: Callable[[Text, bytes, _Seen], _Lines | None]
 ) -> tuple[_Lines, str] | None:
-    """The lines that are `old`, or hold it, when less of them counts."""
+    """The lines that equal or contain `old` under one of the looser comparisons."""
     if _UNREADABLE in old:
         return None
     wanted, whole = normalised(old), text.normalised
@@ -178,7 +178,7 @@ def _without_blanks(said: bytes) -> bytes:
 
 
 def _as_it_looks(said: bytes) -> bytes:
-    """What a reader sees: no difference between dashes, quotes, kinds of blanks, and ways to write an accent."""
+    """The text as a reader sees it: equal dashes, quotes, blanks and accents."""
     if not said.isascii():
         plainer = _LOOKS_ALIKE.sub(lambda found: _LOOK_ALIKE[found[0]], shown(said))
         said = normalize("NFKC", plainer).encode()
@@ -186,14 +186,14 @@ def _as_it_looks(said: bytes) -> bytes:
 
 
 def _without_escapes(said: bytes) -> bytes:
-    """No difference between a character and the way in which a string or a page of HTML writes it."""
+    """The text without string and HTML escapes."""
     from html import unescape
 
     return _without_blanks(_ESCAPE.sub("", unescape(shown(said))).encode())
 
 
 def _codes(some: str, others: str) -> list[str]:
-    """The characters beyond ASCII that only `some` has."""
+    """The non-ASCII characters that only `some` has."""
     return [f"U+{ord(char):04X}" for char in sorted({*some} - {*others}) if not char.isascii()]
 
 
