@@ -1,4 +1,4 @@
-"""The typed calls of `api.Client`, by what they are about; what all their replies share is said in `api`."""
+"""The typed calls of `api.Client`, by topic; `api` describes what all replies share."""
 
 from typing import TYPE_CHECKING
 

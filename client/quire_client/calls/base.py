@@ -1,8 +1,7 @@
-"""One caller's calls to a daemon, whatever the tool: request out, reply back, also when the daemon changes in between.
+"""Calls of one caller to a daemon: request and reply, also across a restart of the daemon.
 
-`api.Client` is this with a typed method for each tool. What goes wrong after a request has left is an answer, not an
-exception: whoever retries blindly could write twice, so the answer says what is known (`outcome`) and `op_status`
-settles it.
+`api.Client` adds a typed method for each tool. An error after a request was sent is a reply, not an exception, because
+a blind retry could write twice: the reply has the known `outcome`, and `op_status` settles it.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from quire_journal.model import MAX_MESSAGE, MOST_OP_BYTES, Caller, Refusal, Rep
 from quire_journal.workspaces import Place, WorkspaceRefused, running
 
 TIMEOUT_S = 30.0
-"""How long a call may take, from the search for a daemon to its reply."""
+"""Default timeout of a call in seconds, from the search for a daemon to its reply."""
 
 READING = frozenset(
     {
@@ -30,8 +29,9 @@ READING = frozenset(
         *("status", "who", "claims", "op_status", "manual", "describe"),
     }
 )
-"""Tools that are asked once more where the daemon ends during the call: nothing is done twice by that. Not those that
-wait, or work for long: whoever ends a daemon under them may not want the next one to be started."""
+"""Tools that are called again if the daemon ends during the call, because they change nothing. Tools that wait or work
+long are left out: after a shutdown, the next daemon may be unwanted.
+"""
 
 _AS_IT_WAS: Final = "It changes nothing; call again.", "retry"
 UNRECORDED: Final[dict[str, tuple[str, str]]] = {
@@ -42,18 +42,17 @@ UNRECORDED: Final[dict[str, tuple[str, str]]] = {
     "purge": ("The bytes may still be there, or a part of them; make it again until it is answered.", "retry"),
     "repair": ("A plan changes nothing; what `execute` asked for is done when the daemon starts.", "run_verify"),
 }
-"""Tools whose calls are no operations, of which `op_status` would tell nothing: what is true of one that was not
-answered, and what to do."""
+"""Tools that are no operations, unknown to `op_status`: consequence of a lost reply, and what to do."""
 
 MOST_WAIT_MS: Final = 3_600_000
-"""By more than this no call is waited for longer because of its own `wait_ms`."""
+"""Most milliseconds by which `wait_ms` prolongs a call."""
 
 Answer = dict[str, Any]
-"""A reply: JSON values by their names; `ok` is always there."""
+"""A reply: JSON values by name; `ok` is always present."""
 
 
 class Line(Protocol):
-    """What the client asks of a connection; `connection.Connection` has the meaning of each."""
+    """The connection interface of the client; see `connection.Connection`."""
 
     epoch: str
 
@@ -64,7 +63,7 @@ class Line(Protocol):
 
 
 class Opens(Protocol):
-    """What gives the client its connections: `autostart.Door`."""
+    """Source of connections: `autostart.Door`."""
 
     place: Place
 
@@ -78,16 +77,16 @@ Again = Callable[[Any, str, Mapping[str, Any], Answer], Answer]
 class Calls:
     """One caller's connection to the daemon of one workspace.
 
-    Threads may share it: their calls take turns. When the daemon was restarted, the next call goes to the new one.
+    Threads may share it; their calls take turns. After a restart of the daemon, the next call goes to the new one.
     """
 
     def __init__(self, door: Opens, caller: Caller, timeout_s: float = TIMEOUT_S) -> None:
         self.place = door.place
         self.caller = caller
         self.timeout_s = timeout_s
-        self.epoch = ""  # of the daemon that answered last
-        self.daemon_version = ""  # its version; "" when none has answered, or the one that did has ended
-        self.again: Again | None = None  # asks once more where a point was refused
+        self.epoch = ""  # of the last daemon that answered
+        self.daemon_version = ""  # its version; "" if none has answered, or it has ended
+        self.again: Again | None = None  # repeats a call whose point was refused
         self._door = door
         self._connection: Line | None = None
         self._last_id = 0
@@ -109,12 +108,12 @@ class Calls:
         tool_call: str | None = None,
         model: str | None = None,
     ) -> Answer:
-        """Call `tool` and return its reply. Raises NoDaemon or WorkspaceRefused when nothing could be sent.
+        """Call `tool` and return its reply. Raises NoDaemon or WorkspaceRefused if nothing could be sent.
 
-        When the request was sent and no reply came, the reply is `{ok: False, error: "unknown", outcome: "unknown",
-        op}`: `op_status(op)` tells what became of it. A call that is no operation (`UNRECORDED`) has no `op` then. What
-        only reads is asked once more if the daemon ended. The options stand in for the client's own for this call; its
-        own limit is longer by the `wait_ms` of the arguments.
+        Without a reply to a sent request the result is `{ok: False, error: "unknown", outcome: "unknown", op}`, and
+        `op_status(op)` tells the outcome; tools in `UNRECORDED` have no `op`. Tools that only read are called again if
+        the daemon ended. The options replace the client's own for this call; the client's own timeout is prolonged by
+        `wait_ms` of the arguments.
         """
         limit = self.timeout_s + waits_s(args or {}) if timeout_s is None else timeout_s
         body = msgspec.Raw(encode(dict(args or {})))
@@ -130,12 +129,12 @@ class Calls:
         return reply
 
     def close(self) -> None:
-        """Give the connection back. A later call would open a new one."""
+        """Close the connection. A later call opens a new one."""
         with self._turn:
             self._drop()
 
     def shutdown_daemon(self, timeout_s: float | None = None) -> Answer:
-        """End the daemon and wait until its lock is free. No daemon is no failure, and none is started for it."""
+        """End the daemon, if one runs, and wait until its lock is free."""
         until = time.monotonic() + (self.timeout_s if timeout_s is None else timeout_s)
         if running(self.place) is None:
             return {"ok": True, "message": "No daemon runs."}
@@ -187,12 +186,12 @@ class Calls:
                 return _with_own_version(reply.body) if tool == "status" else reply.body
 
     def _connected(self, until: float, starting: bool = True) -> Line:
-        """`starting`: may a daemon be started for it?"""
+        """`starting`: a daemon may be started."""
         if self._connection is not None and not self._connection.usable():
             self._drop()
         if self._connection is None:
             self._connection = self._door.open(until, starting)
-            # Another run than the one that answered last: its epoch is what this call is meant for.
+            # Another run of the daemon: this call is meant for its epoch.
             self.epoch = self._connection.epoch
         return self._connection
 
@@ -203,13 +202,13 @@ class Calls:
 
 
 def waits_s(args: Mapping[str, Any]) -> float:
-    """How long a call with these arguments asks the daemon to wait."""
+    """Seconds that a call with these arguments waits in the daemon."""
     wait_ms = args.get("wait_ms")
     return min(max(wait_ms, 0), MOST_WAIT_MS) / 1000 if isinstance(wait_ms, int) else 0.0
 
 
 def _with_own_version(status: Answer) -> Answer:
-    """The reply of `status`, whose `versions` are those of the daemon, with the client's."""
+    """The reply of `status` with the client's version added."""
     versions = status.get("versions")
     return {**status, "versions": {**versions, "client": VERSION}} if isinstance(versions, dict) else status
 
@@ -231,5 +230,5 @@ def _too_large(size: int) -> Answer:
 
 
 def stated(**args: Any) -> dict[str, Any]:
-    """The arguments that were stated: None stands for "not said", and the daemon knows the default."""
+    """The arguments that are not None; the daemon knows the defaults."""
     return {name: value for name, value in args.items() if value is not None}

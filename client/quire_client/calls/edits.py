@@ -1,4 +1,4 @@
-"""Edits: a method for each way to write that an agent may have."""
+"""Edits: a method for each writing tool."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Edits(Calls):
     def write_file(
         self, path: str, content: str, *, expected_sha256: str | None = None, **common: Unpack[WriteArguments]
     ) -> Answer:
-        """Write the whole file. One that exists needs a gate: `base`, or `expected_sha256` of the bytes to be replaced.
+        """Write the whole file. Replacing one needs `base`, or `expected_sha256` of its bytes.
 
         Reply: as of every edit (above), with `created` for a new file.
         Refused: `write_conflict` (no gate; `current_version`), `stale_file` (other bytes), `stale_base`.

@@ -1,4 +1,4 @@
-"""Leases: who works where."""
+"""Leases: announced or exclusive work on files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from quire_client.calls.base import Answer, Calls, stated
 
 
 class Leases(Calls):
-    """Calls that claim files, and give them free."""
+    """Calls about leases."""
 
     def claim(
         self,
@@ -22,11 +22,11 @@ class Leases(Calls):
         bind: str | None = None,
         renew: int | None = None,
     ) -> Answer:
-        """Announce work on a file, folder or glob (`kind="intent"`), or get a `shared` or `exclusive` lease on it.
+        """Announce work on a file, folder or glob (`kind="intent"`), or take a `shared` or `exclusive` lease.
 
-        Lines are 1-based and inclusive. It ends by itself after `ttl_s` seconds (600); `renew` is the number of a lease
-        to keep for longer. `wait_ms`: wait so long (milliseconds) for others. `bind="connection"`: it ends with this
-        client's.
+        Lines are 1-based and inclusive. A lease expires after `ttl_s` seconds (600); `renew` is the number of a lease
+        to prolong. `wait_ms`: longest wait for others, in milliseconds. `bind="connection"`: the lease ends with this
+        connection.
 
         Reply: `{lease, fencing, kind, path, form, lines, reason, holder, yours, granted_at, expires_at, expires_in_s,
         bind}`, `conflicts` (leases of others there, `conflicts_total`), `queued`.
@@ -49,15 +49,15 @@ class Leases(Calls):
         """Give up the leases on `path`, one by its number, or all; `force` breaks those of others, for a `reason`.
 
         Reply: `released` (the caller's) and `broken` (others'), each as in `claim`.
-        Refused: `not_found`, `lease_held` (it is another's).
+        Refused: `not_found`, `lease_held` (another's).
         Source: quire_daemon.tools.leases.tool
         """
         return self.call("release", stated(path=path, lease=lease, all=all, force=force, reason=reason))
 
     def claims(self, path: str | None = None) -> Answer:
-        """The leases in force, and the claims that wait; about `path` only those that touch it.
+        """The leases in force and the waiting claims, all or those that touch `path`.
 
-        Reply: `leases` and `waiting` as in `claim`, oldest first; `broken`, own leases that somebody broke.
+        Reply: `leases` and `waiting` as in `claim`, oldest first; `broken`, own leases broken by others.
         Refused: nothing of its own.
         Source: quire_daemon.tools.leases.tool
         """

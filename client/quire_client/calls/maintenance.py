@@ -1,4 +1,4 @@
-"""The journal as a whole: check, repair, hand over, thin out."""
+"""Maintenance of the journal: check, repair, export, collect, purge."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from quire_client.calls.base import Answer, Calls, stated
 
 
 class Maintenance(Calls):
-    """Calls about the journal, not about a file of it."""
+    """Calls about the whole journal."""
 
     def verify(self, read_data: str = "all", timeout_s: float | None = None) -> Answer:
         """Check the journal: its pages, its chain, every blob, every view.
@@ -24,7 +24,7 @@ class Maintenance(Calls):
         return self.call("verify", {"read_data": read_data}, timeout_s=timeout_s)
 
     def repair(self, execute: bool = False, timeout_s: float | None = None) -> Answer:
-        """What would be done about a damaged journal; `execute` does it: the daemon ends, and the next one does.
+        """Plan the repair of a damaged journal; with `execute` the daemon ends and the next one repairs it.
 
         Reply: `findings`, a list of sentences, `plan`, one, and `executed`.
         Refused: `busy`.
@@ -42,12 +42,12 @@ class Maintenance(Calls):
         note: str = "",
         timeout_s: float | None = None,
     ) -> Answer:
-        """Remove bytes from everywhere that Quire controls: those of a path, of a blob (sha256), or what matches.
+        """Remove the bytes of a path, of a blob (sha256), or of matching text from everything that Quire controls.
 
-        `plan` only says what would go. What is purged does not come back.
+        `plan` only reports what would go. Purged bytes are lost for good.
 
-        Reply: `versions` and `blobs` that go, `records` that told of them, `on_disk` where the bytes still stand in the
-        checkout, `remain`: where copies may be that Quire does not control.
+        Reply: `versions` and `blobs` that go, `records` that named them, `on_disk` with files of the checkout that
+        still have the bytes, `remain`: possible copies outside Quire's control.
         Refused: `not_found` (no such file in the journal), `invalid_regex`, `regex_timeout`, `schema_invalid` (nothing
         named), `busy`.
         Source: quire_daemon.maintenance.purge
@@ -67,19 +67,18 @@ class Maintenance(Calls):
         with_prompts: bool | None = None,
         told: Callable[[int, int], None] = lambda done, total: None,
     ) -> Answer:
-        """Hand the history, or what came after `start` up to `end`, to `write` in a format, piece by piece.
+        """Pass the history, or its range from `start` to `end`, to `write` in a format, piece by piece.
 
-        What people asked agents for, and agents' command lines, are in it `with_prompts` only.
-
-        Everything that is on disk by now is in it. `told` gets how many records of how many are told. After a refusal
-        what was written so far is of no use.
+        Prompts and agents' command lines are included only `with_prompts`. All changes on disk at the time of the call
+        are included. `told` gets the number of exported records and their total. After a refusal the pieces written so
+        far are useless.
 
         Reply: of the last piece: `export`, `page`, `done`, `records`, `of`.
         Refused: `schema_invalid` (no such format), `not_found` (a point).
         Source: quire_daemon.maintenance.export, formats in quire_journal.export.formats
         """
         if end is None:
-            self.call("since")  # answered when the watcher has told of everything
+            self.call("since")  # answers when the watcher has reported everything
         asked = {"format": format, "from": start, "to": end, "by": by, "with_prompts": with_prompts}
         reply = self.call("export", stated(**asked))
         while reply.get("ok"):
@@ -89,22 +88,22 @@ class Maintenance(Calls):
                 break
             following = {"export": reply["export"], "page": reply["page"] + 1}
             reply = self.call("export", following)
-            if reply.get("error") == "unknown":  # its reply was lost: the daemon still has it
+            if reply.get("error") == "unknown":  # the reply was lost: the daemon still has it
                 reply = self.call("export", following)
         return reply
 
     def gc(self, timeout_s: float | None = None, **arguments: Any) -> Answer:
-        """Drop bytes that no rule of the settings keeps: `dry_run`, `compact`, `limit`, `skip`, `only`.
+        """Drop bytes that no retention rule keeps: `dry_run`, `compact`, `limit`, `skip`, `only`.
 
         Reply: `policy`, `kept` and `droppable` of `{blobs, bytes}`, `reasons`; with `dry_run` also `blobs`, a page, and
-        `next`; else `dropped`, and where it compacts `compacted` (bytes before and after).
+        `next`; else `dropped`, and after compaction `compacted` (bytes before and after).
         Refused: `busy` (one runs already), `schema_invalid`.
         Source: quire_daemon.maintenance.collect
         """
         return self.call("gc", arguments, timeout_s=timeout_s)
 
     def op_status(self, op: str) -> Answer:
-        """What became of a call whose outcome was unknown; `op` is in its reply.
+        """The outcome of a call that was unknown; `op` is in its reply.
 
         Reply: `outcome`, "applied", "not_applied" or "superseded" (applied, and changed since).
         Refused: `schema_invalid` (no operation's id).

@@ -1,4 +1,4 @@
-"""Questions: files as they are and were, and what the journal knows of them."""
+"""Queries: current and old files, and their history."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Queries(Calls):
     ) -> Answer:
         """The text of `path`, plain, or as lines with anchors.
 
-        `hashes` shows the anchors of `edit`, `format` is "plain", "hashed", "hashline" (for `hashline_edit`) or
-        "numbered". `start_line` to `end_line`, 1-based and inclusive, are clamped to the file; `at` is a point. From
-        now on the caller's base of the file is what it was shown here.
+        `hashes` shows the anchors of `edit`; `format` is "plain", "hashed", "hashline" (for `hashline_edit`) or
+        "numbered". `start_line` to `end_line`, 1-based and inclusive, are clamped to the file; `at` is a point. The
+        version shown becomes the caller's base of the file.
 
         Reply: `path`, `version`, `sha256`, `sizeBytes`, `lineCount`, `startLine`, `endLine`, `newlineStyle`, `hasBom`,
-        `last_writer`, and `content` (plain) or `lines` (`"12#ab12cd3 [high]|text"`); `truncated` with `next_line` where
-        it does not fit into one reply.
+        `last_writer`, and `content` (plain) or `lines` (`"12#ab12cd3 [high]|text"`); `truncated` with `next_line` if it
+        exceeds one reply.
         Refused: `not_found`, `not_a_file`, `binary_file`, `file_too_large`, `uncaptured` (with `at`).
         Source: quire_daemon.tools.read
         """
@@ -36,7 +36,7 @@ class Queries(Calls):
         return self.call("read_file", given)
 
     def status(self) -> Answer:
-        """How the daemon and its journal are.
+        """State of the daemon and its journal.
 
         Reply: `pid`, `epoch`, `seq` (the newest record), `workspace`, `state_dir`, `versions`, `writers`, `coverage`
         (`state` full or degraded, `reasons`), `capture` (`finished`, `done`, `total` files), `protection`, `journal`
@@ -147,7 +147,7 @@ class Queries(Calls):
         wait_ms: int | None = None,
         limit: int | None = None,
     ) -> Answer:
-        """What was recorded after `cursor`, oldest first; without one, the cursor of now, when all on disk was noticed.
+        """The records after `cursor`, oldest first; without one, the current cursor, once all on disk was noticed.
 
         With `wait_ms` (milliseconds, at most 60,000) the call waits so long for something to tell; the client's own
         limit is longer by that.
@@ -169,7 +169,7 @@ class Queries(Calls):
         hours: float | None = None,
         limit: int | None = None,
     ) -> Answer:
-        """Who has called, those who are present first.
+        """The callers, present ones first.
 
         Present is who called within the last `minutes`; of the others those are listed who were seen within `hours`.
 
@@ -238,7 +238,7 @@ class Queries(Calls):
         end_line: int | None = None,
         writer: str | None = None,
     ) -> Answer:
-        """Who wrote each line of `path`, as it is or at a point, through renames. Lines are 1-based and inclusive.
+        """The writer of each line of `path`, now or at a point, through renames. Lines are 1-based and inclusive.
 
         `writer`: only the lines of an agent, by its name or `name/session`, of `user`, `w3`, or `outside`.
 
@@ -252,7 +252,7 @@ class Queries(Calls):
         return self.call("blame", stated(path=path, at=at, start_line=start_line, end_line=end_line, writer=writer))
 
     def describe(self, tool: str | None = None, *, offered: bool | None = None) -> Answer:
-        """What each tool, or one of them, takes and may do. `offered`: only those that agents are offered.
+        """Arguments and effects of each tool, or of one. `offered`: only tools that agents are offered.
 
         Reply: `tools` of `{name, title, description, writes, offered, annotations, schema, aliases}`; `schema` is a
         flat JSON Schema of the arguments; of one asked for alone `reply` is that of the reply.
@@ -262,7 +262,7 @@ class Queries(Calls):
         return self.call("describe", stated(tool=tool, offered=offered))
 
     def why(self, path: str, line: int | None = None, at: str | None = None) -> Answer:
-        """Who made `path`, or its `line` (1-based), what it is, as of now or of the point `at`.
+        """The origin of `path`, or of its `line` (1-based), now or at the point `at`.
 
         Reply: `record`, `operation` (the dialect or command), `diff` against the version before (of a line what is
         around it; None where the file was there when the journal began), `previous`, `next`, `batch_files` (what else
@@ -274,7 +274,7 @@ class Queries(Calls):
         return self.call("why", stated(path=path, line=line, at=at))
 
     def tree(self, at: str | None = None, path: str | None = None, *, cursor: int | None = None) -> Answer:
-        """What there was at a point, or is, in `path` (a file, folder or glob), page by page.
+        """The tree at a point, or now, in `path` (a file, folder or glob), page by page.
 
         The next page is asked for with `at` of the reply and its `next` as `cursor`: together they are one state.
 

@@ -1,4 +1,4 @@
-"""Going back: undo and its kin, and the names for what one may go back to."""
+"""Undo: undo, redo, rollback, restore, and the names of points and groups."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from quire_client.calls.base import Answer, Calls, stated
 
 
 class Choice(TypedDict, total=False):
-    """Which records `undo` and `redo` mean, and whether only to plan it; `token` executes a plan."""
+    """Selection of records for `undo` and `redo`; `plan` only plans, and `token` executes a plan."""
 
     writer: str
     last: int
@@ -20,19 +20,19 @@ class Choice(TypedDict, total=False):
     path: str
     paths: Sequence[str]
     conflicts: str  # "skip", "markers" or "abort"
-    probable: bool  # also what is only probably of whom the choice names
+    probable: bool  # also changes that are only probably the selected writer's
     plan: bool
     token: str
 
 
 class UndoCalls(Calls):
-    """Calls that take changes back, and those that name moments and what belongs together."""
+    """Calls that take changes back, and calls that name points or group changes."""
 
     def undo(self, *, start: str | None = None, end: str | None = None, **choice: Unpack[Choice]) -> Answer:
-        """Undo what `choice` names, or what lies between two points, else the caller's own last batch.
+        """Undo the selected changes, or those between two points; by default the caller's own last batch.
 
-        What others did stays. With `plan` nothing is done: `token` of that reply executes the plan, or is refused when
-        something moved meanwhile.
+        Others' changes stay. With `plan` nothing changes: the reply's `token` executes the plan, or is refused if
+        something changed meanwhile.
 
         Reply: `batch` (of the undo), `batches` (that are undone), `files` of `{path, action, kept, conflicts, skipped,
         …}`.
@@ -42,7 +42,7 @@ class UndoCalls(Calls):
         return self.call("undo", stated(**{"from": start, "to": end}, **choice))
 
     def redo(self, *, start: str | None = None, end: str | None = None, **choice: Unpack[Choice]) -> Answer:
-        """Bring back, of what was undone, what `choice` names; else take the caller's own last undo back.
+        """Restore the selected undone changes; by default take the caller's own last undo back.
 
         Reply: as of `undo`.
         Refused: as `undo`.
@@ -61,7 +61,7 @@ class UndoCalls(Calls):
         plan: bool | None = None,
         token: str | None = None,
     ) -> Answer:
-        """Take back what the caller (or `only`, a writer, "*" for everyone) did since the point `to`, as new records.
+        """Take back the changes of the caller (or of `only`, a writer, "*" for everyone) since the point `to`.
 
         Reply: as of `undo`.
         Refused: as `undo`.
@@ -71,10 +71,11 @@ class UndoCalls(Calls):
         return self.call("rollback", given)
 
     def restore(self, path: str, at: str, *, plan: bool | None = None, token: str | None = None) -> Answer:
-        """Bring `path` back to the point `at`, whoever changed it since, as a new record.
+        """Restore `path` as it was at the point `at`, whoever changed it since, as a new record.
 
-        Reply: as of `undo`; of each file `takes_back`, the versions that are given up, and `unchanged` where none is.
-        Refused: `not_found`, `uncaptured` (the bytes of then are not held), `plan_stale`.
+        Reply: as of `undo`; for each file `takes_back`, the versions that are given up, and `unchanged` if there are
+        none.
+        Refused: `not_found`, `uncaptured` (the old bytes are not held), `plan_stale`.
         Source: quire_daemon.tools.undo.tool
         """
         return self.call("restore", stated(path=path, at=at, plan=plan, token=token))
@@ -92,7 +93,7 @@ class UndoCalls(Calls):
     ) -> Answer:
         """Name this moment, or the point `at`; or `action`: "list", "show", "diff" (with `to`, `path`) or "drop".
 
-        `move` gives a name that exists to another point.
+        `move` moves an existing name to another point.
 
         Reply: `{name, seq, at, named_at, note, writer, not_captured}`; of "list" `checkpoints` of these, of "diff" as
         `diff`.
@@ -112,10 +113,10 @@ class UndoCalls(Calls):
         bind: str | None = None,
         burst: int | None = None,
     ) -> Answer:
-        """Either "begin" or "end" changes that belong together; "list" bursts or "show" one.
+        """Group changes between "begin" and "end" as a burst; "list" bursts or "show" one.
 
-        `kind` is "tool_call", "formatter", "git" or another word; `outside`: other programs' writes belong to it. It
-        ends by itself after `ttl_s` seconds (600), with `bind="connection"` also with this client's connection.
+        `kind` is "tool_call", "formatter", "git" or another word; `outside`: includes other programs' writes. It ends
+        after `ttl_s` seconds (600), and with `bind="connection"` also with this connection.
 
         Reply: `{burst, label, kind, state, outside, bind, owner, yours, began_at, expires_at, ended_at, why, first,
         last, batches, unclear}`; of "list" `bursts` of these.
