@@ -1,9 +1,10 @@
-"""An agent that only looks: who changed what, what came from programs that nobody knows, and is the journal sound.
+"""An agent that only reads: who changed what, which changes came from unknown programs, and whether the journal is
+sound.
 
-    python client/examples/auditor.py PATH [--since POINT] [--strict]
+python client/examples/auditor.py PATH [--since POINT] [--strict]
 
-A line of JSON for each change, the sums at the end. With `--strict` it ends with status 1 where a change came from
-outside, where the journal did not see everything, or where it is not sound: for a hook or a pipeline.
+Prints a line of JSON for each change, and totals at the end. With `--strict` the exit status is 1 for outside changes,
+incomplete coverage or an unsound journal: for a hook or a pipeline.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def main() -> int:
     parser.add_argument("--state-dir")
     given = parser.parse_args()
     with connect(given.path, agent="auditor", session="example", state_dir=given.state_dir) as client:
-        client.since()  # answered when all that is on the disk has been noticed
+        client.since()  # answers when all changes on disk have been noticed
         changes: Counter[str] = Counter()
         for record in records(client, given.since):
             who = record["writer"]["agent"] or record["writer"]["type"]
@@ -45,7 +46,7 @@ def main() -> int:
 
 
 def records(client: Client, since: str | None) -> Iterator[dict[str, Any]]:
-    """Every change of a file, oldest first, page by page. An empty page may still have a next one."""
+    """Every change of a file, oldest first, page by page. An empty page may have a next one."""
     cursor: str | None = None
     while True:
         page = client.log(since=since, order="oldest", cursor=cursor, limit=500)

@@ -1,10 +1,9 @@
-"""An agent that tidies what others write: no blanks at the ends of lines, one line break at the end of the file.
+"""An agent that tidies others' files: no trailing blanks, one line break at the end of a file.
 
-    python client/examples/formatter.py PATH [--since POINT] [--rounds N]
+python client/examples/formatter.py PATH [--since POINT] [--rounds N]
 
-It says which version it has read (`base`), so a file that somebody has changed since is left alone, and looked at
-again with the next news. What it writes is one burst (`quire undo --burst N` takes it all back), and what another agent
-has an exclusive lease on is refused to it like to everybody.
+It sends the version that it read (`base`), so a file changed meanwhile is left alone until the next news. Its writes
+are one burst (`quire undo --burst N` takes all back), and exclusive leases of others hold for it, too.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ ME = "formatter"
 
 
 def main() -> int:
-    """Follow the journal; `--rounds 0` goes on until it is interrupted."""
+    """Follow the journal; with `--rounds 0` until interrupted."""
     parser = argparse.ArgumentParser(description="Tidy what others write.")
     parser.add_argument("path")
     parser.add_argument("--since", help="begin with what was written after this point; now, if not said")
@@ -42,7 +41,7 @@ def main() -> int:
 
 
 def tidy_all(client: Client, paths: list[str]) -> None:
-    """Tidy those of `paths` that need it, as one burst."""
+    """Tidy the files that need it, as one burst."""
     needed = [(path, *found) for path in paths if (found := untidy(client, path)) is not None]
     if not needed:
         return
@@ -54,7 +53,7 @@ def tidy_all(client: Client, paths: list[str]) -> None:
 
 
 def untidy(client: Client, path: str) -> tuple[str, str] | None:
-    """The version that was read, and the text as it should be; None for what is tidy, or none of our business."""
+    """The version read and the tidy text; None for a tidy or unsuitable file."""
     shown = client.read_file(path)
     if not shown["ok"] or shown["truncated"] or shown["newlineStyle"] not in ("lf", "none") or shown["hasBom"]:
         return None

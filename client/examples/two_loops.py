@@ -1,10 +1,9 @@
-"""Two agents share one file: one hands out tasks, the other does them, at the same time, and nothing is lost.
+"""Two agents edit one file at the same time without losses: one adds tasks, the other does them.
 
-    python client/examples/two_loops.py PATH [--tasks 3]
+python client/examples/two_loops.py PATH [--tasks 3]
 
-Both edit by anchors, which name a line by what it says, so that a line that somebody else has changed is not hit by
-mistake. Both take a refusal for what it is, news: they read again and decide again. The worker waits with `since`,
-which answers when something has happened; nothing is polled.
+Both edit by anchors, which name a line by its text, so no edit hits a line that another agent has changed. After a
+refusal they read and decide again. The worker waits with `since`, which answers at news; nothing is polled.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ ATTEMPTS = 20
 
 
 def main() -> int:
-    """Run both until every task is done; the file at the end is on stdout, who wrote which line before each."""
+    """Run both until every task is done; print each line of the file with its writer."""
     parser = argparse.ArgumentParser(description="Two agents share one file.")
     parser.add_argument("path")
     parser.add_argument("--tasks", type=int, default=3)
@@ -50,7 +49,7 @@ def main() -> int:
 
 
 def hand_out(client: Client, what: str) -> None:
-    """Add a task below the last line, which the worker may be changing just now."""
+    """Add a task after the last line, which the worker may be changing."""
 
     def below_the_last(lines: list[tuple[str, str]]) -> dict[str, Any]:
         return {"op": "insert_after", "hash": lines[-1][0], "content": f"{OPEN}{what}"}
@@ -59,7 +58,7 @@ def hand_out(client: Client, what: str) -> None:
 
 
 def work(client: Client, cursor: str, tasks: int) -> None:
-    """Tick off what is open, then wait for more, until all tasks are done."""
+    """Tick off open tasks, then wait for more, until all are done."""
     while True:
         while edit(client, first_open):
             pass
@@ -69,7 +68,7 @@ def work(client: Client, cursor: str, tasks: int) -> None:
 
 
 def first_open(lines: list[tuple[str, str]]) -> dict[str, Any] | None:
-    """The edit that ticks off the first open task; None when there is none."""
+    """The edit that ticks off the first open task, or None."""
     for anchor, text in lines:
         if text.startswith(OPEN):
             return {"op": "replace_line", "hash": anchor, "content": DONE + text.removeprefix(OPEN)}
@@ -77,7 +76,7 @@ def first_open(lines: list[tuple[str, str]]) -> dict[str, Any] | None:
 
 
 def edit(client: Client, decide: Callable[[list[tuple[str, str]]], dict[str, Any] | None]) -> bool:
-    """Read, decide, edit; when the file has moved on, all of it again. False: there was nothing to do."""
+    """Read, decide and edit, again if the file changed meanwhile. False: nothing to do."""
     for _ in range(ATTEMPTS):
         operation = decide(read(client))
         if operation is None:

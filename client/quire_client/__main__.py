@@ -64,7 +64,6 @@ def main(argv: Sequence[str] | None = None, opener: Opener = open_client) -> int
 
 
 def _done(words: list[str], opener: Opener) -> int:
-    """Run the command line and report errors as a sentence. Raises `OutputFailure`."""
     json = "--json" in words  # also for what goes wrong before the options are read
     try:
         return _dispatch(words, opener)
@@ -127,7 +126,6 @@ def _help(options: dict[str, str], words: list[str], opener: Opener) -> int:
 
 
 def _load(name: str) -> Command:
-    """The command called `name`. Raises Usage."""
     if name not in COMMANDS:
         from quire_client.calls import Edits, Queries
         from quire_journal.model import did_you_mean
@@ -228,7 +226,6 @@ def _what_is_wrong(error: getopt.GetoptError, words: Sequence[str], known: Seque
 
 
 def _explain(error: Exception, json: bool) -> int:
-    """The message and the exit status of an exception."""
     from quire_client.transport import NoDaemon
     from quire_journal.workspaces import NoFolder, WorkspaceRefused
 

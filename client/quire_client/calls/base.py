@@ -208,7 +208,6 @@ def waits_s(args: Mapping[str, Any]) -> float:
 
 
 def _with_own_version(status: Answer) -> Answer:
-    """The reply of `status` with the client's version added."""
     versions = status.get("versions")
     return {**status, "versions": {**versions, "client": VERSION}} if isinstance(versions, dict) else status
 

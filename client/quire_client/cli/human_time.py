@@ -22,7 +22,7 @@ HERE: Final = (
     "On the command line a point can also be HEAD~1, a branch or a commit of git, and a time 2026-01-31, "
     "2026-01-31 14:30 or 14:30 (local), 2d (ago), today or yesterday."
 )
-"""What the daemon does not know when it says what a point is."""
+"""Addition to the daemon's explanation of points."""
 
 PARTED: Final = """\
 The last @ of PATH@POINT parts the two, unless a file is called all of it: `icon@2x.png` is a path, and

@@ -1,4 +1,4 @@
-"""The plan of an undo, a redo, a rollback or a restore in words: the files, what stays, and why."""
+"""The plan of an undo, redo, rollback or restore as text: files, remaining changes, and reasons."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from quire_client.cli.wording import sentence, step
 
 
 def show_files(reply: Mapping[str, Any]) -> str:
-    """The files of an undo or restore: what is done to each, what stays, and why."""
+    """The files of an undo or restore: the action, what stays, and why."""
     lines = [sentence(render.said(reply.get("message", ""))), *_list(reply)]
     if reply.get("token") and reply.get("valid", True):
         lines.append(f"To carry it out: --token {render.one_line(reply['token'], 100_000)}")
@@ -20,14 +20,14 @@ def show_files(reply: Mapping[str, Any]) -> str:
 
 
 def in_the_way(reply: Mapping[str, Any]) -> list[str]:
-    """What keeps all of it from being done; the sentence of such a refusal names the first only."""
+    """All obstacles; the sentence of such a refusal names only the first."""
     rows = _list(reply) if reply.get("error") == "conflict" else []
     one_reason = len(reply.get("files") or ()) == 1 and not reply["files"][0].get("conflicts")
     return [] if one_reason else rows  # the sentence has it
 
 
 def _list(reply: Mapping[str, Any]) -> list[str]:
-    """A row for each file, with what is below it; many to which nothing is done for one reason share theirs."""
+    """A row for each file, with its details below; skipped files of one reason share a row."""
     lines: list[str] = []
     files = [file for file in reply.get("files") or () if isinstance(file, Mapping)]
     idle: dict[str, list[str]] = {}  # why nothing is done → to which files
@@ -51,17 +51,17 @@ def _list(reply: Mapping[str, Any]) -> list[str]:
 
 
 FEW: Final = 3
-"""So many files to which nothing is done for one and the same reason are listed each by itself."""
+"""Up to this many skipped files of one reason are listed one by one."""
 
 
 def _is_idle(file: Mapping[str, Any]) -> bool:
-    """Is nothing done to it, and nothing to be told but why?"""
+    """True if nothing is done to the file, and only the reason is shown."""
     told = any(file.get(name) for name in ("kept", "conflicts", "first_seen", "marked"))
     return file.get("action") == "none" and not told
 
 
 def _why(file: Mapping[str, Any]) -> str:
-    """Why nothing is done to it, or not all."""
+    """Why the file is skipped, wholly or in part."""
     if not file.get("skipped"):
         return "nothing has to be changed"
     return sentence(render.one_line(file.get("why") or str(file.get("skipped", "")).replace("_", " ")))
@@ -102,17 +102,17 @@ _DID: Final = {
     "mode": "changed its permission bits",
     "occupied": "put something else there",
 }
-"""What was done by the record that is in the way, by the reason of a conflict; else it built on what is undone."""
+"""Reason of a conflict → action of the conflicting record; by default it built on the undone change."""
 
 
 def whose(plan: Mapping[str, Any]) -> Iterator[str]:
-    """Whose work goes: a row for each writer."""
+    """A row for each writer whose work is taken back."""
     for entry in plan.get("writers") or ():
         yield f"  of {render.writer(entry.get('writer'))}: {render.counted(entry.get('batches', 0), 'change')}"
 
 
 def line_counts(file: Mapping[str, Any]) -> str:
-    """How many lines come to a file of a plan and how many go: `+3 -10`; "" where that is not told."""
+    """Added and removed lines of a planned file: `+3 -10`; "" if unknown."""
     ranges = [one for one in file.get("changed") or () if isinstance(one, Mapping)]
     came = sum(max(one.get("end", 0) - one.get("start", 1) + 1, 0) for one in ranges)
     went = sum(max(one.get("was_end", 0) - one.get("was_start", 1) + 1, 0) for one in ranges)

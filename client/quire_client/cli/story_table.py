@@ -1,6 +1,6 @@
-"""Stories as a person reads them: when, by whom, what, and below it the files with their lines and definitions.
+"""Stories as text: time, writer, title, and the files with their lines and definitions.
 
-Values in, lines out: the time, the zone and the width are handed in.
+Pure: time, zone and width are parameters.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from quire_client.cli import render
 from quire_journal.model import MARK
 
 MOST_FILES: Final = 5
-"""Files of a story that are listed below it, where it is not opened."""
+"""Most files listed below a story."""
 
 SHORT: Final = 8
-"""Characters of an agent session that are shown: all of a name that a person gave, the beginning of an id."""
+"""Most characters shown of an agent session: a whole given name, the beginning of an id."""
 
 HOUR_S: Final = 3600
 
@@ -42,7 +42,7 @@ class View(NamedTuple):
 
 
 def story_lines(stories: Sequence[Story], view: View) -> Iterator[str]:
-    """The table."""
+    """The lines of all stories."""
     whose = names_of(stories, view) if view.named else [""] * len(stories)
     heads = [(_when(story["at"], view), _token(story), who) for story, who in zip(stories, whose, strict=True)]
     widths = [max((len(head[column]) for head in heads), default=0) for column in range(3)]
@@ -64,18 +64,18 @@ def story_lines(stories: Sequence[Story], view: View) -> Iterator[str]:
 
 
 def names_of(stories: Sequence[Story], view: View) -> list[str]:
-    """Who did each of them."""
+    """The writer of each story."""
     several = _agents_with_sessions(stories)
     return [_who(story, several, view) for story in stories]
 
 
 def _opens(story: Story) -> bool:
-    """Does even a single file stand below the line of the story?"""
+    """True if even a single file has a line of its own below the story."""
     return bool(story.get("prompt") or story.get("refused"))
 
 
 def _below(story: Story, view: View) -> Iterator[str]:
-    """What stands below the line of a story: its calls, files and refusals."""
+    """Lines below a story: calls, files and refusals."""
     if view.everything:
         yield from (_call(call, view) for call in story.get("calls", ()))
     files = story["files"] if view.everything else story["files"][:MOST_FILES]
@@ -98,7 +98,7 @@ def _below(story: Story, view: View) -> Iterator[str]:
 
 
 def _title(story: Story, view: View, room: int) -> str:
-    """What was done, in some words."""
+    """A short title."""
     said = "" if _said(story) == NO_PROMPT and story["files_count"] else _said(story)
     facts = "  ".join(filter(None, _facts(story)))
     text = render.one_line(said, max(room - len(facts) - 2, 20))
@@ -159,7 +159,7 @@ def _said(story: Story) -> str:
 
 
 def _facts(story: Story) -> Iterator[str]:
-    """How many files, and where; what is odd about it."""
+    """Number and place of the files, and irregularities."""
     count = story["files_count"]
     where = f" in {_folders(story)}" if story.get("folders") and story["form"] != "turn" else ""
     if count or story["form"] in ("capture", "crowd"):
@@ -177,7 +177,7 @@ def _facts(story: Story) -> Iterator[str]:
 
 
 def _heads(before: str, after: str) -> str:
-    """Where HEAD went: from branch to branch, or from commit to commit."""
+    """The move of HEAD between branches or commits."""
     (branch, _, commit), (to_branch, _, to_commit) = before.rpartition(" "), after.rpartition(" ")
     if branch and to_branch and branch != to_branch:
         return render.one_line(f"{branch} → {to_branch}", 80)
@@ -187,7 +187,7 @@ def _heads(before: str, after: str) -> str:
 
 
 def _counts(story: Story, view: View) -> str:
-    """Lines that came and went in all files, where each was counted."""
+    """Added and removed lines of all files, if each was counted."""
     files = story["files"]
     if not files or story["files_count"] > len(files) or any("added" not in file for file in files):
         return ""
@@ -195,14 +195,14 @@ def _counts(story: Story, view: View) -> str:
 
 
 def _call(call: Mapping[str, Any], view: View) -> str:
-    """A call: its command line, or what it was called with, and by which number it is undone."""
+    """A call: its command line or arguments, and its number for an undo."""
     said = f"$ {render.one_line(call['command'], 100)}" if call.get("command") else render.one_line(call["label"], 100)
     number = f"burst {call['burst']}" if "burst" in call else f"batch {call['batch']}"
     return f"{view.colours.paint(_when(call['at'], view), 'dim')}  {said}  {view.colours.paint(f'({number})', 'dim')}"
 
 
 def _file(file: Mapping[str, Any], view: View, widest: int = 0) -> str:
-    """A file: what became of it, how many lines, and which definitions."""
+    """A file: its change, lines and definitions."""
     path = _path(file)
     said = [f"{_SIGNS.get(file['status'], 'M')} {path.ljust(widest)}"]
     if "added" in file:
@@ -235,7 +235,7 @@ def _folders(story: Story) -> str:
 
 
 def _token(story: Story) -> str:
-    """A point that can be typed: the newest version of the story, else its newest record."""
+    """A point for the command line: the newest version of the story, else its newest record."""
     versions = [file["version"] for file in story["files"]]
     return versions[0] if versions else f"seq:{story['seq']}"
 
@@ -245,7 +245,7 @@ def _is_agents(story: Story) -> bool:
 
 
 def _who(story: Story, several: Iterable[str], view: View) -> str:
-    """Who did it: the agent, with its session where that is short, or the list has more than one of that agent."""
+    """The writer: the agent, with its session if that is short or the list has several."""
     form, writer = story["form"], story.get("writer") or {}
     agent = render.one_line(writer.get("agent") or "", 40)
     if agent:
@@ -263,7 +263,7 @@ def _who(story: Story, several: Iterable[str], view: View) -> str:
 
 
 def _agents_with_sessions(stories: Sequence[Story]) -> set[str]:
-    """The agents of which the list has more than one session."""
+    """Agents with several sessions in the list."""
     sessions: dict[str, set[str]] = {}
     for story in stories:
         writer = story.get("writer") or {}
@@ -278,7 +278,7 @@ def _when(at: str, view: View) -> str:
 
 
 def when(at: str, now: datetime, zone: tzinfo | None = None) -> str:
-    """A time of a reply as a person says it, and as `--since` takes it: `12m ago`, `14:05`, `2026-01-31 14:05`."""
+    """A time as people write it and `--since` takes it: `12m ago`, `14:05`, `2026-01-31 14:05`."""
     try:
         moment = datetime.fromisoformat(at)
     except ValueError:

@@ -428,7 +428,6 @@ class Invocation:
             silence()
 
     def _tell_of_another_version(self) -> None:
-        """Warn that a daemon of an older version still runs."""
         from quire_journal import VERSION
 
         version = self._client.daemon_version if self._client is not None else ""
@@ -477,7 +476,6 @@ class Invocation:
             self._tell_of_points(str(reply.get("point")))
 
     def _tell_of_points(self, refused: str) -> None:
-        """Name the possible points; and suggest what to do if a path was taken for a point."""
         from quire_client.cli import HERE
 
         text, point = self._parted

@@ -71,7 +71,6 @@ def completed(typed: Sequence[str], names: Callable[[str], Iterable[str]]) -> Of
 
 
 def _slot(before: Sequence[str], current: str) -> Slot:
-    """The slot after the words `before`; of `current` only its form matters."""
     name, number, waiting = "", 0, None
     for word in before:
         if waiting is not None:
@@ -115,7 +114,6 @@ def _command(name: str) -> Command | None:
 
 
 def _options(name: str) -> tuple[Option, ...]:
-    """Options of the command and of every command."""
     command = _command(name)
     return (*(command.options if command is not None else ()), *COMMON, *(() if name else (VERSION_OPTION,)))
 

@@ -119,7 +119,6 @@ def fitted(text: str, width: int) -> Iterator[str]:
 
 
 def _paragraphs(text: str) -> list[str]:
-    """Joined paragraphs, including empty ones."""
     found: list[str] = []
     joins = False
     for line in text.splitlines():
@@ -133,7 +132,6 @@ def _paragraphs(text: str) -> list[str]:
 
 
 def _wrapped(text: str, width: int, first: str, behind: str) -> list[str]:
-    """Wrapped lines with indentation; options and words stay whole."""
     return textwrap.wrap(
         text, width, initial_indent=first, subsequent_indent=behind, break_long_words=False, break_on_hyphens=False
     )

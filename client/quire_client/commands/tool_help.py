@@ -29,7 +29,6 @@ def of_tool(tool: Mapping[str, Any], colours: render.Palette, width: int) -> str
 
 
 def _arguments(schema: Mapping[str, Any], indent: str, colours: render.Palette, width: int) -> Iterator[str]:
-    """Name, type, default and meaning of each property, recursively."""
     needed = schema.get("required") or ()
     for name, below in (schema.get("properties") or {}).items():
         told = [_type(below)]

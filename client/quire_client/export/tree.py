@@ -112,7 +112,6 @@ def bytes_of(client: Asks, addresses: Sequence[str]) -> Iterator[tuple[str, byte
 
 
 def _whole(client: Asks, one: dict[str, Any]) -> bytes | None:
-    """All bytes of a blob; `one` has its first part."""
     if one.get("uncaptured"):
         return None
     parts = [base64.b64decode(one["content_base64"])]
@@ -200,7 +199,6 @@ def _require_room(target: Path) -> None:
 
 
 def _umask() -> int:
-    """The process's umask, which can only be read by setting it."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
@@ -217,7 +215,6 @@ def _remove(parent: int, name: str, top: int) -> None:
 
 
 def _empty(folder: int, mount: tuple[int, int]) -> None:
-    """Remove the folder's content on this mount."""
     for name in os.listdir(folder):
         with contextlib.suppress(OSError):
             if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
@@ -333,7 +330,6 @@ class _Writing:
                 os.close(folder)
 
     def _open(self, names: Sequence[str]) -> int:
-        """A descriptor of a folder below the top, made if missing. Raises OSError, also for a link."""
         at = os.dup(self._top)
         for name in names:
             try:

@@ -115,7 +115,7 @@ def has_token(given: Headers, token: str) -> bool:
 
 
 def _length(said: bytes) -> int:
-    """A length as a header says it; the server refuses what is no number."""
+    """The length in a header; the server refuses anything but a number."""
     return int(said) if said.isdigit() else 0
 
 

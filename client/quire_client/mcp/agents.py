@@ -149,7 +149,6 @@ class AgentSessions:
             one.close()
 
     def _dropped(self, number: int) -> list[AgentSession]:
-        """Remove and return the `number` least recent callers."""
         out = []
         for _ in range(number):
             key, session = self._sessions.popitem(last=False)
@@ -158,7 +157,6 @@ class AgentSessions:
         return out
 
     def close(self) -> bool:
-        """Close all connections. False: some are busy."""
         with self._lock:
             sessions = list(self._sessions.values())
             self._sessions.clear()

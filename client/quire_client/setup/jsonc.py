@@ -153,7 +153,6 @@ def _member(text: str, at: int, depth: int) -> Member:
 
 
 def _skip(text: str, at: int) -> int:
-    """The index behind blanks and comments."""
     if text[at : at + 1] not in _SKIPS:
         return at
     found = _SKIPPED.match(text, at)
@@ -199,7 +198,6 @@ def _insert(text: str, node: Node, key: str, value: Any, depth: int) -> str:
 
 
 def _without(text: str, above: Node, index: int) -> str:
-    """The text without that part, the blanks before it, and its comma (for the last part, the comma before it)."""
     part = above.parts[index]
     start = part.start
     while start > above.start + 1 and text[start - 1] in BLANK:

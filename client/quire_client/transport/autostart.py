@@ -194,7 +194,6 @@ def _daemon_behind(caller: socket.socket) -> int:
 
 
 def _longer(found: LockHolder, told: Told | None, until: float) -> float:
-    """The deadline for a daemon that reports progress: later, if the waiting caller is shown the progress."""
     if told is None:
         return until
     told(found.doing)
@@ -236,7 +235,6 @@ def apart(words: list[str], log: int, errors: int) -> Child:
 
 
 def _spawn(place: Place) -> Child:
-    """Start the daemon."""
     import threading
 
     if not sys.executable:
@@ -306,7 +304,6 @@ def _last_words(place: Place, child: Child) -> str:
 
 
 def _is_full(folder: Path) -> bool:
-    """True if the folder's disk is full."""
     try:
         return os.statvfs(folder).f_bavail == 0
     except OSError:

@@ -112,7 +112,6 @@ class Quick:
         return False
 
     def close(self) -> None:
-        """Close the connection."""
         self._socket.close()
 
     def __enter__(self) -> Quick:
@@ -122,7 +121,6 @@ class Quick:
         self.close()
 
     def _shake_hands(self) -> None:
-        """Send the greeting without waiting for the daemon's."""
         self._socket.sendall(_GREETING + _frame(_COMMAND, _READY))
         theirs = self._bytes(64)
         if theirs[0] != 0xFF or theirs[9] != 0x7F or theirs[10] < 3 or theirs[12:16] != b"NULL":

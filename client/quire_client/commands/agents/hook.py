@@ -83,7 +83,6 @@ def serve(
 
 
 def _agent(call: Invocation) -> str | None:
-    """The agent named on the command line; None, after a message, if it is unknown."""
     name = call.arguments[0] if call.arguments else ""
     if name in AGENTS:
         return name
@@ -93,7 +92,6 @@ def _agent(call: Invocation) -> str | None:
 
 
 def _event(given: bytes) -> Mapping[str, Any] | None:
-    """The event; None, after a message, if it is unreadable."""
     if len(given) > MOST_INPUT:
         print(f"quire hook: more than {MOST_INPUT} bytes of input; it was not looked at.", file=sys.stderr)
         return None

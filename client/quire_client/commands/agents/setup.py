@@ -102,7 +102,6 @@ def _announced(call: Invocation, tool: str, changes: Sequence[Change], project: 
 
 
 def _payload(change: Change, project: Path) -> dict[str, str] | None:
-    """The announced change of a project file; None if it is unchanged, or elsewhere."""
     path = os.path.relpath(os.path.realpath(change.path), os.path.realpath(project))
     if change.action == "unchanged" or path.startswith(os.pardir):
         return None
@@ -112,7 +111,6 @@ def _payload(change: Change, project: Path) -> dict[str, str] | None:
 
 
 def _said(words: Sequence[str]) -> str:
-    """Output of a program; "" if it is missing or fails."""
     import subprocess
 
     try:

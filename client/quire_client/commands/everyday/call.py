@@ -35,7 +35,6 @@ def explain(call: Invocation) -> int:
 
 
 def _arguments(text: str) -> dict[str, Any]:
-    """Arguments from `text`, or from stdin for `-`. Raises Usage."""
     try:
         given = json.loads(sys.stdin.read() if text == "-" else text)
     except (ValueError, RecursionError) as error:

@@ -53,7 +53,6 @@ def rows(reply: Mapping[str, Any], colours: render.Palette) -> list[tuple[str, s
 
 
 def _versions(versions: object) -> str:
-    """Versions of daemon and client, and their formats."""
     if not isinstance(versions, Mapping):
         return "version unknown"
     daemon, client = (render.clean(versions.get(name, "?")) for name in ("daemon", "client"))
@@ -78,7 +77,6 @@ _TAKERS: Final = {"workspace": "this journal", "store": "all your journals"}
 
 
 def _space(retention: Mapping[str, Any]) -> list[str]:
-    """Sizes and limits of this journal and of all."""
     parts = []
     for name, words in _TAKERS.items():
         taken = retention.get(name) or {}
@@ -88,7 +86,6 @@ def _space(retention: Mapping[str, Any]) -> list[str]:
 
 
 def _reserve(retention: Mapping[str, Any], colours: render.Palette) -> str:
-    """State of the reserve for a full disk."""
     reserve = retention.get("reserve") or {}
     if reserve.get("given_back"):
         return colours.paint("the disk is full: it was given back", "yellow")
@@ -102,13 +99,11 @@ def _reserve(retention: Mapping[str, Any], colours: render.Palette) -> str:
 
 
 def _writers(writers: list[Any], total: int) -> str:
-    """Callers by their last action, and how many more."""
     names = list(dict.fromkeys(render.writer(who) for who in writers))
     return ", ".join(names) + (f" and {total - len(writers)} more" if total > len(writers) else "")
 
 
 def _capture(capture: Mapping[str, Any]) -> str:
-    """Progress of the first capture, or of a scan."""
     if capture.get("finished", True):
         return "finished: every file has been looked at"
     if capture.get("waits_for"):

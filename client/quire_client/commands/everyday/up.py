@@ -159,7 +159,6 @@ def _captured(client: Client, call: Invocation) -> dict[str, Any]:
 
 
 def _lacking(client: Client, reply: Mapping[str, Any]) -> str:
-    """Unrecorded files with reasons; "" for none."""
     journal = reply.get("journal")
     journal = journal if isinstance(journal, Mapping) else {}
     count = int(journal.get("uncaptured") or 0)

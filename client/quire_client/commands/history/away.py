@@ -46,7 +46,6 @@ def _asked(call: Invocation, since: str) -> Mapping[str, Any]:
 
 
 def _looked(call: Invocation) -> str:
-    """The stored point, or ""."""
     try:
         said = (call.place.state / LOOKED).read_text().strip()
     except (OSError, UnicodeDecodeError):
@@ -79,7 +78,6 @@ def _lines(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
 
 
 def _sum(stories: Sequence[Mapping[str, Any]]) -> str:
-    """Numbers of listed turns and files."""
     turns = sum(story["form"] == "turn" for story in stories)
     files = len({file["path"] for story in stories for file in story["files"]})
     refused = sum(story.get("refused_count", 0) for story in stories)

@@ -36,7 +36,6 @@ def run(call: Invocation) -> int:
 
 
 def _whole(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The reply with the lines of all pages, or a refusal."""
     reply = page = client.call("blame", arguments)
     lines, runs = [*reply.get("lines", ())], [*reply.get("runs", ())]
     while page.get("ok") and page.get("truncated") and page.get("next_line"):
@@ -69,7 +68,6 @@ def _said_beside(reply: Mapping[str, Any]) -> list[str]:
 
 
 def _rows(reply: Mapping[str, Any], colours: render.Palette, person: bool) -> list[str]:
-    """A row for each line, with a colour for each writer."""
     lines: Sequence[Mapping[str, Any]] = reply.get("lines") or ()
     whose = [_whose(line, person) for line in lines]
     lane = {name: number for number, name in enumerate(dict.fromkeys(whose))}

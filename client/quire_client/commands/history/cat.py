@@ -58,7 +58,6 @@ def _blob(client: Client, path: str, point: str) -> bytes | None:
 
 
 def _pages(client: Client, arguments: dict[str, Any]) -> list[dict[str, Any]]:
-    """The replies that hold the whole file, or end with a refusal."""
     pages = [client.call("read_file", arguments)]
     # The version keeps the text the same for all pages.
     at = arguments.get("at") or pages[0].get("version")
@@ -73,7 +72,6 @@ def _bytes(pages: list[dict[str, Any]]) -> bytes:
 
 
 def _joined(pages: list[dict[str, Any]]) -> dict[str, Any]:
-    """One reply with the whole text, or the refusal."""
     if len(pages) == 1 or not pages[-1].get("ok"):
         return pages[-1]
     texts = [str(page.get("content", "")) for page in pages]

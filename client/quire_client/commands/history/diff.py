@@ -67,7 +67,6 @@ def _parted(call: Invocation) -> tuple[dict[str, str], list[str]]:
 
 
 def _is_path(call: Invocation, word: str) -> bool:
-    """True if `word` names a file and no point."""
     if is_point(word.partition("..")[0]):
         return False
     if os.path.lexists(call.folder / word) or any(sign in word for sign in "*?["):

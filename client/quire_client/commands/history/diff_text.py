@@ -90,7 +90,6 @@ def patches(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
 
 
 def _patch(file: Mapping[str, Any]) -> str:
-    """Patch of a file, or ""."""
     if "patch_base64" in file:
         return base64.b64decode(file["patch_base64"]).decode("utf-8", "surrogateescape")
     return str(file.get("patch") or "")
@@ -123,7 +122,6 @@ def _named(file: Mapping[str, Any]) -> str:
 
 
 def _without_patch(file: Mapping[str, Any]) -> str:
-    """Description of a file without a patch."""
     entry = f"{render.one_line(file['entry'])} " if file.get("entry") else ""
     status = f"{entry}{render.one_line(file.get('status', 'changed'))}"
     if file.get("truncated"):

@@ -134,7 +134,6 @@ def _schema() -> int:
 
 
 def _parquet() -> type[Table]:
-    """The table maker. Raises `Usage` without pyarrow."""
     try:
         from quire_client.export import Table
     except ImportError as missing:

@@ -32,7 +32,6 @@ def run(call: Invocation) -> int:
 
 
 def _opened(name: str) -> BinaryIO:
-    """The file, or stdin for `-`. Raises `Usage`."""
     try:
         return os.fdopen(os.dup(sys.stdin.fileno()), "rb") if name == "-" else Path(name).open("rb")
     except OSError as error:

@@ -78,7 +78,6 @@ def _stories(call: Invocation, arguments: dict[str, Any], path: str) -> int:
 
 
 def _enough_stories(call: Invocation, arguments: dict[str, Any]) -> dict[str, Any]:
-    """One reply with the stories of several pages, which may hold few or none."""
     wanted = arguments.get("limit", STORIES)
     stories: list[Any] = []
     cursor: dict[str, Any] = {}
@@ -119,7 +118,6 @@ def _story_table(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
 
 
 def _columns() -> int:
-    """Width of lines: of the terminal, or 160 for a pipe."""
     if not sys.stdout.isatty():
         return 160
     import shutil
@@ -128,7 +126,6 @@ def _columns() -> int:
 
 
 def _tell_of_signs(call: Invocation, stories: Sequence[Mapping[str, Any]]) -> None:
-    """Explain the signs before names."""
     if call.person_watches and any(story.get("unclaimed") for story in stories):
         call.say(f"{render.YOU} is you or another program: nobody's call was open, and git was not at work.")
     if any(story.get("probable") for story in stories):
@@ -181,7 +178,6 @@ def _tell_who_calls(call: Invocation, listed: Sequence[Mapping[str, Any]]) -> No
 
 
 def _tell_of_left_out(call: Invocation, reply: Mapping[str, Any]) -> None:
-    """Report uncertain matches of the writer filter."""
     name = render.one_line(call.options.get("writer", ""))
     if reply.get("left_out"):
         many = render.counted(reply["left_out"], "write")
@@ -193,7 +189,6 @@ def _tell_of_left_out(call: Invocation, reply: Mapping[str, Any]) -> None:
 
 
 def _enough(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
-    """One reply with the records of several pages, which may hold few or none."""
     wanted = arguments.get("limit", LIMIT)
     first = {**arguments, "limit": min(arguments["limit"], MOST_A_PAGE)} if "limit" in arguments else arguments
     reply = page = client.call("log", first)
@@ -209,7 +204,6 @@ def _enough(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _lines(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
-    """The table, with details below each row."""
     records = reply.get("records") or ()
     if not records:
         yield "Nothing is recorded there."

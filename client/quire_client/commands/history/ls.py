@@ -72,7 +72,6 @@ def _rows(reply: Mapping[str, Any]) -> list[str]:
 
 
 def _row(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    """Mode, size, version, and path, with a link's target or the reason for missing bytes."""
     path = render.one_line(entry.get("path", "?"), 4096)
     if entry.get("kind") == "folder":
         path += "/"

@@ -89,7 +89,6 @@ def _chosen(client: Client, what: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _pages(client: Client, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """All stories of the filter, newest first."""
     stories: list[Any] = []
     cursor: dict[str, Any] = {}
     while True:
@@ -103,7 +102,6 @@ def _pages(client: Client, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _net(file: Mapping[str, Any]) -> dict[str, Any]:
-    """Net change of a file."""
     rows = [row for hunk in file.get("hunks") or () for row in hunk["lines"]]
     told = {"path": file["path"], "status": file.get("status", "changed")}
     told |= {"moved_from": file["moved_from"]} if file.get("moved_from") else {}

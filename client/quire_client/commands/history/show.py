@@ -43,7 +43,6 @@ def run(call: Invocation) -> int:
 
 
 def _what(call: Invocation, given: str) -> dict[str, Any]:
-    """Arguments that name the version. Without `@`: the token, its number, or a current path."""
     from quire_journal.model import parse_version_token
 
     path, point = call.path_at(given)
@@ -65,7 +64,6 @@ def _is_folder(call: Invocation, path: str) -> bool:
 
 
 def _whole(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The reply with the content of all pages."""
     reply = page = client.call("show", arguments)
     pages = [str(reply.get("content", ""))]
     while page.get("ok") and page.get("truncated") and page.get("next_line"):
@@ -89,7 +87,6 @@ def _bytes(client: Client, reply: Mapping[str, Any]) -> bytes | None:
 
 
 def _without_text(call: Invocation, reply: Mapping[str, Any], data: bytes | None) -> int:
-    """Handle a version that is no text: bytes into a file, else a sentence."""
     if data is not None:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)

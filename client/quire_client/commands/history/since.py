@@ -67,7 +67,6 @@ def _wait_s(text: str) -> float:
 
 
 def _all(client: Client, arguments: dict[str, Any], limit: int | None, timeout_s: float) -> dict[str, Any]:
-    """One reply with the records of all pages, or `limit` of them."""
     records: list[Any] = []
     fresh = False
     while True:

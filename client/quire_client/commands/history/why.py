@@ -24,7 +24,6 @@ def run(call: Invocation) -> int:
 
 
 def _path_and_line(call: Invocation, given: str) -> tuple[str, int | None]:
-    """Path and line of `PATH:LINE`, unless a file has the whole name."""
     path, colon, digits = given.rpartition(":")
     if not colon or not path or not is_number(digits) or os.path.lexists(call.folder / given):
         return given, None
@@ -71,7 +70,6 @@ def _told(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
 
 
 def _operation(reply: Mapping[str, Any]) -> str:
-    """The operation, in the words of `quire log`."""
     record = reply.get("record") or {}
     if record.get("evidence") == "captured":
         return "first seen"
@@ -93,7 +91,6 @@ def _brought(found: object) -> str:
 
 
 def _versions(found: object) -> str:
-    """Versions with writers and times."""
     if not isinstance(found, list):
         return ""
     return ", ".join(
@@ -102,7 +99,6 @@ def _versions(found: object) -> str:
 
 
 def _beside(reply: Mapping[str, Any]) -> str:
-    """Other changes of the same call."""
     paths = [str(file.get("path", "?")) for file in reply.get("batch_files") or ()]
     more = reply.get("batch_files_more", 0) + max(len(paths) - 8, 0)
     return ", ".join(paths[:8]) + (f" and {more} more" if more else "")

@@ -106,7 +106,6 @@ def _daemon_checks(call: Invocation, settings_ok: bool) -> Iterator[dict[str, An
 
 
 def _agents(call: Invocation) -> Iterator[dict[str, Any]]:
-    """Checks of agents' unreadable files."""
     from quire_client.commands.journal_care.entry_points import unreadable
 
     for name, ok, detail in unreadable(call.place, call.environ):
@@ -114,7 +113,6 @@ def _agents(call: Invocation) -> Iterator[dict[str, Any]]:
 
 
 def _ways_in(call: Invocation) -> Iterator[dict[str, Any]]:
-    """A real call through each entry point, while the daemon runs."""
     from quire_client.commands.journal_care.entry_points import checks
 
     for name, ok, detail in checks(call.place, call.environ, call.options.get("state-dir", "")):

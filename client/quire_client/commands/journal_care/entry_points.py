@@ -171,7 +171,6 @@ def _shaken(server: subprocess.Popen[bytes]) -> dict[str, Any]:
 
 
 def _answer(server: subprocess.Popen[bytes], wanted: object) -> dict[str, Any]:
-    """The result of request `wanted`; other messages are skipped."""
     assert server.stdout is not None
     for line in server.stdout:
         message = json.loads(line)

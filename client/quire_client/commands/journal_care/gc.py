@@ -35,7 +35,6 @@ def _lines(reply: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _row(blob: Mapping[str, Any]) -> tuple[str, ...]:
-    """A row: version, time, size, outcome, reason and file."""
     path, why = render.one_line(blob.get("path", "?"), 4096), render.one_line(blob.get("reason", "?"))
     return (
         render.one_line(blob.get("version", "?")),

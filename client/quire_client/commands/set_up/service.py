@@ -188,7 +188,6 @@ def _is_missing(call: Invocation, commands: Sequence[tuple[str, ...]]) -> bool:
 
 
 def _performed(call: Invocation, command: tuple[str, ...]) -> tuple[int, str]:
-    """Exit status and output of one command."""
     import subprocess
 
     try:
@@ -244,7 +243,6 @@ def _told(action: str, call: Invocation, service: Service, changes: Sequence[Cha
 
 
 def _with_message(reply: dict[str, Any]) -> dict[str, Any]:
-    """The reply with a message about what is left to do."""
     message = reply["message"]
     if reply["dry_run"] and not message:
         message = "Nothing was changed; this is what would be done."

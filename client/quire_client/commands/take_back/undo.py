@@ -21,7 +21,6 @@ def run(call: Invocation) -> int:
 
 
 def _undone(call: Invocation, chosen: Mapping[str, Any]) -> int:
-    """Undo the choice; returns the exit status."""
     with call.connect() as client:
         if any(":" in path for path in call.arguments):
             chosen = _with_lines(call, client, dict(chosen))
@@ -43,7 +42,6 @@ def _undone(call: Invocation, chosen: Mapping[str, Any]) -> int:
 
 
 def _agreed(call: Invocation, client: Client, plan: Mapping[str, Any], when: Sequence[str], further: str) -> int:
-    """Carry out the plan if the person agrees."""
     shown = {name: value for name, value in plan.items() if name != "token"}
     print("\n".join([show_files(shown), *whose(plan), *when, *filter(None, [further])]))
     if all(file.get("action") == "none" for file in plan.get("files") or ()):
@@ -122,7 +120,6 @@ def choice(call: Invocation) -> dict[str, Any]:
 
 
 def _is_version(call: Invocation, word: str) -> bool:
-    """True for a version that is no file's name."""
     from quire_journal.model import parse_version_token
 
     is_version = is_number(word) or parse_version_token(word) is not None

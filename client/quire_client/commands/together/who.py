@@ -60,7 +60,6 @@ def _collisions(reply: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _lines_of(each: Mapping[str, Any]) -> str:
-    """Lines of one caller in a file."""
     spans = [{"start": first, "end": last} for first, last in each.get("lines") or ()]
     more = f" and {len(spans) - MOST_RANGES} more" if len(spans) > MOST_RANGES else ""
     return f"{render.lines(spans[:MOST_RANGES])}{more}"
@@ -79,7 +78,6 @@ def row(writer: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _there(writer: Mapping[str, Any]) -> str:
-    """ "present" or "gone"."""
     return "present" if writer.get("present") or writer.get("connections") else "gone"
 
 
@@ -90,7 +88,6 @@ def _ids(writer: Mapping[str, Any]) -> str:
 
 
 def _on(on: object) -> Iterator[str]:
-    """Leases, bursts and written files of a caller."""
     told = on if isinstance(on, Mapping) else {}
     for lease in told.get("leases") or ():
         kind, path = render.one_line(lease.get("kind", "")), render.one_line(lease.get("path", ""))
