@@ -1,4 +1,4 @@
-"""Integrity: checks of a journal, and salvage of a damaged one."""
+"""Integrity: check of a journal, and salvage of a damaged one."""
 
 from typing import TYPE_CHECKING
 

@@ -1,24 +1,21 @@
-"""Check a journal: is everything in it what it must be?
+"""Checker: compare everything in a journal with what it must be. Nothing is changed.
 
-Nothing is changed and nothing repaired. Each finding is a sentence that names the record, or the table and key.
+Each finding is a sentence that names the record, or the table and key.
 
-* the log: records from 1 without a gap, each holding the hash of the one before, each of a shape that its kind
-  has, or of a kind that this version does not know;
-* the blobs: every one has one address, its base, and the bytes that its address is the sha256 of;
-* the views: the same, byte for byte, as the log folded again from nothing;
-* in between: every version names bytes that are held, unless the log says that they were not captured, or are gone.
+* log: records from 1 without a gap, each with the hash of its predecessor and a body that fits its kind, or of an
+  unknown kind;
+* blobs: each has one address, its base, and the bytes of its sha256;
+* views: byte for byte equal to the log folded anew;
+* versions: their bytes are held, unless the log says that they were not captured or are gone.
 
-A record that was lost or purged has another in its place, whose hash is not the one that the next record holds: that
-one stands in the `replaced` table, which is a view, so a later record has to vouch for it, and for the one that stands
-there.
+A replaced record (lost or purged) has another hash than its successor holds. The original hash is in the table
+`replaced`, a view, so a later record must vouch for both hashes.
 
-Records and blobs hardly ever change once written, so they are read in many short snapshots, also of a journal that is
-in use. The views change, so they are compared in one snapshot, after what the log gained in the meantime is folded; or
-all of it anew, where a purge replaced records meanwhile.
+Records and blobs hardly ever change, so they are read in many short snapshots, even while the journal is in use. Views
+change, so they are compared in one snapshot, after folding the records added meanwhile; all of them again if a purge
+replaced records.
 
-The end of a journal: does the log end where it says, and are its last records and their bytes what they must be?
-
-For a journal that is known to be as it was left: this takes a moment however long it is. `check` looks at everything.
+`check_end` looks only at the last records and their bytes, in a moment, for a journal that is known to be untouched.
 """
 
 from __future__ import annotations
@@ -59,25 +56,25 @@ from quire_journal.storage.blobs import BlobCache, codec, index as blob_index, r
 from quire_journal.views import TABLES, VIEWS, ViewsElsewhere, differing, lost_bytes, replay, version_in_row, watermarks
 
 Progress = Callable[[str, int, int], None]
-"""Told from time to time: what is being checked ("records", "blobs", "views"), how many are done, of how many."""
+"""Called now and then with the phase ("records", "blobs", "views"), the number done, and the total."""
 
 _CHUNK: Final = 1000
-"""Rows that are read in one snapshot."""
+"""Rows read in one snapshot."""
 
 _FEW: Final = 5
-"""Differences of one table that are told one by one."""
+"""Most differences of a table reported singly."""
 
 _CACHE_BYTES: Final = 32 * 1024 * 1024
-"""Unpacked bytes kept at hand, because a blob is mostly the base of the next one."""
+"""Cache of unpacked blobs: a blob is mostly the base of the next."""
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing that is not what it must be."""
+    """One difference."""
 
     sentence: str
     table: str
     key: bytes = b""
-    seq: int = 0  # of the record that it is about; 0: of none
+    seq: int = 0  # of the record concerned; 0: none
 
     def __str__(self) -> str:
         return self.sentence
@@ -90,11 +87,10 @@ def check(
     part: tuple[int, int] = (1, 1),
     views: bool = True,
 ) -> Iterator[Finding]:
-    """Everything that is wrong with the journal in `store`, as it is found; nothing when it is sound.
+    """Everything wrong with the journal in `store`, lazily; nothing if sound.
 
-    `read_data` False leaves out unpacking every blob, which takes most of the time; with `part` (n, t) the n-th of t
-    equal parts of them is unpacked. `views` False leaves out folding the log again. Raises `log.JournalDamaged` only
-    where the store itself cannot be read any further.
+    `read_data` False skips unpacking blobs, which takes most of the time; `part` (n, t) unpacks the n-th of t parts.
+    `views` False skips folding the log. Raises `JournalDamaged` only if the store cannot be read any further.
     """
     tell = progress or (lambda what, done, total: None)
     with MemoryStore().writing() as again:
@@ -117,23 +113,23 @@ def check(
                     yield from _differences(table, r, again)
                 if watermarks.read(r).get(view.name) != watermarks.read(again).get(view.name):
                     told = f"The view {view.name} does not say that it stands at the end of the log."
-                    yield Finding(told, view.tables[0])  # of the view: it is all that has to be made anew
+                    yield Finding(told, view.tables[0])  # of the view: all of it must be rebuilt
                 tell("views", at, len(VIEWS))
 
 
 def replaced(r: ReadTransaction) -> Mapping[int, bytes]:
-    """Record → its hash in the chain, of each that another stands in the place of and of which no view tells yet.
+    """Record → original hash, for replaced records that no view has yet; empty if the view is complete.
 
-    A view that is not at the end of the log is being built, as after an update: it may have none of them.
+    A view behind the log is being rebuilt, as after an update.
     """
     whole = watermarks.read(r).get("losses") == replay.level(last_number(r, "records"))["losses"]
     return {} if whole else lost_bytes.replaced_by_log(r)
 
 
 def not_standing(r: ReadTransaction, standing: Mapping[int, tuple[bytes, int]]) -> Iterator[Finding]:
-    """Records that stand in the place of others and are not what the record says that put them there.
+    """Findings for replacements that differ from what their `Purged` or salvage record says.
 
-    `standing`: record → its link, b"" where that is not known, and the seq of the record that tells it.
+    `standing`: record → its link (b"" if unknown), and the seq of the record that says so.
     """
     for seq, (known, by) in sorted(standing.items()):
         stored = r.get("records", u64(seq))
@@ -142,23 +138,23 @@ def not_standing(r: ReadTransaction, standing: Mapping[int, tuple[bytes, int]]) 
 
 
 class _Log:
-    """Reads the log once, in order: checks each record and folds it into views of its own."""
+    """Reads the log once, in order; checks each record and folds it into its own views."""
 
     def __init__(self, again: WriteTransaction, folds: bool) -> None:
-        self.uncaptured: set[bytes] = set()  # blobs that the log says were never kept
-        self.stopped = ""  # why records are not folded any more
-        self.overtaken = False  # by a purge, which replaced records that may have been read
-        self._began_at = 0  # the newest record when it began
+        self.uncaptured: set[bytes] = set()  # blobs never kept, according to the log
+        self.stopped = ""  # why folding stopped
+        self.overtaken = False  # a purge replaced records that may have been read
+        self._began_at = 0  # the newest record at the beginning
         self._again = again
         self._folds = folds
         self._seq = 0
         self._replaced: Mapping[int, bytes] = {}
-        self._standing: dict[int, tuple[bytes, int]] = {}  # record → the link that it has, and the one that says so
+        self._standing: dict[int, tuple[bytes, int]] = {}  # replaced record → its link, and the record that says so
         self._prev = GENESIS
         self._cache = BlobCache(_CACHE_BYTES)
 
     def read(self, store: Store, tell: Progress) -> Iterator[Finding]:
-        """Check the records that there are now, in short snapshots."""
+        """Check the present records, in short snapshots."""
         with store.reading() as r:
             self._replaced = replaced(r)
             self._began_at = r.count("records")
@@ -173,7 +169,7 @@ class _Log:
                 return
 
     def finish(self, r: ReadTransaction) -> Iterator[Finding]:
-        """Check the records that came meanwhile, so that the log stands where the views of `r` do."""
+        """Check the records added meanwhile, up to the state of `r`."""
         yield from self._rows(r, r.scan("records", u64(self._seq + 1)))
         try:
             require_head(r, self._seq, self._prev)
@@ -182,7 +178,7 @@ class _Log:
         yield from not_standing(r, self._standing)
 
     def anew(self, r: ReadTransaction) -> _Log:
-        """What reads and folds all of the log again, as it is now. What is wrong with its records was told."""
+        """A new pass over the whole log in `r`, without reporting its records again."""
         for table in (*TABLES, "meta"):
             self._again.clear(table)
         log = _Log(self._again, self._folds)
@@ -210,7 +206,7 @@ class _Log:
     def _row(
         self, r: ReadTransaction, key: bytes, stored: bytes, found: list[Finding]
     ) -> tuple[Record, Event | None] | None:
-        """Check one record; it and its event when they can be folded."""
+        """Check one record; returns record and event if they can be folded."""
         seq = int.from_bytes(key, "big")
         gap = seq != self._seq + 1
 
@@ -258,11 +254,11 @@ class _Log:
         except (JournalDamaged, OutOfOrder, msgspec.MsgspecError, KeyError, ValueError, IndexError) as error:
             first, last = records[0][0].seq, records[-1][0].seq
             self.stopped = f"folding one of the records {first} to {last} failed ({error})"
-        self._again.known.clear()  # one transaction takes in the whole log here, and need not hold all its versions
+        self._again.known.clear()  # this single transaction folds the whole log, so its cache is cleared
 
 
 def _blobs(store: Store, unpacked: Callable[[int], bool] | None, tell: Progress) -> Iterator[Finding]:
-    """Blobs and addresses, each against the other, then the bytes of those that are to be `unpacked`."""
+    """Check blobs and addresses against each other, and the bytes of the blobs to be `unpacked`."""
     with store.reading() as r:
         total = r.count("blobs")
         newest = last_number(r, "blobs")
@@ -277,7 +273,7 @@ def _blobs(store: Store, unpacked: Callable[[int], bool] | None, tell: Progress)
             found = []
             for key, value in rows:
                 at = int.from_bytes(key, "big")
-                if at <= newest:  # one that came after the addresses were read is for the next check
+                if at <= newest:  # later ones belong to the next check
                     found += _blob(r, key, value, key_of.get(at), unpacked is not None and unpacked(at), cache)
         yield from found
         tell("blobs", min(at, total), total)
@@ -286,7 +282,7 @@ def _blobs(store: Store, unpacked: Callable[[int], bool] | None, tell: Progress)
 
 
 def _addresses(r: ReadTransaction) -> tuple[dict[int, bytes], list[Finding]]:
-    """Blob number → key of its address."""
+    """Blob number → key of its address; and findings."""
     key_of: dict[int, bytes] = {}
     found: list[Finding] = []
     for key, row in r.scan("addresses"):
@@ -306,7 +302,7 @@ def _addresses(r: ReadTransaction) -> tuple[dict[int, bytes], list[Finding]]:
 
 
 def _pieces(r: ReadTransaction) -> Iterator[Finding]:
-    """Pieces of frames whose blob says that it has none. The pieces that it has are looked at with its bytes."""
+    """Findings for pieces of blobs that have none. Other pieces are checked with their blob."""
     owner = -1
     for key, _ in r.scan("pieces"):
         number = int.from_bytes(key[:8], "big")
@@ -316,7 +312,7 @@ def _pieces(r: ReadTransaction) -> Iterator[Finding]:
         try:
             known = row is not None and blob_row.read(number, row).rest
         except ValueError:
-            continue  # that is told of the blob itself
+            continue  # reported with the blob
         if not known:
             yield Finding(f"A piece of the frame of blob {number} stands there, which it does not have.", "pieces", key)
 
@@ -324,7 +320,7 @@ def _pieces(r: ReadTransaction) -> Iterator[Finding]:
 def _blob(
     r: ReadTransaction, key: bytes, value: bytes, address: bytes | None, read_data: bool, cache: BlobCache
 ) -> Iterator[Finding]:
-    """`address` is the key of its row in the index; None where it has none."""
+    """Check one blob. `address` is its key in the index, None if missing."""
     number = int.from_bytes(key, "big")
     if address is None:
         yield Finding(f"Blob {number} has no address: nothing leads to it.", "blobs", key)
@@ -352,12 +348,12 @@ def _blob(
 
 
 def _never_kept(event: CaptureFailed | FileWritten) -> bool:
-    """Does the event say that the journal does not have its bytes?"""
+    """True if the event says that its bytes are not in the journal."""
     return bool(event.blob and (event.why if isinstance(event, CaptureFailed) else event.uncaptured))
 
 
 def _versions_held(r: ReadTransaction, again: ReadTransaction, uncaptured: set[bytes]) -> Iterator[Finding]:
-    """Are the bytes held that versions name?"""
+    """Findings for versions whose bytes should be held and are not."""
     for key, value in r.scan("versions"):
         try:
             version = version_in_row(r, key, value)
@@ -370,14 +366,14 @@ def _versions_held(r: ReadTransaction, again: ReadTransaction, uncaptured: set[b
         try:
             held = blobs.holds(r, blob)
         except JournalDamaged:
-            return  # which is a finding of the addresses already
+            return  # reported with the addresses
         if not held:
             sentence = f"Record {version.seq} made a version with the bytes {blob.hex()}, which are not held."
             yield Finding(sentence, "versions", key, version.seq)
 
 
 def _differences(table: str, r: ReadTransaction, again: ReadTransaction) -> Iterator[Finding]:
-    """Where the table is not what the log makes of it."""
+    """Findings for rows that differ from the folded log."""
     count = 0
     for key, held, made in differing(r.scan(table), again.scan(table)):
         count += 1
@@ -395,14 +391,14 @@ def _differences(table: str, r: ReadTransaction, again: ReadTransaction) -> Iter
 
 
 RECORDS: Final = 64
-"""How many of the last records are looked at."""
+"""Records checked at the end."""
 
 BYTES: Final = 4 << 20
-"""About how many bytes of versions are unpacked."""
+"""Bytes of versions unpacked at the end, roughly."""
 
 
 def check_end(store: Store) -> Iterator[Finding]:
-    """What is wrong with the last records, their chain, the newest bytes, and where the views stand."""
+    """Check the last records, their chain, the newest bytes, and the watermarks."""
     with store.reading() as r:
         yield from _records(r)
         last = last_number(r, "records")
@@ -414,7 +410,7 @@ def check_end(store: Store) -> Iterator[Finding]:
 
 
 def _records(r: ReadTransaction) -> Iterator[Finding]:
-    """Back from the last one: each is named by its hash in the one after it, the last in `meta`."""
+    """Check the last records backwards: each hash is in the next record, the last in `meta`."""
     wanted: bytes | None = None
     known = replaced(r)
     standing: dict[int, tuple[bytes, int]] = {}
@@ -439,13 +435,13 @@ def _records(r: ReadTransaction) -> Iterator[Finding]:
 
 
 def _newest_bytes(r: ReadTransaction) -> Iterator[Finding]:
-    """The bytes of the newest records are what their address says, or are said to be gone."""
+    """Check the bytes of the newest records."""
     left = BYTES
     for _, stored in islice(r.scan("records", reverse=True), RECORDS):
         try:
             blob = getattr(decode_record(stored).event(), "blob", b"")
         except (JournalDamaged, msgspec.MsgspecError):
-            return  # which is told of the record already
+            return  # reported with the record
         if left <= 0:
             return
         try:

@@ -1,15 +1,11 @@
-"""The rows of a damaged database, read page by page without LMDB, which would trust them and could crash.
+"""LMDB pages: the rows of a damaged database, read without LMDB, which could crash.
 
-Every page that looks like a leaf gives its rows, whether the tree still leads to it or not: where a page of the tree
-is lost, an older copy of it often stands among the free ones. So there can be several values for a key, and nothing
-says to which table a row belongs. Nothing that comes from here is to be believed: records are proved by their chain,
-blobs by their sha256.
+Every page that looks like a leaf gives its rows, even if the tree no longer leads to it: a lost page often has an older
+copy among the free pages. A key can therefore have several values, and the table of a row is unknown. Callers must
+prove rows: records by their chain, blobs by their sha256. Records of the write-ahead log follow, as live rows.
 
-The records of the write-ahead log come after all pages, as if the tree led to them: the database may not have got them
-yet.
-
-Layout: engine 0.9 on a 64-bit machine (lmdb.h, mdb.c): a page begins with its number (8 bytes), pad (2), flags (2), and
-the bounds of its free space (2 + 2); a node with two halves of its data's size, flags and key size (2 each).
+Layout: engine 0.9 on a 64-bit machine (lmdb.h, mdb.c). A page begins with its number (8 bytes), pad (2), flags (2), and
+the bounds of its free space (2 + 2); a node with the halves of its data size, flags and key size (2 each).
 """
 
 from __future__ import annotations
@@ -29,16 +25,16 @@ from quire_journal.storage import LogEntry, WriteAheadLog, log_entry, u64
 _HEADER: Final = 16
 _MAGIC: Final = 0xBEEFC0DE
 _BRANCH, _LEAF, _OVERFLOW, _KINDS = 0x01, 0x02, 0x04, 0x7F & ~0x10
-_BIG, _TREE = 0x01, 0x02  # flags of a node: the value stands on pages of its own; it is a tree
+_BIG, _TREE = 0x01, 0x02  # flags of a node: the value is on overflow pages; the value is a tree
 _PAGE_BYTES: Final = 4096
-_HEAD_BYTES: Final = 40  # of the row that tells of the newest record
+_HEAD_BYTES: Final = 40  # of the row at `HEAD_KEY`
 _NODE: Final = struct.Struct("=HHHH")
 _META: Final = struct.Struct("=16x II 8x 8x I 44x 40x Q Q Q")
-"""Of a meta page: magic, version, page size, root of the main tree, last page, transaction."""
+"""A meta page: magic, version, page size, root of the main tree, last page, transaction."""
 
 
 class Pages:
-    """A damaged database, open to be read; a context. Never of one that a process may still write or cut off."""
+    """A damaged database, open for reading; a context manager. No process may write or truncate it."""
 
     def __init__(self, data: Path) -> None:
         self._file = data.open("rb")
@@ -48,17 +44,17 @@ class Pages:
             self._map = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
         self._page = self._page_bytes()
         self._logged: list[LogEntry] = [log_entry.decode(one) for one in WriteAheadLog(data.parent).whole()]
-        self._beyond: list[bytes] = []  # values that stand in no page, by how far they are beyond the end
-        self._live: set[int] | None = None  # pages that the newest tree leads to
+        self._beyond: list[bytes] = []  # values of the log, indexed from the end of the file
+        self._live: set[int] | None = None  # pages of the newest tree
 
     @property
     def ends(self) -> Iterator[bytes]:
-        """What the write-ahead log says of the end of the records after each of its commits."""
+        """The head rows after each commit of the write-ahead log."""
         return (head_row(_last_of(entry), record_hash(entry.records[-1])) for entry in self._logged)
 
     @property
     def given_out(self) -> int:
-        """The newest record of the write-ahead log, also where no page tells how far the database came."""
+        """The newest record of the write-ahead log."""
         return max(map(_last_of, self._logged), default=0)
 
     def __enter__(self) -> Pages:
@@ -71,19 +67,18 @@ class Pages:
 
     @property
     def count(self) -> int:
-        """How many pages there are."""
+        """The number of pages."""
         return self._bytes // self._page
 
     @property
     def certain(self) -> bool:
-        """Can both meta pages be read? Commits go to them by turns, so one of them tells of the newest tree.
-
-        Not where the write-ahead log tells of a commit that came later: they may be older ones.
+        """True if both meta pages are readable, so that one is of the newest tree, and the write-ahead log is not
+        ahead.
         """
         return len(self._metas()) == 2 and self._end() >= self.given_out
 
     def _end(self) -> int:
-        """The newest record, as the newest tree says it; 0 where it does not."""
+        """The newest record according to the newest tree; 0 if unknown."""
         row = _NODE.pack(_HEAD_BYTES, 0, 0, len(HEAD_KEY)) + HEAD_KEY
         live, end, at = self._reached(), 0, self._map.find(row)
         while at >= 0:
@@ -94,15 +89,14 @@ class Pages:
         return end
 
     def value(self, row: FoundRow) -> bytes:
-        """The value of a row."""
         if not row.size:
-            return b""  # it may stand at the very end
+            return b""  # it may be at the very end
         if row.at >= self._bytes:
             return self._beyond[row.at - self._bytes]
         return self._map[row.at : row.at + row.size]
 
     def rows(self) -> Iterator[tuple[int, list[FoundRow]]]:
-        """Page by page: its number, and the rows of every page that can be read as a leaf."""
+        """(page number, rows) of every page that can be read as a leaf."""
         live = self._reached()
         for page in range(2, self.count):
             rows = list(self._rows(page, page in live))
@@ -112,7 +106,6 @@ class Pages:
             yield self.count, list(self._rows_logged())
 
     def _rows_logged(self) -> Iterator[FoundRow]:
-        """The records of the write-ahead log."""
         for entry in self._logged:
             for seq, stored in enumerate(entry.records, entry.first):
                 self._beyond.append(stored)
@@ -121,7 +114,7 @@ class Pages:
     # ── pages ──
 
     def _metas(self) -> list[tuple[int, int, int, int]]:
-        """(transaction, page size, root, last page) of the meta pages that are ones, newest first."""
+        """(transaction, page size, root, last page) of the valid meta pages, newest first."""
         found = []
         for at in (0, self._guess()):
             if at + _META.size <= self._bytes:
@@ -131,7 +124,7 @@ class Pages:
         return sorted(found, reverse=True)
 
     def _guess(self) -> int:
-        """The page size that the first page says, if it can be one."""
+        """The page size in the first page, if plausible."""
         size = _META.unpack_from(self._map, 0)[2] if self._bytes >= _META.size else 0
         return size if _can_be_size(size) else _PAGE_BYTES
 
@@ -139,19 +132,19 @@ class Pages:
         return next((size for _, size, _, _ in self._metas() if _can_be_size(size)), _PAGE_BYTES)
 
     def _kind(self, page: int) -> int:
-        """The flags of a page that say what it is; 0 beyond the end."""
+        """The type flags of a page; 0 beyond the end."""
         if not 2 <= page < self.count:
             return 0
         return int.from_bytes(self._map[page * self._page + 10 : page * self._page + 12], "little") & _KINDS
 
     def _number(self, page: int) -> int:
-        """Which page it says that it is."""
+        """The page number in its header."""
         return int.from_bytes(self._map[page * self._page : page * self._page + 8], "little")
 
     def _reached(self) -> set[int]:
-        """The pages that the newest tree leads to, as far as it can be followed.
+        """The pages of the newest tree, as far as it can be followed.
 
-        A page that says that it is another one came there by mistake, and what is in it may be as it once was.
+        A page with the number of another was misplaced, and may be outdated.
         """
         if self._live is not None:
             return self._live
@@ -172,7 +165,7 @@ class Pages:
         return reached
 
     def _nodes(self, page: int) -> Iterator[tuple[int, int, int, int, int]]:
-        """(place, halves of the size, flags, bytes of the key) of the nodes of a page that lie inside of it."""
+        """(place, halves of the size, flags, bytes of the key) of the nodes within a page."""
         start = page * self._page
         lower, upper = struct.unpack_from("=HH", self._map, start + 12)
         if not _HEADER <= lower <= upper <= self._page:
@@ -207,5 +200,4 @@ def _last_of(entry: LogEntry) -> int:
 
 
 def _can_be_size(size: int) -> bool:
-    """Can pages have so many bytes?"""
     return 512 <= size <= 32768 and not size & (size - 1)

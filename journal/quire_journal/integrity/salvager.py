@@ -1,16 +1,14 @@
-"""Salvage: what a damaged journal still proves becomes a new one, and what is lost is said in it.
+"""Salvage: build a new journal from what a damaged one still proves, and record the losses.
 
-Rows come from what is left of a file, which cannot be believed (`stores.lmdb_pages`). A record is kept when the record
-after it holds its hash: the chain is followed from its end to its beginning, so one flipped bit costs one record. Where
-a record is lost, the chain is taken up again at the one before it, whose hash the remains of the lost one may still
-tell; where they tell of another, or of nothing and it stands nowhere else, that one is lost, too. The place of a lost
-record is kept by a `record_lost`, so that no later record gets its number: callers remember numbers as versions. Its
-hash, which the next record holds, goes into the `replaced` table, and a `journal_salvaged` at the end vouches for that.
+Rows come from a file that cannot be trusted (`lmdb_pages`). A record is kept if its successor holds its hash: the chain
+is followed from the end to the beginning, so a flipped bit costs one record. The remains of a lost record may still
+give the hash of the record before, where the chain continues; if nothing does, that record is lost, too, unless it is
+found twice. A `record_lost` takes the place of each lost record, because callers remember numbers as versions. The lost
+hash goes into the `replaced` table, vouched for by a `journal_salvaged` at the end.
 
-Bytes are kept when their sha256 is one that a kept record names; the others are named by a `bytes_gone`. What was
-purged is not, though records name it, and a file that was not compacted since has it on pages that are free: neither
-the bytes nor records as they stood before. Two rows tell of a purge, its record and that of a view (`lost_bytes`), so
-that one may be lost. Views are folded again. What was not in the journal but is on disk, the scan at start finds.
+Bytes are kept if a kept record names their sha256; missing ones are listed in a `bytes_gone`. Purged bytes and replaced
+records are not kept, even if free pages still hold them. Two rows tell of a purge, its record and a row of a view
+(`lost_bytes`), so one may be lost. Views are folded again. The scan at start finds everything else on disk.
 """
 
 from __future__ import annotations
@@ -59,15 +57,15 @@ CHUNK: Final = 1000
 """Rows of one transaction."""
 
 _CACHE_BYTES: Final = 32 * 1024 * 1024
-_RECORDS_OF_A_PAGE: Final = 128  # more do not fit: a row is 18 bytes and a record, which holds a time and half a hash
-_FURTHEST: Final = 1 << 40  # no record has such a number: it is not one
+_RECORDS_OF_A_PAGE: Final = 128  # upper bound: a row is 18 bytes and a record, with a time and half a hash
+_FURTHEST: Final = 1 << 40  # upper bound of plausible record numbers
 
 Parts = Mapping[bytes, list[bytes]]
-"""Key of a piece → the values that were found there."""
+"""Key of a piece → the values found for it."""
 
 
 class FoundRow(NamedTuple):
-    """A row that was found: where its value stands, and whether the tree leads to it."""
+    """A row found: the place of its value, and whether the newest tree has it."""
 
     live: bool
     key: bytes
@@ -76,23 +74,23 @@ class FoundRow(NamedTuple):
 
 
 class Remains(Protocol):
-    """Rows that nobody vouches for."""
+    """Rows that cannot be trusted."""
 
     @property
     def count(self) -> int:
-        """How many pages there are to read."""
+        """The number of pages to read."""
 
     @property
     def certain(self) -> bool:
-        """Is the tree, by which rows are `live`, known to be the newest?"""
+        """True if the tree of `live` rows is known to be the newest."""
 
     @property
     def ends(self) -> Iterable[bytes]:
-        """Rows that told of the end of the log (`head_row`) after some of the last commits, where it is kept apart."""
+        """Head rows (`head_row`) kept apart from the pages."""
 
     @property
     def given_out(self) -> int:
-        """The greatest record number that is told of beside the pages, by bytes with a hash; 0 where none is."""
+        """The greatest record number proved outside the pages; 0 for none."""
 
     def rows(self) -> Iterable[tuple[int, Iterable[FoundRow]]]:
         """(page, its rows)."""
@@ -101,7 +99,7 @@ class Remains(Protocol):
 
 
 def sentence(event: JournalSalvaged) -> str:
-    """What was lost, for people."""
+    """The losses, in a sentence for people."""
     gone = sum(last - first + 1 for first, last in event.lost if last)
     after = [first - 1 for first, last in event.lost if not last]
     kept = counted(event.records, "record")
@@ -131,7 +129,7 @@ def salvage(
     by: str = "",
     progress: Progress | None = None,
 ) -> JournalSalvaged:
-    """Make a journal in the empty `store` of what `remains` still proves. Raises `OtherFormat`, or `StoreFailure`."""
+    """Build a journal in the empty `store` from `remains`. Raises `OtherFormat` or `StoreFailure`."""
     tell = progress or (lambda what, done, total: None)
     found = _Found.read(remains, tell)
     if found.format not in (0, FORMAT):
@@ -165,16 +163,16 @@ def note(journal: Journal, now_ns: int, events: Iterable[Event], writer: int = O
 
 
 def bytes_gone(gone: Iterable[bytes], why: str) -> Iterator[BytesGone]:
-    """What says that these bytes are gone, in records of a bounded size."""
+    """`BytesGone` events for these blobs, of bounded size."""
     listed = list(gone)
     for at in range(0, len(listed), CHUNK):
         yield BytesGone(tuple(listed[at : at + CHUNK]), why)
 
 
 def not_held(r: ReadTransaction, purged: Collection[bytes] = ()) -> tuple[list[bytes], int]:
-    """Blobs that versions name, that should be held and are not, in their order; and how many versions name them.
+    """The missing blobs of versions, in order, and the number of versions that name them.
 
-    Those that are `purged` should not.
+    Without blobs that were never captured, are known to be gone, or are `purged`.
     """
     never: set[bytes] = set()
     missing: dict[bytes, int] = {}
@@ -192,17 +190,17 @@ def not_held(r: ReadTransaction, purged: Collection[bytes] = ()) -> tuple[list[b
 
 
 class _Found:
-    """The rows that may be records or blobs, by number: the ones that the tree leads to first."""
+    """Rows that may be records or blobs, by number, live ones first."""
 
     def __init__(self) -> None:
         self.records: dict[int, list[FoundRow]] = {}
         self.blobs: dict[int, list[FoundRow]] = {}
-        self.pieces: dict[int, dict[bytes, list[FoundRow]]] = {}  # blob → key of the piece → its rows
+        self.pieces: dict[int, dict[bytes, list[FoundRow]]] = {}  # blob → key of a piece → its rows
         self.replaced: dict[int, set[bytes]] = {}  # seq → links
-        self.heads: dict[int, set[bytes]] = {}  # what the journal says of its last record: seq → links
-        self.purged: set[bytes] = set()  # blobs, as the view tells it
-        self.head = 0  # the seq that it says now; 0: that is lost
-        self.given_out = 0  # no later record may have a number up to this: callers remember numbers as versions
+        self.heads: dict[int, set[bytes]] = {}  # head rows: seq → links of the last record
+        self.purged: set[bytes] = set()  # purged blobs, according to the view
+        self.head = 0  # the newest seq in a live head row; 0: lost
+        self.given_out = 0  # numbers up to this are never given to new records: callers remember them as versions
         self.format = 0
 
     @classmethod
@@ -214,12 +212,12 @@ class _Found:
                 found._take(remains, row)
             if page % CHUNK == 0:
                 tell("pages", page, remains.count)
-        for end in remains.ends:  # an older page may stand where the newest one did
+        for end in remains.ends:  # an older page may be in place of the newest
             found._take_end(end, live=True)
         if found.head > max(found.records, default=0) + remains.count * _RECORDS_OF_A_PAGE:
-            found.head = 0  # damaged itself: the lost ones would not have had room
+            found.head = 0  # damaged: so many lost records would not have fitted
         if not remains.certain:
-            found.head = 0  # what the tree says may be what it said before the last commits
+            found.head = 0  # the tree may be older than the last commits
         several = [*found.records.values(), *found.blobs.values()]
         several += [rows for parts in found.pieces.values() for rows in parts.values()]
         for rows in several:
@@ -245,7 +243,7 @@ class _Found:
             if 0 < number < _FURTHEST:
                 self.pieces.setdefault(number, {}).setdefault(row.key, []).append(row)
         elif len(row.key) == lost_bytes.GONE_KEY_BYTES:
-            # A tree that may not be the newest does not lead to all that is true.
+            # A tree that may not be the newest lacks rows that are true.
             if (row.live or not remains.certain) and lost_bytes.tells_of_purge(remains.value(row)):
                 self.purged.add(row.key)
         elif row.key == HEAD_KEY and row.size == 40:
@@ -254,7 +252,7 @@ class _Found:
             self.format = max(self.format, int(value))
 
     def _take_end(self, value: bytes, live: bool) -> None:
-        """What told of the end of the log."""
+        """Note a head row."""
         last = int.from_bytes(value[:8], "big")
         self.heads.setdefault(last, set()).add(link(value[8:]))
         if live:
@@ -262,7 +260,7 @@ class _Found:
 
 
 def record_at(seq: int, stored: bytes) -> Record | None:
-    """The record in `stored`, if it is one that says that it stands at `seq`."""
+    """The record in `stored`, if it is valid for `seq`."""
     try:
         record = decode_record(stored)
         record.event()
@@ -275,20 +273,21 @@ def record_at(seq: int, stored: bytes) -> Record | None:
 
 
 class _Chain:
-    """Which row is the record at a number, told from the end of the log to its beginning."""
+    """Chooses the row of each record, from the end of the log to its beginning."""
 
     def __init__(self, remains: Remains, found: _Found) -> None:
         self._remains = remains
         self._found = found
-        self._standing: dict[int, bytes] = {}  # record in the place of another → its link; b"": nobody knows
-        self._stood: dict[int, set[bytes]] = {}  # the same → links of those that stood there
+        self._standing: dict[int, bytes] = {}  # replaced record → its link; b"": unknown
+        self._stood: dict[int, set[bytes]] = {}  # replaced record → links of the originals
 
     def kept(self) -> list[FoundRow | None]:
-        """The record at 1, 2, …; None where it is lost."""
+        """The rows of records 1, 2, …; None where lost."""
         last = self._last()
         kept: list[FoundRow | None] = [None] * last
         heads = self._found.heads
-        wanted = heads.get(last) or self._hashes(last) & set().union(*heads.values())  # where only the number is wrong
+        # The second choice is for a head row of which only the number is wrong.
+        wanted = heads.get(last) or self._hashes(last) & set().union(*heads.values())
         for seq in range(last, 0, -1):
             row, before = self._choose(seq, wanted)
             kept[seq - 1] = row
@@ -298,7 +297,7 @@ class _Chain:
         return kept
 
     def _last(self) -> int:
-        """The newest record. Rows that the tree does not lead to may be of a commit that never was."""
+        """The seq of the newest record. Rows outside the tree may be of a commit that never was."""
         found = self._found.records
         live = max((seq for seq, rows in found.items() if rows[0].live), default=0)
         if self._found.head:
@@ -311,9 +310,9 @@ class _Chain:
         return last
 
     def _choose(self, seq: int, wanted: set[bytes]) -> tuple[FoundRow | None, bytes]:
-        """The record at `seq`, which has one of the links `wanted`, if that is known, and the link of the one before.
+        """The row of record `seq` whose link is in `wanted` (empty: unknown), and the link of its predecessor.
 
-        b"" where nothing tells that: of a record that is not what it was, its remains may, or nothing does.
+        The link is b"" if unknown. The remains of a damaged record may still give it.
         """
         stood = self._found.replaced.get(seq, set()) | self._stood.get(seq, set())
         standing = self._standing.get(seq)
@@ -323,24 +322,25 @@ class _Chain:
         for row in self._found.records.get(seq, ()):
             stored = self._remains.value(row)
             before, of = link(decode_record(stored).prev), link(record_hash(stored))
-            refused = of in stood or (standing and of != standing)  # as it was before a purge, or nobody put it there
-            # Or as an earlier purge left it, on a page that is free since a later one, whose record is lost.
+            # An original that was purged, or a replacement that nobody vouches for.
+            refused = of in stood or (standing and of != standing)
+            # Or the result of an earlier purge, on a page freed by a later one whose record is lost.
             refused = refused or (bool(stood) and not row.live and self._remains.certain)
-            # Of one that only stands for another nothing vouches for what it says of the one before.
+            # Nobody vouches for the `prev` of a replacement.
             refused = refused or (bool(told) and of not in wanted and not standing and before not in told)
             if (stood & wanted or of in wanted) and not refused:
                 return row, before
             copies[of] += 1
-            # What nothing vouches for is believed where it stands a second time: damage would not come out alike.
+            # An unproved row is believed if found twice: damage would not give equal rows.
             possible.append((row if copies[of] > 1 and not refused and not wanted else None, before))
         earlier = self._hashes(seq - 1)
         linked = [(row, before) for row, before in possible if before in earlier]
         sound = (one for one in (*linked, *possible) if one[0] is not None)
-        # What is left of it tells of the one before also that it is another: one of the two is damaged.
+        # Its remains also prove that its predecessor is another: one of the two is damaged.
         return next(chain(sound, linked, possible), (None, b""))
 
     def _note_replaced(self, stored: bytes) -> None:
-        """What a kept record says of earlier ones; what a later one said of the same counts."""
+        """Note the replacements that a kept record reports; a later record has priority."""
         record = decode_record(stored)
         if record.kind not in lost_bytes.REPLACING:
             return
@@ -360,9 +360,9 @@ class _Chain:
 def _store_records(
     remains: Remains, kept: list[FoundRow | None], store: Store, tell: Progress
 ) -> list[tuple[int, bytes, bytes]]:
-    """Append them, and something in the place of those that are lost; the hashes that do not follow from that.
+    """Append the kept records, and stand-ins for lost ones; returns the hashes that must be vouched for.
 
-    Each is (seq, the hash that the next record holds, the link of what stands there).
+    Each is (seq, the hash that the next record holds, the link of the record there).
     """
     replaced: list[tuple[int, bytes, bytes]] = []
     introductions, told = _introductions(remains, kept), _told(remains, kept)
@@ -383,7 +383,7 @@ def _store_records(
                 prev = told.get(seq, there) if following is None else decode_record(remains.value(following)).prev
                 if link(prev) == link(there):
                     prev = there
-                elif row is None or following is not None:  # else what told it vouches for this one, too
+                elif row is None or following is not None:  # otherwise its source vouches for this one, too
                     replaced.append((seq, prev, link(there)))
         tell("records", min(first + CHUNK, len(kept)), len(kept))
     if kept:
@@ -394,7 +394,7 @@ def _store_records(
 
 
 def _told(remains: Remains, kept: list[FoundRow | None]) -> dict[int, bytes]:
-    """The hashes of records that others stand in the place of, as kept ones tell them: the first that does counts."""
+    """seq → original hash of replaced records, as kept records give them; the first has priority."""
     told: dict[int, bytes] = {}
     for row in kept:
         for seq, was in lost_bytes.hashes_before(decode_record(remains.value(row)).event()) if row is not None else ():
@@ -403,9 +403,9 @@ def _told(remains: Remains, kept: list[FoundRow | None]) -> dict[int, bytes]:
 
 
 def _introductions(remains: Remains, kept: list[FoundRow | None]) -> dict[int, WriterIntroduced]:
-    """By the places of lost records, names for writers whose introduction is lost, so that no other gets their number.
+    """Place of a lost record → a stand-in introduction for a writer whose own is lost, so that its number stays taken.
 
-    An introduction stood before the first record of its writer, so there is a place for each.
+    Each writer was introduced before its first record, so there is a place for each.
     """
     introduced: set[int] = set()
     lost = (seq for seq, row in enumerate(kept, 1) if row is None)
@@ -429,14 +429,14 @@ def _introductions(remains: Remains, kept: list[FoundRow | None]) -> dict[int, W
 
 
 class _Wanted(NamedTuple):
-    """Blobs, as kept records tell of them."""
+    """The blobs that kept records name."""
 
-    named: set[bytes]  # but for those that were purged
+    named: set[bytes]  # without purged ones
     purged: set[bytes]
 
     @classmethod
     def told(cls, remains: Remains, kept: list[FoundRow | None], purged: Collection[bytes]) -> _Wanted:
-        """`purged`: those of which something else tells that they were."""
+        """`purged`: blobs known to be purged from other rows."""
         named: set[bytes] = set()
         purged = set(purged)
         for row in kept:
@@ -449,7 +449,7 @@ class _Wanted(NamedTuple):
 
 
 def _store_blobs(remains: Remains, found: _Found, wanted: _Wanted, store: Store, tell: Progress) -> None:
-    """Keep each blob by its number: what it is made of has a smaller one, and is there by then, or is lost."""
+    """Store each blob under its number. Bases have smaller numbers, so they are stored first, or lost."""
     cache = BlobCache(_CACHE_BYTES)
     numbers = sorted(found.blobs)
     for first in range(0, len(numbers), CHUNK):
@@ -465,7 +465,7 @@ def _store_blobs(remains: Remains, found: _Found, wanted: _Wanted, store: Store,
 def _store_blob(
     values: list[bytes], parts: Parts, number: int, wanted: _Wanted, w: WriteTransaction, cache: BlobCache
 ) -> None:
-    """Keep the one of `values` whose bytes are named; if none is, one that others may be made of."""
+    """Store the value whose bytes are named; else one that other blobs may have as base."""
     spare: tuple[bytes, list[tuple[bytes, bytes]]] | None = None
     for value, some in ((value, some) for value in values for some in _choices(parts)):
         try:
@@ -485,13 +485,13 @@ def _store_blob(
         address = blob_id(blobs.unpack(w, number, cache))
         if blobs.holds(w, address):
             _put_blob(w, number, b"", [])
-            cache.forget(u64(number))  # nothing can be made of it any more
+            cache.forget(u64(number))  # no longer usable as a base
         else:
             blob_index.put(w, address, number)
 
 
 def _put_blob(w: WriteTransaction, number: int, value: bytes, some: list[tuple[bytes, bytes]]) -> None:
-    """Let this be the row of a blob, and these its pieces, and nothing else; b"": there is none."""
+    """Set the row and pieces of a blob; b"": remove it."""
     overflow.forget(w, number)
     if not value:
         w.delete("blobs", u64(number))
@@ -502,6 +502,6 @@ def _put_blob(w: WriteTransaction, number: int, value: bytes, some: list[tuple[b
 
 
 def _choices(parts: Parts) -> Iterator[list[tuple[bytes, bytes]]]:
-    """One row for each piece, those first that the tree leads to; once more for as often as one was found."""
+    """Combinations of one row for each piece, live rows first."""
     for at in range(max(map(len, parts.values()), default=1)):
         yield [(key, values[min(at, len(values) - 1)]) for key, values in sorted(parts.items())]
