@@ -1,4 +1,4 @@
-"""Maintenance: which versions are kept, and the removal of secrets from the journal."""
+"""Maintenance: retention of versions, and removal of secrets from the journal."""
 
 from typing import TYPE_CHECKING
 

@@ -1,11 +1,8 @@
-"""Finding any of many texts, in time that grows with what is searched and not with their number.
+"""Multi-search: find any of many texts, in time independent of their number.
 
-`a|b|c` tries each text at each place: of three thousand lines that took 15 µs for each byte that was looked at. Here
-texts that begin alike share that beginning, as in a tree of their letters, so that a search gives a place up at
-the first letter that leads nowhere. What is found is the longest text that stands there.
-
-`AnyOf` makes such an expression of the first letters only, and looks up what stands there in a set: to compile whole
-lines of 400 kB took 5 to 20 seconds.
+`a|b|c` tries each text at each place: 15 µs a byte for three thousand lines. Here texts share prefixes as in a trie, so
+a mismatch is found at the first byte. The longest text at a place wins. `AnyOf` puts only the first bytes of each text
+into the expression, and looks up the rest in a set: compiling whole lines of 400 kB took 5 to 20 seconds.
 """
 
 from __future__ import annotations
@@ -16,22 +13,22 @@ from itertools import groupby
 from typing import Final
 
 DEEPEST: Final = 24
-"""How deep branches may be nested; beyond that, texts are tried one by one. `re` gives up at a few hundred."""
+"""Deepest nesting of branches; deeper texts are tried one by one. `re` fails at a few hundred."""
 
 
 HEAD: Final = 8
-"""How many letters of each text are in the expression of `AnyOf`. With more of them, fewer places are looked at in
-vain."""
+"""Bytes of each text in the expression of `AnyOf`; more bytes give fewer false hits."""
 
 
 class AnyOf:
-    """Many texts that are looked for together."""
+    """A set of texts to search for."""
 
     def __init__(self, texts: Iterable[bytes]) -> None:
-        """None of `texts` may be empty, and there has to be one."""
+        """`texts` has at least one text, none empty."""
         self.texts = frozenset(texts)
         heads = {text[:HEAD] for text in self.texts}
-        self._sizes: dict[bytes, list[int]] = {head: [] for head in heads}  # of texts that may stand where a head does
+        # Head → lengths of the texts that may begin with it.
+        self._sizes: dict[bytes, list[int]] = {head: [] for head in heads}
         for text in self.texts:
             self._sizes[text[:HEAD]].append(len(text))
         for head, sizes in self._sizes.items():
@@ -40,11 +37,11 @@ class AnyOf:
         self._heads = re.compile(any_of(heads))
 
     def stands_in(self, data: bytes) -> bool:
-        """Is one of them in there?"""
+        """True if one of the texts is in `data`."""
         return next(self._found(data), None) is not None
 
     def replaced(self, data: bytes, by: Callable[[bytes], bytes]) -> bytes:
-        """`data` with something else for each."""
+        """`data` with every occurrence replaced."""
         parts, end = [], 0
         for start, upto in self._found(data):
             parts += [data[end:start], by(data[start:upto])]
@@ -52,7 +49,7 @@ class AnyOf:
         return b"".join((*parts, data[end:])) if parts else data
 
     def _found(self, data: bytes) -> Iterator[tuple[int, int]]:
-        """Where they stand, from the first on, none within another: the longest that begins at each place."""
+        """The occurrences in order, without overlap, the longest at each place."""
         search, texts, at = self._heads.search, self.texts, 0
         while (head := search(data, at)) is not None:
             start = head.start()
@@ -63,12 +60,12 @@ class AnyOf:
 
 
 def any_of(texts: Iterable[bytes]) -> bytes:
-    """The source of an expression without groups that finds any of `texts`; none of them may be empty."""
+    """The source of an expression, without groups, that matches any of `texts`; none may be empty."""
     return _after(sorted(set(texts)), 0, 0)
 
 
 def _after(texts: Sequence[bytes], at: int, depth: int) -> bytes:
-    """What follows the first `at` bytes, which all of the sorted texts have."""
+    """The expression for the rest of the sorted texts after `at` common bytes."""
     ends = len(texts[0]) == at
     longer = texts[1:] if ends else texts
     if not longer:
@@ -87,7 +84,7 @@ def _after(texts: Sequence[bytes], at: int, depth: int) -> bytes:
 
 
 def _alike(one: bytes, other: bytes, at: int) -> int:
-    """How many bytes the two begin with that are the same; the first `at` are."""
+    """The length of the common prefix, at least `at`."""
     while at < min(len(one), len(other)) and one[at] == other[at]:
         at += 1
     return at

@@ -1,14 +1,13 @@
-"""Purge: what of a journal holds a secret, and what stands in its place afterwards. Nothing is written here.
+"""Purge: find what holds a secret in a journal, and compute the replacement. Nothing is written here.
 
-Asked for are the bytes of one path, of one blob, or whatever matches a regular expression. What goes:
+A purge asks for the bytes of a path, of a blob, or of whatever matches a regular expression. It removes:
 
-* the blobs, whole; blobs that were made from one of them are stored as keyframes;
-* texts in records: answers that were kept for a repeated call, reasons of refusals, labels and notes. Such a record is
-  stored again with `[purged]` in their place. Its number, time and writer stay, and its old hash, which the next record
-  holds, goes into the `purged` record, which vouches for it, as for what stands there now.
+* whole blobs; blobs based on them are stored as keyframes;
+* texts in records: kept replies, reasons of refusals, labels and notes. Such a record is stored again with `[purged]`
+  in their place. Its number, time and writer stay. The `purged` record vouches for its old hash, which its successor
+  holds, and for the new one.
 
-Records name blobs by sha256, and that stays: it says that a version existed. Of a short secret that was all of a file
-it can be guessed from that; the plan warns of files of few bytes.
+The sha256 of a purged blob stays in records. A short secret can be guessed from it, so the plan warns of small files.
 """
 
 from __future__ import annotations
@@ -58,19 +57,19 @@ from quire_journal.views.indexes import term_index
 MASK: Final = "[purged]"
 
 MOST_LINES: Final = 5000
-"""Lines of what is purged that are looked for elsewhere."""
+"""Most purged lines that are searched in other places."""
 
 SHORTEST: Final = 6
-"""Bytes of a line that is looked for elsewhere: shorter ones are everywhere."""
+"""Fewest bytes of a line that is searched in other places."""
 
 SHORT_FILE: Final = 64
-"""A file of fewer bytes can be guessed from its sha256, if it is a password and nothing else."""
+"""Below this size in bytes, a file can be guessed from its sha256."""
 
 _CACHE_BYTES: Final = 32 << 20
 
 
 class Expression(Protocol):
-    """What `re.Pattern[bytes]` can do, as far as it is needed: whoever asks may bound the time that it takes."""
+    """The used part of `re.Pattern[bytes]`; an implementation may bound its time."""
 
     def search(self, data: bytes, /) -> re.Match[bytes] | None: ...
 
@@ -80,7 +79,7 @@ class Expression(Protocol):
 
 
 class PurgeTarget(msgspec.Struct, frozen=True):
-    """What is to go: one of these."""
+    """The target of a purge: one of these fields."""
 
     path: str = ""
     blob: bytes = b""
@@ -92,7 +91,7 @@ class PurgeTarget(msgspec.Struct, frozen=True):
 
 
 class Texts(msgspec.Struct, frozen=True):
-    """What is masked: what matches the expression that was asked for, and lines of what goes."""
+    """The texts to mask: matches of the expression, and lines of purged bytes."""
 
     asked: Expression | None = None
     lines: AnyOf | None = None
@@ -101,40 +100,40 @@ class Texts(msgspec.Struct, frozen=True):
         return self.asked is not None or self.lines is not None
 
     def stand_in(self, data: bytes) -> bool:
-        """Is one of them in there?"""
+        """True if one of the texts is in `data`."""
         if self.asked is not None and self.asked.search(data) is not None:
             return True
         return self.lines is not None and self.lines.stands_in(data)
 
     def replaced(self, data: bytes, by: Callable[[bytes], bytes]) -> bytes:
-        """`data` with something else for each. The whole of what matched first: a line of it may not match alone."""
+        """`data` with every text replaced; whole matches first, because a line of a match may not match alone."""
         if self.asked is not None:
             data = self.asked.sub(lambda match: by(match[0]), data)
         return data if self.lines is None else self.lines.replaced(data, by)
 
 
 class Found(msgspec.Struct):
-    """Where it is."""
+    """The findings."""
 
-    blobs: dict[bytes, int] = {}  # → bytes that it has
-    versions: dict[bytes, list[tuple[str, int]]] = {}  # → path and seq of those with these bytes
-    texts: Texts = Texts()  # what is masked in records and logs
-    records: list[int] = []  # that hold such texts
+    blobs: dict[bytes, int] = {}  # blob → size in bytes
+    versions: dict[bytes, list[tuple[str, int]]] = {}  # blob → path and seq of its versions
+    texts: Texts = Texts()  # texts to mask in records and logs
+    records: list[int] = []  # records with such texts
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Those of which versions lose their bytes."""
+        """The paths of versions that lose their bytes."""
         return tuple(sorted({path for named in self.versions.values() for path, _ in named}))
 
     @property
     def short(self) -> tuple[str, ...]:
-        """Those whose bytes are so few that a hash may give them away."""
+        """The paths of files small enough to be guessed from their hash."""
         few = (named for blob, named in self.versions.items() if self.blobs.get(blob, 0) < SHORT_FILE)
         return tuple(sorted({path for named in few for path, _ in named}))
 
 
 class PurgeTransaction(msgspec.Struct):
-    """What a transaction has to do: rows that stand in place of others, blobs that go, and the records that say so."""
+    """The changes of a purge: replaced rows, dropped blobs, and events."""
 
     rows: list[RowChange] = []
     dropped: list[bytes] = []
@@ -142,27 +141,26 @@ class PurgeTransaction(msgspec.Struct):
 
 
 class PurgeSurvey:
-    """What a purge has to do, as the journal stands at one look and at the next.
+    """The survey of a journal for a purge, repeated as the journal grows.
 
-    The first looks through everything, and folds the views again, beside the journal, that tell what is masked; another
-    one goes on with what came in the meantime, unless that has more of what is to go.
+    The first look reads everything, and folds the views of masked records in a separate store. Later looks read only
+    what is new, unless that contains more to purge.
     """
 
     def __init__(self, wanted: PurgeTarget, note: str = "", beside: Callable[[], Store] = MemoryStore) -> None:
-        """`beside` makes the empty store in which views are folded again."""
+        """`beside` makes the empty store for the folded views."""
         self._wanted, self._note, self._beside = wanted, note, beside
         self.found = Found()
         self._looked = False
-        self._head = 0  # the newest record that was looked at
-        self._newest = 0  # the newest blob
+        self._head = 0  # the newest record read
+        self._newest = 0  # the newest blob read
         self._named: set[bytes] = set()  # blobs that records name for the path
-        self._lines: dict[bytes, None] = {}  # of what goes
+        self._lines: dict[bytes, None] = {}  # lines of purged bytes
         self._again: ShadowViews | None = None
-        self._store: Store | None = None  # in which that one folds
+        self._store: Store | None = None  # the store of `_again`
 
     def look(self, r: ReadTransaction) -> Found:
-        """Bring `found` up to date. Raises `log.JournalDamaged` where bytes are not what they were: they might be
-        anything."""
+        """Bring `found` up to date. Raises `JournalDamaged`: damaged bytes could be anything."""
         fresh = self._look_at_blobs(r) or not self._looked
         if fresh or any(getattr(record.event(), "blob", None) in self.found.blobs for _, record, _ in self._news(r)):
             self._begin_again(r)
@@ -175,7 +173,7 @@ class PurgeSurvey:
         return found
 
     def close(self) -> None:
-        """Give back what the views were folded in."""
+        """Close the store of the folded views."""
         if self._store is not None:
             self._store.close()
         self._again = self._store = None
@@ -186,7 +184,7 @@ class PurgeSurvey:
         return _records(r, self._head)
 
     def _begin_again(self, r: ReadTransaction) -> None:
-        """Other bytes have to go than was known, so other lines and versions: all records are looked at again."""
+        """Restart the search of records after the set of purged blobs has changed."""
         found = self.found
         found.versions = {}
         for key, value in r.scan("versions"):
@@ -200,7 +198,7 @@ class PurgeSurvey:
         self.close()
 
     def _look_at_blobs(self, r: ReadTransaction) -> bool:
-        """Bring `found.blobs` up to date; did that change it?"""
+        """Bring `found.blobs` up to date; returns whether it changed."""
         before = self.found.blobs
         self.found.blobs = {blob: size for blob, size in before.items() if blobs.holds(r, blob)}
         for blob, data in self._chosen(r):
@@ -211,7 +209,7 @@ class PurgeSurvey:
         return self.found.blobs != before
 
     def _chosen(self, r: ReadTransaction) -> Iterator[tuple[bytes, bytes]]:
-        """(blob, its bytes) of what is to go, is held, and was not found before."""
+        """(blob, bytes) of held blobs to purge that are not found yet."""
         if (matching := self._wanted.matching) is not None:
             near = BlobCache(_CACHE_BYTES)
             for number in sorted(number for number in blob_index.numbers(r) if number > self._newest):
@@ -236,7 +234,7 @@ class PurgeSurvey:
     # ── what follows from it ──
 
     def change(self, r: ReadTransaction) -> PurgeTransaction:
-        """What has to be written so that nothing is left of what was found with the same `r`."""
+        """The changes that erase everything found with the same `r`."""
         found, done = self.found, PurgeTransaction()
         done.dropped = list(found.blobs)
         done.rows = _keyframes(r, {blobs.number_of(r, blob) for blob in found.blobs})
@@ -268,7 +266,7 @@ class PurgeSurvey:
     def _rows_of_views(
         self, r: ReadTransaction, instead: Mapping[bytes, bytes], views: Sequence[View]
     ) -> Iterator[RowChange]:
-        """The rows of these views that change with those records."""
+        """The changed rows of these views."""
         if not views:
             return
         folded = with_needed(views)
@@ -281,12 +279,12 @@ class PurgeSurvey:
 
 
 def stand(r: ReadTransaction) -> tuple[int, int]:
-    """The newest record and the newest blob, which may come without a record: what was found is all while they stay."""
+    """The newest record and the newest blob: findings are complete while both stay."""
     return last_number(r, "records"), last_number(r, "blobs")
 
 
 def mask(data: bytes, texts: Texts) -> bytes:
-    """`data`, as long as before, with stars for what is purged: for a log that somebody appends to."""
+    """`data` with purged texts replaced by stars of equal length, for a log that is appended to."""
     return texts.replaced(data, lambda text: b"*" * len(text))
 
 
@@ -294,7 +292,7 @@ def mask(data: bytes, texts: Texts) -> bytes:
 
 
 def _blobs_of(records: Iterable[tuple[int, Record, bytes]], path: str) -> Iterator[bytes]:
-    """Every blob that a record names for `path`, also of writes that were taken back."""
+    """Every blob that records name for `path`, including abandoned writes."""
     for _, record, _ in records:
         event = record.event()
         blob = getattr(event, "blob", b"")
@@ -303,7 +301,7 @@ def _blobs_of(records: Iterable[tuple[int, Record, bytes]], path: str) -> Iterat
 
 
 def _taken_back(r: ReadTransaction, going: Collection[bytes]) -> dict[bytes, set[str]]:
-    """Blob → the paths of writes with these bytes that were taken back: no version tells of those, views once did."""
+    """Blob → paths of abandoned writes with these bytes, which no version names."""
     found: dict[bytes, set[str]] = {}
     head, _ = stand(r)
     for _, seqs in term_index.find(r, [[term_index.of_kind(WritesAbandoned.kind)]], 0, head, reverse=False):
@@ -324,7 +322,7 @@ def _records(r: ReadTransaction, after: int) -> Iterator[tuple[int, Record, byte
 
 
 def _secret_lines(data: bytes, wanted: PurgeTarget) -> Iterator[bytes]:
-    """Lines that are looked for elsewhere: of the whole, or of what matched."""
+    """The lines to search elsewhere: of the whole, or of the matches."""
     parts = [data] if wanted.matching is None else [match[0] for match in wanted.matching.finditer(data)]
     for part in parts:
         for line in part.splitlines():
@@ -333,15 +331,15 @@ def _secret_lines(data: bytes, wanted: PurgeTarget) -> Iterator[bytes]:
 
 
 def _one_of(texts: Iterable[bytes]) -> AnyOf | None:
-    """What finds any of the lines."""
+    """A search for any of the lines."""
     listed = list(texts)
-    # A log writes its texts as JSON, where quotes and backslashes are escaped.
+    # Logs write JSON, with quotes and backslashes escaped.
     escaped = (msgspec.json.encode(line.decode("utf-8", "replace"))[1:-1] for line in listed)
     return AnyOf([*listed, *escaped]) if listed else None
 
 
 def _tells(record: Record, stored: bytes, found: Found, wanted: PurgeTarget) -> bool:
-    """Does the record hold a text that is to go? Kept replies about a path that is purged go as a whole."""
+    """True if the record has a text to purge. Kept replies about a purged path go as a whole."""
     if found.texts.stand_in(stored):
         return _masked(record, found).body != record.body
     if wanted.matching is None and record.kind == ReplyKept.kind:
@@ -353,7 +351,7 @@ def _tells(record: Record, stored: bytes, found: Found, wanted: PurgeTarget) -> 
 
 
 def _masked(record: Record, found: Found) -> Record:
-    """The record without the texts. A kept reply says only that there was a reply."""
+    """The record without the texts. A kept reply only says that there was a reply."""
     event = record.event()
     if isinstance(event, ReplyKept):
         reply = msgspec.msgpack.encode({"ok": True, "message": "What was answered has been purged.", "purged": True})
@@ -367,17 +365,17 @@ def _masked(record: Record, found: Found) -> Record:
 
 
 _NAMES: Final = ("path", "to", "name")
-"""Fields by which a fold finds what an event is about."""
+"""Fields by which folds find what an event is about."""
 
 _WORDS: Final = ("by", "how", "evidence", "uncaptured", "code", "tool", "dialect", "strength", "bind", "kept")
-"""Fields with words of Quire's own: a file that goes may have one for a line, and they tell nothing of it."""
+"""Fields with words of Quire itself, which may equal a purged line by chance."""
 
 _WHY_IN_A_WORD: Final = (WritesAbandoned, BytesDisplaced, CaptureFailed, BytesGone, BurstEnded, LeaseReleased)
-"""Events in which `why` is such a word, too."""
+"""Events whose `why` is such a word."""
 
 
 def _named(event: object) -> frozenset[str]:
-    """Texts in an event that stay."""
+    """Texts of an event that stay."""
     fields = (*_NAMES, *_WORDS, *(("why",) if isinstance(event, _WHY_IN_A_WORD) else ()))
     named = (value for name in fields if isinstance(value := getattr(event, name, None), str))
     return frozenset((*named, *getattr(event, "paths", ())))
@@ -397,7 +395,7 @@ def _without(value: Any, found: Found, kept: frozenset[str]) -> Any:
 
 
 def _keyframes(r: ReadTransaction, going: Collection[int]) -> list[RowChange]:
-    """The rows of blobs that are made from those with the numbers `going`, and do not go: as keyframes."""
+    """Keyframe rows for kept blobs whose base is one of the blobs `going`."""
     rows: list[RowChange] = []
     if not going:
         return rows

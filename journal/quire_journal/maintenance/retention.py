@@ -1,15 +1,12 @@
-"""Retention: which bytes may go. Records never go; what is decided here is about the bytes of versions.
+"""Retention: which bytes of versions may be dropped. Records are never dropped.
 
-The words are restic's, applied to the versions of each file: a version is kept when at least one rule keeps it, and
-whatever no rule keeps may go. Some things are kept whatever the policy says: what stands in a file now, the files as
-they were at a checkpoint, what an open burst, an unsettled write, an open checkpoint of an edit, a lease on lines or a
-caller that read it lately may need.
+The rules are restic's, applied to the versions of each file: a version is kept if at least one rule keeps it. Always
+kept are heads, files at a checkpoint, and what an open burst, an unsettled write, an open edit checkpoint, a lease on
+lines or a recent reader may need. In runs of outside versions (a formatter, a build, a watcher that saves each second)
+the rules see only the last, once the run is old enough (`thin_outside`).
 
-Versions that other programs made one after the other (a formatter, a build, a watcher that saves each second) go
-first: once they are old enough, only the last of a run is looked at by the rules (`thin_outside`).
-
-All of it is pure: versions, pins and the time come in, and judgements with a reason go out. Blobs are shared: one that
-any judgement keeps stays, and so does what it is made from.
+Pure: versions, pins and the time in, verdicts with reasons out. A shared blob stays if any verdict keeps it, and so do
+its bases.
 """
 
 from __future__ import annotations
@@ -31,7 +28,7 @@ _SECOND: Final = 1_000_000_000
 
 
 def duration_ns(text: str) -> int:
-    """`90d`, `12h`, `1y` in nanoseconds; "" and `0` are none. Raises `ValueError` with a sentence."""
+    """`90d`, `12h`, `1y` in nanoseconds; "" and `0` are 0. Raises `ValueError` with a sentence."""
     if text in ("", "0"):
         return 0
     found = _DURATION.fullmatch(text)
@@ -41,21 +38,21 @@ def duration_ns(text: str) -> int:
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """What is kept of the past of each file. A count of -1 has no end, one of 0 is a rule that keeps nothing."""
+    """The rules for the past of each file. A count of -1 is unlimited, 0 disables the rule."""
 
     keep_last: int = 0  # newest versions
-    keep_within_ns: int = 0  # versions that are no older
-    hourly: int = 0  # the last version of each hour, of the last so many hours that have one
+    keep_within_ns: int = 0  # maximum age in ns
+    hourly: int = 0  # the last version of each of the last n hours that have one
     daily: int = 0
     weekly: int = 0
     monthly: int = 0
     yearly: int = 0
-    thin_outside_ns: int = 0  # of outside versions that follow each other within this time, the last is looked at
-    thin_after_ns: int = 0  # once they are so old
+    thin_outside_ns: int = 0  # outside versions followed by another within this time are not seen by the rules
+    thin_after_ns: int = 0  # once they are this old
 
     @property
     def keeps_nothing(self) -> bool:
-        """Is there no rule at all? As in restic, that counts as a mistake, and nothing is dropped."""
+        """True if there is no rule. As in restic, this counts as a mistake, and nothing is dropped."""
         counts = (self.keep_last, self.hourly, self.daily, self.weekly, self.monthly, self.yearly)
         return not any(counts) and not self.keep_within_ns
 
@@ -69,7 +66,7 @@ class Policy(msgspec.Struct, frozen=True):
         return ", ".join(told) or "no rule"
 
     def buckets(self) -> Sequence[tuple[str, int, str]]:
-        """(word, count, strftime format of a bucket) of the rules that keep one version of each hour, day, …"""
+        """(word, count, strftime format) of the rules that keep one version of each hour, day, …"""
         return (
             ("hourly", self.hourly, "%Y-%m-%d %Hh"),
             ("daily", self.daily, "%Y-%m-%d"),
@@ -80,15 +77,15 @@ class Policy(msgspec.Struct, frozen=True):
 
 
 class Pins(msgspec.Struct, frozen=True):
-    """What is kept whatever the policy says, beside the heads."""
+    """Versions that are kept whatever the policy, besides the heads."""
 
     cursors: Sequence[tuple[int, str]] = ()  # (cursor, reason): the state of every file then; "checkpoint before-lunch"
-    since: Sequence[tuple[int, str]] = ()  # (cursor, reason): that state and everything after it; "open burst 12"
+    since: Sequence[tuple[int, str]] = ()  # (cursor, reason): that state and all later versions; "open burst 12"
     versions: Mapping[tuple[str, int], str] = msgspec.field(default_factory=dict)  # (path, seq) → reason
 
 
 class RetentionVerdict(NamedTuple):
-    """What becomes of the bytes of one version, and why."""
+    """The verdict on the bytes of one version, with the reason."""
 
     version: Version
     keep: bool
@@ -103,10 +100,9 @@ def judge(
     now_ns: int,
     held: Callable[[bytes], bool] = lambda blob: True,
 ) -> list[RetentionVerdict]:
-    """A judgement for each version of `path` that has bytes which are held, oldest first.
+    """A verdict for each version of `path` with held bytes, oldest first.
 
-    `versions` are all of them, oldest first, with displaced bytes and with those whose bytes went before: so that the
-    next collection judges as this one did.
+    `versions` are all of them, oldest first, also displaced and dropped ones, so that later collections judge alike.
     """
     kept = _pinned(path, versions, pins)
     mine = [v for v in versions if v.blob and not v.uncaptured and held(v.blob)]
@@ -137,7 +133,7 @@ _NO_RULE: Final = "no rule keeps it"
 
 
 def _pinned(path: str, versions: Sequence[Version], pins: Pins) -> dict[int, str]:
-    """Seq → reason of the versions that are kept whatever the policy says. The weightiest reason comes first."""
+    """Seq → reason of the versions kept whatever the policy. The weightiest reason wins."""
     kept: dict[int, str] = {}
     states = [v for v in versions if not v.displaced]
     if states and not states[-1].gone:
@@ -157,13 +153,13 @@ def _pinned(path: str, versions: Sequence[Version], pins: Pins) -> dict[int, str
 
 
 def _state_at(states: Sequence[Version], cursor: int) -> Version | None:
-    """The version that was the head after record `cursor`."""
+    """The head after record `cursor`."""
     upto = bisect_right(states, cursor, key=lambda version: version.seq)
     return states[upto - 1] if upto else None
 
 
 def _thinned(versions: Sequence[Version], policy: Policy, now_ns: int) -> dict[int, str]:
-    """Seq → reason of the outside versions that another outside version followed at once, when both are old enough."""
+    """Seq → reason of the outside versions that were superseded at once, when both are old enough."""
     if not policy.thin_outside_ns:
         return {}
     found: dict[int, str] = {}
@@ -172,7 +168,7 @@ def _thinned(versions: Sequence[Version], policy: Policy, now_ns: int) -> dict[i
         stood_ns = later.at_ns - version.at_ns
         if (
             version.type == later.type == OUTSIDE_TYPE
-            and 0 <= stood_ns <= policy.thin_outside_ns  # else the clock was set back: nobody knows how long it stood
+            and 0 <= stood_ns <= policy.thin_outside_ns  # a negative time means that the clock was set back
             and now_ns - later.at_ns >= policy.thin_after_ns
         ):
             found[version.seq] = f"outside, superseded after {span(stood_ns)}"

@@ -1,8 +1,8 @@
-"""Does a text hold a secret? Headers of private keys, and tokens with the prefix of their issuer.
+"""Secret scan: headers of private keys, and tokens with the prefix of their issuer.
 
-Only what is hardly ever anything else: a token has its issuer's prefix, its length and its alphabet. Passwords have no
-form, so nobody finds them here. A source file of 2,700 lines costs about a millisecond, a changed line some
-microseconds: of an edit, and of a version that follows one without a secret, only what has changed is looked at.
+Only forms that are hardly ever anything else: prefix, length and alphabet. Passwords have no form. A source file of
+2,700 lines takes about a millisecond, a changed line some microseconds; only changed lines are scanned in an edit, or
+after a version without a secret.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ KINDS: Final[tuple[tuple[str, bytes], ...]] = (
     ("an npm token", rb"npm_[A-Za-z0-9]{36}(?![A-Za-z0-9_])"),
     ("a Stripe key", rb"sk_live_[A-Za-z0-9]{24,99}(?![A-Za-z0-9_])"),
 )
-"""(what it is, pattern). Each begins with its prefix, so that it is looked for as fast as bytes are. No word character
-stands in front of one, and `EXAMPLE` in one says that it is none."""
+"""(name, pattern). Each pattern begins with its literal prefix, for speed. A word character before a match, or
+`EXAMPLE` in it, excludes the match."""
 
-# None reaches over a line break: `find_new` relies on it.
+# No pattern crosses a line break: `find_new` relies on it.
 _PATTERNS: Final = tuple((kind, re.compile(pattern)) for kind, pattern in KINDS)
 _WORD: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
 
 
 _LONG: Final = 26
 _SHORTER: Final = (b"-----BEGIN ", b"AKIA")
-"""Every pattern has at least so many characters of a token in a row, except those that begin with one of these."""
+"""Every other pattern has at least `_LONG` token characters in a row."""
 _TOKEN: Final = bytes(ord("a") if char in _WORD or char == ord("-") else ord(" ") for char in range(256))
 
 
@@ -48,11 +48,11 @@ class SecretText(NamedTuple):
     """A secret in a text."""
 
     kind: str  # "a GitHub token"
-    at: int  # byte
+    at: int  # offset in bytes
 
 
 def find(data: bytes) -> SecretText | None:
-    """A secret in `data`; None when there is none that has a known form."""
+    """The first secret of a known form in `data`, or None."""
     if not _possible(data):
         return None
     for kind, pattern in _PATTERNS:
@@ -69,17 +69,17 @@ def _secrets(data: bytes, pattern: re.Pattern[bytes]) -> Iterator[re.Match[bytes
 
 
 MOST_OF_NAME: Final = 4 * MOST_NAME
-"""Characters of a name that are looked at; no more than the first `MOST_NAME` are shown."""
+"""Most characters of a name that are scanned; at most `MOST_NAME` are shown."""
 
 MOST_NAMES: Final = 512
-"""Names that are looked through once: each call tells the same again, and it takes 20 µs."""
+"""Size of the cache of scanned names: calls repeat them, and a scan takes 20 µs."""
 
 _CLOSING: Final = re.compile(rb"-----END [^\n-]*-----")
-"""What stands behind a private key."""
+"""The footer of a private key."""
 
 
 def redacted(text: str) -> str:
-    """The text with the kind of each secret in its place."""
+    """The text with each secret replaced by its kind."""
     data = text.encode("utf-8", "replace")
     if _possible(data):
         for kind, pattern in _PATTERNS:
@@ -88,9 +88,9 @@ def redacted(text: str) -> str:
 
 
 def masked_name(text: str) -> str:
-    """The name of an agent, a session, a turn or a call (`plain_name`), with the kind of each secret in its place.
+    """The name of an agent, session, turn or call (`plain_name`), with each secret replaced by its kind.
 
-    The same name always comes to the same, and another one to another, so that sessions and calls still join.
+    Equal names stay equal and different names different, so that sessions and calls still join.
     """
     return plain_name(text, _name_shown(text[:MOST_OF_NAME]))
 
@@ -110,7 +110,7 @@ def _masked(data: bytes, kind: str, pattern: re.Pattern[bytes]) -> bytes:
 
 
 def _end(match: re.Match[bytes]) -> int:
-    """Where the secret ends. Behind the header of a key all of it goes; where its end is cut off, all that follows."""
+    """The end of the secret. A private key ends at its footer, or at the end of the text."""
     if not match[0].startswith(b"-----BEGIN "):
         return match.end()
     closing = _CLOSING.search(match.string, match.end())
@@ -118,12 +118,12 @@ def _end(match: re.Match[bytes]) -> int:
 
 
 def find_new(data: bytes, before: bytes) -> SecretText | None:
-    """The same as `find`, where there is none in `before`: only lines that are not common to both are looked at."""
+    """`find` for a text whose older version `before` has no secret: only changed lines are scanned."""
     head, tail = common_bytes(before, data)
     found = find(data[head : len(data) - tail])
     return None if found is None else found._replace(at=found.at + head)
 
 
 def _possible(data: bytes) -> bool:
-    """Is it worth looking for each pattern? Most files have no stretch that is long enough for one."""
+    """True if a pattern can match: most files have no stretch that is long enough."""
     return b"a" * _LONG in data.translate(_TOKEN) or any(short in data for short in _SHORTER)
