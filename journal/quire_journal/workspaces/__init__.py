@@ -1,4 +1,4 @@
-"""Workspaces: where the journal of a checkout lies, which journal belongs to it, and who holds its lock."""
+"""Workspaces: the place of a checkout's journal, its identity, and its lock."""
 
 from typing import TYPE_CHECKING
 

@@ -1,6 +1,6 @@
-"""Which folder is a workspace, and which may become one; a moved one gets its journal back.
+"""Discovery: which folder is a workspace, which may become one, and adoption of moved ones.
 
-Standard library only: every start of the command line pays for this import.
+Standard library only: every start of the command line imports this.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ _SYSTEM_TREE: Final = re.compile(
     r"/(bin|boot|etc|lib(32|64|x32)?|proc|sbin|sys|usr/(bin|include|lib(32|64|exec)?|sbin|share)|"
     r"System|Library|Applications|private/etc)(?=/|$)"
 )
-"""A folder that belongs to the system with all that is below it (FHS 3.0, hier(7); the last names are of macOS)."""
+"""System folders with everything below them (FHS 3.0, hier(7); the last names are of macOS)."""
 
 _SYSTEM_FOLDER: Final = re.compile(
     r"/(dev|dev/shm|home|media|mnt|opt|root|run|srv|tmp|usr|usr/local|usr/src|var|var/lib|var/log|var/tmp|"
     r"Users|Volumes|private|private/tmp|private/var)"
 )
-"""A folder that belongs to the system, below which projects may lie."""
+"""System folders below which projects may be."""
 
 
 def find_workspace(folder: Path | str, state_dir: Path | str | None = None, *, given: bool = False) -> Place:
-    """The workspace that holds `folder`: the nearest one with a journal, else a new one.
+    """The workspace of `folder`: the nearest folder with a journal, else a new one.
 
-    A new one is `folder` itself where a person named it (`given`), else the top of its git checkout; no other
-    folder becomes a workspace by accident. An explicit `state_dir` knows its workspace. Raises WorkspaceRefused.
+    A new workspace is `folder` itself if a person named it (`given`), else the top of its git checkout; no folder
+    becomes a workspace by accident. An explicit `state_dir` names its workspace. Raises WorkspaceRefused.
     """
     seen = Path(os.path.realpath(folder))
     real = at_home(seen)
-    if not os.path.isdir(seen) and not os.path.isdir(real):  # nor what lies in a folder that is closed to us
+    if not os.path.isdir(seen) and not os.path.isdir(real):  # also False in an unreadable folder
         raise NoFolder(f"{folder} is not a folder.")
     if state_dir is not None:
         recorded = read_identity(place_of(real, state_dir))
@@ -65,7 +65,7 @@ def find_workspace(folder: Path | str, state_dir: Path | str | None = None, *, g
 
 
 def _has_journal(place: Place) -> bool:
-    """Is there a journal? Raises WorkspaceRefused where its folder is closed to us."""
+    """True if there is a journal. Raises WorkspaceRefused if its folder is unreadable."""
     try:
         return place.identity_file.exists()
     except OSError as error:
@@ -73,7 +73,7 @@ def _has_journal(place: Place) -> bool:
 
 
 def checked(place: Place) -> Place:
-    """`place`, when a journal may live and be started there. Raises WorkspaceRefused with the reason when not."""
+    """`place`, if a journal may be started there. Raises WorkspaceRefused."""
     _check_root(place.root)
     _check_state(place)
     recorded = read_identity(place)
@@ -89,10 +89,10 @@ def checked(place: Place) -> Place:
 
 
 def adopt(root: Path | str, state_dir: Path | str | None = None) -> Place:
-    """Give a moved folder its journal back, found by the id in `.quire/workspace-id`.
+    """Attach a moved folder to its journal, found by the id in `.quire/workspace-id`.
 
-    The state folder gets the name that belongs to the new path. Refused (WorkspaceRefused) when the id is unknown,
-    a daemon holds the journal, or the old folder is still there with that id: then this one is a copy.
+    Renames the state folder to match the new path. Raises WorkspaceRefused if the id is unknown, a daemon holds the
+    journal, or the old folder still has that id: then this one is a copy.
     """
     target = place_of(root, state_dir)
     if not target.root.is_dir():
@@ -104,7 +104,7 @@ def adopt(root: Path | str, state_dir: Path | str | None = None) -> Place:
         )
     found = _state_folder_of(wanted, target, state_dir is not None)
     identity = read_identity(Place(target.root, found))
-    assert identity is not None  # `_state_folder_of` read it
+    assert identity is not None  # `_state_folder_of` has read it
     old = Path(identity.root)
     if old != target.root and workspace_id(old) == wanted and not _same_folder(old, target.root):
         raise WorkspaceRefused(
@@ -159,7 +159,7 @@ def _check_root(root: Path) -> None:
 
 
 def _check_state(place: Place) -> None:
-    """The state folder is ours, on a local disk, and neither in the workspace nor under version control."""
+    """Require a state folder of this user, on a local disk, outside the workspace and of version control."""
     if _within(place.state, place.root):
         raise WorkspaceRefused(f"The state folder {place.state} lies inside the workspace; choose one outside.")
     if _within(place.root, place.state):
@@ -181,7 +181,7 @@ def _check_state(place: Place) -> None:
 
 
 def _check_overlap(place: Place, besides: Path | None = None) -> None:
-    """Two journals must not watch one file: no journal of a parent or child folder, no second daemon on this one."""
+    """Require that no other journal watches this folder, a parent or a child."""
     for state, identity in known_journals():
         other = Path(identity.root)
         if state in (place.state, besides) or not other.is_dir():
@@ -201,7 +201,7 @@ def _check_overlap(place: Place, besides: Path | None = None) -> None:
 
 
 def _check_moved(place: Place) -> None:
-    """A folder with the id of a journal whose own folder is gone was moved: a new journal would hide the old one."""
+    """Refuse a moved folder whose old path is gone: a new journal would hide the old one."""
     carried = workspace_id(place.root)
     if carried is None:
         return
@@ -214,7 +214,7 @@ def _check_moved(place: Place) -> None:
 
 
 def _state_folder_of(wanted: str, target: Place, explicit: bool) -> Path:
-    """The one state folder of the journal `wanted`. Raises WorkspaceRefused when there is none, or several."""
+    """The only state folder of the journal `wanted`. Raises WorkspaceRefused."""
     if explicit:
         recorded = read_identity(target)
         if recorded is None or recorded.id != wanted:
@@ -231,7 +231,7 @@ def _state_folder_of(wanted: str, target: Place, explicit: bool) -> Path:
 
 
 def served_already(root: Path, pid: int, state: Path | None) -> str:
-    """What is said where a daemon with another state folder has the workspace; pid 0, state None: not known."""
+    """The message if a daemon with another state folder serves the workspace; pid 0, state None: unknown."""
     who = f"A daemon (pid {pid})" if pid else "A daemon"
     whose = f"another state folder, {state}," if state is not None else "another state folder"
     end = f"`kill {pid}` ends it" if pid else "stop that first"
@@ -241,7 +241,7 @@ def served_already(root: Path, pid: int, state: Path | None) -> str:
 
 
 def _how_to_stop(root: Path, state: Path) -> str:
-    """The command that ends the daemon; one whose workspace was moved away has only its process id for a name."""
+    """The command that ends the daemon: `kill` if its workspace was moved away."""
     if root.is_dir():
         usual = state == place_of(root).state
         where = "" if usual else f" --state-dir {shlex.quote(os.fspath(state))}"
@@ -260,7 +260,7 @@ def _rename_state(found: Path, target: Path) -> None:
 
 
 def _file_system(path: Path) -> str:
-    """The type of the file system that holds `path`, as the kernel names it; "" where it cannot be known."""
+    """The type of the file system of `path`; "" if unknown."""
     best, kind = "", ""
     try:
         mounts = Path("/proc/self/mounts").read_text("utf-8", "surrogateescape").splitlines()
@@ -273,18 +273,18 @@ def _file_system(path: Path) -> str:
             continue
         point = re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), fields[1])
         inside = point == "/" or real == point or real.startswith(point + "/")
-        if inside and len(point) >= len(best):  # a later mount on the same point hides the earlier one
+        if inside and len(point) >= len(best):  # a later mount hides an earlier one at the same point
             best, kind = point, fields[2]
     return kind
 
 
 def _tracked_by_git(folder: Path) -> bool:
-    """Whether git tracks a file of `folder`. Without git, or where it will not say, no."""
+    """True if git tracks a file of `folder`. False without an answer of git."""
     if not any((parent / ".git").exists() for parent in folder.parents):
         return False
     import subprocess
 
-    # A clone's own configuration must not make us run its programs, nor the environment name another repository.
+    # A clone's configuration must not start programs, nor the environment name another repository.
     command = ["git", "-c", "core.fsmonitor=false", "-C", os.fspath(folder), "ls-files", "-z", "--", "."]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:

@@ -1,6 +1,6 @@
-"""Whose journal is whose: the description in a state folder, and the id that its workspace carries.
+"""Identity: the description in a state folder, and the matching id in the workspace.
 
-Standard library only: every start of the command line pays for this import.
+Standard library only: every start of the command line imports this.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Identity(NamedTuple):
 
 
 def read_identity(place: Place) -> Identity | None:
-    """Whose journal lives in the state folder; None when none does. Raises WorkspaceRefused when it is unreadable."""
+    """The identity in the state folder, or None. Raises WorkspaceRefused if unreadable."""
     try:
         with open(place.identity_file, "rb", opener=at_once) as file:
             fields = json.loads(file.read())
@@ -47,7 +47,7 @@ def read_identity(place: Place) -> Identity | None:
 
 
 def workspace_id(root: Path) -> str | None:
-    """The id that `.quire/workspace-id` carries; None when there is none. Links are not followed."""
+    """The id in `.quire/workspace-id`, or None. Links are not followed."""
     try:
         with _quire_folder(root) as folder:
             fd = os.open("workspace-id", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
@@ -59,34 +59,33 @@ def workspace_id(root: Path) -> str | None:
 
 
 def drop_workspace_id(root: Path, wanted: str) -> None:
-    """Take the id `wanted` out of a workspace, and `.quire` where nothing of anybody's is left in it.
+    """Remove the id `wanted` from a workspace, and `.quire` if it is then empty.
 
-    A folder that has gone, or carries another journal's id, is left as it is.
+    A missing folder, or one with another id, is left alone.
     """
     if workspace_id(root) != wanted:
         return
     with contextlib.suppress(OSError), _quire_folder(root) as folder:
         for name in ("workspace-id", ".gitignore"):
-            with contextlib.suppress(FileNotFoundError):  # somebody may have removed it
+            with contextlib.suppress(FileNotFoundError):  # already removed
                 os.unlink(name, dir_fd=folder)
         for name in os.listdir(folder):
-            with contextlib.suppress(OSError):  # a file, or a folder in which something is
+            with contextlib.suppress(OSError):  # a file, or a folder that is not empty
                 os.rmdir(name, dir_fd=folder)
     with contextlib.suppress(OSError):
         os.rmdir(root / ".quire")
 
 
 def identity_for(place: Place) -> Identity:
-    """Of the journal in the state folder, else of a new one, which `settle` writes. Raises as `read_identity`."""
+    """The identity in the state folder, or a new one for `settle`. Raises as `read_identity`."""
     created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     return read_identity(place) or Identity(os.urandom(16).hex(), os.fspath(place.root), created)
 
 
 def settle(place: Place, identity: Identity | None = None) -> Identity:
-    """Make the state folder a journal's home and leave the id in the workspace; the daemon does this under its lock.
+    """Write the identity to the state folder, and the id to the workspace, under the daemon's lock.
 
-    `identity` is that of `identity_for`. A workspace that can only be read stays without the id. Raises
-    WorkspaceRefused.
+    `identity` is that of `identity_for`. A read-only workspace stays without the id. Raises WorkspaceRefused.
     """
     make_private_folder(place.state)
     identity = identity or identity_for(place)
@@ -98,7 +97,7 @@ def settle(place: Place, identity: Identity | None = None) -> Identity:
 
 
 def known_journals() -> Iterator[tuple[Path, Identity]]:
-    """Every journal of this user's state home; damaged descriptions are left out."""
+    """Every journal in this user's state home, without damaged descriptions."""
     try:
         names = sorted(os.listdir(state_home()))
     except OSError:
@@ -112,7 +111,7 @@ def known_journals() -> Iterator[tuple[Path, Identity]]:
 
 
 def write_identity(state: Path, identity: Identity) -> None:
-    """Replace `workspace.json` in one step, synced: a half-written one would hide the journal."""
+    """Replace `workspace.json` atomically, synced: an incomplete file would hide the journal."""
     new = state / "workspace.json.new"
     with open(new, "w", encoding="ascii", opener=_private) as file:
         json.dump(identity._asdict(), file)
@@ -127,18 +126,18 @@ def _write_workspace_id(root: Path, wanted: str) -> None:
         with contextlib.suppress(FileExistsError):
             os.mkdir(root / ".quire", 0o700)
         with _quire_folder(root) as folder:
-            # The folder hides itself from git, so that nobody's `git add -A` picks it up.
+            # The folder ignores itself, so that no `git add -A` adds it.
             _replace_file(folder, ".gitignore", b"*\n")
             _replace_file(folder, "workspace-id", wanted.encode() + b"\n")
     except OSError as error:
         if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-            return  # it can be read, and its journal be found by its path
+            return  # read-only: the journal is found by its path
         raise WorkspaceRefused(f"{root / '.quire'} cannot be used: {error.strerror}.") from error
 
 
 @contextlib.contextmanager
 def _quire_folder(root: Path) -> Iterator[int]:
-    """`.quire` of the workspace as a descriptor. Raises OSError; a link in its place, or a mount, is one."""
+    """`.quire` of the workspace as a descriptor. Raises OSError, also for a link or a mount in its place."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
     above = os.open(root, flags)
     try:

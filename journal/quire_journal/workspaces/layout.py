@@ -1,21 +1,21 @@
-"""Where a workspace's things are: its state folder, its socket, its lock.
+"""Layout: the paths of a workspace's state folder, socket and lock.
 
-Daemon and client compute the same places from the same two facts, the workspace's real path and (for tests and
-containers) an explicit state folder. Standard library only: every start of the command line pays for this import.
+Daemon and client compute them from the workspace's real path and an optional explicit state folder. Standard library
+only: every start of the command line imports this.
 
-    <state folder>/workspace.json   {"id", "root", "created"}; its existence is what makes a folder a workspace
+    <state folder>/workspace.json   {"id", "root", "created"}; its existence makes a folder a workspace
                   /journal/         the log and the blobs
                   /lock             flock held by the daemon for life; {"pid", "epoch", "socket"} for discovery
                   /start.lock       flock held by a client while it starts the daemon
-                  /start.err        what the daemon said on stderr, from its last start on
+                  /start.err        stderr of the daemon since its last start
                   /daemon.log       the daemon's log
-                  /reserve          what is held of the disk for the day when it is full
-                  /gc.begun         there while a collection drops: it was killed, or goes on
-                  /looked           up to where the person was told what happened (`quire away`)
+                  /reserve          space kept in reserve for a full disk
+                  /gc.begun         exists while a garbage collection drops; left behind if it was killed
+                  /looked           position up to which the person has seen the history (`quire away`)
                   /mcp.token        of `quire mcp --http`
-    <workspace>/.quire/workspace-id the journal's id, so that `adopt` finds it again after the folder was moved
+    <workspace>/.quire/workspace-id the journal's id, by which `adopt` finds it after a move
 
-State folders and locks belong to one user; nothing here follows a symbolic link inside the workspace.
+State folders and locks belong to one user; no symbolic link inside the workspace is followed.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from typing import Final, NamedTuple
 from quire_journal.model import BadMap, mapped, parsed
 
 SOCKET_PATH_MAX: Final = 103
-"""Bytes of a socket's path: sun_path holds 104 with the final NUL on macOS (108 on Linux)."""
+"""Most bytes of a socket's path: sun_path has 104 with the final NUL on macOS (108 on Linux)."""
 
 
 class WorkspaceRefused(Exception):
-    """A folder cannot be a workspace, or a state folder cannot hold a journal; the text is a sentence that says why."""
+    """A folder cannot be a workspace, or a state folder cannot hold a journal. The text is a sentence."""
 
 
 class NoFolder(WorkspaceRefused):
-    """There is no folder where the workspace is said to be."""
+    """The folder of the workspace does not exist."""
 
 
 class Place(NamedTuple):
-    """A workspace and its state folder, both real paths. Nothing needs to exist yet."""
+    """A workspace and its state folder, as real paths that need not exist."""
 
     root: Path
     state: Path
@@ -56,12 +56,12 @@ class Place(NamedTuple):
 
     @property
     def lock(self) -> Path:
-        """File that the daemon holds by flock for life."""
+        """The daemon's lock file."""
         return self.state / "lock"
 
     @property
     def start_lock(self) -> Path:
-        """File that a client holds by flock while it starts the daemon."""
+        """The lock file of a client that starts the daemon."""
         return self.state / "start.lock"
 
     @property
@@ -81,17 +81,17 @@ class Place(NamedTuple):
 
     @property
     def socket(self) -> Path:
-        """Where a daemon of this state folder listens, unless its lock names another path."""
+        """The daemon's default socket; its lock may name another."""
         return runtime_dir() / f"{_key(self.state)}.sock"
 
 
 def trace_socket(socket: str | Path) -> Path:
-    """Where the daemon that listens at `socket` hears what git processes say of themselves."""
+    """The socket on which the daemon at `socket` receives git's trace2 events."""
     return Path(socket).with_suffix(".trace")
 
 
 def settings_files(root: Path) -> tuple[Path, Path]:
-    """The settings of the workspace, `.quire.toml`, and the user's own, `$XDG_CONFIG_HOME/quire/config.toml`.
+    """The settings files: `.quire.toml` of the workspace, and `$XDG_CONFIG_HOME/quire/config.toml`.
 
     Neither needs to exist.
     """
@@ -99,21 +99,21 @@ def settings_files(root: Path) -> tuple[Path, Path]:
 
 
 def state_home() -> Path:
-    """The folder of all state folders: `$XDG_STATE_HOME/quire`."""
+    """The parent of all state folders: `$XDG_STATE_HOME/quire`."""
     return _home_of("XDG_STATE_HOME", ".local/state") / "quire"
 
 
 def _home_of(variable: str, usual: str) -> Path:
-    """The folder that a variable of XDG names, else the usual one. A relative value is ignored, as XDG asks."""
+    """The folder in an XDG variable, else the default. Relative values are ignored, as XDG demands."""
     chosen = os.environ.get(variable, "")
     return Path(chosen) if os.path.isabs(chosen) else Path.home() / usual
 
 
 def runtime_dir(tmp: Path = Path("/tmp")) -> Path:
-    """The folder of all sockets: `$XDG_RUNTIME_DIR/quire` where that exists and is ours, else `/tmp/quire-<uid>`.
+    """The folder of sockets: `$XDG_RUNTIME_DIR/quire` if that exists and is ours, else `/tmp/quire-<uid>`.
 
-    Where somebody else has made that one, it is `run` in the folder of all state folders. One in which the path of a
-    socket would be too long is passed over.
+    If another user has made the latter, `run` in the state home. A folder is skipped if a socket's path would be too
+    long.
     """
     chosen = os.environ.get("XDG_RUNTIME_DIR", "")
     if os.path.isabs(chosen) and _takes_sockets(Path(chosen) / "quire"):
@@ -129,7 +129,7 @@ def _takes_sockets(folder: Path) -> bool:
 
 
 def _is_anothers(folder: Path) -> bool:
-    """Is there something that is no folder of ours? In /tmp anybody can make it first, and nobody else remove it."""
+    """True if the path exists and is no folder of this user: in /tmp anybody can create it."""
     try:
         found = folder.lstat()
     except OSError:
@@ -138,10 +138,9 @@ def _is_anothers(folder: Path) -> bool:
 
 
 def make_private_folder(path: Path) -> None:
-    """Make `path` with mode 0700, and its parents; refuse one that another user owns or that is a symbolic link.
+    """Create `path` with mode 0700, and its parents. Raises WorkspaceRefused for a link or another user's folder.
 
-    The folder of all state folders gets the same mode: the names in it are those of the user's projects. Raises
-    WorkspaceRefused.
+    The state home gets the same mode, because its names are those of the user's projects.
     """
     home = Path(os.path.realpath(state_home()))
     if path != home and path.parent in (home, state_home()):
@@ -160,9 +159,9 @@ def make_private_folder(path: Path) -> None:
 
 
 def open_own(path: Path, flags: int) -> int:
-    """Open the file `path` of the state folder, which is made where there is none; no FIFO keeps anybody waiting.
+    """Open the file `path` of the state folder, created if missing, without blocking on a FIFO.
 
-    Raises WorkspaceRefused where something else stands there, and OSError.
+    Raises WorkspaceRefused if it is no regular file, and OSError.
     """
     wanted = flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
@@ -178,10 +177,9 @@ def open_own(path: Path, flags: int) -> int:
 
 
 def require_own_kinds(place: Place) -> None:
-    """Let a start meet nothing in the state folder that is none of its own: a FIFO would have it wait for ever.
+    """Require plain files and folders at the known names of the state folder: a FIFO would block a start.
 
-    In the journal's folders everything is its own, beside them what it knows. A link may lead to another disk. Raises
-    WorkspaceRefused.
+    Links are allowed: they may lead to another disk. Raises WorkspaceRefused.
     """
     db, beside = place.journal / "db", [place.state / name for name in ("reserve", "gc.begun")]
     folders = {place.journal, *place.journal.glob("db*"), place.journal / "salvage"}
@@ -197,14 +195,14 @@ def require_own_kinds(place: Place) -> None:
 
 
 def at_once(path: str, flags: int) -> int:
-    """An opener (of `open`) that does not wait for the other end of a FIFO."""
+    """An opener for `open` that does not block on a FIFO."""
     return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 def at_home(path: Path | str) -> Path:
-    """A real path as the daemon's side calls it: who runs in a container has QUIRE_PATH_MAP=/THERE=/HERE.
+    """A real path as the daemon sees it, mapped by QUIRE_PATH_MAP=/THERE=/HERE in a container.
 
-    Raises WorkspaceRefused where that cannot be read.
+    Raises WorkspaceRefused for a malformed map.
     """
     said = os.environ.get("QUIRE_PATH_MAP", "")
     try:
@@ -214,7 +212,7 @@ def at_home(path: Path | str) -> Path:
 
 
 def place_of(root: Path | str, state_dir: Path | str | None = None) -> Place:
-    """The place of exactly this folder, whether or not it has a journal; nothing is checked."""
+    """The place of this folder, with or without a journal, unchecked."""
     real = at_home(os.path.realpath(root))
     if state_dir is not None:
         return Place(real, Path(os.path.realpath(state_dir)))

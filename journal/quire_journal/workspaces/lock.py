@@ -1,6 +1,6 @@
-"""The lock that a daemon holds for life: one for each journal, and who holds it.
+"""Lock: the flock that a daemon holds for life, one for each journal.
 
-Standard library only: every start of the command line pays for this import.
+Standard library only: every start of the command line imports this.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any, Final, NamedTuple
 from quire_journal.workspaces.layout import Place, open_own
 
 LOCK_PATIENCE_S: Final = 0.5
-"""How long `hold_lock` tries again: readers test the lock by taking it shared for a few microseconds."""
+"""Seconds that `hold_lock` retries: readers test the lock by taking it shared for some microseconds."""
 
 
 class LockHolder(NamedTuple):
-    """What the holder of the lock says about itself. pid 0: it holds the lock and has not said it yet."""
+    """What the holder of the lock has announced. pid 0: nothing yet."""
 
     pid: int
     epoch: str
@@ -30,30 +30,29 @@ class LockHolder(NamedTuple):
 
 
 class Lock:
-    """An flock held by this process. `announce` tells clients who holds it; closing gives it up."""
+    """An flock held by this process until closed."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
 
     def announce(self, running: LockHolder) -> None:
-        """Write who holds the lock; a reader sees nothing or all of it."""
+        """Write the holder to the file; a reader sees all or nothing."""
         text = json.dumps(running._asdict()).encode()
         os.ftruncate(self.fd, 0)
         os.pwrite(self.fd, text, 0)
 
     def close(self) -> None:
-        """Give the lock up."""
+        """Release the lock."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
 
 
 def take_lock(path: Path, patience_s: float = LOCK_PATIENCE_S) -> Lock | None:
-    """Take the flock on `path`, trying for `patience_s`; None when another process keeps it.
+    """Take the flock on `path`, trying for `patience_s`; None if another process keeps it.
 
-    What an earlier holder announced is wiped. The file goes only with its whole folder (`quire forget`), and who
-    waited for it meanwhile takes it as gone: a lock on a removed file locks nothing. Raises WorkspaceRefused where
-    something else stands there.
+    Erases an earlier announcement. Returns None, too, if `quire forget` has removed the file meanwhile. Raises
+    WorkspaceRefused if the path is no regular file.
     """
     fd = open_own(path, os.O_RDWR)
     until = time.monotonic() + patience_s
@@ -78,7 +77,7 @@ def take_lock(path: Path, patience_s: float = LOCK_PATIENCE_S) -> Lock | None:
 
 @contextlib.contextmanager
 def hold_lock(path: Path, patience_s: float = LOCK_PATIENCE_S) -> Iterator[Lock | None]:
-    """`take_lock` for the time of a block; None inside when another process keeps the lock."""
+    """`take_lock` for a block; None inside if another process keeps the lock."""
     lock = take_lock(path, patience_s)
     try:
         yield lock
@@ -88,7 +87,7 @@ def hold_lock(path: Path, patience_s: float = LOCK_PATIENCE_S) -> Iterator[Lock 
 
 
 def running(place: Place) -> LockHolder | None:
-    """The daemon that holds the lock; None when nobody does. What a dead daemon left in the file counts for nothing."""
+    """The daemon that holds the lock, or None. Announcements of dead daemons are ignored."""
     fd = look_into(place)
     if fd < 0:
         return None
@@ -99,15 +98,15 @@ def running(place: Place) -> LockHolder | None:
 
 
 def look_into(place: Place) -> int:
-    """A descriptor of the lock file, for `is_held`; -1 where it cannot be opened."""
+    """A descriptor of the lock file, for `is_held`; -1 if it cannot be opened."""
     try:
-        return os.open(place.lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)  # whatever stands there
+        return os.open(place.lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)  # even a FIFO
     except OSError:
         return -1
 
 
 def is_held(fd: int) -> bool:
-    """Does somebody else hold the lock on this file? One or two calls of the kernel, whoever holds it."""
+    """True if another process holds the lock on this file. One or two system calls."""
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -119,7 +118,7 @@ def is_held(fd: int) -> bool:
 
 
 def _stands(fd: int, path: Path) -> bool:
-    """Is the open file still the one at `path`?"""
+    """True if the open file is still at `path`."""
     try:
         return os.path.samestat(os.fstat(fd), os.lstat(path))
     except OSError:
@@ -131,4 +130,4 @@ def _parse_running(text: bytes) -> LockHolder:
         fields: Any = json.loads(text)
         return LockHolder(int(fields["pid"]), str(fields["epoch"]), str(fields["socket"]), str(fields.get("doing", "")))
     except (ValueError, KeyError, TypeError):
-        return LockHolder(0, "", "")  # it has the lock and is about to write
+        return LockHolder(0, "", "")  # it has the lock and has not announced itself

@@ -1,4 +1,4 @@
-"""Which mount a descriptor is on: what is behind another mount than a folder's own is no part of that folder."""
+"""Mount ids: a folder's content behind another mount is not part of the folder."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 
 
 def mount_of(fd: int) -> tuple[int, int]:
-    """The device (where /proc does not say more), and the number of the mount: two bind mounts of one device differ in
-    that number alone.
+    """(device, mount number) of a descriptor; the device is 0 if /proc gives the number, which tells bind
+    mounts apart.
     """
     try:
         with open(f"/proc/self/fdinfo/{fd}", "rb") as told:
