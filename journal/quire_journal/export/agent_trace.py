@@ -1,10 +1,9 @@
-"""Agent Trace records (https://agent-trace.dev, version 0.1), one a line: which lines each step wrote, and who.
+"""Agent Trace records (https://agent-trace.dev, version 0.1), one a line: the lines of each step, and their authors.
 
-A contributor is `ai` where an agent named itself, `human` where a person's terminal called, and `unknown` for what
-came from outside: a hint is told in the metadata, and never made an author. Lines that git, an undo or a copy brought
-are those of whoever wrote them, as in blame. Ranges count the lines of the file as the step left it, and carry the
-sha256 of what they hold. The specification's text numbers itself 0.1.0, its schema takes two numbers only: the schema
-is followed.
+A contributor is `ai` if an agent named itself, `human` if a person's terminal called, and `unknown` for outside writes:
+hints are metadata, never authors. Lines brought by git, an undo or a copy belong to their authors, as in blame. Ranges
+count lines of the file after the step, with the sha256 of their content. The specification's text says 0.1.0, but its
+schema allows two numbers only; the schema wins.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def export(source: Source, by: str) -> Iterator[bytes]:
-    """The records. A step that left no line anywhere (a deletion, a binary file) has none."""
+    """The records. A step without lines (a deletion, a binary file) has none."""
     for step in steps(source, by):
         record = None if step is None or step.last <= source.stretch.after else _record(step, source)
         yield b"" if record is None else _encode(record) + b"\n"
@@ -78,7 +77,7 @@ def _file(change: PathChange, source: Source) -> dict[str, Any] | None:
 
 
 def contributor(version: Version, source: Source) -> dict[str, str]:
-    """Who wrote a version, as far as it is known."""
+    """The known contributor of a version."""
     who = source.writer(version.writer)
     if who is None or who.agent == SETUP:
         return {"type": "unknown"}
@@ -88,7 +87,7 @@ def contributor(version: Version, source: Source) -> dict[str, str]:
 
 
 def _related(version: Version, source: Source) -> dict[str, Any]:
-    """What the version is related to, as addresses of a scheme of our own, which nobody serves."""
+    """Related things, as addresses of a private scheme that nobody serves."""
     who = source.writer(version.writer)
     place = f"quire:{source.workspace_id}"
     found = [{"type": "version", "url": f"{place}/{version_token(version.seq)}"}]
@@ -98,7 +97,7 @@ def _related(version: Version, source: Source) -> dict[str, Any]:
 
 
 def _id(name: str) -> str:
-    """A UUID of a name (version 8, RFC 9562): the same step has the same one in every export."""
+    """A UUID of a name (version 8, RFC 9562), equal in every export."""
     digits = bytearray(hashlib.sha256(name.encode()).digest()[:16])
     digits[6] = digits[6] & 0x0F | 0x80
     digits[8] = digits[8] & 0x3F | 0x80

@@ -1,13 +1,11 @@
-"""A git fast-import stream: each step a commit on `refs/heads/quire`, by its writer, at its time.
+"""A git fast-import stream: each step is a commit on `refs/heads/quire`, by its writer, at its time.
 
     quire export git | git -C REPOSITORY fast-import
 
-The tree of a commit is the tree of the journal after the step, as far as git can hold it: files, links, the
-executable bit. What it cannot hold (a file whose bytes the journal lacks, an empty folder) is left out and named in
-the commit's message; it never becomes an empty file. A path is the bytes that it has on disk, UTF-8 or not.
-
-Contents stand where they are used (`inline`), so that the stream can be written while it is made, in little memory.
-It ends with `done`: git refuses one that was cut off.
+A commit's tree is the journal's tree after the step: files, links, the executable bit. What git cannot hold (missing
+bytes, an empty folder) is left out and named in the commit message, never replaced by an empty file. A path is its
+bytes on disk, UTF-8 or not. Contents are `inline`, so that the stream needs little memory. It ends with `done`: git
+refuses a truncated stream.
 """
 
 from __future__ import annotations
@@ -57,7 +55,7 @@ def export(source: Source, by: str) -> Iterator[bytes]:
 
 
 def _shows(change: PathChange) -> bool:
-    """Does it change what git sees: whether there is a file, which kind it is, its bytes?"""
+    """True if git sees a change: presence, type or bytes."""
     before, after = git_mode(change.before), git_mode(change.after)
     if before != after or change.before is None or change.after is None:
         return before != after
@@ -77,15 +75,15 @@ def _head(step: Step, source: Source, mark: int, missing: list[tuple[str, str]])
 
 
 class _Tree:
-    """Which paths git's tree has, so that nothing is removed that is not there, or with more than was meant.
+    """The paths in git's tree, so that only existing paths are removed.
 
-    A journal may know, for a while, both a file and files below it (one of them went unseen); git cannot. There what
-    comes later displaces what was there.
+    A journal may have a file and files below it at once, if a change went unseen; git cannot. The later path then
+    displaces the earlier.
     """
 
     def __init__(self) -> None:
         self._files: set[str] = set()
-        self._below: Counter[str] = Counter()  # folder → how many files are in it, at any depth
+        self._below: Counter[str] = Counter()  # folder → number of files in it, at any depth
 
     def has(self, path: str) -> bool:
         return path in self._files
@@ -96,7 +94,7 @@ class _Tree:
             self._below.update(above(path))
 
     def without(self, paths: list[str]) -> Iterator[str]:
-        """Those of the paths that were there; they are not there any more."""
+        """Remove these paths; returns those that existed."""
         for path in paths:
             if path in self._files:
                 self._files.discard(path)
@@ -104,7 +102,7 @@ class _Tree:
                 yield path
 
     def displaced_by(self, path: str) -> Iterator[str]:
-        """What cannot stay beside a file at `path`: files that would be its folders, files below it."""
+        """Remove the files that cannot exist beside a file at `path`: its parents and children."""
         yield from self.without([folder for folder in above(path) if folder in self._files])
         if self._below[path]:
             yield from self.without([file for file in self._files if file.startswith(f"{path}/")])

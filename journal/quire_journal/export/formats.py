@@ -1,9 +1,9 @@
-"""Exports: the journal, or a stretch of it, in formats that others read.
+"""Export formats: a stretch of the journal as bytes that other tools read.
 
-A format is a function from a `Source` (what can be read of a stretch of the log) and a word of `steps.BY` to chunks
-of bytes, in order; it holds little in memory, opens nothing and writes nothing. A new one is a module and a line in
-`FORMATS`. An empty chunk is a place to pause at. Bytes may turn out damaged, or be dropped,
-while it runs: then it raises `log.JournalDamaged` or `blobs.NotHeld`, and what was written so far is of no use.
+A format is a function from a `Source` (a readable stretch of the log) and a word of `steps.BY` to chunks of bytes. It
+needs little memory, opens nothing and writes nothing. An empty chunk is a pause point. A new format is a module and a
+line in `FORMATS`. If bytes turn out damaged or dropped, it raises `JournalDamaged` or `blobs.NotHeld`, and its output
+is useless.
 """
 
 from __future__ import annotations
@@ -36,4 +36,4 @@ FORMATS: Final[dict[str, Format]] = {
     "git": Format("fast_import", "a stream for `git fast-import`, on the branch quire"),
     "agent-trace": Format("agent_trace", "Agent Trace records, one a line: which lines who wrote"),
 }
-"""Every format, by the name that callers use."""
+"""Every format, by its name."""

@@ -1,8 +1,7 @@
-"""One file's change as git writes it in a patch: what `git apply` and `git am` take.
+"""Git patches: the change of one file in the form of `git apply` and `git am`.
 
-Texts become hunks with unchanged lines around each change, and behind `@@` the function that they are in. Bytes that
-are no text become a binary patch, in both directions, so that it applies byte for byte. What a mail would not carry as
-it is (a CR, bytes that are not UTF-8) becomes one too where the patch goes into a mail.
+Texts become hunks with context, and the enclosing function after `@@`. Other bytes become a binary patch in both
+directions. In a mail, texts with a CR or bytes that are not UTF-8 become binary patches, too.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ from quire_journal.model import disk_path, is_escaped, pause
 from quire_journal.text import Block, blocks, common_lines
 
 CONTEXT: Final = 3
-"""Unchanged lines around a change in a hunk."""
+"""Context lines of a hunk."""
 
 MOST_HEADING: Final = 80
-"""Bytes of the function's line behind `@@`."""
+"""Most bytes of the function's line after `@@`."""
 
 NO_NEWLINE: Final = b"\\ No newline at end of file"
 BINARY: Final = b"GIT binary patch"
 _NOTHING: Final = b"/dev/null"
 _LINK: Final = "120000"
-_LINE: Final = 52  # bytes that one line of a binary patch holds
-_SHORT: Final = 10  # digits of a blob's name where nothing needs the whole of it
+_LINE: Final = 52  # bytes in one line of a binary patch
+_SHORT: Final = 10  # digits of a shortened blob name
 _ESCAPES: Final = {7: b"a", 8: b"b", 9: b"t", 10: b"n", 11: b"v", 12: b"f", 13: b"r", 34: b'"', 92: b"\\"}
 
 
@@ -42,29 +41,29 @@ class Content(msgspec.Struct, frozen=True):
 
 
 class PatchStyle(msgspec.Struct, frozen=True):
-    """How a patch is written."""
+    """Options of a patch."""
 
     context: int = CONTEXT
-    ignore_space: bool = False  # lines that differ in white space only count as equal: `git apply` may not take it
-    mail: bool = False  # it goes into a mail
+    ignore_space: bool = False  # ignore differences in white space; `git apply` may refuse the patch
+    mail: bool = False  # for a mail
 
 
 USUAL: Final = PatchStyle()
 
 
 class DiffHunk(msgspec.Struct, frozen=True):
-    """A part of two texts in which they differ. Starts are 1-based; of a side without lines it is the line before."""
+    """A differing part of two texts. Starts are 1-based; for an empty side, the line before."""
 
     old_start: int
     old_lines: int
     new_start: int
     new_lines: int
-    rows: Sequence[bytes]  # lines with their breaks, behind ` `, `-` or `+`
-    heading: bytes = b""  # the line of the function that it begins in
+    rows: Sequence[bytes]  # lines with breaks, after ` `, `-` or `+`
+    heading: bytes = b""  # the line of the enclosing function
 
 
 def quoted(path: str, prefix: bytes = b"") -> bytes:
-    """A path of the journal behind `prefix`: plain where it can be, else quoted as git does it."""
+    """A path of the journal after `prefix`, quoted as git does where necessary."""
     raw = prefix + disk_path(path).encode("utf-8", "surrogateescape")
     if all(0x20 <= byte < 0x7F and byte not in b'"\\' for byte in raw):
         return raw
@@ -72,7 +71,7 @@ def quoted(path: str, prefix: bytes = b"") -> bytes:
 
 
 def _named(path: str, prefix: bytes, style: PatchStyle) -> bytes:
-    """A path in a patch. Outside of mails a readable name stands as it is, as with git's `core.quotePath=off`."""
+    """A path in a patch. Outside of mails readable names are not quoted, as with `core.quotePath=off`."""
     readable = not is_escaped(path) and path.isprintable() and path == path.strip() and not {*path} & {*'"\\'}
     return prefix + path.encode() if readable and not style.mail else quoted(path, prefix)
 
@@ -89,9 +88,9 @@ def _escaped(byte: int) -> bytes:
 def file_patch(
     path: str, old: Content | None, new: Content | None, moved_from: str = "", style: PatchStyle = USUAL
 ) -> bytes:
-    """The patch from `old` to `new` at `path`; `moved_from` is where `old` was, when that is another path.
+    """The patch from `old` to `new` at `path`; `moved_from` is another path of `old`.
 
-    b"" when nothing differs. A file that becomes a link, or a link a file, is removed and made anew.
+    b"" without a difference. A change between file and link is a removal and a creation.
     """
     if is_remade(old, new):
         return file_patch(moved_from or path, old, None, "", style) + file_patch(path, None, new, "", style)
@@ -110,24 +109,24 @@ def text_patch(
     moved_from: str = "",
     style: PatchStyle = USUAL,
 ) -> bytes:
-    """The same of two texts, or of what is left of one that came or went, of which the hunks are known."""
+    """The patch of two texts with known hunks."""
     a = _named(moved_from or path, b"a/", style) if old is not None else _NOTHING
     b = _named(path, b"b/", style) if new is not None else _NOTHING
     return _with_head(path, old, new, moved_from, _text(found, a, b) if found else [], style)
 
 
 def is_remade(old: Content | None, new: Content | None) -> bool:
-    """Does a file become a link, or a link a file?"""
+    """True for a change between file and link."""
     return old is not None and new is not None and (old.mode == _LINK) != (new.mode == _LINK)
 
 
 def is_binary(data: bytes, style: PatchStyle = USUAL) -> bool:
-    """Do these bytes have to stand in a binary patch?"""
+    """True if these bytes need a binary patch."""
     return b"\0" in data or (style.mail and not is_plain(data))
 
 
 def is_plain(data: bytes) -> bool:
-    """Can the bytes stand in a mail as they are?"""
+    """True if the bytes can be in a mail unchanged."""
     if b"\0" in data or b"\r" in data:
         return False
     try:
@@ -140,7 +139,7 @@ def is_plain(data: bytes) -> bool:
 def _with_head(
     path: str, old: Content | None, new: Content | None, moved_from: str, body: Sequence[bytes], style: PatchStyle
 ) -> bytes:
-    """The lines that name the files and say what becomes of them, and `body`; b"" when nothing differs."""
+    """The header lines and `body`; b"" without a difference."""
     moved = bool(moved_from) and moved_from != path
     if not (body or moved or old is None or new is None or old.mode != new.mode) or old is new:
         return b""
@@ -162,7 +161,7 @@ def _with_head(
 
 
 def _similarity(before: bytes, after: bytes) -> int:
-    """Percent of the larger one that is in both, by whole lines."""
+    """Percent of the larger file that is in both, by whole lines."""
     if before == after:
         return 100
     kept = len(before) - sum(sum(map(len, split(before)[i:j])) for i, j, _, _ in changed(split(before), split(after)))
@@ -170,14 +169,13 @@ def _similarity(before: bytes, after: bytes) -> int:
 
 
 def _name(content: Content | None) -> bytes:
-    """The name that git gives the bytes."""
     if content is None:
         return b"0" * 40
     return git_blob_name(content.data).encode()
 
 
 def git_blob_name(data: bytes) -> str:
-    """The name that git gives a blob with these bytes, in a repository of sha1."""
+    """Git's sha1 name of a blob with these bytes."""
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
@@ -185,19 +183,19 @@ def git_blob_name(data: bytes) -> str:
 
 
 def split(data: bytes) -> list[bytes]:
-    """The lines, with their breaks; for git only LF is one."""
+    """The lines with their breaks, split at LF only, as by git."""
     lines = data.split(b"\n")
     last = lines.pop()
     return [line + b"\n" for line in lines] + ([last] if last else [])
 
 
 def changed_lines(before: bytes, after: bytes) -> list[Block]:
-    """What differs between the lines of two texts: lines i..j have become lines k..m."""
+    """The differing blocks of two texts: lines i..j became lines k..m."""
     return changed(split(before), split(after))
 
 
 def changed(a: Sequence[bytes], b: Sequence[bytes], ignore_space: bool = False) -> list[Block]:
-    """The same of lines; `ignore_space`: those that differ in white space only are equal."""
+    """The differing blocks of line sequences; `ignore_space` ignores white space."""
     if ignore_space:
         a, b = [b"".join(line.split()) for line in a], [b"".join(line.split()) for line in b]
     head, tail = common_lines(a, b)
@@ -206,7 +204,7 @@ def changed(a: Sequence[bytes], b: Sequence[bytes], ignore_space: bool = False) 
 
 
 def hunks(a: Sequence[bytes], b: Sequence[bytes], style: PatchStyle = USUAL, path: str = "") -> list[DiffHunk]:
-    """How the lines `b` differ from `a`. `path` tells by which lines functions begin."""
+    """The hunks from lines `a` to `b`. `path` selects how functions begin."""
     out: list[DiffHunk] = []
     heading_at = _headings(a, _begins_function(path))
     for group in _grouped(changed(a, b, style.ignore_space), style.context):
@@ -227,7 +225,7 @@ def hunks(a: Sequence[bytes], b: Sequence[bytes], style: PatchStyle = USUAL, pat
 
 
 def _grouped(found: list[Block], context: int) -> Iterator[list[Block]]:
-    """Blocks whose context would touch, together."""
+    """Blocks grouped where their contexts would touch."""
     group: list[Block] = []
     for block in found:
         if group and block[0] - group[-1][1] > 2 * context:
@@ -239,7 +237,7 @@ def _grouped(found: list[Block], context: int) -> Iterator[list[Block]]:
 
 
 def _text(found: Sequence[DiffHunk], a: bytes, b: bytes) -> list[bytes]:
-    """The hunks below the names of both sides. A tab ends a name with a blank, as in git."""
+    """The hunks after the file names. A tab ends a name with a space, as in git."""
     out = [b"--- " + a + (b"\t" if b" " in a else b""), b"+++ " + b + (b"\t" if b" " in b else b"")]
     for hunk in found:
         pause()
@@ -270,7 +268,7 @@ _FUNCTIONS: Final = {
         rb"|[A-Za-z_$]"
     ),
 }
-"""By which lines functions begin, by the ends of paths; as git's own drivers have it, which a repository may choose."""
+"""Path suffixes → how functions begin, after git's own drivers."""
 
 
 def _begins_function(path: str) -> re.Pattern[bytes]:
@@ -278,7 +276,7 @@ def _begins_function(path: str) -> re.Pattern[bytes]:
 
 
 def _headings(lines: Sequence[bytes], begins: re.Pattern[bytes]) -> Callable[[int], bytes]:
-    """What stands behind `@@` of a hunk that begins at a line; to be asked in their order."""
+    """Returns the heading of a hunk that begins at a line; to be called in ascending order."""
     looked, found = 0, b""
 
     def heading_at(start: int) -> bytes:
@@ -297,12 +295,12 @@ def _headings(lines: Sequence[bytes], begins: re.Pattern[bytes]) -> Callable[[in
 
 
 def _binary(before: bytes, after: bytes) -> list[bytes]:
-    """Both sides of a binary patch."""
+    """Both directions of a binary patch."""
     return [BINARY, *_literal(after), *_literal(before)] if before != after else []
 
 
 def _literal(data: bytes) -> Iterator[bytes]:
-    """The bytes in a binary patch: lines of a length sign and base 85."""
+    """Bytes in a binary patch: lines of a length sign and base 85."""
     yield b"literal %d" % len(data)
     packed = zlib.compress(data)
     for at in range(0, len(packed), _LINE):

@@ -1,13 +1,11 @@
-"""A journal made again of a JSONL export: the same records, to the byte and in the same chain, and their blobs.
+"""Importer: rebuild a journal from a JSONL export, with byte-identical records in the same chain, and their blobs.
 
-Only into a store that holds no record. The records are not judged again: they are what happened, elsewhere. Every
-hash is checked, of blobs and of records; a record of which a later one says that it was replaced (after a purge) may
-differ from what the next one remembers, not from what the later one put there. Paths must lead to something inside a
-workspace that is not git's or Quire's own, and modes, sizes and kinds must be ones that a disk can have. Dates do not
-go back, and a batch begins no later than its records. The bytes of every version must have come, or be said to be
-missing. The views are folded from the records as always.
+Only into a store without records. Every hash of blobs and records is checked; a record replaced later (by a purge) may
+differ from what its successor remembers, not from what the replacing record says. Paths must be inside a workspace and
+not git's or Quire's own; modes, sizes and kinds must be possible on a disk; a batch must not begin after its records.
+The bytes of every version must be included, or declared missing. The views are folded as always.
 
-An export may be made by hand, or by an enemy: whatever a line holds, it is taken whole or refused by its number.
+An export may be hand-made or hostile: each line is accepted whole, or refused by its number.
 """
 
 from __future__ import annotations
@@ -79,28 +77,28 @@ _MOST_WRITERS: Final = 1 << 32
 _MOST_NS: Final = (1 << 63) - 1
 
 _PLACED: Final = (FileWritten, FileMoved, ModeChanged, OutsideWritten, OutsideMoved, OutsideModeChanged)
-"""What puts something at a path, from where it may be brought back; a refused edit may name any path."""
+"""Events that put something at a path. A refused edit may name any path."""
 
 
 class NotAnExport(ValueError):
-    """The lines are no export that can be imported. Says the line, and what is wrong with it."""
+    """The lines are no importable export. Names the line and the error."""
 
 
 class ImportResult(NamedTuple):
-    """What came in."""
+    """Counts of an import."""
 
     events: int
     blobs: int
-    missing: int  # blobs that the exporting journal did not have
+    missing: int  # blobs that the exporting journal lacked
 
 
 def import_lines(
     lines: Iterable[bytes], store: Store, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> ImportResult:
-    """Put everything that the lines hold into `store`, an open journal's without a record.
+    """Import all lines into `store`, that of an open journal without records.
 
-    Raises `NotAnExport`, and then leaves what came in so far: the caller throws the store away. `progress` is told
-    how many events of how many are in. Raises `log.StoreFailure` as every write does.
+    `progress` gets events done and total. Raises `NotAnExport`, after which the caller throws the store away, and
+    `StoreFailure` as every write does.
     """
     with store.reading() as r:
         if r.count("records"):
@@ -119,19 +117,19 @@ def import_lines(
 
 @contextmanager
 def _of_line(number: int) -> Iterator[None]:
-    """Whatever is wrong in this block is wrong with this line; but for a store that takes nothing."""
+    """Turn errors in this block into `NotAnExport` for the line, except failures of the store."""
     try:
         yield
     except StoreFailure:
         raise
     except (msgspec.MsgspecError, NotHeld, ValueError) as wrong:
         raise NotAnExport(f"line {number}: {wrong}") from wrong
-    except Exception as wrong:  # it is not for the views to judge what a hand wrote
+    except Exception as wrong:  # views do not validate hand-made records
         raise NotAnExport(f"line {number}: it cannot be taken ({type(wrong).__name__}: {wrong})") from wrong
 
 
 def _require_order(record: Record) -> None:
-    """Raises `ValueError` for a record that cannot stand where it stands."""
+    """Raise `ValueError` for an impossible batch, time or writer."""
     if not 0 < record.batch <= record.seq:
         raise ValueError(f"record {record.seq} belongs to batch {record.batch}, which cannot have begun yet")
     if not 0 <= record.at_ns <= _MOST_NS:
@@ -141,7 +139,7 @@ def _require_order(record: Record) -> None:
 
 
 def _require_sense(seq: int, event: Event) -> None:
-    """Raises `ValueError` for a version that no disk can have had."""
+    """Raise `ValueError` for an impossible version."""
     size, mode, blob = (getattr(event, name) for name in ("size", "mode", "blob"))
     entry, base = getattr(event, "entry", REGULAR), getattr(event, "base", 0)
     if not 0 <= mode <= _MOST_MODE:
@@ -157,7 +155,7 @@ def _require_sense(seq: int, event: Event) -> None:
 
 
 class _Waiting(NamedTuple):
-    """What a line brings, until it is committed."""
+    """A line that is not committed yet."""
 
     number: int
     blob: BlobLine | None = None
@@ -167,7 +165,7 @@ class _Waiting(NamedTuple):
 
 
 class _Import:
-    """Takes lines, and commits them in pieces."""
+    """Takes lines, and commits them in chunks."""
 
     def __init__(self, store: Store) -> None:
         self.events = self.blobs = self.missing = self.upto = 0
@@ -176,18 +174,18 @@ class _Import:
         self._ended = False
         self._prev = GENESIS
         self._waiting: list[_Waiting] = []
-        self._missing: set[bytes] = set()  # blobs of which the export says so
-        self._withheld: list[tuple[int, bytes]] = []  # (seq, hash) of records that came without what is private in them
-        self._held = 0  # bytes that wait
+        self._missing: set[bytes] = set()  # blobs that the export declares missing
+        self._withheld: list[tuple[int, bytes]] = []  # (seq, hash) of records exported without their private texts
+        self._held = 0  # bytes that wait for the commit
         self._cache = BlobCache(_CACHE_BYTES)
         self._bases = DeltaBases()
         self._breaks: dict[int, tuple[bytes, int]] = {}
-        """Record → the link that the next one has to it, where that differs, and the line of the next one."""
+        """Record → the link in its successor, where it differs, and the line of the successor."""
         self._standing: dict[int, tuple[bytes, int, int]] = {}
-        """Record in the place of another → the link that it has, the record that says so, and the line of that."""
+        """Replaced record → its link, the record that replaced it, and the line of that."""
 
     def take(self, number: int, line: JsonLine) -> None:
-        """The next line. Raises `ValueError`."""
+        """Take the next line. Raises `ValueError`."""
         if self._ended:
             raise ValueError("there is more after the end")
         if isinstance(line, Header):
@@ -211,12 +209,12 @@ class _Import:
             self._missing.add(bytes.fromhex(line.sha256))
 
     def commit_if_due(self) -> None:
-        """Commit, where enough has come. Raises `NotAnExport`."""
+        """Commit if enough lines wait. Raises `NotAnExport`."""
         if self._held > _CHUNK_BYTES or len(self._waiting) >= _CHUNK_LINES:
             self._commit()
 
     def finish(self) -> None:
-        """Everything was taken. Raises `NotAnExport` when something lacks."""
+        """Commit the rest and check the whole. Raises `NotAnExport`."""
         if not self._ended:
             raise NotAnExport("the export has no end: it was cut off; make it again")
         self._commit()
@@ -241,7 +239,7 @@ class _Import:
                 raise NotAnExport(f"the bytes {lacking[0].hex()}, which record {seq} tells of, are on no line")
 
     def _tell_of_withheld(self) -> None:
-        """Say in the log which records came without what is private in them: their hashes are in the chain."""
+        """Append a record with the original hashes of records exported without private texts."""
         last = self._last
         seq = Seq(last.seq + 1)
         event = Purged("withheld", (), 0, tuple(self._withheld), "prompts and command lines were not exported")
@@ -290,7 +288,7 @@ class _Import:
         self.events += 1
 
     def _commit(self) -> None:
-        """Put what waits into the store. Raises `NotAnExport` with the line that it cannot be done with."""
+        """Commit the waiting lines. Raises `NotAnExport` with the offending line."""
         waiting, self._waiting, self._held = self._waiting, [], 0
         try:
             self._put_all(waiting)
@@ -303,7 +301,7 @@ class _Import:
                     self._put_all([one])
 
     def _put_all(self, waiting: Sequence[_Waiting]) -> None:
-        """All of it, or nothing."""
+        """Store all of the lines in one transaction."""
         with self._store.writing() as w:
             for one in waiting:
                 if one.blob is not None:

@@ -1,8 +1,7 @@
-"""The log as JSON, one event a line, with every blob that it names: what `quire import` makes a journal of again.
+"""JSONL: the log as JSON, an event a line, with every blob that it names, for `quire import`.
 
-The lines are described in `lines`. A blob stands before the first event that names it; one that differs little from
-the version before it of the same path is told by the stretch between their common ends. What people asked agents for,
-and agents' command lines, stay here unless the export is asked to take them along.
+`jsonl_schema` describes the lines. A blob precedes the first event that names it; one much like the version before is
+written as the stretch between their common ends. Prompts and command lines are left out unless asked for.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ from quire_journal.text import same_end, same_start
 
 
 def export(source: Source, by: str) -> Iterator[bytes]:
-    """All lines. `by` says nothing here: every record is a line."""
+    """All lines. `by` is ignored: every record is a line."""
     yield from _lines(source, _Bytes(source))
 
 
 def events(source: Source, by: str) -> Iterator[bytes]:
-    """The lines of the events alone, without the bytes that they name."""
+    """The lines of the events, without blobs."""
     yield from _lines(source, None)
 
 
@@ -50,15 +49,15 @@ def _lines(source: Source, bytes_: _Bytes | None) -> Iterator[bytes]:
 
 
 class _Bytes:
-    """Which blobs stand in the export already, and what the next version of a path may be told by."""
+    """The blobs already in the export, and the bases for next versions."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._told = bytearray()  # one bit for each number of a blob: a long history has millions
-        self._newest: dict[str, bytes] = {}  # path → its newest blob that was told
+        self._told = bytearray()  # one bit per blob number: a long history has millions
+        self._newest: dict[str, bytes] = {}  # path → its newest blob in the export
 
     def lines(self, blob: bytes, path: str) -> Iterator[bytes]:
-        """The line of a blob that does not stand there yet."""
+        """The line of a blob that is not in the export yet."""
         number = self._source.number_of(blob)
         if number is None:
             yield written(MissingLine(blob.hex(), self._source.not_held(blob)))
@@ -80,7 +79,7 @@ class _Bytes:
         return BlobLine(blob.hex(), len(data), path, data[head : len(data) - tail], base.hex(), head, tail)
 
     def _marked(self, number: int) -> bool:
-        """Mark a blob as told; was it?"""
+        """Mark a blob as exported; returns whether it was."""
         at, bit = number >> 3, 1 << (number & 7)
         if at >= len(self._told):
             self._told.extend(bytes(at + 1024 - len(self._told)))

@@ -51,7 +51,7 @@ class JsonLine(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True
 
 
 class Header(JsonLine, frozen=True, tag="header"):
-    """Which part of which journal follows. Events have after < seq <= upto."""
+    """The range of the journal that follows: events with after < seq <= upto."""
 
     format: int
     quire: str  # version of the program that wrote it
@@ -111,7 +111,7 @@ def written(line: JsonLine) -> bytes:
 
 
 def withheld(event: Event | None) -> Event | None:
-    """The event without what a person asked an agent for, and without a command line."""
+    """The event without prompt and command line."""
     if isinstance(event, TurnBegan) and (event.prompt or event.prompt_hash or event.transcript):
         return msgspec.structs.replace(event, prompt="", prompt_hash=b"", transcript="")
     if isinstance(event, BurstBegun) and event.command:
@@ -120,7 +120,7 @@ def withheld(event: Event | None) -> Event | None:
 
 
 def event_line(stored: bytes, record: Record, event: Event | None) -> EventLine:
-    """A record of the log as a line. `event`: the record's own, or what is told of it (`withheld`)."""
+    """A record as a line. `event`: the record's own, or a reduced one (`withheld`)."""
     less = event is not None and event != record.event()
     exact = event is not None and encode_record(msgspec.structs.replace(record, body=encode_event(event))) == stored
     return EventLine(
@@ -138,9 +138,9 @@ def event_line(stored: bytes, record: Record, event: Event | None) -> EventLine:
 
 
 def stored_record(line: EventLine) -> bytes:
-    """The record as it stood in the log. Raises `ValueError` where the line does not give what its hash says.
+    """The record as stored. Raises `ValueError` if it does not have the line's hash.
 
-    Of one from which something is withheld nobody can tell: it is told without that.
+    The hash of a withheld event cannot be checked.
     """
     stored = line.stored or encode_record(_record(line))
     if not line.withheld and record_hash(stored).hex() != line.hash and not line.stored:
@@ -175,7 +175,9 @@ _OTHER: Final = "a kind that the exporting version did not know; `stored` has th
 
 
 def _record(line: EventLine, as_named: bool = False) -> Record:
-    """`as_named`: its body ends with the last field that the line names, as that of a version with fewer fields."""
+    """The record of a line. `as_named`: its body ends with the last field of the line, as in a version with fewer
+    fields.
+    """
     known = BY_KIND.get(str(line.event.get("kind")))
     at_ns = parse_rfc3339(line.at)
     if known is None or at_ns is None:
@@ -195,7 +197,6 @@ def _named(event: Event) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A field's value as JSON has it."""
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, tuple):
@@ -204,7 +205,7 @@ def _plain(value: Any) -> Any:
 
 
 def _revived(value: Any, kind: Any) -> Any:
-    """The field's value that `_plain` made `value` of; `kind` is the field's type."""
+    """The inverse of `_plain` for a field of type `kind`."""
     if value is None:
         return None
     if kind is bytes:
@@ -219,7 +220,7 @@ def _revived(value: Any, kind: Any) -> Any:
 
 
 def _by_name(event: type[Event]) -> type[msgspec.Struct]:
-    """The struct of an event with its fields by name, and bytes as hexadecimal digits."""
+    """The struct of an event with named fields and hexadecimal bytes."""
     fields: list[Any] = [(one.name, _hexadecimal(one.type), *_default(one)) for one in msgspec.structs.fields(event)]
     made = msgspec.defstruct(event.__name__, fields, tag=event.kind, tag_field="kind", module=__name__)
     made.__doc__ = event.__doc__

@@ -1,4 +1,4 @@
-"""Who wrote the lines that a step brought, as blame tells it: git, an undo, a copy and a rename only bring them."""
+"""The authors of the lines that a step adds, as in blame: git, an undo, a copy and a rename author nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quire_journal.views import OUTSIDE_TYPE, Version
 
 
 def line_authors(change: PathChange, source: Source) -> Iterator[tuple[int, int, Version]]:
-    """The lines that a change brought, half-open, with the version that wrote them; none for what is no text."""
+    """The lines that a change adds, half-open, with their authors' versions; none for other than texts."""
     version = change.after
     data = _text(version, source)
     if data is None or version is None:
@@ -26,7 +26,7 @@ def line_authors(change: PathChange, source: Source) -> Iterator[tuple[int, int,
 
 
 def brought_authors(step: Step, source: Source) -> list[int]:
-    """The writers whose lines a step brings, and who did not make it."""
+    """The writers who authored lines of a step without making the step."""
     found: dict[int, None] = {}
     for change in step.changes:
         if change.after is not None and not _is_typed(change):
@@ -35,7 +35,7 @@ def brought_authors(step: Step, source: Source) -> list[int]:
 
 
 def _is_typed(change: PathChange) -> bool:
-    """Is the change one version alone, whose writer typed what it brings?"""
+    """True if the change is one version whose writer typed it."""
     version, before = change.after, change.before
     if version is None or version.type in (OUTSIDE_TYPE, UNDOING) or version.moved_from:
         return False
@@ -45,7 +45,7 @@ def _is_typed(change: PathChange) -> bool:
 def _by_author(
     start: int, stop: int, version: Version, origins: Sequence[LineOrigin] | None
 ) -> Iterator[tuple[int, int, Version]]:
-    """Lines start..stop of `version`, neighbours of one author together; without `origins` they are its own."""
+    """Lines start..stop of `version`, grouped by author; all its own without `origins`."""
     if origins is None or len(origins) < stop:
         yield start, stop, version
         return
@@ -57,7 +57,7 @@ def _by_author(
 
 
 def _text(version: Version | None, source: Source) -> bytes | None:
-    """The bytes of a version that is a text; None for any other."""
+    """The bytes of a version that is a text, or None."""
     if version is None or not git_mode(version) or version.entry == LINK or source.missing(version):
         return None
     data = source.bytes_of(version.blob)

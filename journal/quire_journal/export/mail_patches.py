@@ -1,8 +1,8 @@
-"""A series of patches, one mail for each step: `git am` makes commits of them, `git apply` and `patch` take the diffs.
+"""Mail patches: one mail for each step, for `git am`; `git apply` and `patch` take the diffs.
 
     quire export patches --from before-lunch | git am
 
-Without `--from` the series begins with an empty tree. What git cannot hold is named in the mail (see `fast_import`).
+Without `--from` the series begins with an empty tree. Files that git cannot hold are named in the mail (`fast_import`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAIL: Final = PatchStyle(mail=True)
 
 
 def export(source: Source, by: str) -> Iterator[bytes]:
-    """The mails. With a tree in front of the stretch, its step is left out: the patches are made on that tree."""
+    """The mails, without one for a tree before the stretch: the patches apply to that tree."""
     number = 0
     for step in steps(source, by):
         if step is None or step.last <= source.stretch.after:
@@ -41,7 +41,7 @@ def export(source: Source, by: str) -> Iterator[bytes]:
 
 
 def file_patches(step: Step, source: Source) -> Iterator[bytes]:
-    """The diffs of a step, those that remove a file first: a folder may come in its place."""
+    """The diffs of a step, removals first: a folder may take the place of a file."""
     moves = wording.moved(step)
     by_path = {change.path: change for change in step.changes}
     old_of = {path: content(old, by_path[old].before, source) for path, old in moves.items()}
@@ -59,7 +59,7 @@ def file_patches(step: Step, source: Source) -> Iterator[bytes]:
 
 
 def content(path: str, version: Version | None, source: Source) -> Content | None:
-    """A version as git would hold it; None for what it does not hold."""
+    """A version as git would hold it, or None."""
     mode = git_mode(version)
     if version is None or not mode or not wording.fits_git(path) or source.missing(version):
         return None
@@ -67,8 +67,8 @@ def content(path: str, version: Version | None, source: Source) -> Content | Non
 
 
 def _head(step: Step, source: Source, number: int, missing: list[tuple[str, str]]) -> bytes:
-    """The mail up to its diffs. The first line is the one by which mails in a file are told apart."""
-    from email.utils import format_datetime  # takes 7 ms, of each start of a daemon if it stood above
+    """The mail up to its diffs. The first line separates mails in a file."""
+    from email.utils import format_datetime  # imported here: it would add 7 ms to each start of a daemon
 
     author = wording.identity(source, step.writers[0] if step.writers else OUTSIDE)
     when = format_datetime(datetime.fromtimestamp(step.at_ns // 10**9, UTC))

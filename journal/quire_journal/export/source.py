@@ -1,8 +1,7 @@
-"""What an export reads: a stretch of the log, with the versions, bytes and writers that belong to it.
+"""Export source: a stretch of the log, with its versions, bytes and writers.
 
-Everything is read in many short snapshots and copied, so that an export which takes minutes keeps no page of the
-store from being used again, and holds nobody up. Records and bytes never change once written. What a later record
-takes back (a write that lost a race) is not a version any more, and is left out wherever it stands.
+Everything is read in many short snapshots and copied, so that a long export blocks no page and nobody. Abandoned writes
+are left out.
 """
 
 from __future__ import annotations
@@ -31,46 +30,46 @@ from quire_journal.storage.blobs import BlobCache, index as blob_index
 from quire_journal.views import BELONGING, Version, standing
 
 _CHUNK: Final = 250
-"""Records that are read in one snapshot."""
+"""Records read in one snapshot."""
 
 _CACHE_BYTES: Final = 24 * 1024 * 1024
-"""Unpacked bytes kept at hand: a version is mostly made from the one before."""
+"""Cache of unpacked blobs: a version is mostly based on the one before."""
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A record of the log, and the versions that it made and that stand, with their paths: a move made two."""
+    """A record, with the versions that it made and that stand, and their paths; a move makes two."""
 
-    stored: bytes  # as it stands in the log
+    stored: bytes  # as stored in the log
     record: Record
-    event: Event | None  # None: of a kind that this version does not know
+    event: Event | None  # None: of an unknown kind
     versions: tuple[tuple[str, Version], ...]
 
 
 class Stretch(msgspec.Struct, frozen=True):
-    """Which part of the log is exported: the records after `after`, up to `upto`."""
+    """The exported range of the log: the records after `after`, up to `upto`."""
 
     after: int
     upto: int
 
 
 class Source:
-    """One export's view of a journal. For one thread at a time."""
+    """An export's view of a journal. For one thread at a time."""
 
     def __init__(
         self, store: Store, stretch: Stretch, workspace_id: str = "", root: str = "", with_prompts: bool = False
     ) -> None:
         self._store = store
-        self.with_prompts = with_prompts  # what people asked agents for, and agents' command lines, go along
+        self.with_prompts = with_prompts  # include prompts and command lines
         self.stretch = stretch
         self.workspace_id = workspace_id
-        self.root = root  # the workspace's folder: some formats want absolute paths
-        self.at = stretch.after  # the newest record that was handed out: how far the export has come
+        self.root = root  # the workspace's folder, for formats with absolute paths
+        self.at = stretch.after  # the newest record returned: the progress
         self._cache = BlobCache(_CACHE_BYTES)
         self._trails = LineTrails()
         self._writers: dict[int, WriterIntroduced | None] = {}
 
     def rows(self) -> Iterator[Row]:
-        """The records of the stretch, in order."""
+        """The records of the range, in order."""
         while self.at < self.stretch.upto:
             with self._store.reading() as r:
                 history = History(r)
@@ -83,7 +82,7 @@ class Source:
                 yield row
 
     def tree(self) -> dict[str, Version]:
-        """What was there before the stretch: every path that existed, with its version."""
+        """Every existing path before the range, with its version."""
         found: dict[str, Version] = {}
         if self.stretch.after:
             with self._store.reading() as r:
@@ -95,46 +94,46 @@ class Source:
         return found
 
     def writer(self, number: int) -> WriterIntroduced | None:
-        """Who that is; None for `outside`."""
+        """The introduction of a writer; None for `outside`."""
         if number not in self._writers:
             with self._store.reading() as r:
                 self._writers[number] = History(r).writer(number)
         return self._writers[number]
 
     def origins(self, path: str, version: Version) -> Sequence[LineOrigin] | None:
-        """Where each line of a version comes from, to be looked at before the next question; None: nobody knows.
+        """The origin of each line of a version, valid until the next call; None if unknown.
 
-        Of each path the versions are asked about in the order of the log.
+        Ask for the versions of a path in the order of the log.
         """
         with self._store.reading() as r:
             return self._trails.origins(History(r), path, version, self.bytes_of)
 
     def checkpoints(self) -> list[tuple[int, str]]:
-        """(cursor, name) of the checkpoints that lie in the stretch, by cursor."""
+        """(cursor, name) of the checkpoints in the range, by cursor."""
         with self._store.reading() as r:
             named = History(r).checkpoints()
         return [(one.cursor, one.name) for one in named if self.stretch.after < one.cursor <= self.stretch.upto]
 
     def bursts(self) -> dict[int, tuple[int, str]]:
-        """Batch → (number, label) of the burst that it belongs to; of bursts within each other, the outermost."""
+        """Batch → (number, label) of its burst; of nested bursts the outermost."""
         found: dict[int, tuple[int, str]] = {}
         with self._store.reading() as r:
             history = History(r)
-            for burst in history.bursts():  # the newest first, so that the outermost is the last to be noted
+            for burst in history.bursts():  # newest first, so that the outermost is noted last
                 for batch, evidence in history.burst_evidence(burst.number):
                     if evidence in BELONGING and self.stretch.after < batch <= self.stretch.upto:
                         found[batch] = burst.number, burst.label
         return found
 
     def missing(self, version: Version) -> str:
-        """Why the bytes of a version cannot be had; "" when they can, or when it has none (a folder, a deletion)."""
+        """Why the bytes of a version are missing; "" if held, or if the version has none (a folder, a deletion)."""
         if version.gone or version.entry not in (REGULAR, LINK):
             return ""
         with self._store.reading() as r:
             return "" if version.blob and blobs.holds(r, version.blob) else missing(History(r), version).told
 
     def not_held(self, blob: bytes) -> str:
-        """Why the journal does not hold these bytes, in a word; "" when it does."""
+        """Why the journal does not hold these bytes, as a code; "" if it does."""
         with self._store.reading() as r:
             if blobs.holds(r, blob):
                 return ""
@@ -142,12 +141,12 @@ class Source:
         return gone.why if gone is not None else "not_captured"
 
     def number_of(self, blob: bytes) -> int | None:
-        """The number under which the bytes are stored; None when they are not."""
+        """The number of a blob; None if not held."""
         with self._store.reading() as r:
             return blob_index.find(r, blob)
 
     def bytes_of(self, blob: bytes) -> bytes:
-        """The bytes of a blob, checked. Raises `blobs.NotHeld` or `log.JournalDamaged`."""
+        """The bytes of a blob, verified. Raises `blobs.NotHeld` or `JournalDamaged`."""
         with self._store.reading() as r:
             number = blobs.number_of(r, blob)
             data = blobs.unpack(r, number, self._cache)
@@ -157,7 +156,7 @@ class Source:
 
 
 def named_blob(event: Event | None) -> tuple[bytes, str]:
-    """The bytes that an event names, by sha256, and the path that they are a version of; b"" for none."""
+    """The blob that an event names, and the path that it is a version of; b"" for none."""
     blob: bytes = getattr(event, "blob", b"")
     return blob, path_after(event) or ""
 

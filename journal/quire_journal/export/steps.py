@@ -1,11 +1,8 @@
-"""The log as steps: what a commit, a patch or a trace is made of.
+"""Steps: the log in units of a commit, a patch or a trace.
 
-A step is a stretch of records that is told as one: those of a batch, of a burst, or between two checkpoints. It
-knows, for each path that it changed, what was there before and what was there after. Steps follow the order of the
-log, so that the tree after a step is the tree of the journal after its newest record. Where others wrote while a
-burst was open, the burst is told in several steps, for the same reason.
-
-What a scan at the start found is one step, however many batches its records are: nobody wrote those files then.
+A step is a run of records: of a batch, of a burst, or between two checkpoints. For each changed path it has the version
+before and after. The tree after a step is the tree of the journal after its newest record; a burst interrupted by
+others therefore becomes several steps. The first scan is one step: nobody wrote those files then.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ _CAPTURE: Final = "what was found at the start"
 
 
 class PathChange(msgspec.Struct, frozen=True):
-    """What became of one path; None where nothing was there, or is there any more."""
+    """The change of one path; None where there is no file."""
 
     path: str
     before: Version | None
@@ -34,24 +31,23 @@ class PathChange(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """Records that are told as one. `changes` are in the order in which the log first names their paths."""
+    """Records told as one. `changes` are in the order of their first mention."""
 
-    first: int  # seq of the first record that changed something
-    last: int  # and of the newest
-    at_ns: int  # of the newest
+    first: int  # seq of the first record with a change
+    last: int  # seq of the newest record
+    at_ns: int  # time of the newest record
     label: str  # of the burst, of the checkpoint; "" for a batch
     batches: tuple[int, ...]
-    writers: tuple[int, ...]  # who wrote, the one with most versions first
-    hints: tuple[str, ...]  # what was going on, for outside versions
+    writers: tuple[int, ...]  # who wrote, most versions first
+    hints: tuple[str, ...]  # of outside versions
     changes: tuple[PathChange, ...]
-    evidence: tuple[str, ...] = ()  # by which the writers of other programs' versions are known
+    evidence: tuple[str, ...] = ()  # of attributed outside versions
 
 
 def steps(source: Source, by: str) -> Iterator[Step | None]:
-    """The steps of the source's stretch, in order. With a tree in front of it, the first step brings that in.
+    """The steps of the range, in order. A tree before the range is the first step.
 
-    `by` is a word of `BY`. None stands where records were read that end no step: an export that tells nothing for
-    long can pause there.
+    `by` is a word of `BY`. None is a pause point among records that end no step.
     """
     tree = source.tree()
     if tree:
@@ -75,7 +71,7 @@ def steps(source: Source, by: str) -> Iterator[Step | None]:
 
 
 def git_mode(version: Version | None) -> str:
-    """The mode of a version as git knows it; "" for what git does not hold (nothing, a folder)."""
+    """Git's mode of a version; "" for what git does not hold (nothing, a folder)."""
     if version is None or version.gone or version.entry == FOLDER:
         return ""
     if version.entry == LINK:
@@ -84,7 +80,7 @@ def git_mode(version: Version | None) -> str:
 
 
 class _Open(msgspec.Struct):
-    """A step that records are still added to."""
+    """A step that still grows."""
 
     key: tuple[str, int]
     first: int
@@ -98,7 +94,7 @@ class _Open(msgspec.Struct):
     after: dict[str, Version | None] = msgspec.field(default_factory=dict)
 
     def add(self, row: Row, tree: dict[str, Version]) -> None:
-        """Take in what the row changed, and change `tree` likewise."""
+        """Add the changes of the row to the step and to `tree`."""
         self.last, self.at_ns = row.record.seq, row.record.at_ns
         self.batches[row.record.batch] = None
         hint = getattr(row.event, "hint", "")
@@ -116,7 +112,7 @@ class _Open(msgspec.Struct):
                 tree[path] = self.after[path] = version
 
     def closed(self) -> Step:
-        """The step."""
+        """The finished step."""
         return Step(
             self.first,
             self.last,
@@ -140,7 +136,7 @@ def _given(source: Source, tree: dict[str, Version]) -> Step:
 # ── what belongs together ──
 
 _KeyOf = Callable[[Row], tuple[str, int]]
-"""(label, number) of the step that a row belongs to; rows in succession with equal keys are one step."""
+"""Returns (label, number) of a row's step; consecutive rows with equal keys are one step."""
 
 
 def _by_batch(source: Source) -> _KeyOf:
@@ -187,4 +183,4 @@ BY: Final[dict[str, Callable[[Source], _KeyOf]]] = {
     "burst": _by_burst,
     "checkpoint": _by_checkpoint,
 }
-"""What a step is made of, by the word of `--by`."""
+"""Word of `--by` → what a step is made of."""

@@ -1,6 +1,6 @@
-"""A step in words, for people who read commits and mails: whose it is, and what it did.
+"""Wording of steps, for readers of commits and mails: whose a step is, and what it did.
 
-Everything that agents supply is made plain and short here: none of it can begin a line of its own, or end a header.
+Text from agents is made plain and short: it can neither begin a line nor end a header.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from quire_journal.model import FOLDER, OUTSIDE, WriterIntroduced, above, counte
 
 MOST_SUBJECT: Final = 72
 _MOST_PATH: Final = 300
-_MOST_TOLD: Final = 100  # files that could not be exported, by name; the others are counted
+_MOST_TOLD: Final = 100  # files named as not exported; others are counted
 
 
 def name_of(source: Source, writer: int) -> str:
-    """A writer as people call it: the agent's name, `user` for a person at a terminal, `outside`."""
+    """A writer's name: the agent's, `user` for a person at a terminal, `outside`."""
     who = source.writer(writer)
     if who is None:
         return "outside" if writer == OUTSIDE else writer_name(writer)
@@ -30,12 +30,12 @@ _NOT_IN_NAMES: Final = {ord(sign): None for sign in "<>"}
 
 
 def identity(source: Source, writer: int) -> str:
-    """`ada <w3@quire.invalid>`: a name and an address that nobody can have (RFC 2606)."""
+    """`ada <w3@quire.invalid>`: a name, and an address that nobody can have (RFC 2606)."""
     return f"{name_of(source, writer)} <{writer_name(writer)}@quire.invalid>"
 
 
 def subject(step: Step) -> str:
-    """The first line."""
+    """The first line of a message."""
     if step.label:
         return plain(step.label, MOST_SUBJECT)
     if len(step.changes) == 1:
@@ -50,7 +50,7 @@ def subject(step: Step) -> str:
 
 
 def body(step: Step, source: Source, left_out: list[tuple[str, str]]) -> list[str]:
-    """The lines below it: which records, whose, and what is not in here and why. None is empty."""
+    """The lines below the subject: records, writers, and what is left out and why. Never empty lines."""
     lines = [f"Quire-Records: {step.first}..{step.last}"]
     lines += [f"Quire-Batch: {batch}" for batch in step.batches[:20]]
     if len(step.batches) > 20:
@@ -67,7 +67,7 @@ def body(step: Step, source: Source, left_out: list[tuple[str, str]]) -> list[st
 
 
 def left_out(step: Step, source: Source) -> list[tuple[str, str]]:
-    """(path, why) of what a step made that no tree of git can hold: bytes that the journal lacks, folders, `.git`."""
+    """(path, why) of files of a step that git cannot hold: missing bytes, folders, `.git`."""
     found = []
     not_empty = {folder for change in step.changes if change.after is not None for folder in above(change.path)}
     for change in step.changes:
@@ -85,12 +85,12 @@ def left_out(step: Step, source: Source) -> list[tuple[str, str]]:
 
 
 def fits_git(path: str) -> bool:
-    """Does git take the path? It keeps `.git`, however it is written, to itself; a backslash parts names, too."""
+    """True if git accepts the path: not `.git` in any spelling; a backslash separates names, too."""
     return not any(disguised(name) in (".git", "git~1", "") for name in path.replace("\\", "/").split("/"))
 
 
 def moved(step: Step) -> dict[str, str]:
-    """New path → old path of the files that a step moved, and that are not at the old path any more."""
+    """New path → old path of the files that a step moved away."""
     after = {change.path: change.after for change in step.changes}
     before = {change.path: change.before for change in step.changes}
     found: dict[str, str] = {}
