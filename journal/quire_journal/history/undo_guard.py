@@ -1,9 +1,9 @@
-"""The guard of an undo: whatever was planned, no line goes or comes back that the chosen batches do not account for.
+"""Undo guard: whatever the plan, no line is removed or restored without a reason in the chosen batches.
 
-It knows nothing of how the plan was made. It weaves the versions of the file (`weave`), and asks of each line that
-would go whether it would still stand without the chosen batches, and of each that would come whether it would stand
-again. What has no such reason is not done, and is a conflict that names the record which is against it. The same holds
-for the name of the file, its mode, and that there is one.
+The guard does not know how the plan was made. It weaves the versions of the file (`weave`) and asks of each line to be
+removed whether it would still stand without the chosen batches, and of each line to be restored whether it would stand
+again. A change without such a reason is left out, and is a conflict that names the opposing record. The same holds for
+the path, the mode and the presence of the file.
 """
 
 from __future__ import annotations
@@ -27,40 +27,40 @@ from quire_journal.model import REGULAR, blob_id, pause, ranges_of
 from quire_journal.text import BINARY_PROBE, BOM, Dispute, Splice, Text, apply, changes
 
 UNDOING: Final = "undo"
-"""The type of versions that undo, redo, rollback and restore make."""
+"""Type of versions made by undo, redo, rollback and restore."""
 
 FIRST_SEEN: Final = "creation_not_seen"
-"""Why a plan keeps the first version of a file, though it is chosen: nothing shows that the file was made then."""
+"""Conflict of a chosen first version that is kept: nothing shows that the file was created then."""
 
 FEW: Final = 8
-"""Versions that are looked up one by one."""
+"""Most versions that are read one by one."""
 
 MOST_CELLS: Final = 40_000
-"""Lines times lines in which another way to tell the same change is looked for; a look at so many takes 20 ms."""
+"""Largest product of line counts in which an equivalent change is searched; this many take 20 ms."""
 
 
 class GuardedUndo(msgspec.Struct, frozen=True):
-    """What is undone, and what the log says of undos."""
+    """The undo in question, and the undos in the log."""
 
     chosen: frozenset[int]
-    nothing: Callable[[int], bool]  # has a batch undone nothing but chosen ones, so that it comes to nothing with them?
-    affected: Collection[int]  # what the chosen ones undid, and what that undid, and so on
-    undoers: Callable[[int], Sequence[int]]  # which batches undid one, in this file
+    nothing: Callable[[int], bool]  # true if a batch undid only chosen batches, so that it is void without them
+    affected: Collection[int]  # batches undone by the chosen ones, and by those, and so on
+    undoers: Callable[[int], Sequence[int]]  # the batches that undid a batch, in this file
 
 
 def guard(history: History, life: FileTimeline, found: Unwound, undoing: GuardedUndo) -> Unwound:
-    """`found` without what the chosen batches do not account for, which are conflicts of it."""
+    """`found` without the changes that the chosen batches do not justify, which become conflicts."""
     if found.missing or found.is_now or found.now.folder:
         return found
     if any(conflict.why == FIRST_SEEN for conflict in found.conflicts):
-        undoing = replace(undoing, chosen=undoing.chosen - {life.steps[0].batch})  # which stays
+        undoing = replace(undoing, chosen=undoing.chosen - {life.steps[0].batch})  # the first version stays
     if _is_as_before(life, found, undoing):
         return found
     return _Guard(history, _from_the_first(history, life, undoing), found, undoing).guarded()
 
 
 def _is_as_before(life: FileTimeline, found: Unwound, undoing: GuardedUndo) -> bool:
-    """Is the file to be as it was before its last steps, which are all that is chosen, and undos of nothing else?"""
+    """True if the file returns to a state after which all steps are chosen, or undid only chosen batches."""
     begun = next((n for n, step in enumerate(life.steps) if step.batch in undoing.chosen), 0)
     if not all(step.batch in undoing.chosen or undoing.nothing(step.batch) for step in life.steps[begun:]):
         return False
@@ -71,7 +71,7 @@ def _is_as_before(life: FileTimeline, found: Unwound, undoing: GuardedUndo) -> b
 
 
 def _from_the_first(history: History, life: FileTimeline, undoing: GuardedUndo) -> FileTimeline:
-    """The life from the first step on of what is in force, or not, by chosen undos."""
+    """The timeline, extended back to the first step whose validity the chosen undos change."""
     before, since = life.steps[0].before, min(undoing.affected, default=0)
     if not 0 < since <= before.seq:
         return life
@@ -93,7 +93,7 @@ def _from_the_first(history: History, life: FileTimeline, undoing: GuardedUndo) 
 
 
 class _Guard:
-    """What is planned for one file, beside what accounts for it."""
+    """The plan for one file, and the reasons for it."""
 
     def __init__(self, history: History, life: FileTimeline, found: Unwound, undoing: GuardedUndo) -> None:
         self._history, self._life, self._found, self._chosen = history, life, found, undoing.chosen
@@ -108,7 +108,7 @@ class _Guard:
     # ── the past ──
 
     def _woven(self) -> Weave:
-        """The lines of its versions."""
+        """The weave of the file's versions."""
         states = [self._life.steps[0].before, *(step.after for step in self._steps())]
         bodies = self._bodies(states)
         weave = Weave(next(bodies), states[0].seq, self._then)
@@ -120,7 +120,7 @@ class _Guard:
         return weave
 
     def _woven_word(self, word: Callable[[State], bytes]) -> Weave:
-        """What is said of the file itself, as the lines of a text are woven."""
+        """The weave of a property of the file, as a text of one line."""
         states = [self._life.steps[0].before, *(step.after for step in self._steps())]
         weave = Weave(word(states[0]), states[0].seq, self._then)
         for state in states[1:]:
@@ -129,24 +129,26 @@ class _Guard:
         return weave
 
     def _steps(self) -> Iterator[TimelineStep]:
-        """The steps that are woven: of chosen edits that follow each other the last, and those whose bytes are held."""
+        """The steps to weave: held ones, and of consecutive chosen edits only the last."""
         steps = self._life.steps
         for step, behind in zip(steps, (*steps[1:], None), strict=True):
             if behind is None or not (self._is_chosen_edit(step) and self._is_chosen_edit(behind)):
                 yield step
 
     def _is_chosen_edit(self, step: TimelineStep) -> bool:
-        """A chosen edit of a file that stays: with one that is made or goes, all lines are typed, or go."""
+        """True for a chosen edit of an existing file. A creation or deletion has whole-file lines and is
+        woven alone.
+        """
         version = step.after.version
         if not (step.before.present and step.after.present):
             return False
         return step.batch in self._chosen and version is not None and not (version.type == UNDOING or version.unproved)
 
     def _bodies(self, states: Sequence[State]) -> Iterator[bytes]:
-        """What each state holds. Where it is not known, nothing counts as changed."""
+        """The bytes of each state; unknown bytes count as unchanged."""
         held = [s.present and _is_file(s) and bool(s.blob) and self._history.holds(s.blob) for s in states]
         blobs = [s.blob for s, there in zip(states, held, strict=True) if there]
-        # A few are at hand, as the plan was made of them.
+        # A few are in the cache, because the plan was made from them.
         few = len(blobs) <= FEW
         data = (self._history.text_of(b).data for b in blobs) if few else self._history.bytes_in_turn(blobs)
         body = b""
@@ -162,7 +164,7 @@ class _Guard:
     # ── what is planned ──
 
     def guarded(self) -> Unwound:
-        """What remains of it."""
+        """The justified part of the plan."""
         found, now = self._found, self._found.now
         if found.present != now.present:
             presence = self._woven_word(_presence)
@@ -181,7 +183,7 @@ class _Guard:
         return replace(found, path=path, mode=mode, blob=blob, made=made, conflicts=conflicts)
 
     def _without_all(self) -> Unwound:
-        """The file goes if each of its lines may."""
+        """The plan to delete the file, if each of its lines may go."""
         held = [n for n in range(self._text.size) if not self._may_go(self._text.line(n))]
         if not held:
             return self._found
@@ -189,20 +191,20 @@ class _Guard:
         return self._left_with(Conflict(seq, "bytes", () if self._is_whole() else ranges_of(held)))
 
     def _left_with(self, *conflicts: Conflict) -> Unwound:
-        """The file stays as it is."""
+        """A plan that leaves the file as it is."""
         found, now = self._found, self._found.now
         left = Unwound.left_alone(now, "", kept=found.kept)
         return replace(left, conflicts=(*found.conflicts, *self._conflicts, *conflicts))
 
     def _conflict(self, why: str, weave: Weave, key: bytes) -> None:
-        """Name the record by which it is as it is."""
+        """Add a conflict with the record that made the present state."""
         there = weave.line(0) if weave.size else None
         gone = weave.gone(key)
         seq = there.brought_by if there is not None else gone[-1].removed_by if gone else 0
         self._conflicts.append(Conflict(seq or self._first, why))
 
     def _may_be(self, word: Callable[[State], bytes], key: bytes, why: str) -> bool:
-        """May its name, or its mode, go back to that? If not, it is a conflict."""
+        """True if the property may go back to `key`; else adds a conflict."""
         weave = self._woven_word(word)
         may = self._may_become(weave, key)
         if not may:
@@ -210,7 +212,7 @@ class _Guard:
         return may
 
     def _may_become(self, weave: Weave, key: bytes) -> bool:
-        """May a name, a mode or the presence of the file go back to that?"""
+        """True if the property of this weave may go back to `key`."""
         if weave.size and not self._may_go(weave.line(0)):
             return False
         return not key or any(line.stands(self._after.in_force) for line in weave.gone(key))
@@ -218,7 +220,7 @@ class _Guard:
     # ── its text ──
 
     def _content(self) -> tuple[bytes, Text | None]:
-        """The bytes that it comes to."""
+        """The resulting bytes."""
         found, now = self._found, self._found.now
         if found.blob == now.blob and now.present:
             return found.blob, found.made
@@ -239,7 +241,7 @@ class _Guard:
         return (now.blob, None) if now.present and made == was else (made.blob, made)
 
     def _whole_content(self, key: bytes) -> tuple[bytes, Text | None]:
-        """Of what is no text: all of it, or nothing."""
+        """The result for bytes that are no text: all of the plan, or nothing."""
         found, now = self._found, self._found.now
         if all(self._may_go(self._text.line(n)) for n in range(self._text.size)) and all(
             self._claim(part) is not None for part in key.splitlines(keepends=True)
@@ -250,7 +252,7 @@ class _Guard:
         return now.blob, None
 
     def _parts(self, splices: Sequence[Splice], n: int, s: Splice, was: Text, wanted: Text) -> Iterator[Splice]:
-        """What of a splice is accounted for: all of it, or some lines of one that only removes or only adds."""
+        """The justified parts of a splice: all of it, or some lines of a pure removal or insertion."""
         pause()
         keys = [line + ending for line, ending in zip(s.lines, s.breaks or (), strict=True)]
         going = [self._text.line(number) for number in range(s.start, s.stop)]
@@ -276,7 +278,7 @@ class _Guard:
             yield replace(s, lines=tuple(s.lines[i] for i in parts), breaks=tuple(breaks[i] for i in parts))
 
     def _block(self, s: Splice, held: Sequence[int], keys: Sequence[bytes], coming: Sequence[WovenLine | None]) -> None:
-        """A conflict for each record that is against it."""
+        """Add a conflict for each opposing record."""
         against: dict[int, list[int]] = {}
         for number in held:
             against.setdefault(self._brought(number), []).append(number)
@@ -301,7 +303,7 @@ class _Guard:
     def _is_told_otherwise(
         self, splices: Sequence[Splice], n: int, was: Text, wanted: Text, own: Sequence[WovenLine | None]
     ) -> bool:
-        """Does the same come of lines that may go and come, where equal lines stand there more than once?"""
+        """True if removable and restorable lines make the same result, where equal lines are nearby."""
         s = splices[n]
         moved = sum(one.shift for one in splices[:n])
         size = max(s.stop - s.start, len(s.lines))
@@ -329,19 +331,19 @@ class _Guard:
     # ── what accounts for it ──
 
     def _may_go(self, line: WovenLine | None) -> bool:
-        """Would the line not stand without the chosen batches?"""
+        """True if the line would not stand without the chosen batches."""
         return line is not None and not line.stands(self._after.in_force)
 
     def _comes_back(self, line: WovenLine) -> bool:
         return line.stands(self._after.in_force)
 
     def _free(self, key: bytes, own: Sequence[WovenLine | None]) -> Sequence[WovenLine]:
-        """The lines with these bytes that would stand again, and that no other place has: `own` are this one's."""
+        """The lines with these bytes that would stand again and are not claimed elsewhere; `own` are claimed here."""
         gone = (line for line in self._text.gone(key) if line not in self._claimed or line in own)
         return [line for line in gone if self._comes_back(line)]
 
     def _claim(self, key: bytes) -> WovenLine | None:
-        """A line with these bytes that would stand again, which no other one stands for yet."""
+        """Claim a line with these bytes that would stand again; None if there is none."""
         for line in reversed(self._text.gone(key)):
             if line not in self._claimed and self._comes_back(line):
                 self._claimed.add(line)
@@ -349,11 +351,11 @@ class _Guard:
         return None
 
     def _is_affected(self, batch: int) -> bool:
-        """Is the batch chosen, or in force for that reason, or not?"""
+        """True if the batch is chosen, or its validity changes with the chosen ones."""
         return batch in self._chosen or self._before.in_force(batch) != self._after.in_force(batch)
 
     def _brought(self, number: int) -> int:
-        """The record by which a line stands there."""
+        """The record that put the line there."""
         line = self._text.line(number)
         return (line.brought_by if line is not None else 0) or self._first
 
@@ -366,7 +368,7 @@ _PRESENT: Final = b"there\n"
 
 
 def _made(state: State, again: bool, by_git: bool = False) -> Made:
-    """How a state came about."""
+    """How a state was made."""
     version = state.version
     if version is None:
         return Made(0, 0)
@@ -399,25 +401,25 @@ def _is_file(state: State) -> bool:
 
 
 def _whole(blob: bytes) -> bytes:
-    """One line that stands for bytes which are not compared line by line."""
+    """A single line that represents bytes which are not compared by line."""
     return b"\0" + blob.hex().encode() + b"\n"
 
 
 def _body(data: bytes) -> bytes:
-    """The bytes of a file as lines that all have a break; of a binary file, one line."""
+    """The bytes of a file as lines with breaks; a binary file is one line."""
     if data.find(b"\0", 0, BINARY_PROBE) >= 0:
         return _whole(blob_id(data))
     return ended(data.removeprefix(BOM))
 
 
 def _keys(text: Text, start: int, stop: int) -> list[bytes]:
-    """Lines with their breaks; the last one has one like the others."""
+    """Lines with breaks; an unfinished last line gets one."""
     breaks = [b or text.break_for(len(text) - 1) for b in text.breaks[start:stop]]
     return [line + ending for line, ending in zip(text.lines[start:stop], breaks, strict=True)]
 
 
 def _runs(start: int, stop: int, without: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """The runs of numbers from `start` to `stop` that are not among these."""
+    """The runs of numbers in start..stop that are not in `without`."""
     at = start
     for number in (*without, stop):
         if at < number:

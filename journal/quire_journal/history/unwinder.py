@@ -1,9 +1,8 @@
-"""Unwinding: what a file would be now if some of its versions had never been made.
+"""Unwinding: the state of a file if some of its versions had never been made.
 
-The steps of its life are undone or kept. From the first undone step on two states run side by side: the file as it was,
-and as it would have been (`rest`). An undone step changes only the first; a kept one changes both, the second by
-three-way merge (`rebase_steps`). Neighbouring kept steps count as one, so that what others did and took back is not in
-the way.
+The steps of its timeline are undone or kept. From the first undone step on, two states run in parallel: the real file,
+and the file without undone steps (`rest`). An undone step changes the first only; a kept one changes both, the second
+by three-way merge (`rebase_steps`). Consecutive kept steps are merged as one, so that reverted changes do not conflict.
 """
 
 from __future__ import annotations
@@ -25,11 +24,10 @@ from quire_journal.views import OUTSIDE_TYPE, Version, standing
 
 
 class Unwound(msgspec.Struct, frozen=True, gc=False):
-    """What a life comes to without its undone steps.
+    """The result of a timeline without its undone steps.
 
-    `made` is a text that no version holds yet; otherwise the bytes are those of `blob`. `present` False: there
-    would be no file. `missing` says why the answer is not known: "uncaptured", "not_a_file", "creation_not_seen",
-    "record_lost".
+    `made` is a text that no version has yet; otherwise the bytes are those of `blob`. `present` False: no file.
+    `missing` says why the result is unknown: "uncaptured", "not_a_file", "creation_not_seen", "record_lost".
     """
 
     now: State
@@ -38,20 +36,20 @@ class Unwound(msgspec.Struct, frozen=True, gc=False):
     mode: int
     blob: bytes
     made: Text | None = None
-    kept: tuple[int, ...] = ()  # seqs of others' later versions, whose changes stay
+    kept: tuple[int, ...] = ()  # seqs of others' later versions whose changes stay
     conflicts: tuple[Conflict, ...] = ()
     missing: str = ""
-    entry: int = REGULAR  # LINK, FOLDER: of what would be there, made anew
-    needed: Version | None = None  # of what is missing: whose bytes are needed and not held
+    entry: int = REGULAR  # LINK, FOLDER: type of a result to be created
+    needed: Version | None = None  # the version whose bytes are needed and missing
 
     @classmethod
     def left_alone(cls, now: State, why: str, needed: Version | None = None, kept: Sequence[int] = ()) -> Unwound:
-        """Nothing is to be done: the answer is not known (`why`), or the file is as it should be."""
+        """No change: the result is unknown (`why`), or equal to the present state."""
         return cls(now, now.present, now.path, now.mode, now.blob, kept=tuple(kept), missing=why, needed=needed)
 
     @property
     def is_now(self) -> bool:
-        """Is the file like that already?"""
+        """True if the result equals the present state."""
         now = self.now
         if not self.present or not now.present or now.folder:
             return self.present == now.present
@@ -59,9 +57,9 @@ class Unwound(msgspec.Struct, frozen=True, gc=False):
 
 
 def unwind(history: History, life: FileTimeline) -> Unwound:
-    """What `life` comes to without its undone steps.
+    """The result of `life` without its undone steps.
 
-    As it was first seen is as far back as a file goes, when nothing shows that it was made then.
+    A file goes back to its first version at most, if nothing shows that it was created then.
     """
     first = life.steps[0]
     if _begins_with_lost(history, life):
@@ -76,7 +74,7 @@ def unwind(history: History, life: FileTimeline) -> Unwound:
 
 
 def _begins_with_lost(history: History, life: FileTimeline) -> bool:
-    """May an undone step have been made from a version that is lost? What that one did would go with it."""
+    """True if an undone step may follow a lost version, whose changes would be undone with it."""
     if not history.lost():
         return False
     steps = ((step.before.version, step.after.version) for step in life.steps if step.undone)
@@ -84,7 +82,7 @@ def _begins_with_lost(history: History, life: FileTimeline) -> bool:
 
 
 def _unwind_folder(life: FileTimeline) -> Unwound:
-    """As the last kept step left it, or as it was before all of them: there is nothing to merge. A file stays."""
+    """The folder after the last kept step, or before all; nothing to merge. A file at the path stays."""
     kept = [step for step in life.steps if not step.undone]
     then, now = kept[-1].after if kept else life.steps[0].before, life.now
     present = then.present and (now.present or standing(now.version) is None)
@@ -119,11 +117,10 @@ def _unwind(history: History, life: FileTimeline) -> Unwound:
 
 
 def _made_then(history: History, first: TimelineStep) -> bool:
-    """Is it known that the file was not there before this step?
+    """True if the file is known not to have existed before this step.
 
-    A tool creates only what does not exist, and says so. What came from outside was not there before when the journal
-    knew the path to be free, or had looked at the whole tree and then saw the file come. Found later, by a scan or by a
-    call, it may be older than the journal.
+    A tool creates only what does not exist. An outside file was new if the journal knew the path to be free, or a scan
+    of the tree was complete before the watcher saw the file. A file found by a scan or a call may be older.
     """
     if first.before.present or first.before.version is not None:
         return True

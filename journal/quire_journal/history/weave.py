@@ -1,10 +1,8 @@
-"""The weave of a file: every line that it had, in order, with the batches that brought it and that removed it.
+"""Weave: every line that a file had, in order, with the batches that added and removed it.
 
-Whoever types a line makes a new one, though the same words stood there before. Whoever only puts back what stood there
-(an undo, a redo, a rollback, a restore, another program) brings the old line back, which keeps its author.
-
-An undo does nothing to a line by itself, but by what it says of other batches: a line that it removes was brought by a
-batch that is not in force any more. What that does not explain counts as the work of the undo.
+Typing a line makes a new line, even with old words. Putting lines back (undo, redo, rollback, restore, another program)
+restores the old line with its author. An undo acts on lines only through the validity of other batches: a line that it
+removes belongs to a batch that is no longer in force. Anything else counts as the undo's own work.
 """
 
 from __future__ import annotations
@@ -16,18 +14,18 @@ from quire_journal.model import paced, pause
 from quire_journal.text import blocks, breaks_between, common_bytes
 
 EVER: Final = 1 << 63
-"""Behind every record."""
+"""Later than every record."""
 
 InForce = Callable[[int], bool]
-"""Is a batch in force?"""
+"""True if a batch is in force."""
 
 
 class Act(NamedTuple):
-    """What a batch did to a line that was there before it."""
+    """What a batch did to an existing line."""
 
     batch: int
-    brought: bool  # else it removed the line
-    takes_back: bool = False  # it is nothing but the end of the act before
+    brought: bool  # False: removed the line
+    takes_back: bool = False  # it only cancels the act before
 
 
 class WovenLine:
@@ -36,15 +34,15 @@ class WovenLine:
     __slots__ = ("acts", "born", "brought_by", "key", "removed_by", "there")
 
     def __init__(self, key: bytes, born: int, seq: int) -> None:
-        self.key = key  # its bytes, with the break
-        self.born = born  # the batch of whoever typed it; 0: it is older than what is woven
+        self.key = key  # bytes with the break
+        self.born = born  # batch of its author; 0: before the first woven version
         self.acts: list[Act] = []
         self.there = True
-        self.brought_by = seq  # the record by which it stands where it does
-        self.removed_by = 0  # the record that it went by last
+        self.brought_by = seq  # the record that put it where it is
+        self.removed_by = 0  # the record that last removed it
 
     def stands(self, in_force: InForce) -> bool:
-        """Would it be there, if just the batches were in force that are?"""
+        """True if the line would be there with these batches in force."""
         if not in_force(self.born):
             return False
         taken_back = False
@@ -58,12 +56,12 @@ class WovenLine:
         return True
 
     def is_of(self, fits: Callable[[int], bool]) -> bool:
-        """Has such a batch brought or removed it?"""
+        """True if such a batch added or removed the line."""
         return fits(self.born) or any(fits(act.batch) for act in self.acts)
 
 
 class BatchesInForce:
-    """Which batches are in force, when some of them are taken out. `undoers`: those that say that they undid one."""
+    """The batches in force without the batches `out`. `undoers` gives the batches that undid one."""
 
     def __init__(self, undoers: Callable[[int], Sequence[int]], out: Container[int] = frozenset()) -> None:
         self._undoers, self._out = undoers, out
@@ -71,15 +69,15 @@ class BatchesInForce:
         self._known: dict[int, bool] = {0: True}
 
     def upto(self, batch: int) -> InForce:
-        """As it was when this batch had been made."""
+        """The state right after this batch."""
         if batch != self._upto:
             self._upto, self._known = batch, {0: True}
         return self.in_force
 
     def in_force(self, batch: int) -> bool:
-        """Is it, by those that count?"""
+        """True if the batch is in force."""
         known, todo = self._known, [batch]
-        while todo:  # without recursion: undo and redo can follow each other a thousand times
+        while todo:  # iterative: undo and redo can alternate a thousand times
             at = todo[-1]
             if at in known:
                 todo.pop()
@@ -101,9 +99,9 @@ class Made(NamedTuple):
 
     seq: int
     batch: int
-    undoing: bool = False  # by an undo, a redo, a rollback or a restore
-    moving: bool = False  # by whoever is not the author of lines that stood there before
-    again: bool = False  # the whole is what it was once
+    undoing: bool = False  # by undo, redo, rollback or restore
+    moving: bool = False  # its maker is no author of old lines
+    again: bool = False  # its bytes existed before
     by_git: bool = False
 
 
@@ -111,18 +109,18 @@ class Weave:
     """The lines of a file, version by version."""
 
     def __init__(self, first: bytes, seq: int, standing: BatchesInForce) -> None:
-        """`first` is the oldest version looked at, of which nobody is asked who made it; `seq` its record."""
+        """`first` is the oldest version, made by record `seq`; the authors of its lines are not asked for."""
         self._standing = standing
         self._first = seq
         self._body = first
         self._now: list[WovenLine | None] = [None] * len(first.splitlines())  # None: as in the first version
         self._gaps: list[list[WovenLine] | None] = [None] * (
             len(self._now) + 1
-        )  # what stood before each line, and behind
+        )  # removed lines before each line, and at the end
         self._gone: dict[bytes, list[WovenLine]] = {}
 
     def take(self, body: bytes, made: Made) -> None:
-        """Weave the next version in. Each of its lines has a break."""
+        """Add the next version, whose lines all have breaks."""
         was, self._body = self._body, body
         if was == body:
             return
@@ -149,22 +147,22 @@ class Weave:
 
     @property
     def size(self) -> int:
-        """How many lines there are now."""
+        """The present number of lines."""
         return len(self._now)
 
     def line(self, number: int) -> WovenLine | None:
-        """A line as it is now; None for one that is older than all that was woven."""
+        """A present line; None if older than the weave."""
         return self._now[number]
 
     def gone(self, key: bytes) -> Sequence[WovenLine]:
-        """The lines with these bytes that are not there now, the last to go at the end."""
-        last_first = dict.fromkeys(reversed(self._gone.get(key, ())))  # a line may have gone more than once
+        """The removed lines with these bytes, the last removed at the end."""
+        last_first = dict.fromkeys(reversed(self._gone.get(key, ())))  # a line may have been removed twice
         found = [line for line in last_first if not line.there][::-1]
         self._gone[key] = found
         return found
 
     def _give_back(self, made: Made, in_force: InForce) -> None:
-        """Where an undone line and one that comes back have the same bytes, no byte changes; the latter is there."""
+        """Exchange lines that an undo swaps without a change of bytes: an undone line for an equal restored one."""
         for n, line in enumerate(paced(self._now)):
             if line is None or line.key not in self._gone or line.stands(in_force):
                 continue
@@ -189,9 +187,9 @@ class Weave:
         return line
 
     def _take_back(self, fell: Sequence[WovenLine | None], made: Made, in_force: InForce) -> None:
-        """Let git only end what it did, where it puts lines that stood there before in the place of what it brought.
+        """Make git's removal cancel git's own addition, where git restores older lines.
 
-        So whoever put these lines there first is who removed the others: git merges what it had taken away.
+        The author of the restored lines is then the one who removed the others: git merges what it had taken away.
         """
         for line in fell:
             acts = [] if line is None else line.acts
@@ -209,7 +207,7 @@ class Weave:
             if line is not None:
                 before.append(line)
         before += self._gaps[stop] or ()
-        before = list(dict.fromkeys(before))  # a line that came back elsewhere and went stands in two gaps
+        before = list(dict.fromkeys(before))  # a line restored elsewhere and removed again is in two gaps
         lines: list[WovenLine | None] = []
         gaps: list[list[WovenLine] | None] = []
         at = 0
@@ -239,14 +237,14 @@ class Weave:
 
 
 class _Found:
-    """Finds the lines that a version brings back. What was removed by the same version is not one of them."""
+    """Finds the old lines that a version restores, without those that it removes."""
 
     def __init__(self, weave: Weave, fallen: Container[WovenLine], in_force: InForce, made: Made) -> None:
         self._weave, self._fallen, self.in_force, self._undoing = weave, fallen, in_force, made.undoing
         self._taken: set[WovenLine] = set()
 
     def places(self, come: Sequence[bytes], before: Sequence[WovenLine]) -> dict[int, int]:
-        """Which of the new lines are which of those that stood at that place."""
+        """New line → removed line at the same place."""
         fit = [n for n, line in enumerate(before) if self._fits(line) and (not self._undoing or self._stands(line))]
         if not fit:
             return {}
@@ -255,7 +253,7 @@ class _Found:
         return found
 
     def elsewhere(self, key: bytes) -> WovenLine | None:
-        """A line with these bytes that stood anywhere: one that is in force now, else the last that went."""
+        """A removed line with these bytes from any place: one in force if undoing, else the last removed."""
         fit = [line for line in self._weave.gone(key) if self._fits(line)]
         return next((line for line in reversed(fit) if self._undoing and self._stands(line)), fit[-1] if fit else None)
 
@@ -268,7 +266,6 @@ class _Found:
 
 
 def _equal(a: Sequence[bytes], b: Sequence[bytes]) -> Iterable[tuple[int, int]]:
-    """Pairs of equal lines, in order on both sides."""
     i = k = 0
     for start, stop, from_, upto in (*blocks(a, b), (len(a), len(a), len(b), len(b))):
         yield from zip(range(i, start), range(k, from_), strict=True)
@@ -276,7 +273,7 @@ def _equal(a: Sequence[bytes], b: Sequence[bytes]) -> Iterable[tuple[int, int]]:
 
 
 def ended(body: bytes) -> bytes:
-    """The lines of a text, each with a break: a last one without gets that of the line above."""
+    """The lines of a text, each with a break: an unfinished last line gets that of the line above."""
     if not body or body.endswith((b"\n", b"\r")):
         return body
     at = max(body.rfind(b"\n"), body.rfind(b"\r"))
