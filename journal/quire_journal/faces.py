@@ -1,8 +1,7 @@
-"""Faces: what a room offers to other rooms. A name is loaded when it is first asked for, so a face costs nothing.
+"""Faces: the public names of a room, loaded at first use, so that a face costs nothing.
 
-Each room states its names in its call of `face`. Below `if TYPE_CHECKING` it tells the type checker their modules by
-`import *`, or name by name where modules of the room have a public name in common. A test holds both against each
-other.
+Each room lists its names in its call of `face`, and repeats them for the type checker below `if TYPE_CHECKING`. A test
+compares both.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from typing import Any
 
 
 def face(room: str, **names: str) -> Callable[[str], Any]:
-    """The `__getattr__` of `room`: each keyword is a module of the room, its value the names that it offers.
+    """The `__getattr__` of `room` (PEP 562): keyword → module, value → the names that it offers.
 
-    Source: PEP 562. The function raises `AttributeError` for a name that the room does not offer.
+    The function raises `AttributeError` for other names.
     """
     homes = {name: module for module, offered in names.items() for name in offered.split()}
 

@@ -1,10 +1,10 @@
-"""The journal as one thing: bytes, records and views of one store, changed together or not at all.
+"""Journal: bytes, records and views of one store, changed together or not at all.
 
-`append` is the only way in. It seals the records into the chain, and puts them and their bytes into the write-ahead
-log of the store, synced: when it returns they are durable, and when it raises, nothing happened. `fold` stores the
-bytes and the records, and folds these into every view, in one transaction for all that was appended since. Whoever
-reads the store on the thread of the journal has it folded first; other threads read what is folded. An opening folds
-what the last process did not. Where the log does not take something (many bytes, a purge), `append` does all of it.
+`append` is the only way in. It seals records into the chain and puts them, with their bytes, into the store's
+write-ahead log, synced: afterwards they are durable; if it raises, nothing happened. `fold` puts all logged commits
+into the tables and views in one transaction. Reads on the journal's thread fold first; other threads read what is
+folded. Opening folds what the last process did not. What the log does not accept (many bytes, a purge), `append`
+commits at once.
 """
 
 from __future__ import annotations
@@ -58,42 +58,41 @@ from quire_journal.text import Text
 from quire_journal.views import dated, replay
 
 CACHE_BYTES: Final = 12 * 1024 * 1024
-"""Memory for recent versions that are held, so that the next delta need not unpack the one before."""
+"""Memory for recent versions, so that the next delta need not unpack its base."""
 
 ENTRY_BYTES: Final = 200
-"""Memory that a held version takes besides its bytes. Ten thousand small versions take 2 MB of it."""
+"""Memory of a cached version besides its bytes: 2 MB for ten thousand small versions."""
 
 
 Bytes = bytes | Text | Frame | HashedBytes
-"""Bytes that events name: as they are, as a text or `HashedBytes` (whose address is known), or as a frame made
-ready."""
+"""Bytes that events name: plain, as `Text` or `HashedBytes` (with an address), or as a prepared frame."""
 
 _MOVES: Final = (FileMoved, OutsideMoved)
 
 
 class OtherFormat(Exception):
-    """The journal was made by a version of Quire with another format. Nothing was changed."""
+    """The journal has the format of another version of Quire. Nothing was changed."""
 
 
 class NewRecord(msgspec.Struct, frozen=True):
-    """An event that is to become a record. Its seq is its place: `journal.head` + 1 + index in the call."""
+    """An event to be recorded. Its seq is `journal.head` + 1 + its index in the call."""
 
     event: Event
     writer: WriterId
-    at_ns: int  # wall clock, UTC; the record may be dated a moment later (`views.clock.dated`)
-    batch: BatchId  # seq of the batch's first record, known from the place
+    at_ns: int  # wall clock, UTC; the record may get a slightly later time (`views.clock.dated`)
+    batch: BatchId  # seq of the batch's first record
     op: bytes = b""  # the caller's operation id, on the first record of a batch
 
 
 MOST_PENDING: Final = 1000
-"""Records that are logged and not folded. Nearly always those of one turn of the daemon."""
+"""Most logged records that are not folded; mostly those of one turn of the daemon."""
 
 PATHS: Final = 1000
-"""Of which the last version that was logged is known: the next one is logged as what tells it from that."""
+"""Paths whose last logged version is remembered as a base for the next log entry."""
 
 
 class _Commit(msgspec.Struct, frozen=True):
-    """What one `append` stores."""
+    """The content of one `append`."""
 
     first: int  # seq of its first record
     sealed: list[tuple[Record, Event | None]]
@@ -114,18 +113,17 @@ class Journal:
         self._last_hash = last_hash
         self._last_at_ns = last.at_ns if last else 0
         self._pending: list[_Commit] = []  # logged, not folded
-        self._logged: OrderedDict[str, bytes] = OrderedDict()  # path → the version of it that was logged last
+        self._logged: OrderedDict[str, bytes] = OrderedDict()  # path → its last logged version
         self._folding = False
-        self._unfolded = ""  # why what is logged cannot be folded
+        self._unfolded = ""  # why folding failed for good
         store.fold_first = self.fold
 
     @classmethod
     def open(cls, store: Store, now_ns: int, workspace_id: str | None = None, repair: bool = False) -> Journal:
-        """The journal in `store`; an empty store becomes one, under `workspace_id` or a random one.
+        """The journal in `store`; an empty store becomes one, under `workspace_id` or a random id.
 
-        Views that are behind the records are caught up, and what was logged is folded; with `repair` a log
-        that does not belong to the records is removed. Raises `OtherFormat` (nothing changed), `JournalDamaged` or
-        `StoreFailure`.
+        Catches up views and folds the log; with `repair` a log that does not match the records is removed. Raises
+        `OtherFormat` (nothing changed), `JournalDamaged` or `StoreFailure`.
         """
         with store.reading() as r:
             found = r.get("meta", b"format")
@@ -153,7 +151,7 @@ class Journal:
         return journal
 
     def _left(self) -> list[_Commit]:
-        """What an earlier process has logged and not folded. Raises `JournalDamaged` where that does not follow."""
+        """The logged commits of an earlier process. Raises `JournalDamaged` if they do not continue the records."""
         seq, last_hash = self._head + 1, self._last_hash
         commits: list[_Commit] = []
         held: dict[bytes, bytes] = {}
@@ -184,22 +182,22 @@ class Journal:
 
     @property
     def store(self) -> Store:
-        """Where it is stored; for readers, and for tables that are neither log nor view (`seen`)."""
+        """The store, for readers, and for tables that are neither log nor view (`seen`)."""
         return self._store
 
     @property
     def workspace_id(self) -> str:
-        """Names the workspace for life: 32 hexadecimal digits."""
+        """The permanent id of the workspace: 32 hexadecimal digits."""
         return self._workspace_id
 
     @property
     def head(self) -> Seq:
-        """The newest record; 0 for an empty log."""
+        """The seq of the newest record; 0 for an empty log."""
         return self._head
 
     @property
     def last_hash(self) -> bytes:
-        """sha256 of the newest record as stored: `prev` of the next. Remembering it shows when the past was changed."""
+        """The sha256 of the newest record as stored, which proves that the past is unchanged."""
         return self._last_hash
 
     def append(
@@ -212,12 +210,11 @@ class Journal:
     ) -> list[Record]:
         """Store the bytes, then one record for each entry: durable, all or nothing.
 
-        `bytes_named` are the bytes that the events name, each with the path that it is a version of. `at_hand`
-        finds the text of a blob that the caller still has, so that it need not be unpacked. The bytes of the blobs
-        `dropped` go: a `BytesGone` among the entries names them with their paths, and nothing that stays is made from
-        them (see `blobs.drop`). `instead` are rows that stand in place of others from now on: records,
-        blobs, and what views tell of them (see `purge`). Raises `ValueError` for a batch that cannot be (a caller's
-        mistake), and `StoreFailure`, `JournalDamaged` or `OutOfOrder` when nothing of it was stored.
+        `bytes_named` are the bytes that the events name, each with its path. `at_hand` finds texts of blobs that the
+        caller has in memory. Blobs in `dropped` are removed: a `BytesGone` among the entries names them with their
+        paths, and no remaining blob is based on them (`blobs.drop`). `instead` are rows to replace: records, blobs and
+        rows of views (see `purge`). Raises `ValueError` for an impossible batch (a caller's mistake), and
+        `StoreFailure`, `JournalDamaged` or `OutOfOrder` with nothing stored.
         """
         commit = self._sealed(entries, bytes_named, at_hand)
         if not commit.sealed and not bytes_named:
@@ -227,10 +224,10 @@ class Journal:
         if len(entries) + sum(len(one.sealed) for one in self._pending) > MOST_PENDING:
             self.fold()
         if instead:
-            self._store.clear_log()  # it may tell what is not to be told any more
+            self._store.clear_log()  # it may contain what is purged
         if dropped or instead or not self._log(commit):
-            with self._store.writing() as w:  # which folds first
-                for blob in dropped:  # before the rest, so that no new blob is made from one of them
+            with self._store.writing() as w:  # folds first
+                for blob in dropped:  # first, so that no new blob is based on one of them
                     blobs.drop(w, blob)
                     self._cache.forget(blob)
                 self._put(w, commit, instead)
@@ -262,7 +259,7 @@ class Journal:
     # ── logged, then folded ──
 
     def _log(self, commit: _Commit) -> bool:
-        """Put it into the log; False where that does not take it."""
+        """Append the commit to the log; False if the log does not accept it."""
         if not commit.sealed:
             return False
         contents: list[log_entry.LoggedBytes] = []
@@ -292,19 +289,19 @@ class Journal:
 
     @property
     def pending(self) -> int:
-        """Commits that are logged and not folded."""
+        """The number of commits that are logged and not folded."""
         return len(self._pending)
 
     @property
     def unfolded(self) -> str:
-        """Why records that are logged cannot be folded, and so are seen by nobody before a start; "": all can."""
+        """Why logged records cannot be folded, and are invisible until a start; "": they can."""
         return self._unfolded
 
     def fold(self) -> None:
-        """Put what is logged into the tables and the views.
+        """Put all logged commits into the tables and the views.
 
-        Raises `StoreFailure` and `JournalDamaged`. Unless that passes, nothing is appended any more, and what is read
-        is what was folded before; an opening tries it again.
+        Raises `StoreFailure` and `JournalDamaged`. After a lasting error nothing is appended, and reads see what was
+        folded before; opening the journal tries again.
         """
         if not self._pending or self._unfolded or self._folding:
             return
@@ -328,7 +325,7 @@ class Journal:
         self._pending.clear()
 
     def _put(self, w: WriteTransaction, commit: _Commit, instead: Sequence[RowChange] = ()) -> None:
-        """The bytes, the records and what follows from them."""
+        """Store the bytes, the records and the views."""
         prepared = [data for data, _ in commit.bytes_named if isinstance(data, Frame)]
         if prepared:
             blobs.put_prepared(w, prepared)
@@ -357,24 +354,24 @@ class Journal:
         replay.fold_all(w, commit.sealed, bytes_of)
 
     def _require_batch(self, seq: int, entry: NewRecord, entries: Sequence[NewRecord]) -> None:
-        """A batch is named by its first record: one that is stored, this one, or one before it in this call."""
+        """A batch is named by its first record: a stored one, this one, or an earlier one of this call."""
         first = entry.batch - self._head - 1
         if not 0 < entry.batch <= seq or (first >= 0 and entries[first].batch != entry.batch):
             raise ValueError(f"record {seq} cannot belong to batch {entry.batch}, which no record begins")
 
     def at_hand(self, blob: bytes) -> bytes | None:
-        """The bytes of a blob that was stored or used recently, without looking into the store."""
+        """The bytes of a recently used blob, from the cache only."""
         return self._cache.find(blob)
 
     def close(self) -> None:
-        """Fold what is logged, and close the store. Idempotent."""
-        with suppress(StoreFailure, JournalDamaged):  # an opening tries it again, and says what is wrong
+        """Fold the log and close the store. Idempotent."""
+        with suppress(StoreFailure, JournalDamaged):  # opening tries again, and reports the error
             self.fold()
         self._store.close()
 
 
 def _plain(data: Bytes) -> tuple[bytes, BlobId | None]:
-    """The bytes, and their address where it is known."""
+    """The bytes, and their address if known."""
     assert not isinstance(data, Frame)
     return (data, None) if isinstance(data, bytes) else (data.data, data.blob)
 
@@ -389,8 +386,7 @@ def _create(store: Store, now_ns: int, workspace_id: str) -> None:
 
 
 def require_format(found: bytes) -> None:
-    """`found` is the format that `meta` says. Raises `OtherFormat` for that of another version, `JournalDamaged` for
-    what no version says."""
+    """Raise `OtherFormat` for the format of another version, `JournalDamaged` for no format at all."""
     if not found.isdigit():
         raise JournalDamaged(f"the journal's format is {found!r}, not a number; keep a copy of its folder first")
     if int(found) != FORMAT:
@@ -398,7 +394,7 @@ def require_format(found: bytes) -> None:
 
 
 def other_format(found: int) -> str:
-    """What is said of a journal of format `found`, and what brings it over."""
+    """The message about a journal of another format, with the way to convert it."""
     said = f"the journal has format {found}, and Quire {VERSION} reads format {FORMAT}; nothing was changed; "
     if found > FORMAT:
         return said + "start a newer Quire"
@@ -409,7 +405,7 @@ def other_format(found: int) -> str:
 
 
 def _last(r: ReadTransaction) -> tuple[Record | None, bytes]:
-    """The newest record, and its hash as stored. Raises `JournalDamaged` when it is not one, or others are missing."""
+    """The newest record and its hash. Raises `JournalDamaged`, also if records are missing."""
     for key, stored in r.scan("records", reverse=True):
         seq = int.from_bytes(key, "big")
         record = read_record(seq, stored)
@@ -425,7 +421,7 @@ def _last(r: ReadTransaction) -> tuple[Record | None, bytes]:
 
 
 def require_head(r: ReadTransaction, seq: int, last_hash: bytes) -> None:
-    """Raise `JournalDamaged` when the journal says that its log ends otherwise."""
+    """Raise `JournalDamaged` if `meta` names another end of the log."""
     said = r.get("meta", HEAD_KEY)
     if said is None:
         raise JournalDamaged("nothing says where the log ends; run `quire verify`")
