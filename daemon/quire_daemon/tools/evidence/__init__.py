@@ -1,4 +1,4 @@
-"""Evidence: who made a write of another program, from what agents announce of their calls; pure decisions."""
+"""Evidence: the writer of an outside write, from what agents announce about their calls. Pure."""
 
 from typing import TYPE_CHECKING
 

@@ -1,6 +1,6 @@
-"""Accounts: what an announced call says of each single file, found by the name of the file.
+"""The claims of an announced call, by file name.
 
-A patch is read once, however many files are found changed while its call is under way.
+A patch is parsed once, however many changed files are checked against it.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from quire_daemon.tools.evidence.effort import END, Effort, EffortSpentError
 from quire_journal.model import Refusal
 
 Account = Content | Replace | FilePatch | Cell | Hunks | Removal
-"""What a call says of one file; of a move, of two."""
+"""A call's claim about one file; for a move, about two."""
 
 READING: Final = 20
-"""To read a line of a patch takes so many times as long as to look at a line of a file."""
+"""Cost of parsing a patch line, in file lines."""
 
 
 _END: Final = "*** End Patch"
 
 
 class CallAccounts(NamedTuple):
-    """A call and its accounts, by the last part of the names of the files that they are about."""
+    """A call with its claims, by the last part of their file names."""
 
     call: AnnouncedCall
     by_name: dict[str, list[Account]]
@@ -33,7 +33,7 @@ class CallAccounts(NamedTuple):
 
     @classmethod
     def of(cls, call: AnnouncedCall) -> CallAccounts:
-        """The accounts of a call. A patch that cannot be read, or is too long, is none."""
+        """The claims of a call. An unreadable or too long patch gives none."""
         found: dict[str, list[Account]] = defaultdict(list)
         effort = Effort(END)
         for payload in call.payloads:
@@ -43,12 +43,12 @@ class CallAccounts(NamedTuple):
         return cls(call, dict(found), sum(map(_size, call.payloads)))
 
     def about(self, path: str) -> Sequence[Account]:
-        """The accounts of the file at `path`, relative to the workspace."""
+        """The claims about the file at `path`, relative to the workspace."""
         return [one for one in self.by_name.get(_last(path), ()) if any(same(name, path) for name in _names(one))]
 
 
 def same(name: str, path: str) -> bool:
-    """Does an absolute or relative name mean this file of the workspace? Agents name files as they like."""
+    """True if an absolute or relative name means this file of the workspace. Agents use both."""
     name = name.removeprefix("./")
     return name == path or (name.endswith(f"/{path}") and name.startswith("/"))
 
@@ -66,7 +66,7 @@ def _of_payload(payload: Payload, effort: Effort) -> Iterator[Account]:
 
 
 def _patches(text: str) -> Sequence[str]:
-    """The envelopes of a text: one shell command may apply several."""
+    """The patch envelopes in a text: one shell command may apply several."""
     if text.count(_END) < 2:
         return (text,)
     return [f"{patch}{_END}\n" for patch in text.split(_END) if patch.strip()]

@@ -1,4 +1,4 @@
-"""Changes: what a change of a file says about the kind of program that made it. Pure."""
+"""The kind of program that a file's change looks like. Pure."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Final
 from quire_daemon.tools.evidence.effort import Effort
 
 COUNTING: Final = 30
-"""To count a byte takes so many times as long as to copy it."""
+"""Cost of counting a byte, in copied bytes."""
 
 HEAD_BYTES: Final = 1024
-"""Within so many first bytes a program says that it made a file."""
+"""Bytes at a file's start in which a generator names itself."""
 
 _LAYOUT: Final = b" \t\r\n\f\v'\"`,;()\\"
 
@@ -25,20 +25,17 @@ _CALLED_SO: Final = re.compile(
 
 
 def plain_layout(text: bytes) -> bytes:
-    """The text without blanks, line breaks, quotes, parentheses and commas, which a formatter sets as it likes."""
+    """The text without blanks, line breaks, quotes, parentheses and commas, which a formatter chooses."""
     return text.translate(None, _LAYOUT)
 
 
 def same_but_layout(one: bytes, other: bytes) -> bool:
-    """Do the two differ in nothing but what a formatter sets?"""
+    """True if both texts differ only in what a formatter chooses."""
     return plain_layout(one) == plain_layout(other)
 
 
 def sets_layout(before: bytes, after: bytes, effort: Effort) -> bool:
-    """Does the change set the text anew, and its lines perhaps in another order, as formatters do?
-
-    Raises `EffortSpentError`.
-    """
+    """True if only layout and perhaps the order of lines changed, as a formatter does. Raises `EffortSpentError`."""
     effort.spend(2 * (len(before) + len(after)))
     was, now = plain_layout(before), plain_layout(after)
     if was == now or len(was) != len(now):
@@ -48,5 +45,5 @@ def sets_layout(before: bytes, after: bytes, effort: Effort) -> bool:
 
 
 def looks_generated(path: str, data: bytes) -> bool:
-    """Does a file look like one that programs make, by its name or by what it says of itself?"""
+    """True for a generated file, by its name or its own header."""
     return _CALLED_SO.search(path) is not None or _SAYS_SO.search(data[:HEAD_BYTES]) is not None

@@ -1,7 +1,7 @@
-"""Command line: does what a shell was asked to do account for a change of a file? Pure.
+"""Whether a shell command line accounts for a file's change. Pure.
 
-It does where a program that writes names the file, or the folder that it is in, or where a program of a known kind
-writes such files without naming them (`programs`). In doubt it does not. Nothing is looked up on the disk.
+It does if a writing program names the file or its folder, or if a program of a known kind writes such files without
+naming them (`programs`). In doubt it does not. The disk is not read.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from quire_daemon.tools.evidence.shell_commands import invocations
 from quire_daemon.tools.evidence.targets import Claim, Target, target
 
 MOST_KEPT: Final = 64
-"""Command lines of which it is remembered what they write."""
+"""Parsed command lines in the cache."""
 
 
 def accounts_for(command: str, path: str, root: str = "", cwd: str = "") -> bool:
-    """Does the command line account for a change of the file at `path`, from the top of the checkout at `root` on?
+    """True if the command line accounts for a change of the file at `path`, in a checkout at `root`.
 
-    `cwd`: the absolute folder in which the shell begins. Where one of both is not known, a path is taken for that of
-    each file that ends like it.
+    `cwd` is the absolute folder of the shell. Without `root` or `cwd`, a path in the command matches every file that
+    ends with it.
     """
     return bool(claims(command, path, root, cwd))
 
 
 def claims(command: str, path: str, root: str = "", cwd: str = "") -> list[Claim]:
-    """In which ways the command line accounts for the file; none where it does not."""
+    """The ways in which the command line accounts for the file; [] if it does not."""
     found = (one.claim(path) for one in _targets(command, root, cwd).near(path))
     return [one for one in found if one is not None]
 
 
 class _Targets(NamedTuple):
-    """What a command line may write. It may name a thousand files, and a thousand files may be found changed."""
+    """The possible targets of a command line, indexed: both names and changed files can be a thousand."""
 
     by_name: Mapping[str, Sequence[Target]]  # single files, by the last part of their paths
     others: Sequence[Target]
 
     def near(self, path: str) -> Iterable[Target]:
-        """Those that the file at `path` may be one of."""
+        """The targets that may match `path`."""
         return chain(self.by_name.get(path.rpartition("/")[2], ()), self.others)
 
 

@@ -1,7 +1,7 @@
-"""Copies: the files of which `cp -r FOLDER NEW` makes the files of a folder that was not there before. Pure.
+"""The files that `cp -r FOLDER NEW` makes. Pure.
 
-The command line names the folder alone, in which somebody else may have made a file. So it accounts for a new file
-there that holds what the file of that name in the copied folder holds, and for no other.
+The command line names only the folder, in which somebody else may create a file, too. So it accounts for a new file
+only if the file of that name in the copied folder has the same content.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _RECURSIVE: Final = re.compile(r"-[a-zA-Z]*[rRa][a-zA-Z]*|--recursive|--archive"
 
 
 def copied_from(command: str, path: str) -> Iterator[str]:
-    """The files of the checkout of which a command line copies a whole folder to where `path` is."""
+    """The source files of `path` in a command line that copies a whole folder there."""
     names = path.split("/")
     for run in invocations(command, listing):
         source, target = _folders(run)
@@ -31,7 +31,7 @@ def copied_from(command: str, path: str) -> Iterator[str]:
 
 
 def _folders(run: Invocation) -> tuple[list[str], list[str]]:
-    """The parts of the paths of the folder that is copied and of its copy; none where the call is another one."""
+    """Path parts of the copied folder and its copy; empty for another command."""
     words = [word for word in run.argv[1:] if not word.startswith("-")]
     options = [word for word in run.argv[1:] if word.startswith("-")]
     is_copy = run.argv[:1] in (("cp",), ("gcp",)) and len(words) == 2 and any(map(_RECURSIVE.fullmatch, options))

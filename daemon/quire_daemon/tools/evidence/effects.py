@@ -1,6 +1,6 @@
-"""Effects: what a program makes of the bytes of a file, as far as its command line tells. Pure.
+"""What a program can make of a file's bytes, by its command line. Pure.
 
-A change that a program cannot make is not the program's, whatever file its command line names. In doubt it can.
+A change that a program cannot make is not the program's, even if its command line names the file. In doubt it can.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from quire_daemon.tools.evidence.effort import Effort
 
 MOST_COMMANDS: Final = 8
-"""Commands of a script that are read; one with more may make anything."""
+"""Most commands of a script that are read; a longer script may make anything."""
 
 _ADDRESS: Final = re.compile(r"((?:\d+|\$|/[^/\\\n]*/)(?:,\+?(?:\d+|\$|/[^/\\\n]*/))?!?)?\s*")
 _FLAGS: Final = re.compile(r"([gmMiI\d]*)\s*(?:[;\n]\s*|$)")
@@ -22,25 +22,25 @@ _SPECIAL_EXTENDED: Final = frozenset("+?(){}|")
 
 
 class Append(NamedTuple):
-    """Output goes behind what stood there."""
+    """Output is appended."""
 
     def can_make(self, before: bytes, after: bytes, effort: Effort) -> bool:
-        """May the program have made the one of the other?"""
+        """True if the program may have made `after` of `before`."""
         effort.spend(len(before))
         return after.startswith(before)
 
 
 class Overwrite(NamedTuple):
-    """Output takes the place of what stood there, once: what comes later goes behind it."""
+    """Output replaces the content once; later output is appended."""
 
     def can_make(self, before: bytes, after: bytes, effort: Effort) -> bool:
-        """May the program have made the one of the other? Whatever it is."""
+        """Always true: the program may have made anything."""
         del before, after, effort
         return True
 
 
 class Substitution(NamedTuple):
-    """`s/OLD/NEW/` of a stream editor, with texts that stand for themselves."""
+    """`s/OLD/NEW/` of a stream editor with literal texts."""
 
     old: bytes
     new: bytes
@@ -49,13 +49,13 @@ class Substitution(NamedTuple):
 
 
 class ScriptEdit(NamedTuple):
-    """Each line is edited for itself, or goes."""
+    """Each line is edited by itself, or removed."""
 
     substitutions: tuple[Substitution, ...] | None  # one after the other; None: a line may become any other
     deletes: bool = False
 
     def can_make(self, before: bytes, after: bytes, effort: Effort) -> bool:
-        """May the program have made the one of the other? Raises `EffortSpentError`."""
+        """True if the program may have made `after` of `before`. Raises `EffortSpentError`."""
         old, new = before.split(b"\n"), after.split(b"\n")
         effort.spend(2 * (len(before) + len(after)), len(old) + len(new))
         if self.deletes:
@@ -77,10 +77,7 @@ Effect = Append | Overwrite | ScriptEdit
 
 
 def of_sed(scripts: Sequence[str], extended: bool) -> ScriptEdit | None:
-    """What `sed` makes of a file by these scripts; None where that is not known.
-
-    `extended`: of the two dialects of regular expressions it reads the one with fewer backslashes.
-    """
+    """The effect of `sed` with these scripts; None if unknown. `extended`: extended regular expressions."""
     found: list[Substitution] = []
     open_, deletes = False, False
     for command in (one for script in scripts for one in _commands(script, extended)):
@@ -99,7 +96,7 @@ def of_sed(scripts: Sequence[str], extended: bool) -> ScriptEdit | None:
 
 
 def _commands(script: str, extended: bool) -> Iterator[Substitution | str]:
-    """The commands of a script: `s` for one whose texts are expressions, `d`, and "" for any other."""
+    """The commands of a script: `s` for a substitution with expressions, `d`, and "" for any other."""
     at = len(script) - len(script.lstrip(" ;\n\t"))
     while at < len(script):
         address = _ADDRESS.match(script, at)
@@ -123,7 +120,7 @@ def _commands(script: str, extended: bool) -> Iterator[Substitution | str]:
 
 
 def _parts(script: str, at: int) -> tuple[tuple[str, str] | None, int]:
-    """(the two texts between three delimiters, the place behind)."""
+    """(the two texts between three delimiters, the index behind them)."""
     mark, found = script[at : at + 1], [""]
     if mark in ("", "\\", "\n"):
         return None, at
@@ -141,7 +138,7 @@ def _parts(script: str, at: int) -> tuple[tuple[str, str] | None, int]:
 
 
 def _substitution(parts: tuple[str, str], flags: str, somewhere: bool, extended: bool) -> Substitution | str:
-    """The substitution; `s` where a text is an expression, "" where the number of lines may change."""
+    """The substitution; `s` if a text is an expression, "" if the number of lines may change."""
     if "\n" in parts[0] + parts[1] or "\\n" in parts[0] + parts[1]:
         return ""
     old = _plain(parts[0], _SPECIAL | _SPECIAL_EXTENDED if extended else _SPECIAL)
@@ -152,7 +149,7 @@ def _substitution(parts: tuple[str, str], flags: str, somewhere: bool, extended:
 
 
 def _plain(text: str, special: frozenset[str]) -> str | None:
-    """The text that stands for itself; None: it is an expression."""
+    """The literal text; None for an expression."""
     found = ""
     letters = iter(text)
     for letter in letters:

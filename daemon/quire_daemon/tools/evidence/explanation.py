@@ -1,10 +1,10 @@
-"""Explain: which announced calls made the bytes that were found, and in which order. Pure.
+"""The announced calls that made the bytes found, and their order. Pure.
 
-Calls are performed one after the other, in any order that fits, on the bytes before. Where the fewest that come to
-exactly what was found are all of one agent session, or can be no others, each of them is proved (`exact`). Where
-others would come to the same, they are rivals. Where more was changed beside them, the calls whose lines stand are
-steps on the way to what was found, and the end of each call says whether it was made; what was changed beside them is
-the work of a formatter within the call, where nothing but the layout differs, and else of somebody unknown (`exact+`).
+The calls are applied to the old bytes in every possible order. If the smallest set that gives exactly the found bytes
+belongs to one agent session, or is unique, each of its calls is proved (`exact`). Sets of different sessions are
+rivals. If more has changed, calls whose lines stand are steps towards the found bytes, and the end of each call tells
+whether it succeeded. The remaining change belongs to a formatter within the call if it is only layout, else to an
+unknown writer (`exact+`).
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from quire_daemon.tools.evidence.results import BytesAt, results
 from quire_journal.text import BINARY_PROBE, common_bytes
 
 MOST_CALLS: Final = 12
-"""Calls of one file that are tried; those that were announced last."""
+"""Most calls tried for one file, the latest announced."""
 
 MOST_TOGETHER: Final = 4
-"""Calls that are tried together: of more than these nobody waits for all orders."""
+"""Most calls tried together: the orders of more are too many."""
 
 MOST_TRIES: Final = 200
-"""Results that are made to find all orders; and again to find the calls whose lines stand."""
+"""Most results made in the search for orders, and again in the search for partial matches."""
 
 MOST_BESIDE: Final = 512 * 1024
-"""Bytes of what differs among which it is looked for the lines of calls."""
+"""Most differing bytes in which lines of calls are searched."""
 
 
 class ExplainedStep(NamedTuple):
-    """The bytes after one part of a change, and the call that made it; None for what somebody unknown did."""
+    """The bytes after one part of a change, and its call; None for an unknown writer."""
 
     data: bytes | None  # None: the file is gone
     call: AnnouncedCall | None
 
 
 class Explanation(NamedTuple):
-    """What the calls account for."""
+    """The part of a change that calls account for."""
 
     steps: tuple[ExplainedStep, ...] = ()  # from the bytes before to those that were found; none: nothing is explained
     proved: bool = False  # the steps come to what was found, and nothing else does
@@ -52,7 +52,7 @@ class Explanation(NamedTuple):
 
 
 def no_bytes(path: str) -> Iterator[bytes]:
-    """Nothing is known of other files."""
+    """For callers without the bytes of other files."""
     del path
     return iter(())
 
@@ -65,7 +65,7 @@ def explain(
     bytes_at: BytesAt = no_bytes,
     effort: Effort | None = None,
 ) -> Explanation:
-    """What these calls, oldest first, account for of the change from the bytes before to those that were found."""
+    """How these calls, oldest first, account for the change from `before` to `found`."""
     offering = [one for one in calls if one.about(path)][-MOST_CALLS:]
     effort = effort or Effort()
     for explained in (_Tries.whole, _Tries.in_part):
@@ -77,7 +77,7 @@ def explain(
 
 
 class _Chain(NamedTuple):
-    """Calls that were performed one after the other."""
+    """Calls in an order, with the resulting bytes."""
 
     data: bytes | None
     steps: tuple[ExplainedStep, ...] = ()
@@ -92,14 +92,14 @@ class _Chain(NamedTuple):
 
 
 class _Tries:
-    """Performs calls on a file, as long as that is not too dear."""
+    """Applies calls to a file within the limits above."""
 
     def __init__(self, path: str, found: bytes | None, bytes_at: BytesAt, effort: Effort) -> None:
         self._path, self._found, self._bytes_at, self._effort = path, found, bytes_at, effort
         self._left = MOST_TRIES
 
     def whole(self, before: bytes | None, calls: Sequence[CallAccounts]) -> Explanation | None:
-        """The fewest calls that come to what was found; None where none do."""
+        """The smallest set of calls that gives the found bytes; None without one."""
         level = [_Chain(before)]
         for _ in calls[:MOST_TOGETHER]:
             level = self._longer(level, calls)
@@ -111,7 +111,7 @@ class _Tries:
         return None
 
     def _longer(self, level: Sequence[_Chain], calls: Sequence[CallAccounts]) -> list[_Chain]:
-        """The chains with one call more. Of several orders that come to the same, one is kept."""
+        """The chains with one more call. Of orders with equal results, one is kept."""
         longer: dict[frozenset[int], list[_Chain]] = defaultdict(list)
         for chain in level:
             for call in calls:
@@ -125,7 +125,7 @@ class _Tries:
         return [chain for equal in longer.values() for chain in equal]
 
     def _made(self, call: CallAccounts, before: bytes | None) -> Iterator[bytes | None]:
-        """What the call makes of these bytes, as far as it changes them."""
+        """The possible results of the call on these bytes, unchanged ones excluded."""
         for account in call.about(self._path):
             for data in results(account, self._path, before, self._found, self._bytes_at, self._effort):
                 self._left -= 1
@@ -137,7 +137,7 @@ class _Tries:
                     return
 
     def in_part(self, before: bytes | None, calls: Sequence[CallAccounts]) -> Explanation | None:
-        """The calls whose lines stand in what was found, and the rest; None where there are none."""
+        """The calls whose lines stand in the found bytes, and the rest; None without such calls."""
         beside = None if self._found is None else _Beside.of(before or b"", self._found, self._effort)
         if beside is None:
             return None
@@ -161,7 +161,7 @@ class _Tries:
 
 
 def _chosen(fitting: Sequence[_Chain]) -> Explanation:
-    """The explanation by chains of which each comes to what was found."""
+    """The explanation by chains that all give the found bytes."""
     first = fitting[0]
     if len({chain.calls for chain in fitting}) > 1:
         owners = set[bytes]().union(*(chain.owners for chain in fitting))
@@ -171,7 +171,7 @@ def _chosen(fitting: Sequence[_Chain]) -> Explanation:
 
 
 class _Beside(NamedTuple):
-    """What differs between the bytes before and those that were found, for lines to be looked for in it."""
+    """The differences between old and found bytes, for the search of lines."""
 
     came: frozenset[bytes]  # its lines, without layout
     text: bytes  # all of it, without layout: a formatter may have broken lines anew
@@ -179,7 +179,7 @@ class _Beside(NamedTuple):
 
     @classmethod
     def of(cls, before: bytes, found: bytes, effort: Effort) -> _Beside | None:
-        """None where there are no lines, or too many."""
+        """None without lines, or with too many."""
         if b"\0" in found[:BINARY_PROBE] or b"\0" in before[:BINARY_PROBE]:
             return None
         was, now = _differing(before, found, effort)
@@ -189,7 +189,7 @@ class _Beside(NamedTuple):
         return cls(frozenset(map(plain_layout, new)), plain_layout(now), old - new)
 
     def holds(self, before: bytes, made: bytes, effort: Effort) -> bool:
-        """Do the lines stand that the step brought, and are those gone that it removed?"""
+        """True if the lines that the step added are there and the lines that it removed are gone."""
         was, now = _differing(before, made, effort)
         old, new = _lines(was, effort), _lines(now, effort)
         came = [plain for line in (new - old) if (plain := plain_layout(line))]
@@ -203,7 +203,7 @@ class _Beside(NamedTuple):
 
 
 def _differing(before: bytes, after: bytes, effort: Effort) -> tuple[bytes, bytes]:
-    """What differs, in whole lines."""
+    """The differing whole lines."""
     effort.spend(2 * (len(before) + len(after)))
     head, tail = common_bytes(before, after)
     return before[head : len(before) - tail], after[head : len(after) - tail]
@@ -217,7 +217,7 @@ def _lines(text: bytes, effort: Effort) -> Counter[bytes]:
 def explain_move(
     path: str, to: str, before: bytes, found: bytes, calls: Sequence[CallAccounts], effort: Effort | None = None
 ) -> AnnouncedCall | None:
-    """The call whose patch moves the file and comes to these bytes; None where there is none, or several agents'."""
+    """The call whose patch moves the file and gives these bytes; None for no call, or for calls of several agents."""
     effort = effort or Effort()
     fitting: list[AnnouncedCall] = []
     try:

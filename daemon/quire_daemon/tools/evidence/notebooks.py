@@ -1,4 +1,4 @@
-"""Notebooks: is the difference of two the change of one cell that a call announced?"""
+"""Whether two notebooks differ by one announced change of a cell."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BY_NUMBER: Final = re.compile(r"cell-(\d{1,6})")
 
 
 def fits_cell(account: Cell, before: bytes, found: bytes, effort: Effort) -> bool:
-    """Are the notebooks before and after alike but for this change of one cell, and the outputs that it clears?"""
+    """True if the notebooks differ only by this cell's change and the outputs that it clears."""
     for data in (before, found):
         effort.spend(4 * len(data), (data.count(b",") + data.count(b"[") + data.count(b"{")) // 2)
     old, new = _notebook(before), _notebook(found)
@@ -41,7 +41,7 @@ def _holds(account: Cell, cell: Any) -> bool:
 
 
 def _cell_at(named: str, cells: Sequence[Any]) -> int | None:
-    """The place of a cell that is named by its id, or by its number."""
+    """The index of a cell named by id or number."""
     found = next((at for at, cell in enumerate(cells) if named and cell.get("id") == named), None)
     number = _BY_NUMBER.fullmatch(named)
     if found is None and number is not None and int(number[1]) < len(cells):
@@ -50,7 +50,7 @@ def _cell_at(named: str, cells: Sequence[Any]) -> int | None:
 
 
 def _notebook(data: bytes) -> dict[str, Any] | None:
-    """A notebook whose cells are objects; None for anything else."""
+    """A notebook with valid cells; None for other data."""
     try:
         found = json.loads(data)
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""Patches: the bytes that a patch makes of a file, as the agents' own tools apply it.
+"""The result of a patch as agents' own tools apply it.
 
-Codex and those who took its envelope over put a hunk at the first place behind the one before it where its lines stand,
-and end each file with a line break. A unified diff goes where Quire's own tool puts it.
+Codex and tools with its envelope put a hunk at the first matching place behind the previous hunk, and end each file
+with a line break. A unified diff is placed as by Quire's own tool.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from quire_journal.model import Refusal
 from quire_journal.text import Text, apply
 
 PLANNING: Final = 10
-"""To place a hunk's line takes so many times as long as to look at a line of a file."""
+"""Cost of placing a hunk's line, in file lines."""
 
 _AS_ASCII: Final = str.maketrans(
     dict.fromkeys("‐‑‒–—―−", "-")
@@ -24,15 +24,15 @@ _AS_ASCII: Final = str.maketrans(
     | dict.fromkeys("“”„‟", '"')
     | dict.fromkeys("\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", " ")
 )
-"""What Codex takes for one and the same, where the lines of a hunk stand nowhere else."""
+"""Characters that Codex treats as equal if a hunk does not match otherwise."""
 
 
 def patched(
     file: FilePatch, path: str, before: bytes | None, bytes_at: Callable[[str], Iterator[bytes]], effort: Effort
 ) -> Iterator[bytes | None]:
-    """The bytes at `path` behind the patch of one file, in each way it may be applied; None: no file.
+    """The possible bytes at `path` after the patch of one file; None: no file.
 
-    `bytes_at` has what is to be moved here. Raises `EffortSpentError`.
+    `bytes_at` has the bytes of a file to be moved here. Raises `EffortSpentError`.
     """
     if file.to and same(file.to, path):
         for moving in bytes_at(file.path.removeprefix("./")):
@@ -47,12 +47,12 @@ def patched(
 
 
 def moved(file: FilePatch, before: bytes, effort: Effort) -> Iterator[bytes]:
-    """The bytes of a file that the patch moves, and may change on the way."""
+    """The bytes of a file that the patch moves and perhaps changes."""
     return _updated(file, before, effort) if file.hunks else iter((before,))
 
 
 def _updated(file: FilePatch, before: bytes, effort: Effort) -> Iterator[bytes]:
-    """The file with the hunks in it."""
+    """The file with the hunks applied."""
     lines, total = sum(len(hunk.lines) for hunk in file.hunks), before.count(b"\n")
     if not file.unified:
         effort.spend(len(before), 3 * lines)
@@ -70,7 +70,7 @@ def _updated(file: FilePatch, before: bytes, effort: Effort) -> Iterator[bytes]:
 
 
 def _as_codex(file: FilePatch, before: bytes, effort: Effort) -> bytes | None:
-    """The file as Codex patches it; None where a hunk does not fit."""
+    """The file as Codex patches it; None if a hunk does not fit."""
     rows = before.split(b"\n")
     if not rows[-1]:
         rows.pop()
@@ -108,14 +108,14 @@ def _as_codex(file: FilePatch, before: bytes, effort: Effort) -> bytes | None:
 
 
 class _Seek:
-    """Looks for lines in a file: as they are, else without blanks at their ends, without blanks around, as ASCII."""
+    """Finds lines in a file: exactly, then without trailing blanks, without surrounding blanks, as ASCII."""
 
     def __init__(self, rows: list[bytes], effort: Effort) -> None:
         self._effort = effort
         self._rows: list[list[bytes]] = [rows]
 
     def first(self, wanted: Sequence[bytes], start: int, at_end: bool) -> int | None:
-        """The first place of these lines from `start` on; `at_end`: at the end of the file, if they stand there."""
+        """The first match from line `start` on. `at_end`: the end of the file is preferred."""
         rows = self._rows[0]
         last = len(rows) - len(wanted)
         if last < 0:

@@ -1,6 +1,6 @@
-"""Program writes: what a program that is run writes, by its name and its words. Pure.
+"""The files that a program writes, by its name and arguments. Pure.
 
-Each kind of program has a function here; which programs are of which kind stands in `programs`.
+Each kind of program has a function here; `programs` lists the programs of each kind.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ _SCRIPT_EDITORS: Final[dict[str, tuple[re.Pattern[str], frozenset[str]]]] = {
     "sed": (re.compile(r"-[nErsz]*i|--in-place"), frozenset({"-e", "-f"})),
     "yq": (re.compile(r"-[a-zA-Z]*i|--inplace"), frozenset({"-o", "-p", "-I"})),
 }
-"""They write the files that they name behind a script, where an option says so: that option, and those with a value."""
+"""Script editors: program → (its option to edit in place, its options with values). Files follow the script."""
 
 _SED_OPEN: Final = frozenset({"--quiet", "--silent", "--null-data"})
-"""Options with which `sed` does not go from line to line, or does not write each."""
+"""Options with which `sed` does not work line by line, or does not write each line."""
 
 _OUTPUT: Final = re.compile(r"(-o|--?(?:out|output|out-?file|output-?file|dest|destination))(?:$|=(.+))|-o(.+)")
 
@@ -97,7 +97,7 @@ _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
 
 
 def listing(run: Invocation) -> list[str]:
-    """The words that stand for what a program prints, where it prints paths."""
+    """The words for a program's output, if the output is paths."""
     argv = _unwrapped(run.argv)
     name = _name(argv)
     if name in ("echo", "printf"):
@@ -110,7 +110,7 @@ def listing(run: Invocation) -> list[str]:
 
 
 def _globs_and_folders(name: str, argv: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Which names a listing is limited to, and where it looks."""
+    """The name globs and the folders of a listing."""
     globs = [value for option, value in _options(argv) if option in _NAME_OPTIONS and value]
     if name == "find":
         return globs, [*takewhile(lambda word: not word.startswith(("-", "(", "!")), argv[1:])]
@@ -126,7 +126,7 @@ def _globs_and_folders(name: str, argv: Sequence[str]) -> tuple[list[str], list[
 
 
 def _options(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The options, each with its value, or with the next word."""
+    """The options, each with its value or the next word."""
     for word, following in zip_longest(argv[1:], argv[2:], fillvalue=""):
         option, equals, value = word.partition("=")
         if option.startswith("-"):
@@ -137,7 +137,7 @@ def _options(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def writes(run: Invocation, depth: int = 0) -> Iterator[Write]:
-    """What a program writes."""
+    """The writes of a program."""
     for word in run.writes:
         yield _named(run, word)._replace(layout="never", effect=Overwrite())
     for word in run.appends:
@@ -180,7 +180,7 @@ def _named(run: Invocation, word: str, below: bool = False, files: tuple[str, ..
 
 
 def _unknown(run: Invocation, words: Sequence[str]) -> Iterator[Write]:
-    """What a program names that may write all of it: files, and folders below the top."""
+    """The writes of an unlisted program, which may write every file, and folder below the top, that it names."""
     for word in words:
         option, equals, value = word.partition("=")
         text = value if equals and (option.startswith("-") or _ASSIGNMENT.match(word)) else word
@@ -193,7 +193,7 @@ def _is_pathlike(word: str) -> bool:
 
 
 def _name(argv: Sequence[str]) -> str:
-    """The name of a program, without its folder and version."""
+    """The program's name without folder and version."""
     name = argv[0].rpartition("/")[2] if argv else ""
     return name if name in INTERPRETERS or name in CHANGES else _VERSION.sub("", name)
 
@@ -203,7 +203,7 @@ def _first(argv: Sequence[str]) -> str:
 
 
 def _operands(argv: Sequence[str], valued: Iterable[str] = ()) -> list[str]:
-    """The words that are no options, nor the values of these."""
+    """The words without options and their values."""
     found: list[str] = []
     words, options = iter(argv[1:]), frozenset(valued)
     for word in words:
@@ -217,7 +217,7 @@ def _operands(argv: Sequence[str], valued: Iterable[str] = ()) -> list[str]:
 
 
 def _unwrapped(argv: Sequence[str]) -> tuple[str, ...]:
-    """The words of the program that is run in the end: without `sudo`, `env A=b`, `timeout 5`, `python -m`."""
+    """The words without wrappers: `sudo`, `env A=b`, `timeout 5`, `python -m`."""
     words = tuple(argv)
     for _ in range(8):
         name = _name(words)
@@ -255,7 +255,8 @@ def _module(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _shell(run: Invocation, argv: Sequence[str], depth: int) -> Iterator[Write]:
-    """A shell that is given a command line, in an option or in a here-document; or a script, whose words it names."""
+    """The writes of a shell: of its command line (option or here-document), or of a script, by the script's
+    arguments."""
     option = next((at for at, word in enumerate(argv) if re.fullmatch(r"-[a-z]*c", word)), 0)
     texts = list(argv[option + 1 : option + 2]) if option else [] if _operands(argv) else _given(run)
     for text in texts:
@@ -266,7 +267,7 @@ def _shell(run: Invocation, argv: Sequence[str], depth: int) -> Iterator[Write]:
 
 
 def _given(run: Invocation) -> list[str]:
-    """The texts that a program reads from its standard input, as far as the command line has them."""
+    """The known texts on a program's standard input."""
     if run.inputs or not run.upstream:
         return list(run.inputs)
     before = run.upstream[-1]
@@ -276,7 +277,7 @@ def _given(run: Invocation) -> list[str]:
 
 
 def _xargs(run: Invocation, argv: Sequence[str], depth: int) -> Iterator[Write]:
-    """A program that is given what another one lists."""
+    """The writes of a program that gets another one's listing."""
     words = list(argv[1:])
     placeholder = ""
     while words and words[0].startswith("-"):
@@ -296,7 +297,7 @@ def _xargs(run: Invocation, argv: Sequence[str], depth: int) -> Iterator[Write]:
 
 
 def _find(run: Invocation, name: str, argv: Sequence[str], depth: int) -> Iterator[Write]:
-    """`find … -delete`, `find … -exec sed -i … {} +`."""
+    """The writes of `find … -delete` and `find … -exec sed -i … {} +`."""
     at = next((n for n, word in enumerate(argv) if word in ("-exec", "-execdir", "-ok", "-x", "-X", "--exec")), 0)
     listed = listing(run._replace(argv=(name, *argv[1 : at or None])))
     if "-delete" in argv:
@@ -310,7 +311,7 @@ def _find(run: Invocation, name: str, argv: Sequence[str], depth: int) -> Iterat
 
 
 def _behind_script(name: str, argv: Sequence[str]) -> list[str]:
-    """The files that an editor names behind its script: `sed -i -e s/a/b/ FILE`."""
+    """The files behind an editor's script: `sed -i -e s/a/b/ FILE`."""
     valued = _SCRIPT_EDITORS[name][1]
     scripted = name != "sd" and any(word in ("-e", "-E", "-f") or re.match(r"-[a-z0-9]*[eE]$", word) for word in argv)
     clustered = {word for word in argv if re.fullmatch(r"-[a-z0-9]*[eE]", word)}
@@ -319,7 +320,7 @@ def _behind_script(name: str, argv: Sequence[str]) -> list[str]:
 
 
 def _sed(argv: Sequence[str]) -> ScriptEdit | None:
-    """What `sed` makes of the files that it edits in place; None where that is not known."""
+    """The effect of `sed -i` on its files; None if unknown."""
     options = [word for word in argv[1:] if re.match(r"-[a-zA-Z]|--[a-z]", word)]
     clusters = "".join(word[1:].partition("i")[0] for word in options if not word.startswith("--"))
     if "n" in clusters or "f" in clusters or "z" in clusters or any(word in _SED_OPEN for word in options):
@@ -337,7 +338,7 @@ def _sed(argv: Sequence[str]) -> ScriptEdit | None:
 
 
 def _interpreted(run: Invocation, name: str, argv: Sequence[str], depth: int) -> Iterator[Write]:
-    """A script, of which the words behind it count; or a program text, of which its string literals count."""
+    """The writes of an interpreter: by a script's arguments, or by the string literals of a program text."""
     del depth
     flags = INTERPRETERS[name]
     texts = [
@@ -357,7 +358,7 @@ def _interpreted(run: Invocation, name: str, argv: Sequence[str], depth: int) ->
 
 
 def _literals(text: str) -> Iterator[str]:
-    """The strings of a program text that may be paths or globs."""
+    """The string literals of a program text that may be paths or globs."""
     for found in _LITERAL.finditer(text):
         word = found[1] or found[2] or found[3] or ""
         if _PATHLIKE.fullmatch(word):
@@ -366,7 +367,7 @@ def _literals(text: str) -> Iterator[str]:
 
 
 def _known(run: Invocation, name: str, argv: Sequence[str]) -> Iterator[Write]:
-    """A program of a known kind, called in a way in which it writes."""
+    """The writes of a listed program in a writing form of call."""
     words = _operands(argv)
     for called in (f"{name} {words[0]}" if words else "", name):
         if called in RUNNERS:
@@ -387,12 +388,12 @@ def _known(run: Invocation, name: str, argv: Sequence[str]) -> Iterator[Write]:
 
 
 def _layout(word: str) -> Layout:
-    """Does what a project calls by this name set text anew?"""
+    """Whether a project's target of this name changes layout."""
     return "maybe" if FORMATS.search(word) else "never"
 
 
 def _outputs(run: Invocation, argv: Sequence[str]) -> Iterator[Write]:
-    """What options name as output."""
+    """The output files in options."""
     for at, word in enumerate(argv):
         found = _OUTPUT.fullmatch(word)
         value = (found[2] or found[3] or "".join(argv[at + 1 : at + 2])) if found else ""
@@ -411,7 +412,7 @@ def _is_called(row: CallForm, argv: Sequence[str], words: Sequence[str]) -> bool
 
 
 def _unpacked(run: Invocation, name: str, argv: Sequence[str]) -> Iterator[Write]:
-    """An archive that is unpacked, a patch that is applied, a file that is fetched."""
+    """The writes of an unpacked archive, an applied patch, a download."""
     texts = [one for text in _given(run) for one in _TEXT_NAMES.findall(text)]
     texts += [one for word in argv[1:] if "\n" in word for one in _TEXT_NAMES.findall(word)]
     if texts:
@@ -432,7 +433,7 @@ def _unpacked(run: Invocation, name: str, argv: Sequence[str]) -> Iterator[Write
 
 
 def _copied(run: Invocation, argv: Sequence[str]) -> Iterator[Write]:
-    """Copies and links: the last name is the new file, or the folder that it comes into."""
+    """The writes of copies and links: the last name is the new file, or its folder."""
     words = _operands(argv, ("-m", "-o", "-g", "-S", "-e", "--exclude", "--include"))
     at = next((n for n, word in enumerate(argv) if word in ("-t", "--target-directory")), 0)
     if at and at + 1 < len(argv):
@@ -450,7 +451,7 @@ def _copied(run: Invocation, argv: Sequence[str]) -> Iterator[Write]:
 
 
 def _git(run: Invocation, argv: Sequence[str]) -> Iterator[Write]:
-    """What git writes beside what it moves."""
+    """Git's writes, except for moved work of others."""
     verb = _first(argv)
     if verb in ("mv", "rm", "clean"):
         yield from (_named(run, word, below=True) for word in _operands(argv)[1:])

@@ -1,7 +1,7 @@
-"""Programs: which files the programs that agents call write, as tables. Pure.
+"""Tables of the programs that agents call, by the files that they write. Pure.
 
-A program that stands in no table writes what its words name. What stands here is what agents run often, and what would
-be told wrongly by that rule: programs that only read what they name, and programs that write what they do not name.
+An unlisted program writes what its arguments name. The tables list frequent exceptions: programs that only read what
+they name, and programs that write what they do not name.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ READERS: Final = frozenset(
     | {"uvicorn", "valgrind", "vmstat", "vulture", "w", "wait", "watch", "wc", "whereis", "which", "who", "whoami"}
     | {"xxd", "yamllint", "yes", "zcat", "zgrep"}
 )
-"""They write nothing but what their output is sent into."""
+"""Programs that write nothing but redirected output."""
 
 QUIET: Final = frozenset({"git"})
-"""What they write is told of otherwise: git moves what others have written, and the journal knows when."""
+"""Programs with another evidence: git moves others' work, and the journal knows when."""
 
 OPERANDS: Final = frozenset(
     {"chgrp", "chmod", "chown", "dos2unix", "ed", "ex", "mkdir", "mkfifo", "mv", "rename", "rm", "rmdir"}
     | {"shred", "sponge", "tee", "touch", "trash", "trash-put", "truncate", "unix2dos", "unlink"}
 )
-"""They write each file that they name, and what is in the folders."""
+"""Programs that write every file they name, and the content of folders."""
 
 OUTPUT: Final = frozenset(
     {"ar", "as", "c++", "cc", "clang", "clang++", "dot", "g++", "gcc", "ghc", "jar", "javac", "kotlinc", "ld", "nasm"}
     | {"objcopy", "ocamlc", "openssl", "pandoc", "pdftotext", "rustc", "sort", "swiftc", "tsort", "wat2wasm", "xmllint"}
 )
-"""They write only what an option says (`-o FILE`, `--output=FILE`)."""
+"""Programs that write only an option's file (`-o FILE`, `--output=FILE`)."""
 
 LAST: Final = frozenset({"convert", "cp", "gcp", "gmv", "install", "ln", "magick", "rsync", "scp"})
-"""They write the last file that they name, or into that folder by the names of the others."""
+"""Programs that write the last file they name, or files with the other names in that folder."""
 
 WRAPPERS: Final[dict[str, frozenset[str]]] = {
     "builtin": frozenset(),
@@ -91,7 +91,7 @@ WRAPPERS: Final[dict[str, frozenset[str]]] = {
     "yarn dlx": frozenset(),
     "yarn exec": frozenset(),
 }
-"""They run another program: how they are called → their options that have a value."""
+"""Programs that run another program: call → options with values."""
 
 SHELLS: Final = frozenset({"ash", "bash", "dash", "fish", "ksh", "sh", "zsh"})
 INTERPRETERS: Final[dict[str, frozenset[str]]] = {
@@ -109,23 +109,23 @@ INTERPRETERS: Final[dict[str, frozenset[str]]] = {
     "ts-node": frozenset({"-e", "--eval"}),
     "tsx": frozenset({"-e", "--eval"}),
 }
-"""They run a program that stands in a file, in an option (these), or in a here-document."""
+"""Interpreters of a file, of an option's text (these options), or of a here-document."""
 
 WRITES: Final = re.compile(
     r"write|dump|save|remove|unlink|rmtree|rename|replace|copy|move|touch|mkdir|truncate|append|chmod|symlink"
     r"|File\.open|file_put_contents|createWriteStream|to_(?:csv|json|parquet|excel|yaml)"
     r"|[\"'](?:[wax]b?\+?t?|r\+b?|[wax]t)[\"']|>>?\s*[\"']|open\s*\([^)]*[\"']>",
 )
-"""A program text without any of it writes nothing."""
+"""A program text without a match writes nothing."""
 
 DOES: Final = re.compile(
     r"fmt|format|prettier|fix|gen|proto|codegen|docs?\b|snap|update|upgrade|install|setup|init|clean|migrat|lock|vendor"
     r"|bump|release|version|sync|scaffold|i18n|locale|messages|bootstrap|compile-req|write|new\b|create|rename"
 )
-"""The name of a target or script of a project says that it changes files. One that tests or serves is none."""
+"""Names of a project's targets or scripts that change files. Names of tests and servers do not match."""
 
 FORMATS: Final = re.compile(r"fmt|format|prettier|fix|lint|style")
-"""The name of one of these says that it sets text anew."""
+"""Names of targets that change layout."""
 
 RUNNERS: Final[dict[str, frozenset[str]]] = {
     "bun run": frozenset(),
@@ -155,7 +155,7 @@ RUNNERS: Final[dict[str, frozenset[str]]] = {
     "turbo": frozenset(),
     "yarn run": frozenset(),
 }
-"""They run what a project calls by a name: any file, where the name says that files change (`DOES`)."""
+"""Programs that run a project's targets, which may write any file if the name says so (`DOES`)."""
 
 _PY: Final = ("*.py", "*.pyi", "*.ipynb")
 _WEB: Final = (
@@ -194,7 +194,7 @@ LANGUAGES: Final[dict[str, tuple[str, ...]]] = {
     "composer": ("*.php",),
     "rake": ("*.rb", "*.erb"),
 }
-"""What runs the scripts of projects in one language: it makes files of that language rather than others."""
+"""Runners of one language's scripts, whose files they most likely write."""
 
 _CARGO: Final = ("Cargo.toml", "Cargo.lock", "vendor/**", "target/**")
 _GO: Final = ("go.mod", "go.sum", "go.work", "go.work.sum", "vendor/**")
@@ -227,7 +227,7 @@ _NEW: Final = (
 
 
 class CallForm(NamedTuple):
-    """What a way to call a program writes."""
+    """The writes of one form of call."""
 
     called: str  # the program and its subcommands
     files: tuple[str, ...] = ()  # globs of the files that it writes; none: any
@@ -249,7 +249,7 @@ ONLY_LAYOUT: Final = frozenset(
     | {"rustfmt", "scalafmt", "shfmt", "stylua", "taplo fmt", "taplo format", "terraform fmt", "tofu fmt", "yapf"}
     | {"zig fmt"}
 )
-"""The formatters that change nothing but blanks, line breaks, quotes, brackets and the order of lines."""
+"""Formatters that change only blanks, line breaks, quotes, brackets and the order of lines."""
 
 
 FORMATTERS: Final = (
@@ -330,7 +330,7 @@ FORMATTERS: Final = (
     _formatter("yapf", _PY, "-i --in-place", "-d --diff"),
     _formatter("zig fmt", ("*.zig",)),
 )
-"""They change the layout of what they name, or of all that is below where they run."""
+"""Programs that change the layout of the files they name, or of all files below their folder."""
 
 GENERATORS: Final = (
     CallForm("alembic revision", ("**/versions/*.py",)),
@@ -408,10 +408,10 @@ GENERATORS: Final = (
     CallForm("xcodegen", ("*.xcodeproj/**",)),
     CallForm("yacc", ("*.c", "*.h")),
 )
-"""They make files that they do not name."""
+"""Programs that make files without naming them."""
 
 UNPACKERS: Final = frozenset({"7z", "bsdtar", "cpio", "patch", "tar", "unar", "unzip"})
-"""They make the files that an archive, or a patch, names."""
+"""Programs that make the files in an archive or a patch."""
 
 PACKAGERS: Final = (
     *(CallForm(f"{npm} {verb}", _NPM) for npm in ("npm", "pnpm", "bun", "yarn") for verb in _NEW),
@@ -449,7 +449,7 @@ PACKAGERS: Final = (
     CallForm("virtualenv", ("**/bin/**", "**/lib/**", "pyvenv.cfg")),
     CallForm("corepack", ("package.json",)),
 )
-"""They change what a project says of its dependencies, and where these lie."""
+"""Programs that change a project's dependencies and their files."""
 
 
 def _by_program(*tables: tuple[CallForm, ...]) -> dict[str, tuple[CallForm, ...]]:
@@ -460,4 +460,4 @@ def _by_program(*tables: tuple[CallForm, ...]) -> dict[str, tuple[CallForm, ...]
 
 
 CHANGES: Final = _by_program(FORMATTERS, GENERATORS, PACKAGERS)
-"""All ways to call a program that writes what it does not name."""
+"""All forms of call that write files without naming them."""

@@ -1,4 +1,4 @@
-"""Proof: is a write that was found what the payload of a call makes of the bytes before it? Pure."""
+"""Whether a found write is the result of a call's payload. Pure."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from quire_journal.views import standing
 
 
 class Proof:
-    """Holds writes against the payload of a call."""
+    """Checks writes against the payload of a call."""
 
     def __init__(self, call: AnnouncedCall, history: History) -> None:
         self._accounts, self._history, self._effort = CallAccounts.of(call), history, Effort(END)
 
     def is_about(self, record: Record) -> bool:
-        """Does the payload say what becomes of the file of this record?"""
+        """True if the payload makes a claim about this record's file."""
         return any(self._accounts.about(path) for path in paths_of(record.event()))
 
     def holds(self, record: Record) -> bool:
-        """Are the bytes of this record what the call makes of those before?"""
+        """True if the record's bytes are the result of the call."""
         event = record.event()
         if isinstance(event, OutsideMoved):
             return self._is_move(event, record.seq)
@@ -53,7 +53,7 @@ class Proof:
         return explain_move(event.path, event.to, before, found, [self._accounts], self._effort) is not None
 
     def _bytes_before(self, path: str, seq: int) -> tuple[bytes | None, bool]:
-        """(the bytes at the path before a record, are they known)."""
+        """(bytes at the path before a record, True if they are known)."""
         version = standing(self._history.version_at(path, seq - 1))
         held = None if version is None else self._history.bytes_held(version.blob)
         return held, version is None or held is not None

@@ -1,7 +1,5 @@
-"""Results: the bytes that follow from what an agent says of a call, and the bytes before.
-
-`results` gives them in each way that agents are known to write them: a tool keeps the line ends of the file, say.
-"""
+"""The bytes that an agent's claim gives, in each way that agents' tools are known to write: some keep line ends,
+say."""
 
 from __future__ import annotations
 
@@ -17,16 +15,15 @@ from quire_daemon.tools.evidence.patches import patched
 from quire_journal.text import BOM, same_end, same_start
 
 BytesAt = Callable[[str], Iterator[bytes]]
-"""What stands, or stood last, at another path: a patch may move it."""
+"""Path → the current and earlier bytes there: a patch may move them."""
 
 
 def results(
     account: Account, path: str, before: bytes | None, found: bytes | None, bytes_at: BytesAt, effort: Effort
 ) -> Iterator[bytes | None]:
-    """The bytes that the account makes of `before` at `path`, in each way it may be written; None: no file.
+    """The possible bytes of `before` at `path` under the claim; None: no file.
 
-    `found` is what was found afterwards: what no account can foretell (the id of a new cell, blanks) is taken from
-    there. Raises `EffortSpentError`.
+    Parts that no claim can foretell (a new cell's id, blanks) are taken from `found`. Raises `EffortSpentError`.
     """
     effort.spend(len(before or b""))
     match account:
@@ -56,8 +53,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _written(text: str, before: bytes | None, effort: Effort) -> Iterator[bytes]:
-    """The content as it was sent; with the line ends and the byte order mark of the file before; with a last line
-    break."""
+    """The content as sent; with the old file's line ends and byte order mark; with a last line break."""
     effort.spend(2 * len(text))
     data = _encoded(text)
     yield data
@@ -75,7 +71,7 @@ def _written(text: str, before: bytes | None, effort: Effort) -> Iterator[bytes]
 
 
 def _replaced(edits: Sequence[Replacement], before: bytes | None, effort: Effort) -> Iterator[bytes]:
-    """The text with the replacements made: on its bytes, on its lines without CR, on what is no UTF-8 as it is read."""
+    """The text with the replacements, on its bytes, on lines without CR, and on invalid UTF-8 as it is read."""
     if not before:
         if len(edits) == 1 and not edits[0].old:
             yield _encoded(edits[0].new)
@@ -100,7 +96,7 @@ def _flat(text: str) -> str:
 
 
 def _made(edits: Sequence[Replacement], before: bytes, effort: Effort) -> Iterator[bytes]:
-    """The replacements in order. What is replaced by nothing may take its line break along."""
+    """The replacements in order. A replacement by nothing may also remove the line break."""
     removing = any(not edit.new and not edit.old.endswith("\n") for edit in edits)
     for with_break in (False, True) if removing else (False,):
         text, taken = before, False
@@ -120,20 +116,20 @@ def _made(edits: Sequence[Replacement], before: bytes, effort: Effort) -> Iterat
 
 
 PLACE: Final = 100
-"""To replace at one place takes as long as to copy so many bytes."""
+"""Cost of one replacement, in copied bytes."""
 
 MOST_BLANKS: Final = 100
-"""Bytes of a text for each that is no blank; one with more is not looked at."""
+"""Most bytes of a text for each non-blank one; other texts are skipped."""
 
 _BLANKS: Final = b" \t\r\n\f\v"
 _CURLY: Final = (("‘", "'"), ("’", "'"), ("“", '"'), ("”", '"'))
 
 
 def _is_like(edit: Replacement, before: bytes, found: bytes, effort: Effort) -> bool:
-    """Is the one change from `before` to `found` the edit, but for blanks, and for quotes that curl?
+    """True if the change is the edit, except for blanks and curly quotes.
 
-    Agents look for a text in such ways where it does not stand as written, and fit what comes in its place to the
-    indentation there. Their edit is it where nothing else is changed, and where it changes more than blanks.
+    Agents match a text loosely if it does not match exactly, and indent the replacement. Nothing else may have changed,
+    and the edit must change more than blanks.
     """
     effort.spend((len(before) + len(found)) // 4)
     old, new = _plain(_encoded(edit.old)), _plain(_encoded(edit.new))
@@ -156,7 +152,7 @@ def _is_like(edit: Replacement, before: bytes, found: bytes, effort: Effort) -> 
 
 
 def _is_within(changed: bytes, plain: bytes) -> bool:
-    """Is what changed a part of this text, but for blanks?"""
+    """True if the changed text is part of this one, except for blanks."""
     return len(changed) <= MOST_BLANKS * (len(plain) + 1) and _plain(changed) in plain
 
 
@@ -172,9 +168,9 @@ def _plain(text: bytes) -> bytes:
 
 
 def _hunked(account: Hunks, before: bytes | None, effort: Effort) -> Iterator[bytes]:
-    """The text before with the hunks in it, where both fit what stood there.
+    """The old text with the hunks, if both match.
 
-    Hunks alone, without the text that the agent changed, tell what the agent read afterwards: others' work is in them.
+    Hunks without the old text only tell what the agent read afterwards, with others' work in it.
     """
     if before is None or account.before is None or not account.hunks:
         return
@@ -192,7 +188,7 @@ def _hunked(account: Hunks, before: bytes | None, effort: Effort) -> Iterator[by
 
 
 def _with_hunks(flat: bytes, account: Hunks, effort: Effort) -> bytes | None:
-    """The text with the hunks in it; None where they do not fit."""
+    """The text with the hunks; None if they do not fit."""
     effort.spend(len(flat), flat.count(b"\n") // 4 + sum(len(hunk.lines) for hunk in account.hunks))
     rows = flat.split(b"\n")
     made: list[bytes] = []

@@ -1,7 +1,7 @@
-"""Shell commands: the programs that a command line runs, each with its words, its folder and its redirections. Pure.
+"""The programs that a command line runs, with their arguments, folders and redirections. Pure.
 
-It is read once from the left to the right, as if each branch were taken and each loop ran once with all its values.
-What only the shell can know is left open. Nothing is looked up on the disk.
+The line is read once from left to right, as if each branch were taken and each loop ran once with all its values. Text
+that only the shell can know stays open. The disk is not read.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from typing import Final, NamedTuple
 from quire_daemon.tools.evidence.shell_lexer import OPEN, REDIRECTIONS, Operator, Word, lexed
 
 LISTED: Final = "\x03"
-"""Begins a word of which it is only known that the shell puts paths there: those that a listing of this path has."""
+"""Begins a word that stands for the paths in a listing of this path."""
 
 OF_NAMES: Final = "\x04"
-"""Stands in such a word before the glob that the names in the listing fit."""
+"""Precedes, in such a word, the glob of the listed names."""
 
 TOP: Final = "\x05"
 """Stands for the top of the checkout."""
 
 MOST_VALUES: Final = 64
-"""Values that a word may have; beyond that it is open."""
+"""Most values of a word; with more it is open."""
 
 MOST_BRACES: Final = 8
-"""Braces in a word that are taken apart."""
+"""Most expanded braces of a word."""
 
 MOST_DEEP: Final = 4
-"""Command lines within command lines that are followed."""
+"""Most levels of nested command lines."""
 
 MOST_BYTES: Final = 32_768
-"""Of a command line that are read."""
+"""Most bytes of a command line that are read."""
 
 _SKIPPED: Final = frozenset(
     {"if", "then", "elif", "else", "fi", "do", "done", "while", "until", "!", "{", "}", "time", "coproc"}
@@ -57,7 +57,7 @@ class Invocation(NamedTuple):
 
 
 Listing = Callable[[Invocation], Sequence[str]]
-"""The words that stand for what a program prints, if it prints paths (`LISTED`)."""
+"""A program → the words for its output, if that is paths (`LISTED`)."""
 
 
 def invocations(text: str, listing: Listing, folder: str = "", depth: int = 0) -> list[Invocation]:
@@ -68,7 +68,7 @@ def invocations(text: str, listing: Listing, folder: str = "", depth: int = 0) -
 
 
 class _Reading:
-    """A command line that is being read."""
+    """The parser's state within a command line."""
 
     def __init__(self, text: str, listing: Listing, folder: str, depth: int) -> None:
         self._tokens: list[Word | Operator] = lexed(text)
@@ -86,7 +86,6 @@ class _Reading:
         self._found: list[Invocation] = []
 
     def all(self) -> list[Invocation]:
-        """Read it to the end."""
         while self._at < len(self._tokens):
             token = self._tokens[self._at]
             self._at += 1
@@ -131,7 +130,7 @@ class _Reading:
             into += self._expanded(word)
 
     def _open(self) -> None:
-        """A subshell, a function that is defined, or the values of an array."""
+        """Begin a subshell, a function definition, or the values of an array."""
         if not self._words:
             self._above.append(self._folder)
             return
@@ -166,7 +165,7 @@ class _Reading:
         self._in_pattern = False
 
     def _loop(self) -> None:
-        """`for NAME in VALUES;`: the name has all of these values at once."""
+        """`for NAME in VALUES;`: the name gets all values at once."""
         name = self._next_word()
         if name is None:
             return
@@ -183,7 +182,7 @@ class _Reading:
         return token
 
     def _words_until(self, *ends: str) -> list[str]:
-        """The values of the words up to this operator or word, which is read as well."""
+        """The values of the words up to and including this operator or word."""
         values: list[str] = []
         while self._at < len(self._tokens):
             token = self._tokens[self._at]
@@ -197,7 +196,7 @@ class _Reading:
     # ── commands ──
 
     def _finish(self, piped: bool = False) -> None:
-        """The command that has been read up to here."""
+        """End the current command."""
         words, writes, appends = self._words, tuple(self._writes), tuple(self._appends)
         inputs = tuple(self._inputs)
         self._words, self._writes, self._appends, self._inputs = [], [], [], []
@@ -221,7 +220,7 @@ class _Reading:
                 self._values[found[1]] = self._expanded(word._replace(text=found[2]))
 
     def _act(self, one: Invocation) -> None:
-        """What a command does to those behind it."""
+        """Apply a command's effect on later ones (`cd`, assignments)."""
         name, words = (one.argv[0], one.argv[1:]) if one.argv else ("", ())
         if name in ("cd", "pushd"):
             named = [word for word in words if not word.startswith("-") or word == "-"]
@@ -271,7 +270,7 @@ class _Reading:
 
 
 MOST_DIGITS: Final = 9
-"""Digits of a number in braces that is counted from or to."""
+"""Most digits of a number in braces."""
 
 
 def _braced(text: str) -> Iterator[str]:
@@ -292,7 +291,7 @@ def _braced(text: str) -> Iterator[str]:
 
 
 def joined(folder: str, path: str) -> str:
-    """A path as it is meant in a folder, without `.` and, where that can be known, `..`."""
+    """A path joined to a folder, without `.` and known `..`."""
     if path.startswith((TOP, "/", "~")) or not folder:
         return posixpath.normpath(path) if path else path
     return OPEN if OPEN in path else posixpath.normpath(posixpath.join(folder, path))

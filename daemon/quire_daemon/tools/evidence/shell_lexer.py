@@ -1,7 +1,7 @@
-"""Shell lexer: the words and operators of a command line, as POSIX shells and bash split it. Pure.
+"""The words and operators of a command line, as POSIX shells and bash split it. Pure.
 
-What is only known when the shell runs is left open in a word: a parameter (`$x`), and what another command prints
-(`$(…)`). `shlex` of the standard library knows neither of them, nor here-documents.
+Parameters (`$x`) and output of commands (`$(…)`) are holes in a word. The standard library's `shlex` knows neither, nor
+here-documents.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 OPEN: Final = "\x00"
-"""Stands in a word for text that is not known."""
+"""Stands for unknown text in a word."""
 
 _BEGIN, _END = "\x01", "\x02"
 _HOLE: Final = re.compile(f"{_BEGIN}([^{_END}]*){_END}")
@@ -38,33 +38,33 @@ class Word(NamedTuple):
     body: str | None = None  # of the delimiter of a here-document: the document
 
     def holes(self) -> list[str]:
-        """The names of parameters in it, and `(0)`, `(1)` for the commands, in order."""
+        """The holes in order: names of parameters, and `(0)`, `(1)` for commands."""
         return _HOLE.findall(self.text)
 
     def filled(self, *values: str) -> str:
-        """The text with these in place of its holes."""
+        """The text with these values in its holes."""
         left = iter(values)
         return _HOLE.sub(lambda _: next(left, OPEN), self.text)
 
     @property
     def plain(self) -> str:
-        """The text with what is not known as `OPEN`."""
+        """The text with `OPEN` in its holes."""
         return self.filled() if _BEGIN in self.text else self.text
 
 
 class Operator(NamedTuple):
-    """An operator, or a line break ("\\n")."""
+    """An operator, or a line break ("\n")."""
 
     text: str
 
 
 def lexed(text: str) -> list[Word | Operator]:
-    """The words and operators; comments are left out. A quote that is not closed ends with the text."""
+    """The words and operators, without comments. An open quote ends with the text."""
     return [*_Lexer(text).tokens()]
 
 
 class _Lexer:
-    """A place in a command line."""
+    """The position in a command line."""
 
     def __init__(self, text: str) -> None:
         self._text, self._at = _MARKS.sub(" ", text).replace("\\\n", ""), 0
@@ -72,7 +72,6 @@ class _Lexer:
         self._found: list[Word | Operator] = []
 
     def tokens(self) -> Iterator[Word | Operator]:
-        """All of them."""
         text, end = self._text, len(self._text)
         while self._at < end:
             char = text[self._at]
@@ -125,7 +124,7 @@ class _Lexer:
         self._waiting.clear()
 
     def _take_word(self) -> None:
-        """The word that begins here, if one does."""
+        """Read the word that begins here, if any."""
         text, parts, commands, quoted = self._text, list[str](), list[str](), False
         begun = self._at
         while self._at < len(text):
@@ -160,14 +159,14 @@ class _Lexer:
             self._found.append(Word("".join(parts), tuple(commands), quoted))
 
     def _until(self, mark: str) -> str:
-        """What stands between this mark and the next."""
+        """The text up to the next mark."""
         stop = self._text.find(mark, self._at + 1)
         found = self._text[self._at + 1 : stop if stop >= 0 else None]
         self._at = stop + 1 if stop >= 0 else len(self._text)
         return found
 
     def _ansi(self) -> str:
-        """`$'…'`, in which a backslash means something."""
+        """`$'…'`, with backslash escapes."""
         found = re.compile(r"'((?:[^'\\]|\\.)*)'?", re.DOTALL).match(self._text, self._at)
         assert found is not None
         self._at = found.end()
@@ -193,7 +192,7 @@ class _Lexer:
         return "".join(parts)
 
     def _expansion(self, commands: list[str]) -> str:
-        """A hole for what stands here: a parameter, a command, a sum, a process."""
+        """A hole for a parameter, a command, a sum or a process."""
         text = self._text
         if text[self._at] == "`":
             return _command(commands, self._until("`"))
@@ -215,7 +214,7 @@ class _Lexer:
         return "$"
 
     def _inside(self, opens: str, closes: str) -> str:
-        """What stands between a bracket, here, and the one that closes it; quotes inside may hold others."""
+        """The text in these brackets, with nested quotes."""
         text, begun, depth = self._text, self._at + 1, 0
         while self._at < len(text):
             char = text[self._at]

@@ -1,7 +1,6 @@
-"""Targets: the files that a word of a command line may stand for. Pure.
+"""The files that a word of a command line may name. Pure.
 
-A name is taken for that of each file of the checkout that ends like it, where nobody tells in which folder the shell
-begins. What is open in it fits anything.
+Without the shell's folder, a name matches every file of the checkout that ends with it. A hole matches anything.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from quire_daemon.tools.evidence.shell_commands import LISTED, OF_NAMES, TOP, jo
 from quire_daemon.tools.evidence.shell_lexer import OPEN
 
 FEWEST_SIGNS: Final = 3
-"""Letters and digits that a name must have beside what is open, to be one."""
+"""Letters and digits that a name needs besides its holes."""
 
 _SIGN: Final = re.compile(r"\w")
 
@@ -28,20 +27,20 @@ NAMED: Final = 4
 """A word names the file."""
 
 BELOW: Final = 3
-"""A word names a folder that it is in, or what is listed there."""
+"""A word names a folder above the file, or a listing with it."""
 
 OF_KIND: Final = 2
-"""The program writes such files."""
+"""The program writes files of this kind."""
 
 ANY: Final = 1
 """The program may write any file."""
 
 Layout = Literal["never", "maybe", "only"]
-"""Does a program set text anew, and change nothing else?"""
+"""Whether a program changes layout, and only that."""
 
 
 class Claim(NamedTuple):
-    """How firmly a command line accounts for a file: the greater one is more likely to be right."""
+    """The strength of a command line's claim to a file: greater is more likely."""
 
     firmness: int
     layout: Layout = "maybe"
@@ -50,7 +49,7 @@ class Claim(NamedTuple):
 
 
 class Write(NamedTuple):
-    """A word that names what is written, in its folder."""
+    """A word that names a written file, with its folder."""
 
     path: str
     below: bool = False
@@ -74,12 +73,12 @@ class Target(NamedTuple):
 
     @property
     def name(self) -> str | None:
-        """The last part of the path of the one file that it is; None where there may be several."""
+        """The last part of the file's path; None if the target may be several files."""
         several = self.below or not self.parts or not _GLOB.isdisjoint(self.parts[-1])
         return None if several else self.parts[-1]
 
     def claim(self, path: str) -> Claim | None:
-        """How the file of the checkout at `path` is one of them; None where it is none."""
+        """The claim to the file at `path`; None without one."""
         names = path.split("/")
         if self.files and not _fits_any(self.files, path):
             return None
@@ -131,12 +130,12 @@ def target(write: Write, root: str) -> Target | None:
 
 
 def _is_name(path: str) -> bool:
-    """Does a path that is open in part say enough?"""
+    """True if a path with holes has enough known text."""
     return OPEN not in path or len(_SIGN.findall(path.rstrip("/").rpartition("/")[2])) >= FEWEST_SIGNS
 
 
 def _parts(path: str) -> tuple[str, ...]:
-    """The parts of a path. What is open in one fits anything; what is open at the beginning is left out."""
+    """The parts of a path. A hole matches anything; a leading one is dropped."""
     parts = [part for part in path.split("/") if part not in ("", ".")]
     while parts and not parts[0].strip(OPEN):
         parts.pop(0)
@@ -144,7 +143,7 @@ def _parts(path: str) -> tuple[str, ...]:
 
 
 def _fit(parts: Sequence[str], names: Sequence[str]) -> bool:
-    """Do the names fit the parts, one by one? `**` is any number of names."""
+    """True if the names match the parts one by one; `**` matches any number."""
     reached = {0}  # how many names the parts so far may stand for
     for part in parts:
         if part == "**":
@@ -166,7 +165,7 @@ def _regex(glob: str) -> re.Pattern[str]:
 
 
 def _fits_any(globs: Iterable[str], path: str) -> bool:
-    """Does the path end with what one of the globs says? One without a slash is about the last name."""
+    """True if one of the globs matches the end of the path. A glob without a slash matches the last name."""
     names = path.split("/")
     for glob in globs:
         parts = [part for part in glob.split("/") if part]

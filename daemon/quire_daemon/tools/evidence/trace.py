@@ -1,8 +1,8 @@
-"""Trace: are the processes that the kernel saw writing a file those of one announced call? Pure.
+"""Whether the processes that the kernel saw writing a file belong to one announced call. Pure.
 
-They are when each of them descends from the agent's process and is no program that a person may type into, and when all
-from the agent down to it started after the call was announced. A process that was there before the call (a server that
-an earlier call started, the agent itself) may write for another reason.
+They do if each descends from the agent's process, none is a program that a person may type into, and all below the
+agent started after the announcement. An older process (a server of an earlier call, the agent itself) may write for
+another reason.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from quire_daemon.core import Ancestor, AnnouncedCall, TracedWriter, WritePart
 from quire_journal.model import OUTSIDE, OVERLAP, TRACED
 
 TICK_S: Final = 0.01
-"""What the kernel tells of the start of a process is so much too early at most: a tick, in which it counts starts."""
+"""Largest error of a process's start time: the kernel counts it in ticks."""
 
 LATE_S: Final = 0.05
-"""An event may be read so much later than its write."""
+"""Largest delay between a write and its event."""
 
 
 class EndedCall(NamedTuple):
-    """A call that has ended; what it started may go on."""
+    """An ended call, whose processes may go on."""
 
     call: AnnouncedCall
     ended_s: float  # monotonic
 
 
 Trace = Literal["traced", "unknown", "not_of_the_agent", "started_before", "wrote_after", "typed_into"]
-"""What the processes say: they are those of the call, or why that is not proved."""
+"""`traced` for the call's processes, else the reason why that is not proved."""
 
 EDITORS: Final = frozenset(
     {"atom", "bbedit", "clion", "code", "code-insiders", "code-oss", "codium", "cursor", "datagrip", "eclipse"}
@@ -41,7 +41,7 @@ EDITORS: Final = frozenset(
     | {"textedit", "textmate", "vi", "view", "vim", "vimdiff", "vscodium", "webstorm", "windsurf", "xed", "zed"}
     | {"zed-editor", "zeditor"}
 )
-"""Programs in which a person edits files. Agents do not write with them."""
+"""Programs in which a person edits files, and agents do not."""
 
 TERMINALS: Final = frozenset(
     {"abduco", "alacritty", "dtach", "foot", "ghostty", "gnome-terminal", "kitty", "konsole", "mosh-server", "rxvt"}
@@ -58,10 +58,10 @@ _EDITORS_JAVA: Final = "/jbr/"  # the one that JetBrains' editors bring along; t
 def trace(
     writers: Sequence[TracedWriter] | None, agent: tuple[int, int], announced_s: float, ended_s: float = math.inf
 ) -> Trace:
-    """What the writers of a file say about a call of the agent with this process (pid, start).
+    """What a file's writers prove about a call of the agent with process `agent` (pid, start).
 
-    `writers`: all that wrote since the journal knew last what stood there; None where that is not known. Times are
-    monotonic seconds; `ended_s` is that of the call's end, as far as it has ended.
+    `writers`: all writers since the journal's last version; None if unknown. Times are monotonic seconds; `ended_s` is
+    the end of the call.
     """
     if not writers:
         return "unknown"
@@ -74,12 +74,11 @@ def by_processes(
     writers: Sequence[TracedWriter] | None,
     over: Sequence[EndedCall] = (),
 ) -> WritePart | None:
-    """What the processes that wrote a file say of the calls under way that could have; None where they prove nothing.
+    """What the writing processes prove about the open calls that could have written a file; None if nothing.
 
-    `over`: calls that have ended of late. What one of them left in the background is not of another that is under way.
-
-    A file that none of their agents' processes wrote is somebody else's, whatever the command lines say. One that both
-    wrote may be of either. The agent's own process counts for a file that the call names: its own tools write there.
+    `over`: recently ended calls. Their background processes do not belong to an open call. A file that no process of an
+    agent wrote is somebody else's, whatever command lines say. A file that both wrote is undecided. The agent's own
+    process counts for a file that its call names, because its own tools write there.
     """
     asked = [(call, call.process) for call in calls if call.process is not None]
     if not writers or not asked:
@@ -98,11 +97,11 @@ def by_processes(
 
 
 _FOREIGN: Final = ("not_of_the_agent", "typed_into")
-"""What is said of a process that does not work for the agent."""
+"""Results for a process that does not work for the agent."""
 
 
 def _is_left(writer: TracedWriter, over: EndedCall) -> bool:
-    """May the process have been started by a call that has ended? It, or one above it, has begun during the call."""
+    """True if the process, or an ancestor, began during the ended call."""
     agent = over.call.process
     at = next((at for at, one in enumerate(writer.line) if (one.pid, one.start) == agent), 0)
     if at == 0 or agent is None:
@@ -118,7 +117,7 @@ def _own_or(writer: TracedWriter, call: AnnouncedCall, process: tuple[int, int],
 
 
 def _is_git(writer: TracedWriter) -> bool:
-    """Git only moves what others wrote; its command is told as such."""
+    """True for git, which moves others' work and is reported as git."""
     return writer.process.name == "git" or writer.process.exe.rpartition("/")[2] == "git"
 
 
@@ -134,23 +133,23 @@ def _of(writer: TracedWriter, agent: tuple[int, int], announced_s: float, ended_
 
 
 def _left_its_parents(writer: TracedWriter, announced_s: float) -> bool:
-    """Did all of its line that is known begin after the call? Its parent has ended, and may have been the agent's."""
+    """True if all known ancestors began after the call: the unknown parent has ended, and may have been the agent's."""
     top = next((one for one in reversed(writer.line) if one.pid != 1), writer.process)
     return _began_s(writer, top) + TICK_S > announced_s
 
 
 def _began_s(writer: TracedWriter, one: Ancestor) -> float:
-    """When the process, or one of those that it descends from, started."""
+    """The start of the process or of the first of its ancestors up to `one`."""
     return writer.began_s - (writer.process.start - one.start) * TICK_S
 
 
 def _is_typed_into(one: Ancestor) -> bool:
-    """May a person type into this process, or into what it shows?"""
+    """True if a person may type into this process or its window."""
     names = (one.name, one.exe.rpartition("/")[2])
     return one.at_terminal or _EDITORS_JAVA in one.exe or any(not _TYPED_INTO.isdisjoint(_stems(n)) for n in names)
 
 
 def _stems(name: str) -> set[str]:
-    """What a program may be called without version or variant: `vim` of `vim.basic`, `emacs` of `emacs-nox`."""
+    """A program's names without version and variant: `vim` of `vim.basic`, `emacs` of `emacs-nox`."""
     parts = _VERSION.split(name.lower(), maxsplit=1)[0].split("-")
     return {"-".join(parts[:end]) for end in range(1, len(parts) + 1)}

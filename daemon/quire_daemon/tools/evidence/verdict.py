@@ -1,8 +1,8 @@
-"""Verdict: who made the writes that were found while a call was under way, told when the call ends. Pure.
+"""The writers of outside writes during a call, decided at the call's end. Pure.
 
-What the announcement accounted for is proved already; where a call that writes one file failed, that was somebody else.
-The end of the call may tell more than its beginning did. What is left is the call's by probability, where its command
-line accounts for the file and no other call could have written it; where several could, they are named as candidates.
+Writes that match the announcement are proved already; if a call that writes one file failed, they were somebody else's.
+The end of the call may bring more claims. The remaining writes are probably the call's if its command line accounts for
+them and no other call could have written them. If several calls could, they are candidates.
 """
 
 from __future__ import annotations
@@ -46,41 +46,41 @@ from quire_journal.model import (
 from quire_journal.views import NAMED, ONLY_OUTSIDE, OUTSIDE_TYPE, SEVERAL_OPEN, Burst, standing
 
 LATE_NS: Final = 10_000_000_000
-"""So long after a write an agent may tell of it that announces nothing."""
+"""How long after a write an agent without announcements may report it."""
 
 MOST_LOOKED_AT: Final = 8
-"""Versions of a file among which such a write is looked for."""
+"""Most versions of a file in which such a write is searched."""
 
 MOST_SINCE: Final = 1000
-"""Records since a command began among which it is looked for writes to files that other calls have named."""
+"""Most records since a command's begin in which writes to files of other calls are searched."""
 
 NEAR: Final = 8
-"""Records before and after a write that were made at about the same time."""
+"""Records before and after a write that count as the same time."""
 
 MOST_CANDIDATES: Final = 8
-"""Calls that an overlap names."""
+"""Most calls in an overlap."""
 
 MOST_BURSTS: Final = 200
-"""Bursts, the newest ones, that are looked through for calls that were under way together."""
+"""Most recent bursts that are searched for concurrent calls."""
 
 MOST_WRITES: Final = 4000
-"""Writes during one call that are looked at when it ends; the others stay open."""
+"""Most writes during one call that are examined at its end; the others stay undecided."""
 
 FAILED: Final = "failed"
-"""Why a call ended of which its agent says that it did not do what it was asked to."""
+"""End reason of a call that failed, as its agent reports."""
 
 BY_ITSELF: Final = "itself"
 BY_FORMATTER: Final = "formatter"
-"""How a call may have written a file that it names: as it announced, or by the agent's own formatter behind that."""
+"""Write by the agent's own formatter behind its announced edit."""
 
 SCANNED_THEN: Final = "scanned"
-"""The word for a write that a comparison found: it may be older than the call, unless the daemon was away meanwhile."""
+"""Evidence of a write found by a comparison. It may be older than the call, unless the daemon was away meanwhile."""
 
 MOST_BACK: Final = 50
-"""Versions of a file among which it is looked for bytes that somebody brought back."""
+"""Most versions of a file in which restored bytes are searched."""
 
 ClaimsOf = Callable[[AnnouncedCall, Record], Sequence[Claim]]
-"""How the command line of a call accounts for a write; none where it does not."""
+"""(call, write) → the claims of the call's command line; [] without one."""
 
 
 class CallEnd(NamedTuple):
@@ -95,10 +95,7 @@ class CallEnd(NamedTuple):
 
 
 def verdicts(end: CallEnd, history: History, claims_of: ClaimsOf) -> list[WriteAttributed]:
-    """What the end of a call tells of the writes that were found while it was under way.
-
-    `claims_of` says which writes a command line makes probable.
-    """
+    """The attributions of the writes during a call, at its end. `claims_of` has the command line's probable writes."""
     rows = list(islice(history.burst_evidence(end.burst.number), MOST_WRITES))
     if not end.ok and len(end.burst.paths) == 1:  # its one file was not written by it, whatever stands there
         return _taken_back(end.burst, [seq for seq, word in rows if word == EXACT])
@@ -106,12 +103,12 @@ def verdicts(end: CallEnd, history: History, claims_of: ClaimsOf) -> list[WriteA
 
 
 def _taken_back(burst: Burst, seqs: Sequence[int]) -> list[WriteAttributed]:
-    """These writes look like the call's, which says that it failed."""
+    """The attribution withdrawn from a failed call."""
     return [WriteAttributed(tuple(seqs), OUTSIDE, OVERLAP, burst.number, (burst.number,))] if seqs else []
 
 
 def told_afterwards(call: AnnouncedCall, history: History, now_ns: int) -> Iterator[WriteAttributed]:
-    """What an agent proves that tells of a call when it is over only: of the writes found of late, those it made."""
+    """The proved writes of an agent that reports a call only afterwards, among recent writes."""
     proof = Proof(call, history)
     for path in call.paths:
         for version in islice(history.versions(path, reverse=True), MOST_LOOKED_AT):
@@ -124,7 +121,7 @@ def told_afterwards(call: AnnouncedCall, history: History, now_ns: int) -> Itera
 
 
 class _Finding(NamedTuple):
-    """What is found of a write."""
+    """The finding about one write."""
 
     writer: int
     evidence: str
@@ -133,13 +130,13 @@ class _Finding(NamedTuple):
 
 
 def _overlap(calls: Sequence[Burst]) -> _Finding:
-    """Each of these could have written it."""
+    """The finding that each of these calls could have written it."""
     named = sorted(one.number for one in calls)[-MOST_CANDIDATES:]
     return _Finding(OUTSIDE, OVERLAP, 0, tuple(named))
 
 
 class _Verdict:
-    """Looks at the writes that were found during one call."""
+    """Examines the writes during one call."""
 
     def __init__(self, end: CallEnd, history: History, claims_of: ClaimsOf, rows: Mapping[int, str]) -> None:
         self._burst, self._call, self._now_ns, self._announced = end.burst, end.call, end.now_ns, end.announced
@@ -155,7 +152,7 @@ class _Verdict:
         self._left = {one.seq: one for one in records if history.attribution(one) is None}
 
     def _named_by_others(self) -> dict[int, Record | None]:
-        """The writes during a command to files that other calls have named, and may not have written."""
+        """Writes during a command to files that other calls have named."""
         if self._burst.paths:
             return {}
         since = islice(self._history.records(after=self._burst.number), MOST_SINCE)
@@ -163,7 +160,7 @@ class _Verdict:
         return {record.seq: record for record, event in writes if getattr(event, "evidence", "") in (WATCHED, READ)}
 
     def told(self) -> list[WriteAttributed]:
-        """The findings, of writes together that have the same."""
+        """The attributions, with equal findings together."""
         found: dict[_Finding, list[int]] = defaultdict(list)
         own = self._proved()
         self._writes[self._burst.number] = {
@@ -183,7 +180,7 @@ class _Verdict:
         return _Finding(self._call.writer, EXACT, self._burst.number)
 
     def _of(self, record: Record) -> _Finding | None:
-        """What is found of a write that the payload of the call does not prove."""
+        """The finding about a write that the payload does not prove."""
         if self._rows.get(record.seq) == SCANNED_THEN and record.seq not in self._away:
             return None
         shells = self._shells(record)
@@ -208,9 +205,9 @@ class _Verdict:
 
     @cached_property
     def _away(self) -> range:
-        """Where in the log there is what others wrote while the daemon was away, during this call and not before.
+        """The records of writes while the daemon was away during this call.
 
-        When the call was announced, the daemon knew the tree. What the comparison at the next start found is younger.
+        The daemon knew the tree at the announcement, so the comparison at its next start found younger writes.
         """
         first = stop = 0
         for record in islice(self._history.records(after=self._burst.number), MOST_SINCE):
@@ -225,7 +222,7 @@ class _Verdict:
         return range(first, stop)
 
     def _by_commands(self, shells: Sequence[Burst]) -> _Finding | None:
-        """What is found of a write for which these command lines account, and no other call."""
+        """The finding about a write for which only these command lines account."""
         if len({one.owner for one in shells}) > 1:
             return _overlap(shells)
         if not shells:
@@ -234,7 +231,7 @@ class _Verdict:
         return _Finding(one.writer, DURING, one.number)
 
     def _is_one_of_several(self, record: Record, burst: Burst) -> bool:
-        """Was the file set to several contents during a command that does so once? Then others wrote there as well."""
+        """True if the file got several contents during a command that sets it once: others wrote there, too."""
         claim = next((one for one in self._fitting(burst, record) if isinstance(one.effect, Overwrite)), None)
         path = path_after(record.event())
         if claim is None or path is None:
@@ -252,13 +249,13 @@ class _Verdict:
 
     @cached_property
     def _around(self) -> list[Burst]:
-        """The calls that were under way at some time of this one, and itself."""
+        """The calls that overlap this one in time, itself included."""
         newest = [one for one in islice(self._history.bursts(), MOST_BURSTS) if not 0 < one.ended < self._burst.number]
         known = {one.number: one for one in (*self._history.open_bursts(), *newest, self._burst) if one.outside}
         return [one for _, one in sorted(known.items())]
 
     def _may_have(self, burst: Burst, record: Record, shells: Sequence[Burst]) -> str:
-        """How a call that names files may have made this write, as far as is known; "" where it has not."""
+        """How a call that names files may have made this write; "" if it has not."""
         word = self._history.burst_word(burst.number, record.batch)
         if word not in (NAMED, SEVERAL_OPEN, SCANNED_THEN) or burst.why == FAILED or is_by_git(_hint(record)):
             return ""
@@ -271,7 +268,7 @@ class _Verdict:
         return BY_ITSELF if not proof.is_about(record) or proof.holds(record) else ""
 
     def _written_by(self, burst: Burst) -> Mapping[str, int]:
-        """The files that a call is proved to have written, and by which records."""
+        """File → record, for the proved writes of a call."""
         if burst.number not in self._writes:
             rows = islice(self._history.burst_evidence(burst.number), MOST_WRITES)
             own = [seq for seq, word in rows if word == EXACT]
@@ -284,7 +281,6 @@ class _Verdict:
         return any(claim.layout == "only" for shell in shells for claim in self._claimed(shell, record))
 
     def _proof_of(self, burst: Burst) -> Proof:
-        """What is known of the payload of a call."""
         if burst.number == self._burst.number and self._call.payloads:
             return self._proof
         if burst.number not in self._proofs:
@@ -293,7 +289,8 @@ class _Verdict:
         return self._proofs[burst.number]
 
     def _is_alone(self, record: Record, burst: Burst) -> bool:
-        """Was no file set anew then that the call does not name? What runs over the tree is no formatter of a call."""
+        """True if no other file changed its layout then. A program that runs over the tree is not a call's own
+        formatter."""
         near = self._history.records(after=record.seq - NEAR, upto=record.seq + NEAR)
         others = [one for one in near if path_after(one.event()) not in burst.paths]
         return not any(
@@ -304,7 +301,7 @@ class _Verdict:
         )
 
     def _shells(self, record: Record) -> list[Burst]:
-        """The commands under way that account for a write, those that do so most firmly."""
+        """The open commands with the strongest claim to a write."""
         found: dict[int, list[tuple[int, Burst]]] = defaultdict(list)
         for burst in self._around:
             fitting = self._fitting(burst, record)
@@ -315,7 +312,7 @@ class _Verdict:
         return self._likeliest(found[max(found)], record) if found else []
 
     def _likeliest(self, rivals: Sequence[tuple[int, Burst]], record: Record) -> list[Burst]:
-        """Of commands that account for a write equally: those that made the file before, or are for its language."""
+        """Among equal claims: the commands that made the file before, or belong to its language."""
         if len(rivals) > 1:
             made_by = self._made_by(record)
             rivals = [one for one in rivals if one[1].command == made_by] or rivals
@@ -323,7 +320,7 @@ class _Verdict:
         return [burst for home, burst in rivals if home == most]
 
     def _made_by(self, record: Record) -> str:
-        """The command line that wrote the file last, as far as one did of late; else ""."""
+        """The recent command line that last wrote the file; "" without one."""
         path = path_after(record.event())
         versions = () if path is None else self._history.versions(path, upto=record.seq - 1, reverse=True)
         for version in islice(versions, MOST_LOOKED_AT):
@@ -335,7 +332,7 @@ class _Verdict:
         return ""
 
     def _fitting(self, burst: Burst, record: Record) -> list[Claim]:
-        """The ways in which the command line accounts for the write, if the change looks like one of such a program."""
+        """The claims of the command line that fit the look of the change."""
         if self._fitting_last[0] != record.seq:
             self._fitting_last = record.seq, {}
         of_bursts = self._fitting_last[1]
@@ -350,7 +347,7 @@ class _Verdict:
         return [one for one in claims if self._fits(one, record)]
 
     def _claimed(self, burst: Burst, record: Record) -> Sequence[Claim]:
-        """How the command line of a call that was under way accounts for the write."""
+        """The claims of an open call's command line to the write."""
         if burst.paths or burst.number > record.seq or 0 < burst.ended < record.seq or record.at_ns >= burst.expires_ns:
             return ()
         if burst.number == self._burst.number:
@@ -361,7 +358,7 @@ class _Verdict:
         return self._claims_of(call, record) or self._copied(burst.command, record)
 
     def _copied(self, command: str, record: Record) -> Sequence[Claim]:
-        """How a command line accounts for a new file that it makes as a copy of one in another folder."""
+        """The claim of a command line to a new file that it copies from another folder."""
         event = record.event()
         if not command or not isinstance(event, OutsideWritten) or is_by_git(event.hint):
             return ()
@@ -374,7 +371,7 @@ class _Verdict:
         return ()
 
     def _fits(self, claim: Claim, record: Record) -> bool:
-        """Does the change look like one of such a command?"""
+        """True if the change looks like the claim's program."""
         if claim.layout != "maybe" and self._sets_layout(record) != (claim.layout == "only"):
             return False
         if claim.effect is not None and not self._can_make(claim.effect, record):
@@ -384,7 +381,7 @@ class _Verdict:
         return claim.firmness != ANY or self._is_generated(record) or self._sets_layout(record)
 
     def _can_make(self, effect: Effect, record: Record) -> bool:
-        """May a program with this effect have made the change, as far as the bytes are known?"""
+        """True if a program with this effect may have made the change, as far as the bytes are known."""
         before, after = self._bytes_around(record)
         if before is None or after is None:
             return not isinstance(record.event(), OutsideDeleted)
@@ -393,7 +390,7 @@ class _Verdict:
         return True
 
     def _came_back(self, record: Record) -> bool:
-        """Did the file hold these bytes before? Whoever brought them back, as git does, is not their author."""
+        """True if the file held these bytes before: whoever restored them, such as git, is not their author."""
         if record.seq not in self._back:
             path, blob = path_after(record.event()), getattr(record.event(), "blob", b"")
             known = path is not None and blob
@@ -411,7 +408,7 @@ class _Verdict:
         return self._layouts.setdefault(record.seq, False)
 
     def _bytes_around(self, record: Record) -> tuple[bytes | None, bytes | None]:
-        """The bytes of the file before a write and after it, as far as there are any and they are held."""
+        """The held bytes before and after a write."""
         if self._around_last[0] != record.seq:  # each is asked for several times, and to unpack it is what costs
             self._around_last = record.seq, self._read_around(record)
         return self._around_last[1]
@@ -424,7 +421,7 @@ class _Verdict:
         return held, self._history.bytes_held(after) if after else None
 
     def _is_generated(self, record: Record) -> bool:
-        """Is the file new, first made by a command, or does it look as if programs made it?"""
+        """True if the file is new, was first made by a command, or looks generated."""
         path = path_after(record.event())
         before = None if path is None else standing(self._history.version_at(path, record.seq - 1))
         if path is None or before is None:
@@ -437,7 +434,7 @@ class _Verdict:
     # ── by payload ──
 
     def _proved(self) -> set[int]:
-        """The writes that are what the call makes of the bytes before. It writes a file once."""
+        """The writes that match the call's payload; a call writes a file once."""
         found: dict[str, list[int]] = defaultdict(list)
         written = self._written_by(self._burst)
         if self._call.payloads:
@@ -454,7 +451,7 @@ def _hint(record: Record) -> str:
 
 
 def by_its_command(call: AnnouncedCall, record: Record) -> Sequence[Claim]:
-    """How the command line accounts for a write of this file. What git did is told as git's."""
+    """The claims of the command line to this file. Git's own writes are reported as git's."""
     event = record.event()
     if not call.command or is_by_git(_hint(record)):
         return ()
