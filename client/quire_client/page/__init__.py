@@ -1,10 +1,10 @@
-"""The page: what the journal knows, in a browser on this machine; a client of the daemon like any other.
+"""The page: the workspace's history in a local browser; a client of the daemon like any other.
 
-* `keys` — who may look, and who may change: one-time keys, cookies, the long token's place.
-* `gate` — each request's Host, Origin, Sec-Fetch-Site, key and header, before anything else looks at it.
-* `queries` — which tools can be asked, with which arguments; `terminal` — the same on a command line.
-* `daemons` — connections to the daemon; `feed` — what happens, as it happens.
-* `app` — the addresses; `server` — the process; `owner` — the process that serves a workspace already.
+- `keys`: permissions, one-time keys and cookies.
+- `gate`: checks of each request's Host, Origin, Sec-Fetch-Site, key and header.
+- `queries`: allowed tools and arguments; `terminal`: the same as command lines.
+- `daemons`: connections to the daemon; `feed`: live events.
+- `app`: the routes; `server`: the process; `owner`: a process that already serves the workspace.
 
 `static/` holds the built page; its sources are in `client/page/`.
 """

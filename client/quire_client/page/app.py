@@ -1,12 +1,12 @@
-"""The addresses of the page, behind its gate.
+"""The routes of the page, behind its gate.
 
-/                    the page; its view, its point and its filters stand in the address
-/open?key=KEY        a one-time key becomes a cookie
-/api/TOOL?…          what the tool replies, as it replies; the header Quire-Command says the same for a terminal
-/api/live            what happens, as server-sent events
-/api/TOOL (POST)     a plan to take something back, and its execution by token
-/file?path=&at=      the bytes of a file as it was, to save
-/control/…           for `quire page` itself, by the token: another key, and the end of all
+/                    the page; its view, point and filters are in the address
+/open?key=KEY        exchanges a one-time key for a cookie
+/api/TOOL?…          the reply of a tool; the header Quire-Command has the same query as a command line
+/api/live            server-sent events
+/api/TOOL (POST)     a plan to take changes back, and its execution by token
+/file?path=&at=      bytes of an old file, for saving
+/control/…           for `quire page` itself, by token: another key, and revocation
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from quire_client.page.terminal import command_line
 from quire_journal.model import Refusal
 
 BODY_S: Final = 5.0
-"""How long the body of a request may take."""
+"""Seconds for the body of a request."""
 
 MOST_AT_A_TIME: Final = 8
-"""Calls that the daemon is asked at a time; further ones wait here."""
+"""Most concurrent calls to the daemon; further ones wait."""
 
 MOST_STREAMS: Final = 24
-"""Live feeds in all, and of one browser:"""
+"""Most live feeds in all; `MOST_STREAMS_EACH` is the limit of one browser."""
 
 MOST_STREAMS_EACH: Final = 8
 
@@ -57,7 +57,7 @@ _TYPES: Final = {
 
 
 def static_files() -> dict[str, tuple[bytes, str]]:
-    """The built page: address → bytes and type. What is not among these is not there."""
+    """The built page: address → bytes and type. Other addresses do not exist."""
     folder = files("quire_client.page") / "static"
     found = {one.name: one.read_bytes() for one in folder.iterdir() if one.is_file()}
     typed = {f"/{name}": (data, _TYPES[name.rpartition(".")[2]]) for name, data in found.items()}
@@ -74,7 +74,7 @@ def application(
     hosts: Sequence[str] = (),
     static: Mapping[str, tuple[bytes, str]] | None = None,
 ) -> PageGate:
-    """The gate with the page behind it; it ends no connection of `daemon`. `renew` replaces the token."""
+    """The gate with the page behind it; leaves the connections of `daemon` open. `renew` replaces the token."""
     page = _Page(daemon, keys, clock, static_files() if static is None else static, f"quire{port}")
     routes = [
         Route(OPEN, page.open, methods=["GET"]),
@@ -131,17 +131,17 @@ class _Page:
         return answer
 
     async def mint(self, request: Request) -> Response:
-        """A one-time key, for who has the token."""
+        """A one-time key, for the holder of the token."""
         body = await _body(request)
         right = READ if isinstance(body, dict) and body.get("right") == READ else WRITE
         return PlainTextResponse(self._keys.mint(right, self._clock()))
 
     async def revoke(self, request: Request) -> Response:
-        """The end of all keys, cookies and of the token."""
+        """Revoke all keys, cookies and the token."""
         return PlainTextResponse(str(self.void()))
 
     async def key(self, request: Request) -> Response:
-        """What the browser may do: nothing that is secret."""
+        """The browser's permissions, without secrets."""
         return _json({"ok": True, "right": _admission(request).right})
 
     # ── what the journal knows ──
@@ -156,7 +156,7 @@ class _Page:
         return _json(await self._ask(tool, arguments), command_line(tool, arguments))
 
     async def live(self, request: Request) -> Response:
-        """What happens, from `Last-Event-ID` on, else from `after`, else from now."""
+        """Live events after `Last-Event-ID`, else after `after`, else from now."""
         who = _admission(request).cookie
         if self._streams.get(who, 0) >= MOST_STREAMS_EACH or sum(self._streams.values()) >= MOST_STREAMS:
             return PlainTextResponse("Too many live feeds are open; close a tab.", 429)
@@ -183,7 +183,7 @@ class _Page:
         return StreamingResponse(stream(), media_type="text/event-stream")
 
     async def file(self, request: Request) -> Response:
-        """The bytes of a file as it was: to be saved, never to be shown by the browser."""
+        """Bytes of an old file, for saving only, never for display by the browser."""
         path, at = request.query_params.get("path", ""), request.query_params.get("at", "")
         shown = await self._ask("show", {"path": path, "version": at})
         if not shown.get("ok"):
@@ -216,7 +216,7 @@ class _Page:
         return _json(await self._ask(tool, arguments, CHANGE_S), command)
 
     async def start(self, request: Request) -> Response:
-        """A daemon, where none runs; what it says of itself."""
+        """Start a daemon, if none runs, and return its status."""
         call = partial(self._daemon.call, "status", {}, CHANGE_S, start=True)
         return _json(await to_thread.run_sync(call, limiter=self._at_a_time))
 
@@ -238,7 +238,7 @@ def _admission(request: Request) -> Admission:
 
 
 async def _body(request: Request) -> object:
-    """The body, as JSON; None where it is none, too large, or too slow."""
+    """The JSON body; None if it is invalid, too large, or too slow."""
     data = bytearray()
     try:
         async with asyncio.timeout(BODY_S):
@@ -252,9 +252,9 @@ async def _body(request: Request) -> object:
 
 
 def _json(reply: Answer, command: str = "") -> Response:
-    """A reply, refusals too: a browser would tell of any other status as of a fault of the page.
+    """A reply or refusal, always with status 200: a browser would report other statuses as faults of the page.
 
-    The command line is escaped, for a header is ASCII.
+    The command line is escaped, because a header is ASCII.
     """
     data = json.dumps(reply, separators=(",", ":"), ensure_ascii=True).encode()
     checked = bounded(reply, len(data))

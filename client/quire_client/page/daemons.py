@@ -1,7 +1,6 @@
-"""The daemon of a workspace, as the page asks it: many calls at a time, each on a connection of its own.
+"""Connections of the page to a workspace's daemon: concurrent calls, each on its own connection.
 
-A call never raises: where no daemon can be reached the answer is a refusal like any other. The page starts no daemon
-by looking; it does when somebody asks for it.
+A call never raises: without a daemon the answer is a refusal. The page starts a daemon only on request.
 """
 
 from __future__ import annotations
@@ -16,25 +15,25 @@ from quire_journal.model import Refusal
 from quire_journal.workspaces import WorkspaceRefused
 
 MOST_FREE: Final = 8
-"""Connections that are kept while nobody uses them."""
+"""Most idle connections."""
 
 LOST: Final = ("no_daemon", "unknown", "expired")
-"""Refusals that only say that the daemon went away."""
+"""Refusals of a daemon that has ended."""
 
 
 class PageClient(Protocol):
-    """What is asked of a client: see `api.Client`."""
+    """The used part of `api.Client`."""
 
     def call(self, tool: str, args: Mapping[str, Any] | None = None, *, timeout_s: float | None = None) -> Answer: ...
     def close(self) -> None: ...
 
 
 Connect = Callable[[bool], PageClient]
-"""A client, which connects when it is first used; whether it may start a daemon. May raise NoDaemon."""
+"""Makes a client, which connects at its first use; the argument permits the start of a daemon. May raise NoDaemon."""
 
 
 class Daemon:
-    """Threads may share it."""
+    """A pool of connections. Threads may share it."""
 
     def __init__(self, connect: Connect) -> None:
         self._connect = connect
@@ -43,21 +42,21 @@ class Daemon:
         self._closed = False
 
     def call(self, tool: str, arguments: Mapping[str, Any], timeout_s: float, *, start: bool = False) -> Answer:
-        """The reply of `tool`, whatever happens. `start`: a daemon may be started for it."""
+        """The reply of `tool`, in any case. `start`: a daemon may be started."""
         client: PageClient | None = None
         try:
             client = self._connect(True) if start else self._take()
             return client.call(tool, arguments, timeout_s=timeout_s)
         except (NoDaemon, WorkspaceRefused) as reason:
             return {"ok": False, "error": "no_daemon", "message": str(reason), "suggested_action": "ask_user"}
-        except (TypeError, ValueError, OverflowError, RecursionError) as error:  # no message can carry it
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:  # not expressible as a message
             return Refusal("schema_invalid", f"{tool}: {error}", "fix_arguments").reply()
         finally:
             if client is not None:
                 self._give_back(client)
 
     def close(self) -> None:
-        """Give the connections back; those in use follow when their calls end."""
+        """Close idle connections now, and busy ones when their calls end."""
         with self._lock:
             self._closed = True
             free, self._free = self._free, []

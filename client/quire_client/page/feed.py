@@ -1,7 +1,7 @@
-"""What happens, as it happens: server-sent events of `since`, resumed behind the last one that came.
+"""Live feed: server-sent events from `since`, resumed after the last received event.
 
-The id of an event is the cursor behind what it tells, so that a browser which lost its connection, or the server its
-daemon, goes on without a gap. Messages come at most ten a second; what happens meanwhile is told together.
+The id of an event is the next cursor, so a browser continues without a gap after a lost connection, and the server
+after a restart of the daemon. At most ten messages a second; events in between are combined.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from quire_client.calls import Answer
 from quire_client.page.daemons import LOST
 
 WAIT_MS: Final = 5_000
-"""How long one call waits for news; after that a comment keeps the connection alive."""
+"""Wait of one call in milliseconds; then a comment keeps the connection alive."""
 
 BETWEEN_S: Final = 0.1
-"""Between two messages."""
+"""Seconds between two messages."""
 
 AGAIN_S: Final = 0.5
-"""Between two looks for a daemon that has ended."""
+"""Seconds between two tries to reach a daemon."""
 
 LIMIT: Final = 500
-"""Records in one message."""
+"""Most records in one message."""
 
 Ask = Callable[[Mapping[str, Any]], Awaitable[Answer]]
 """The arguments of `since` → its reply."""
 
 
 async def events(ask: Ask, cursor: str, good: Callable[[], bool]) -> AsyncIterator[bytes]:
-    """Events from behind `cursor`, from now where it is ""; until `good` says that who asks may not any more."""
+    """Events after `cursor`, or from now if it is "", until `good` returns False."""
     lost = False
     yield b"retry: 500\n\n"
     while good():
@@ -59,6 +59,6 @@ async def events(ask: Ask, cursor: str, good: Callable[[], bool]) -> AsyncIterat
 
 
 def event(name: str, told: Mapping[str, Any], cursor: str = "") -> bytes:
-    """One event on the wire."""
+    """One encoded event."""
     named = f"id: {cursor}\n" if cursor else ""
     return f"event: {name}\n{named}data: {json.dumps(told, separators=(',', ':'))}\n\n".encode()

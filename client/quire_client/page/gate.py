@@ -1,9 +1,9 @@
-"""Who may talk to the page: Host, Origin, Sec-Fetch-Site and key of each request, before anything else looks at it.
+"""Admission of requests by Host, Origin, Sec-Fetch-Site and key, before any other code.
 
-Another site's page in the same browser can send requests here, and a name that was bound to this machine passes for
-this server's. So the Host must be ours (421), Origin and Sec-Fetch-Site, where they are said, too (403), and the
-cookie or the token must be right (401). A change needs a POST of JSON with the header `X-Quire: 1`, which no form and
-no other origin can send unasked, and from a browser its Origin (403). No CORS headers are ever sent.
+Pages of other sites in the same browser can send requests here, and a foreign name may resolve to this machine. So the
+Host must be ours (421), Origin and Sec-Fetch-Site, if sent, too (403), and the cookie or token must be valid (401). A
+change needs a POST of JSON with the header `X-Quire: 1`, which neither a form nor another origin can send, and from a
+browser its Origin (403). CORS headers are never sent.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from quire_client.loopback import (
 from quire_client.page.keys import READ, WRITE, Keys, Right
 
 MOST_BODY: Final = 64 << 10
-"""Bytes of a request."""
+"""Most bytes of a request."""
 
 CSP: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -46,7 +46,7 @@ SAFETY: Final = (
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
     (b"cache-control", b"no-store"),
 )
-"""Headers of every answer, refusals included."""
+"""Headers of every response."""
 
 OPEN: Final = "/open"
 CONTROL: Final = "/control/"
@@ -54,14 +54,14 @@ _WAY: Final = "Run `quire page` in the workspace and open the link that it print
 
 
 class Admission(NamedTuple):
-    """A request that may pass."""
+    """An admitted request."""
 
     right: Right
-    cookie: str = ""  # by which it came; "" by the token, or to get one
+    cookie: str = ""  # its cookie; "" for the token, or for a key
 
 
 class PageGate:
-    """An ASGI application in front of `app`, which sees only requests that may pass: `scope["quire"]` says why."""
+    """An ASGI application in front of `app`, which sees only admitted requests; `scope["quire"]` has the admission."""
 
     def __init__(
         self, app: App, port: int, token: str, keys: Keys, clock: Callable[[], float], hosts: Sequence[str] = ()
@@ -72,7 +72,7 @@ class PageGate:
         self._keys = keys
         self._clock = clock
         self._hosts = hosts
-        self.asked_s = clock()  # when somebody who may pass asked last
+        self.asked_s = clock()  # time of the last admitted request
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -95,7 +95,7 @@ class PageGate:
         await self._app(scope, receive, safely)
 
     def verdict(self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]], now_s: float) -> Admission | No:
-        """Whether a request may pass (header names in lower case)."""
+        """Admission of a request, or its refusal (header names in lower case)."""
         given = by_name(headers)
         hosts = [*(f"{name}:{self._port}" for name in NAMES), *(host.lower() for host in self._hosts)]
         if no := stranger(given, hosts, MOST_BODY):
@@ -124,19 +124,19 @@ class PageGate:
 
     @property
     def cookie_name(self) -> str:
-        """The port is in it, for a browser sends cookies to all ports of a host."""
+        """Name with the port, because a browser sends cookies to all ports of a host."""
         return f"quire{self._port}"
 
 
 def cookies_of(given: Headers, name: str) -> list[str]:
-    """The values of the cookies of this name."""
+    """Values of the cookies of this name."""
     parts = (one for line in given.get(b"cookie", ()) for one in line.decode("latin-1").split(";"))
     pairs = (part.strip().partition("=") for part in parts)
     return [value for key, _, value in pairs if key == name]
 
 
 def _change(found: Admission, given: Headers) -> Admission | No:
-    """A POST of somebody who may ask: may it change something?"""
+    """Check an admitted POST for permission to change."""
     if list(given.get(b"x-quire", ())) != [b"1"]:
         return No(403, "The header X-Quire is missing.")
     if found.cookie and b"origin" not in given:

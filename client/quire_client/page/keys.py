@@ -1,6 +1,6 @@
-"""Keys of the page: a one-time key becomes a cookie, and a cookie may look only, or change as well.
+"""Keys of the page: a one-time key is exchanged for a cookie, with the right to read or write.
 
-Kept in memory and by their hashes: they end with the process, and comparing them takes no time that tells anything.
+Kept in memory as hashes, until the process ends; comparisons reveal nothing by their time.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ READ: Final[Right] = "read"
 WRITE: Final[Right] = "write"
 
 KEY_S: Final = 60.0
-"""How long a one-time key can be used."""
+"""Validity of a one-time key in seconds."""
 
 IDLE_S: Final = 12 * 3600.0
-"""A browser that asks nothing for so long needs another key."""
+"""Idle seconds after which a browser needs another key."""
 
 MOST_KEYS: Final = 64
-"""One-time keys, and cookies, that are good at a time; the oldest goes."""
+"""Most valid one-time keys, and cookies; the oldest is dropped."""
 
 
 class _Browser(NamedTuple):
     right: Right
-    asked_s: float  # when it asked last
+    asked_s: float  # time of the last request
 
 
 class Keys:
-    """Who may ask. All times are seconds of one clock that does not go back."""
+    """All keys and cookies. Times are seconds of a monotonic clock."""
 
     def __init__(self) -> None:
         self._once: dict[bytes, tuple[Right, float]] = {}
@@ -43,7 +43,7 @@ class Keys:
         return key
 
     def redeem(self, key: str, now_s: float) -> str | None:
-        """The cookie for a one-time key, which is used up; None where it is unknown, used or too old."""
+        """The cookie for a one-time key, which is used up; None if it is unknown, used or expired."""
         right, made_s = self._once.pop(_hash(key), (READ, float("-inf")))
         if now_s - made_s > KEY_S:
             return None
@@ -53,7 +53,7 @@ class Keys:
         return cookie
 
     def right_of(self, cookie: str, now_s: float) -> Right | None:
-        """What a browser with this cookie may do, which has asked by that; None: nothing."""
+        """Right of a cookie, which counts as used now; None: no right."""
         name = _hash(cookie)
         found = self._browsers.get(name)
         if found is None or now_s - found.asked_s > IDLE_S:
@@ -63,11 +63,11 @@ class Keys:
         return found.right
 
     def good(self, cookie: str) -> bool:
-        """Has the cookie not been revoked? Asking this is no use of it."""
+        """True if the cookie is not revoked. Does not count as a use."""
         return _hash(cookie) in self._browsers
 
     def revoke(self) -> int:
-        """Make every key and every cookie void; how many browsers that were."""
+        """Revoke every key and cookie; returns the number of browsers."""
         many = len(self._browsers)
         self._once.clear()
         self._browsers.clear()

@@ -1,6 +1,6 @@
-"""The page that serves a workspace already: its address in the state folder, and what it can be asked by its token.
+"""A page that already serves the workspace: its address in the state folder, and requests to it by token.
 
-Who serves holds a lock for life, so an address that a dead one left means nothing, and the token goes to nobody else.
+The serving process holds a lock, so the address of a dead one is ignored, and the token goes to no other process.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from quire_client.loopback import HOST
 from quire_journal.workspaces import hold_lock
 
 TOKEN: Final = "page.token"
-"""The file in the state folder that holds the token of the page."""
+"""File in the state folder with the token of the page."""
 
 ADDRESS: Final = "page.port"
-"""The one that holds its port, and is locked by who serves."""
+"""File with its port, locked by the serving process."""
 
 _ANSWER_S: Final = 5.0
 
 
 class PageDown(Exception):
-    """The page that should be there does not answer; the text says why."""
+    """The page does not answer; the text says why."""
 
 
 @contextmanager
 def hold(state: Path, port: int) -> Iterator[int]:
-    """Be who serves: 0 inside the block, or the port of who does already."""
+    """Become the server: yields 0, or the port of the current server."""
     with hold_lock(state / ADDRESS) as lock:
         if lock is None:
             yield _port_of(state)
@@ -48,7 +48,7 @@ def _port_of(state: Path) -> int:
 
 
 def ask(port: int, token: str, what: str, body: Mapping[str, str]) -> str:
-    """What the page at this port answers to its owner. Raises PageDown."""
+    """Answer of the page at this port to its owner. Raises PageDown."""
     connection = http.client.HTTPConnection(HOST, port, timeout=_ANSWER_S)
     headers = {"Authorization": f"Bearer {token}", "X-Quire": "1", "Content-Type": "application/json"}
     try:
@@ -65,5 +65,5 @@ def ask(port: int, token: str, what: str, body: Mapping[str, str]) -> str:
 
 
 def link(port: int, key: str) -> str:
-    """What a browser opens: once, within a minute."""
+    """A link for a browser, valid once and for a minute."""
     return f"http://{HOST}:{port}/open?key={key}"

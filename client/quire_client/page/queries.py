@@ -1,6 +1,6 @@
-"""What the page can ask the daemon: tools by name, and their arguments as they stand in an address.
+"""Allowed queries of the page: tools and their arguments in an address.
 
-A reply goes to the browser as the daemon gave it, so that the page and `quire … --json` cannot tell different things.
+A reply is passed on unchanged, so that the page and `quire … --json` agree.
 """
 
 from __future__ import annotations
@@ -65,25 +65,25 @@ QUERIES: Final[Mapping[str, Mapping[str, Reads]]] = {
     "checkpoint": {"action": str, "name": str},
     "op_status": {"op": str},
 }
-"""Tool → its arguments, and how each is read. None of them changes a file."""
+"""Tool → its arguments with their parsers. None of these tools changes a file."""
 
 SEVERAL: Final = frozenset({"paths", "kind"})
-"""Arguments that may be said more than once."""
+"""Arguments that may be repeated."""
 
 CHANGES: Final = ("undo", "redo", "rollback", "restore")
-"""Tools that take something back. Each is asked for its plan first, and then to carry that out by its token."""
+"""Tools that take changes back. The first request gets a plan; the second executes it by token."""
 
 QUERY_S: Final = 5.0
-"""How long the daemon may take for a query."""
+"""Timeout of a query in seconds."""
 
 CHANGE_S: Final = 60.0
 
 MOST_REPLY: Final = 2 << 20
-"""Bytes of a reply."""
+"""Most bytes of a reply."""
 
 
 def arguments_of(tool: str, given: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """The arguments in an address. Raises `Refusal` for a tool or an argument that there is not."""
+    """The arguments in an address. Raises `Refusal` for an unknown tool or argument."""
     known = QUERIES.get(tool)
     if known is None:
         raise Refusal("unknown_tool", f"There is no query {tool[:40]!r}.")
@@ -107,7 +107,7 @@ def arguments_of(tool: str, given: Iterable[tuple[str, str]]) -> dict[str, Any]:
 
 
 def change_of(tool: str, body: object) -> dict[str, Any]:
-    """The arguments of a change. Raises `Refusal` for one that is neither a plan nor carries one out."""
+    """The arguments of a change. Raises `Refusal` unless it is a plan or executes one."""
     if tool not in CHANGES:
         raise Refusal("unknown_tool", f"There is no change {tool[:40]!r}.")
     if not isinstance(body, Mapping) or not all(isinstance(name, str) for name in body):
@@ -120,7 +120,7 @@ def change_of(tool: str, body: object) -> dict[str, Any]:
 
 
 def bounded(answer: Answer, size: int) -> Answer:
-    """The answer, or a refusal where it has more bytes than a reply may have."""
+    """The answer, or a refusal if it is too large."""
     if size <= MOST_REPLY:
         return answer
     message = f"The answer has {size:,} bytes, more than the page takes; ask for less of it."

@@ -1,4 +1,4 @@
-"""The process of the page: uvicorn on loopback, until it is told to end or nobody has asked for half a day."""
+"""The process of the page: uvicorn on loopback, until it is stopped or idle for half a day."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from quire_client.page.keys import IDLE_S
 
 LOOK_S: Final = 60
 GRACE_S: Final = 1
-"""How long live feeds may take to end when the server does."""
+"""Seconds for live feeds to end with the server."""
 
 
 async def serve(gate: PageGate, sock: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve at `sock` until the process is told to end; `ready` is called when it answers."""
+    """Serve at `sock` until the process is stopped; `ready` is called when it answers."""
     config = uvicorn.Config(
         gate,
         http=TimedConnection,
@@ -35,7 +35,7 @@ async def serve(gate: PageGate, sock: socket.socket, ready: Callable[[], None]) 
         timeout_keep_alive=60,
         timeout_graceful_shutdown=GRACE_S,
     )
-    # A feed that ends with its tab is no news.
+    # A feed that ends with its tab is normal.
     logging.getLogger("uvicorn.error").addFilter(lambda entry: "without completing response" not in entry.getMessage())
     server = uvicorn.Server(config)
     ready()

@@ -1,4 +1,4 @@
-"""The same in a terminal: the command line that answers a query of the page, as a shell takes it."""
+"""Command lines that answer the page's queries in a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./][\w./ +=,()\[\]&;'!#%-]*")
-"""A path that no command reads otherwise: as an option, a point or lines."""
+"""A path that commands cannot take for an option, a point or lines."""
 
 _WHOSE: Final = {"writer": "--writer", "agent_session": "--agent-session", "turn": "--turn"}
 _STRETCH: Final = {"since": "--since", "until": "--until"}
@@ -47,14 +47,14 @@ _OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "restore": {"plan": "--plan", "token": "--token"},
     "rollback": {"writer": "--only", "conflicts": "--conflicts", "plan": "--plan", "token": "--token"},
 }
-"""Tool → its arguments that are options, and how they are called there."""
+"""Tool → options for its arguments."""
 
 _COMMANDS: Final = {"stories": ("log",), "log": ("log", "--records"), "tree": ("ls",)}
-"""Those that are called otherwise than their tool."""
+"""Tools whose command has another name."""
 
 
 def command_line(tool: str, arguments: Mapping[str, Any]) -> str:
-    """What to type for this call. Where no command says it in words, it is `quire call`, which says everything."""
+    """The command line for this call; `quire call` if no command has these arguments."""
     words = _words(tool, arguments)
     if words is None:
         given = json.dumps(arguments, separators=(",", ":"))
@@ -63,7 +63,7 @@ def command_line(tool: str, arguments: Mapping[str, Any]) -> str:
 
 
 def _words(tool: str, arguments: Mapping[str, Any]) -> list[str] | None:
-    """The words of the command; None where it has none for these arguments."""
+    """The words of the command, or None."""
     if tool in ("status", "claims") and not arguments:
         return [tool]
     if tool == "checkpoint":
@@ -103,11 +103,11 @@ _POSITIONS: Final[Mapping[str, Sequence[str]]] = {
     "restore": ("path", "at"),
     "rollback": ("to", "paths"),
 }
-"""Arguments that stand without an option's name; `path` where nothing is said."""
+"""Positional arguments; `path` by default."""
 
 
 def _named(tool: str, arguments: Mapping[str, Any]) -> list[str] | None:
-    """The words that stand without an option's name; None where a path would be read as something else."""
+    """The positional words; None if a path would be ambiguous."""
     several = arguments.get("paths") or ()
     paths = [*several, *([arguments["path"]] if "path" in arguments else ())]
     if not all(isinstance(path, str) and _PLAIN.fullmatch(path) and not path[:1].isdigit() for path in paths):

@@ -10,11 +10,15 @@ journal can end a process.
 A marked file may be damaged by the disk, too. A daemon that cannot open such a journal restarts itself without mark and
 image, so that the next start checks the journal instead of dying again.
 
-journal/clean: the mark; removed before the database is opened · journal/afterimage: the image; likewise ·
-journal/crashed: the threads' stacks after a fatal signal · journal/repair: a full check was requested; removed when
-done · journal/db: the database, and the write-ahead log · journal/salvage/db: a new database in the making;
-`salvage/done` says that it is complete · journal/db.damaged-T: a damaged database, set aside at T and never read or
-removed by Quire.
+Files in `journal/`:
+
+- `clean`: the mark; removed before the database is opened
+- `afterimage`: the image; likewise
+- `crashed`: the threads' stacks after a fatal signal
+- `repair`: a full check was requested; removed when done
+- `db`: the database, and the write-ahead log
+- `salvage/db`: a new database in the making; `salvage/done` says that it is complete
+- `db.damaged-T`: a damaged database, set aside at T; never read or removed by Quire
 
 Damage in views only is harmless: they are refolded. In a journal with many records (`MOST_RECORDS`) a start checks
 pages, chain and addresses only, because refolding the log takes too long; `quire verify` does that.

@@ -1,10 +1,10 @@
 """`purge`: removes bytes from everything that Quire controls. For people: agents are not offered this service.
 
-1. find, in a process of its own (`purge_worker`) that ends when an expression takes too long: blobs, records that
-contain the text, and their replacements, also in views. If new records come meanwhile, it continues with those. 2.
-change, in the loop, in one transaction: blobs go, records are replaced, `purged` is recorded. 3. compact pair by pair,
-so that the new database has no byte of the old one, which is released. 4. sweep: wait for displaced files in
-`.quire/tmp`, mask logs (`purge_worker`), remove damaged databases.
+1. find: in a process of its own (`purge_worker`) that ends when an expression takes too long; finds blobs, records that
+   contain the text, and their replacements, also in views; continues with records that come meanwhile
+2. change: in the loop, in one transaction; blobs go, records are replaced, `purged` is recorded
+3. compact: pair by pair, so that the new database has no byte of the old one, which is released
+4. sweep: wait for displaced files in `.quire/tmp`, mask logs (`purge_worker`), remove damaged databases
 
 A crash in between leaves a sound journal; a repeated purge compacts in any case and so removes the remaining bytes.
 """

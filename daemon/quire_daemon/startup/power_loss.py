@@ -6,9 +6,9 @@ revert a path to its state before a write that was answered and logged as settle
 
 Evidence that the file system, and nobody else, reverted a path:
 
-* the very file that the write replaced or removed (inode and bytes), unchanged since the record of the write; * or
-nothing, as before the write that made the path, in a folder unchanged since; * or a folder, unchanged since, that the
-write found empty and removed.
+- the very file that the write replaced or removed (inode and bytes), unchanged since the record of the write
+- or nothing, as before the write that made the path, in a folder unchanged since
+- or a folder, unchanged since, that the write found empty and removed
 
 Such a path gets its newest version, if the journal has the bytes; a file whose bytes the journal lacks is moved again,
 but never removed. Anything else is another program's change and becomes an outside version.

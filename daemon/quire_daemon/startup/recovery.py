@@ -2,10 +2,12 @@
 
 Each unsettled batch is judged by what is at its paths:
 
-* the new bytes: confirmed; * the base, in the inode that the write was planned on: rolled forward with the journal's
-bytes; * the new bytes (or nothing, for a removal), but the swap displaced another program's save: the save is put back;
-* the log has a later change by others or a later request: the write was on disk, and nothing is done; * anything else:
-another program wrote before or after. Its bytes stay and become an outside version (noted by the scan at start).
+- the new bytes: confirmed
+- the base, in the inode that the write was planned on: rolled forward with the journal's bytes
+- the new bytes (or nothing, for a removal), but the swap displaced another program's save: the save is put back
+- the log has a later change by others or a later request: the write was on disk, and nothing is done
+- anything else: another program wrote before or after; its bytes stay and become an outside version (noted by the scan
+  at start)
 
 A write that cannot be rolled forward is withdrawn in the log. If the path cannot be read, the write stays unsettled for
 a later start.

@@ -6,9 +6,11 @@ whole paths and differs from git below ignored folders.
 
 Precedence, strongest first; within one source the last matching pattern wins:
 
-1. `.git` and `.quire`, of this workspace and any nested one: always ignored; 2. `capture.ignore` of the settings; 3.
-`.quireignore`, of the deepest folder first (may include what `.gitignore` ignores); 4. `.gitignore`, of the deepest
-folder first; 5. `.git/info/exclude`, also if `.git` is the file of a linked worktree.
+1. `.git` and `.quire`, of this workspace and any nested one: always ignored
+2. `capture.ignore` of the settings
+3. `.quireignore`, of the deepest folder first (may include what `.gitignore` ignores)
+4. `.gitignore`, of the deepest folder first
+5. `.git/info/exclude`, also if `.git` is the file of a linked worktree
 
 The user's global excludes file and git's index are not read: a tracked file that matches a pattern is ignored here,
 though `git status` shows it. Edits through the daemon are journaled regardless of these rules.

@@ -1,4 +1,4 @@
-"""`quire page`: what the journal knows, in a browser on this machine."""
+"""`quire page`: serves the workspace's history to a local browser."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 _SERVER: Final = ("starlette", "uvicorn", "anyio")
-"""The packages that the page is served by."""
+"""Packages of the server."""
 
 
 def run(call: Invocation) -> int:
-    """Serve until an interruption; where a page serves the workspace already, print another link to it."""
+    """Serve until interrupted; if a page already serves the workspace, print another link to it."""
     call.at_most(0)
     port = call.number("port") or 0
     if port > 65535:
@@ -55,7 +55,7 @@ def run(call: Invocation) -> int:
 
 
 def _require_server() -> None:
-    """Raises Usage where what serves the page is not installed."""
+    """Raises Usage if the server's packages are missing."""
     from importlib.util import find_spec
 
     missing = next((name for name in _SERVER if find_spec(name) is None), None)
@@ -72,7 +72,7 @@ def _serve(call: Invocation, sock: Any, token_file: Path, hosts: list[str]) -> N
     from quire_client.loopback import token_in
     from quire_client.page import Daemon, Keys, application, link, serve
 
-    call.connect().close()  # what is wrong with the workspace is said here
+    call.connect().close()  # errors of the workspace are reported here
     port = sock.getsockname()[1]
     keys = Keys()
 
@@ -94,7 +94,7 @@ def _serve(call: Invocation, sock: Any, token_file: Path, hosts: list[str]) -> N
 
 
 def _another(call: Invocation, port: int, token: str) -> int:
-    """A link to the page that serves already."""
+    """Print a link to the page that already serves."""
     from quire_client.page import ask, link
 
     _told(call, link(port, ask(port, token, "key", {"right": _right(call)})), serves=False)
@@ -123,7 +123,7 @@ def _told(call: Invocation, url: str, serves: bool = True) -> None:
 
 
 def _revoke(call: Invocation, port: int, token_file: Path) -> int:
-    """Make every link, every browser's cookie and the token void."""
+    """Revoke every link, cookie and the token."""
     from quire_client.loopback import token_in
     from quire_client.page import ask
 

@@ -1,8 +1,10 @@
-"""Garbage collection beside normal work: mark, grace time, drop, compaction.
+"""Garbage collection beside normal work.
 
-1. mark on a worker thread, over short snapshots (`mark`). 2. grace: a blob named meanwhile is kept. 3. drop a few blobs
-at a time while nobody edits, else slowly (`drop`): first the record `retention_applied`, then a `bytes_gone` with each
-commit; blobs named since the marks stay. 4. compact if requested, or by itself (`compaction`).
+1. mark: on a worker thread, over short snapshots (`mark`)
+2. grace: a blob named meanwhile is kept
+3. drop: a few blobs at a time while nobody edits, else slowly (`drop`); first the record `retention_applied`, then a
+   `bytes_gone` with each commit; blobs named since the marks stay
+4. compact: if requested, or by itself (`compaction`)
 
 A crash at any point leaves a sound journal: the log has what was dropped, and the next collection continues.
 
