@@ -31,6 +31,7 @@ from quire_daemon.engine.searches import DeferredCommits, DeferredSearches
 from quire_daemon.maintenance import SERVICES, ServiceHost
 from quire_daemon.tools import decided
 from quire_daemon.tools.leases import warnings
+from quire_daemon.tools.undo import PlanTokens
 from quire_daemon.watch import RETRY_S, Observer, RootGuard
 from quire_daemon.workers.regex import NeedsSearch
 from quire_journal.history import History
@@ -82,6 +83,7 @@ class Decider:
         self._long_decisions, self._numbers = long_decisions, ProvisionalSeqs.drawn()
         self._commits, self._grammars, self.kept_reads = commits, grammars, KeptReads(observer)
         self._taken: set[tuple[bytes, bytes]] = set()  # operation ids and idempotency keys of this turn
+        self._plans = PlanTokens()
         self._first_event_ns = 0
 
     def open(self) -> None:
@@ -97,6 +99,7 @@ class Decider:
 
     def decide(self, call: Call) -> InFlightWrite | Response | Wait | Handover:
         """Decide one call. Raises `Refusal`."""
+        call.params = self._plans.meant(call.params)
         self._gatherer.name_inside(call)
         service = SERVICES.get(call.tool.name)
         if service is not None:
@@ -130,6 +133,7 @@ class Decider:
         decision = self._decision(call, looks)
         if isinstance(decision, Wait):
             return decision
+        decision = replace(decision, reply=self._plans.shortened(decision.reply))
         if decision.writes:
             self._require_that_it_can_be_written(decision.writes)
             if self._numbers.has(decision.writes[0].seq):
