@@ -13,11 +13,12 @@ class Choice(TypedDict, total=False):
 
     writer: str
     last: int
-    batch: int | str
+    batch: int | str | Sequence[int | str]
     turn: str
     agent_session: str
-    burst: int
+    burst: int | Sequence[int]
     path: str
+    lines: str  # of `path`, "10-24": only what was written there; of `undo` alone
     paths: Sequence[str]
     conflicts: str  # "skip", "markers" or "abort"
     probable: bool  # also changes that are only probably the selected writer's

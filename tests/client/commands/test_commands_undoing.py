@@ -350,7 +350,8 @@ def test_when_that_was_done_is_said_which_nobody_chose(quire: Quire) -> None:
     reply = {"ok": True, "message": "Undone in 1 file.", "files": [], "batches": [593]}
     shown = {"ok": True, "record": {"at": "2026-01-31T12:00:00.5Z", "writer": WRITER}}
     ran = quire("undo", undo=reply, show=shown)
-    assert ran.asked == [("undo", {}), ("show", {"version": "seq:593"})]
+    undone = ("log", {"kind": "batch_undone", "limit": 1})
+    assert ran.asked == [undone, ("undo", {}), ("show", {"version": "seq:593"})]
     assert ran.err == "That was what you did at 2026-01-31 12:00:00Z.\n"
     assert quire("undo", "--plan", undo=reply, show=shown).err == "That is what you did at 2026-01-31 12:00:00Z.\n"
     for words in (["--writer", "bob"], ["--burst", "7"], ["--json"]):

@@ -115,7 +115,8 @@ def test_a_point_may_stand_before_its_path_as_git_writes_it(quire: Quire, site: 
 def test_undo_takes_a_version(quire: Quire) -> None:
     assert quire("undo", "v11122", "--plan").asked[0] == ("undo", {"batch": "v11122", "plan": True})
     assert quire("undo", "11122", "src", "--plan").asked[0][1] == {"batch": "v11122", "path": "src", "plan": True}
-    assert quire("undo", "v1", "v2").err == "quire: One version at a time: `quire undo v1`.\n"
+    assert quire("undo", "v1", "2", "--plan").asked[0][1] == {"batch": ["v1", "v2"], "plan": True}
+    assert "--batch may be given several times" in quire("undo", "v1", "--batch", "2").err
 
 
 def test_an_option_that_is_given_twice_is_refused(quire: Quire) -> None:

@@ -67,3 +67,12 @@ def test_all_writers_is_said_where_nobody_can_be_asked(monkeypatch: pytest.Monke
     assert main(["rollback", "v1", "--all-writers"], opener) == 0
     assert opener.asked == [("rollback", {"to": "v1", "writer": "*"})]
     assert main(["rollback", "v1", "--all-writers", "--only", "ann"], opener) == 2
+
+
+@pytest.mark.parametrize("words", [["--plan"], ["--yes"]])
+def test_a_plan_of_a_person_is_about_everyone_too(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    opener = FakeOpener({"rollback": rolled_back, "who": caller("")})
+    monkeypatch.setattr("sys.stdin", Terminal(""))
+    assert main(["rollback", "v1", *words], opener) == 0
+    asked = [arguments for tool, arguments in opener.asked if tool == "rollback"]
+    assert [(one["to"], one["writer"]) for one in asked] == [("v1", "*")]

@@ -40,7 +40,7 @@ def undone(arguments: dict[str, Any]) -> dict[str, Any]:
 
 def opener(agent: str = "", undo_seq: int = 3) -> FakeOpener:
     who = {"ok": True, "writers": [{"you": True, "agent": agent}]}
-    log = {"ok": True, "records": [{"seq": undo_seq, "how": "undo"}]}
+    log = {"ok": True, "records": [{"seq": undo_seq, "how": "undo"}] if undo_seq else []}
     record = {"at": "2026-01-31T12:00:00Z", "writer": {"id": "w1", "uid": 1}}
     return FakeOpener({"undo": undone, "who": who, "log": log, "show": {"ok": True, "record": record}})
 
@@ -77,9 +77,23 @@ def test_nobody_is_asked_who_said_what_is_wanted(words: list[str]) -> None:
 
 
 def test_an_agent_is_not_asked() -> None:
-    to = opener(agent="claude-code")
+    to = opener(agent="claude-code", undo_seq=0)
     assert main(["undo"], to) == 0
     assert asked(to) == [{}]
+
+
+def test_an_agents_undo_after_an_undo_names_what_it_would_take_and_does_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    to = opener(agent="claude-code", undo_seq=9)
+    assert main(["undo"], to) == 1
+    assert asked(to) == [{"plan": True}]
+    said = capsys.readouterr().err
+    assert "write   a.py" in said
+    assert "`quire undo --batch 8` takes it back" in said
+    to = opener(agent="claude-code", undo_seq=3)
+    assert main(["undo"], to) == 0
+    assert asked(to) == [{"plan": True}, {}]
 
 
 def test_an_undo_after_an_undo_says_what_it_would_take(
@@ -93,20 +107,25 @@ def test_an_undo_after_an_undo_says_what_it_would_take(
     assert "already" not in capsys.readouterr().out
 
 
-def test_several_bursts_are_undone_the_newest_first() -> None:
+@pytest.mark.parametrize(
+    ("words", "chosen"),
+    [
+        (["--burst", "3", "--burst", "5"], {"burst": [3, 5]}),
+        (["v8", "9"], {"batch": ["v8", "v9"]}),
+        (["--batch", "8", "--batch", "v9"], {"batch": ["8", "v9"]}),
+        (["a.py:10-24"], {"path": "a.py", "lines": "10-24"}),
+        (["a.py:10"], {"path": "a.py", "lines": "10"}),
+    ],
+)
+def test_several_bursts_or_versions_and_the_lines_of_a_file_are_one_choice(
+    words: list[str], chosen: dict[str, Any]
+) -> None:
     to = opener()
-    assert main(["undo", "--burst", "3", "--burst", "5", "--yes"], to) == 0
-    assert asked(to) == [{"burst": 5}, {"burst": 3}]
+    assert main(["undo", *words, "--yes"], to) == 0
+    assert asked(to) == [chosen]
 
 
-def test_lines_are_undone_by_the_version_that_wrote_them(capsys: pytest.CaptureFixture[str]) -> None:
-    to = opener()
-    to.line.answers = {**to.line.answers, "blame": {"ok": True, "runs": [{"version": "v8", "seq": 8}]}}
-    assert main(["undo", "a.py:10-24", "--yes"], to) == 0
-    assert to.asked[0] == ("blame", {"path": "a.py", "start_line": 10, "end_line": 24})
-    assert asked(to) == [{"path": "a.py", "batch": "v8"}]
-    both = [{"version": "v8", "seq": 8, "writer": ANN}, {"version": "v9", "seq": 9, "writer": {"id": "outside"}}]
-    to.line.answers = {**to.line.answers, "blame": {"ok": True, "runs": both}}
-    assert main(["undo", "a.py:10-24"], to) == 2
-    told = "Lines 10-24 of a.py were written in v9 (outside), v8 (ann/s1); undo one: `quire undo v9 a.py`."
-    assert told in capsys.readouterr().err
+def test_lines_are_of_one_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["undo", "a.py:10-24", "b.py"], opener()) == 2
+    assert "one file" in capsys.readouterr().err
+    assert main(["redo", "a.py:10"], opener()) == 2

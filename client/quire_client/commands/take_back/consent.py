@@ -26,6 +26,12 @@ def is_person(client: Client) -> bool:
     return not any(entry.get("you") and entry.get("agent") for entry in listed)
 
 
+def has_undone(client: Client) -> bool:
+    """Is the last thing that was taken back an undo, so that another one may go on before it?"""
+    newest = client.call("log", {"kind": "batch_undone", "limit": 1}).get("records") or [{}]
+    return bool(newest[0].get("how") == "undo")
+
+
 def goes_on(client: Client, plan: Mapping[str, Any]) -> str:
     """A sentence if the plan takes back changes older than those undone last; else ""."""
     newest = client.call("log", {"kind": "batch_undone", "limit": 1}).get("records") or ()

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from quire_client.cli import in_the_way, show_files
-from quire_client.commands import DONE, Command, Invocation
-from quire_client.commands.take_back.undo import CHOICE, choices
+from quire_client.commands import Command, Invocation, Usage
+from quire_client.commands.take_back.undo import CHOICE, choice
 
 
 def run(call: Invocation) -> int:
     """Redo, or plan it."""
-    status = DONE
-    for chosen in choices(call, newest_first=False):
-        with call.connect() as client:
-            reply = client.call("redo", chosen)
-        status = max(status, call.answer(reply, show_files, below=in_the_way))
-    return status
+    chosen = choice(call)
+    if "lines" in chosen:
+        raise Usage("Lines are for `quire undo`; a redo is of whole changes.")
+    with call.connect() as client:
+        reply = client.call("redo", chosen)
+    return call.answer(reply, show_files, below=in_the_way)
 
 
 COMMAND = Command(

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 from quire_client.cli import in_the_way, show_files, whose
 from quire_client.commands import Command, Invocation, MissingArgument, Option, Usage, point_of
 from quire_client.commands.take_back.consent import is_person
-from quire_client.commands.take_back.undo import EXECUTING, PROBABLE, executing, files_named
+from quire_client.commands.take_back.undo import (
+    EXECUTING,
+    PROBABLE,
+    YES,
+    executing,
+    files_named,
+)
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -30,8 +36,10 @@ def run(call: Invocation) -> int:
     if call.arguments[1:]:
         arguments |= files_named(call, call.arguments[1:])
     with call.connect() as client:
-        if not arguments.keys() & {"writer", "token", "plan"} and call.can_ask and is_person(client):
-            return _everything(call, client, arguments)
+        if not arguments.keys() & {"writer", "token"} and call.can_ask and is_person(client):
+            if "plan" not in arguments and "yes" not in call.options:
+                return _everything(call, client, arguments)
+            arguments["writer"] = EVERYONE
         reply = client.call("rollback", arguments)
     return call.answer(reply, show_files, below=in_the_way)
 
@@ -68,5 +76,6 @@ COMMAND = Command(
         Option("all-writers", "", "everyone's work, without a question"),
         PROBABLE,
         *EXECUTING,
+        YES,
     ),
 )

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import in_the_way, render, show_files, whose
 from quire_client.commands import Command, Invocation, Option, Usage, is_number, stretch
-from quire_client.commands.everyday import line_range
-from quire_client.commands.take_back.consent import SETTLED, goes_on, is_asked
+from quire_client.commands.take_back.consent import goes_on, has_undone, is_asked
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -17,16 +16,15 @@ if TYPE_CHECKING:
 
 def run(call: Invocation) -> int:
     """Undo, or plan it; a person at a terminal sees the plan and is asked."""
-    return max(_undone(call, chosen) for chosen in choices(call, newest_first=True))
-
-
-def _undone(call: Invocation, chosen: Mapping[str, Any]) -> int:
+    chosen = choice(call)
     with call.connect() as client:
-        if any(":" in path for path in call.arguments):
-            chosen = _with_lines(call, client, dict(chosen))
         asked = is_asked(call, client, chosen)
-        reply = client.call("undo", {**chosen, "plan": True} if asked else chosen)
         own = not chosen.keys() - {"plan", "path", "paths"} and not call.json
+        if not asked and own and not chosen and has_undone(client):
+            plan = client.call("undo", {"plan": True})
+            if plan.get("ok") and goes_on(client, plan):
+                return _stopped(call, plan)
+        reply = client.call("undo", {**chosen, "plan": True} if asked else chosen)
         when = _when(client, reply) if own else ""
         if asked and reply.get("ok") and reply.get("valid", True):
             further = goes_on(client, reply) if own else ""
@@ -41,6 +39,15 @@ def _undone(call: Invocation, chosen: Mapping[str, Any]) -> int:
     return status
 
 
+def _stopped(call: Invocation, plan: Mapping[str, Any]) -> int:
+    """A second `quire undo` by who cannot be asked: what it would take is named, and nothing is done."""
+    call.say(show_files({name: value for name, value in plan.items() if name != "token"}))
+    batch = max(plan["batches"])
+    return call.declined(
+        f"You have undone something already; this would go on before it. `quire undo --batch {batch}` takes it back."
+    )
+
+
 def _agreed(call: Invocation, client: Client, plan: Mapping[str, Any], when: Sequence[str], further: str) -> int:
     shown = {name: value for name, value in plan.items() if name != "token"}
     print("\n".join([show_files(shown), *whose(plan), *when, *filter(None, [further])]))
@@ -49,49 +56,6 @@ def _agreed(call: Invocation, client: Client, plan: Mapping[str, Any], when: Seq
     if not call.agreed("Take it back?"):
         return call.declined("Nothing was taken back.")
     return call.answer(client.call("undo", {"token": plan["token"]}), show_files, below=in_the_way)
-
-
-def _with_lines(call: Invocation, client: Client, chosen: dict[str, Any]) -> dict[str, Any]:
-    """The choice with the version that wrote the lines of `PATH:LINES`. Raises Usage for several versions, or none."""
-    named = [call.path_lines(word) for word in call.arguments]
-    if len(named) != 1 or not named[0][1]:
-        return chosen
-    path, lines = call.in_workspace(named[0][0]), named[0][1]
-    reply = client.call("blame", {"path": path, **line_range(lines)})
-    if not reply.get("ok"):
-        raise Usage(render.said(reply.get("message", "")))
-    wrote = [run for run in reply.get("runs") or () if not run.get("commit")]
-    versions = list(dict.fromkeys(str(run.get("version")) for run in wrote))
-    if len(versions) == 1:
-        return {**chosen, "path": path, "batch": versions[0]}
-    each = ", ".join(f"{v} ({render.writer(run.get('writer'))})" for v, run in _newest(wrote)[:MOST_VERSIONS])
-    undo_one = f"undo one: `quire undo {_newest(wrote)[0][0]} {path}`" if wrote else ""
-    told = f"were written in {each}; {undo_one}" if wrote else "came with a commit of git; nothing here wrote it"
-    raise Usage(f"{'Lines' if ':' in lines else 'Line'} {lines.replace(':', '-')} of {path} {told}.")
-
-
-def _newest(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Versions of these runs of lines, newest first, each with a run."""
-    each = {run["version"]: run for run in runs}
-    return sorted(each.items(), key=lambda one: -int(one[1].get("seq", 0)))
-
-
-MOST_VERSIONS: Final = 5
-"""Most versions in a sentence."""
-
-
-def choices(call: Invocation, newest_first: bool) -> list[dict[str, Any]]:
-    """The choices to undo or redo in turn, one for each burst. Raises Usage."""
-    bursts = [word for word in call.options.get("burst", "").split(",") if word]
-    if len(bursts) < 2:
-        return [choice(call)]
-    if wrong := next((word for word in bursts if not is_number(word)), None):
-        raise Usage(f"--burst wants the number of a burst, not {wrong!r}.")
-    if call.options.keys() & SETTLED or call.json:
-        raise Usage("Several bursts cannot be planned at once, or told as one object; name one --burst.")
-    rest = {name: value for name, value in call.options.items() if name != "burst"}
-    chosen = choice(Invocation(call.arguments, rest, call.environ, call.opener, call.name))
-    return [{**chosen, "burst": number} for number in sorted(map(int, bursts), reverse=newest_first)]
 
 
 def _when(client: Client, reply: Mapping[str, Any]) -> str:
@@ -107,16 +71,35 @@ def _when(client: Client, reply: Mapping[str, Any]) -> str:
 
 
 def choice(call: Invocation) -> dict[str, Any]:
-    """Arguments that select what is undone or redone. Raises Usage."""
-    chosen = call.stated(("writer", "batch", "turn", "agent-session"), ("burst", "last"))
+    """The arguments that choose what is undone, or redone. Raises Usage."""
+    chosen = call.stated(("writer", "turn", "agent-session"), ("last",))
+    for name in ("batch", "burst"):
+        if named := [word for word in call.options.get(name, "").split(",") if word]:
+            chosen[name] = _one_or_all([_number(name, word) for word in named])
     between = call.stated({"since": "from", "until": "to"})
     versions = [word for word in call.arguments if _is_version(call, word)]
-    if len(versions) > 1 or (versions and "batch" in chosen):
-        raise Usage(f"One version at a time: `quire undo {versions[0]}`.")
+    if versions and "batch" in chosen:
+        raise Usage(f"{versions[0]} and --batch both name a version; --batch may be given several times.")
     if versions:
-        chosen["batch"] = f"v{versions[0]}" if is_number(versions[0]) else versions[0]
-    paths = [call.path_lines(word)[0] for word in call.arguments if word not in versions]
-    return files_named(call, paths) | chosen | between | executing(call)
+        chosen["batch"] = _one_or_all([f"v{word}" if is_number(word) else word for word in versions])
+    named_files = [call.path_lines(word) for word in call.arguments if word not in versions]
+    lines = [lines for _, lines in named_files if lines]
+    if lines and len(named_files) > 1:
+        raise Usage("PATH:LINES is about one file; name it alone.")
+    if lines:
+        chosen["lines"] = lines[0].replace(":", "-")
+    return files_named(call, [path for path, _ in named_files]) | chosen | between | executing(call)
+
+
+def _one_or_all(named: list[Any]) -> Any:
+    return named[0] if len(named) == 1 else named
+
+
+def _number(option: str, word: str) -> int | str:
+    """What `--batch` or `--burst` names. Raises Usage for what is no number of a burst."""
+    if option == "burst" and not is_number(word):
+        raise Usage(f"--burst wants the number of a burst, not {word[:40]!r}.")
+    return int(word) if option == "burst" else word
 
 
 def _is_version(call: Invocation, word: str) -> bool:
@@ -164,7 +147,7 @@ CHOICE: Final = (
         "writer", "WHO", "what WHO did in all sessions: an agent's name, user, me, w3, outside, or '*' for everyone"
     ),
     Option("last", "N", "the newest N batches"),
-    Option("batch", "B", "a batch, or a version that it made"),
+    Option("batch", "B", "a batch, or a version that it made; may be given several times", several=True),
     Option("burst", "N", "what belongs to this burst; may be given several times", several=True),
     Option("turn", "T", "what was done in this turn"),
     Option("agent-session", "ID", "what this agent session did"),
@@ -175,8 +158,9 @@ CHOICE: Final = (
 """Options that select what is undone or redone."""
 
 COMMAND = Command(
-    arguments="[VERSION] [PATH[:LINES] ...]",
-    about="Undoes your own last batch, a VERSION, or what the options choose, in everything or in the PATHs.\n"
+    arguments="[VERSION ...] [PATH[:LINES] ...]",
+    about="Undoes your own last batch, VERSIONs, or what the options choose, in everything or in the PATHs; of\n"
+    "PATH:10-24 only what was written in these lines, of whoever wrote them.\n"
     "--writer WHO is all that WHO did, in all sessions; with --last 1 its newest batch only. What others wrote stays;\n"
     "what they built on the undone lines stays, too, and is listed as a conflict: --conflicts markers writes both\n"
     "sides into the file, abort does nothing then. A person at a terminal sees the plan and is asked. An undo is\n"

@@ -77,6 +77,7 @@ class UnwoundReply(WriteReply, frozen=True, kw_only=True):
     batch: Maybe[int | None] = UNSET  # of the undo; None where nothing had to be done
     batches: list[int]  # that are undone
     stayed: Maybe[list[int]] = UNSET  # of which nothing comes out
+    of: Maybe[list[int]] = UNSET  # of which only some lines are taken back
     files: list[UnwoundFile]
     left_out: Maybe[list[LeftOut]] = UNSET
     left_out_more: Maybe[int] = UNSET
@@ -104,6 +105,7 @@ class TextEditorReply(WriteReply, frozen=True, kw_only=True):
     batch: Maybe[int] = UNSET
     batches: Maybe[list[int]] = UNSET
     stayed: Maybe[list[int]] = UNSET
+    of: Maybe[list[int]] = UNSET
     files: Maybe[list[UnwoundFile]] = UNSET
     left_out: Maybe[list[LeftOut]] = UNSET
     left_out_more: Maybe[int] = UNSET

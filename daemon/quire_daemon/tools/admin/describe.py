@@ -71,7 +71,7 @@ UNLISTED_OF: Final = {
     "redo": ("writer", "agent_session", "turn", "burst", "from", "to", "probable", "paths", "last", "conflicts"),
     "restore": ("paths",),
     "text_editor": ("safety_check", "on_stale"),
-    "undo": ("agent_session", "paths"),
+    "undo": ("agent_session", "lines", "paths"),
     "write_file": ("safety_check", "on_stale", "expected_file_version"),
 }
 """Arguments that a listing for agents leaves out: they are taken, and seldom of use to a model."""
@@ -171,7 +171,16 @@ def _schema(tool: Tool[Any], told: ToolPage, settings: Settings, brief: bool) ->
     hidden = (*told.aliases, *(("path",) if tool.name in ANY_PATH else ()))
     hidden += (*UNLISTED, *UNLISTED_OF.get(tool.name, ())) if brief else ()
     schema = without(schema, hidden, ("path",) if takes_path else ())
+    if brief:
+        schema["properties"] = {name: _single(below) for name, below in schema["properties"].items()}
     return described({**schema, "properties": _own_first(schema["properties"])}, {**meanings(), **told.arguments})
+
+
+def _single(schema: Schema) -> Schema:
+    """The schema of an argument that may be one or several, as of one."""
+    choices = schema.get("anyOf", ())
+    one = [choice for choice in choices if choice.get("type") != "array"]
+    return {**schema, "anyOf": one} if len(one) > 1 else {**schema, **one[0]} if one else schema
 
 
 def _own_first(properties: Mapping[str, Schema]) -> dict[str, Schema]:

@@ -12,6 +12,6 @@ else:
     __getattr__ = face(
         __name__,
         rules="in_force lease_held lease_json others under_leases warnings",
-        scope="covers",
+        scope="covers disturbs lines_at",
         tool="CLAIMS_TOOL CLAIM_TOOL ClaimParams RELEASE_TOOL wanted_lease",
     )

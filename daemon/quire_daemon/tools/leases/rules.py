@@ -166,7 +166,8 @@ def under_leases(tool: Tool[P], params: P, world: World) -> Decision:
     if not tool.writes:
         return decision
     dry = not decision.writes
-    if dry and not (decision.reply.get("ok") and decision.reply.get("dry_run")):
+    valid = decision.reply.get("ok") and decision.reply.get("dry_run") and decision.reply.get("valid", True)
+    if dry and not valid:
         return decision
     held = [one for one in world.history.leases() if not one.over_at(world.now_ns)]
     if not held:

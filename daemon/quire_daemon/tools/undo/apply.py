@@ -100,6 +100,8 @@ class CarryingOut:
         if done:
             # Last of its batch: whoever reads the log backwards learns first what the records before it are.
             undone = tuple(batch for batch in self.choice.batches if batch not in self.stayed)
+            if self.choice.lines is not None:  # the rest of them is in force as before
+                undone = ()
             self.events.append(BatchUndone(undone, self.choice.how, self._paths(), self.left, self.choice.at))
         reply: dict[str, Any] = {
             "ok": True,

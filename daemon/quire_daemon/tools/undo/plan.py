@@ -8,16 +8,21 @@ from typing import Final
 import msgspec
 
 from quire_daemon.core import FileNow, World
+from quire_daemon.tools.leases import covers, disturbs, lines_at, others
 from quire_journal.history import Conflict, State, Unwound
 from quire_journal.model import FOLDER, LINK, REGULAR, above
 from quire_journal.text import Text
-from quire_journal.views import Version, standing
+from quire_journal.views import EXCLUSIVE, Lease, Version, standing
 
 AS_THEN: Final = "as_then"
 """Why a file stays that is as it was at the point already: without what brought it there it would not be."""
 
 UNSEEN: Final = "creation_not_seen"
 """Why the first known version of a file stays: nobody is in the way, but nothing shows that it was made then."""
+
+
+LEASED: Final = "leased"
+"""Why a file stays that somebody else has an exclusive lease on."""
 
 
 class Action(msgspec.Struct, frozen=True, gc=False):
@@ -29,6 +34,7 @@ class Action(msgspec.Struct, frozen=True, gc=False):
     then: FileNow | None = None  # at the path that it will have, where that is another
     text: Text | None = None  # what it will hold
     skipped: str = ""  # why nothing is done
+    lease: Lease | None = None  # of another, where that is why
     conflicts: tuple[Conflict, ...] = ()
     waits: bool = False  # it makes or moves something to where another file is, that goes from there first
     clears: FileNow | None = None  # or to where this folder is, which goes when all files in it have gone
@@ -177,6 +183,8 @@ class Planner(msgspec.Struct):
         if self._is_taken(u):
             return self._skip(u, "occupied")
         action = self._create(u) if not u.now.present else self._change(u)
+        if action.do != "none" and (lease := self._in_the_way(action)) is not None:
+            action = msgspec.structs.replace(self._skip(u, LEASED), lease=lease)
         if action.do in ("move", "delete"):
             self.left.add(u.now.path)
             self.reached |= {u.path} if action.do == "move" else set()
@@ -188,6 +196,18 @@ class Planner(msgspec.Struct):
             self.coming.add(u.path)
             self.needed.update(above(u.path))
         return action
+
+    def _in_the_way(self, action: Action) -> Lease | None:
+        """The exclusive lease of another on what the action changes, unless that is the lines beside it."""
+        u, world = action.unwound, self.world
+        paths = {path for path, there in ((u.now.path, u.now.present), (u.path, u.present)) if there}
+        for lease in others(world):
+            if lease.strength != EXCLUSIVE or not any(covers(lease, path) for path in paths):
+                continue
+            lines = lines_at(lease, world.history.file(u.now.path), world.history) if action.do == "write" else None
+            if lines is None or lease.path != u.now.path or disturbs(action.before, action.after, lines):
+                return lease
+        return None
 
     def _is_taken(self, u: Unwound) -> bool:
         """Do two histories end under one name? The first has it, the second would overwrite its result.

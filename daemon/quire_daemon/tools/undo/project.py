@@ -18,6 +18,7 @@ from quire_daemon.tools.history import and_before_it, named_burst, path_filter, 
 from quire_daemon.tools.undo.batches import Batches, in_paths
 from quire_daemon.tools.undo.effective import lives_without
 from quire_daemon.tools.undo.guard import Guard
+from quire_daemon.tools.undo.line_range import only_lines
 from quire_daemon.tools.undo.plan import UNSEEN
 from quire_daemon.tools.undo.select import (
     Choice,
@@ -25,6 +26,7 @@ from quire_daemon.tools.undo.select import (
     RedoParams,
     UndoParams,
     choose,
+    several,
 )
 from quire_journal.history import (
     RECORD_LOST,
@@ -159,6 +161,8 @@ def outcome(known: Batches, choice: Choice, who: Who) -> tuple[Sequence[Unwound]
         return _restored(known.history, choice), ()
     lived = _unwound(known, choice)
     found, lives = [one.unwound for one in lived], [one.life for one in lived]
+    if choice.lines is not None:
+        found = [only_lines(u, choice.lines, known.history) for u in found]
     return ([_with_markers(u, known.history, who) for u in found] if choice.conflicts == "markers" else found), lives
 
 
@@ -179,7 +183,7 @@ def stayed(known: Batches, seen: UndoProjection, skipped: Sequence[bool]) -> tup
     of a redo was not undone by others, and markers hold both sides.
     """
     choice, found = seen.choice, seen.found
-    if choice.how not in ("undo", "rollback") or choice.conflicts == "markers":
+    if choice.lines is not None or choice.how not in ("undo", "rollback") or choice.conflicts == "markers":
         return ()
     if not any(skipped) and not any(u.conflicts for u in found):
         return ()
@@ -391,7 +395,8 @@ def _of_own_or_named(seen: UndoProjection, history: History) -> bool:
         return False
     if params.burst is None:
         return True
-    return all(batch <= seen.head for batch in history.burst_batches(named_burst(params.burst, history)))
+    bursts = (named_burst(one, history) for one in several(params.burst))
+    return all(batch <= seen.head for burst in bursts for batch in history.burst_batches(burst))
 
 
 _OF_NO_ACCOUNT: Final = (WriterIntroduced, WritesSettled, ReadServed, EditRefused, ReplyKept)

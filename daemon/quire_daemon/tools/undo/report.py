@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from quire_daemon.tools.history import writer_type
 from quire_daemon.tools.undo.batches import Batches
-from quire_daemon.tools.undo.plan import AS_THEN, UNSEEN, Action
+from quire_daemon.tools.undo.plan import AS_THEN, LEASED, UNSEEN, Action
 from quire_daemon.tools.undo.select import Choice
 from quire_journal.history import RECORD_LOST, Conflict, History, MissingBytes, is_by_git, missing_blob, rfc3339
 from quire_journal.model import counted, pause, version_token
@@ -28,6 +28,7 @@ SKIPPED: Final = {
     UNSEEN: "it was there when it was first looked at; nothing shows that it was made then",
     "not_there_then": "it was not there at that point",
     RECORD_LOST: "records are lost to damage of the journal, and with them what it was, or what was built on",
+    LEASED: "somebody else has an exclusive lease on it",
     AS_THEN: "it is as it was at that point; without the change that brought it there it would not be",
 }
 
@@ -62,6 +63,8 @@ def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any
         entry["to"] = u.path
     if action.skipped:
         entry["why"] = SKIPPED.get(action.skipped, action.skipped)
+        if action.lease is not None:
+            entry["why"] = f"{history.named(action.lease.writer)} has an exclusive lease on {action.lease.path}"
         lacking = lacking_bytes(action, history)
         if lacking is not None and lacking.why != "not_held":
             entry["why"] += f": they were {lacking.told}"
@@ -103,7 +106,12 @@ def lacking_sentence(actions: Sequence[Action], history: History) -> str:
 
 
 def batches_json(choice: Choice, stayed: Sequence[int]) -> dict[str, Any]:
-    """`batches` are those that are undone from now on; `stayed` those of which nothing comes out, if there are any."""
+    """`batches` are those that are undone from now on; `stayed` those of which nothing comes out, if there are any.
+
+    `of`: those of which only some lines are taken back, and the rest stands.
+    """
+    if choice.lines is not None:
+        return {"batches": [], "of": list(choice.batches)}
     undone = [batch for batch in choice.batches if batch not in stayed]
     return {"batches": undone, "stayed": list(stayed)} if stayed else {"batches": undone}
 

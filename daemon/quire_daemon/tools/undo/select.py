@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from heapq import merge
@@ -25,12 +26,14 @@ from quire_daemon.tools.history import (
     named_burst,
     named_paths,
     nobody,
+    single_path,
     writer_filter,
 )
 from quire_daemon.tools.undo.batches import Batches, Fits, in_paths
-from quire_journal.history import History, parse_point, require_not_lost
-from quire_journal.model import DURING, OUTSIDE, Refusal, counted, parse_version_token
-from quire_journal.views import BELONGING
+from quire_journal.history import History, blame, parse_point, require_not_lost
+from quire_journal.model import CAPTURED, DURING, OUTSIDE, REGULAR, SCANNED, Refusal, counted, parse_version_token
+from quire_journal.storage.blobs import NotHeld
+from quire_journal.views import BELONGING, standing
 
 Paths = tuple[str, ...]
 """Files, folders and globs; none stands for everything."""
@@ -66,8 +69,8 @@ class _GoingBack(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class _Choosing(_GoingBack, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `undo` and `redo`. They narrow the choice together."""
 
-    batch: int | str | None = None  # its number, or a version that it made
-    burst: int | str | None = None  # its number
+    batch: int | str | list[int | str] | None = None  # its number, or a version that it made; or several
+    burst: int | str | list[int | str] | None = None  # its number, or those of several
     writer: str = ""  # an agent's name, `name/session`, `user`, `w3`, `outside`, or `*` for everyone
     agent_session: str = ""
     turn: str = ""
@@ -80,6 +83,8 @@ class _Choosing(_GoingBack, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 class UndoParams(_Choosing, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `undo`; without any, the caller's own last batch."""
+
+    lines: str = ""  # of `path`, `10` or `10-24`: only what was written there
 
 
 class RedoParams(_Choosing, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -123,6 +128,7 @@ class Choice(msgspec.Struct, frozen=True):
     at: int = 0  # of a restore or a rollback: the point
     conflicts: Conflicts = "skip"
     left_out: tuple[int, ...] = ()  # batches that may belong to the choice and that nothing proves to, or of Quire
+    lines: tuple[int, int] | None = None  # only these lines of the one file, 0-based and half-open
 
 
 def choose(params: Params, known: Batches, who: Who) -> Choice:
@@ -142,13 +148,69 @@ def choose(params: Params, known: Batches, who: Who) -> Choice:
     if isinstance(params, RedoParams):
         batches, paths = _choose_redo(params, known, who, paths)
         return Choice("redo", batches, paths, conflicts=params.conflicts)
+    if params.lines:
+        return _choose_lines(params, known, who, paths)
     if params.batch is not None:
-        batches, left_out = (_named_batch(params, params.batch, known, who),), ()
+        named = {_named_batch(params, one, known, who) for one in several(params.batch)}
+        batches, left_out = tuple(sorted(named, reverse=True)), ()
     elif _wide(params):
         batches, left_out = _matching(params, known, who, paths, _edits_standing)
     else:
         batches, left_out = _own_last(params, known, who, paths)
     return Choice("undo", batches, paths, conflicts=params.conflicts, left_out=left_out)
+
+
+_LINES: Final = re.compile(r"(\d{1,9})(?:[-:,](\d{1,9}))?", re.ASCII)
+
+
+def _choose_lines(params: UndoParams, known: Batches, who: Who, paths: Paths) -> Choice:
+    """The batches that wrote these lines: of whoever is named, else of the one agent or person among who wrote them.
+
+    Raises `Refusal`.
+    """
+    history, parsed = known.history, _LINES.fullmatch(params.lines)
+    path = single_path(paths[0], history) if len(paths) == 1 else None
+    if parsed is None or not 0 < int(parsed[1]) <= int(parsed[2] or parsed[1]):
+        raise Refusal("schema_invalid", f"lines: {params.lines[:40]!r} are none; 10-24 is.", argument="lines")
+    if path is None or params.batch is not None or params.burst is not None or params.last is not None:
+        raise Refusal("schema_invalid", "lines: they want one file as path, and at most a writer.", argument="lines")
+    version = standing(history.file(path))
+    if version is None or version.entry != REGULAR:
+        raise Refusal("not_found", f"The journal knows no file {path}.", "check_path", path=path)
+    first, last = int(parsed[1]) - 1, int(parsed[2] or parsed[1])
+    try:
+        origins = blame(history, path, version).origins[first:last]
+    except NotHeld:
+        raise Refusal("uncaptured", f"The bytes of {path} are not in the journal.", path=path) from None
+    anyone = msgspec.structs.replace(params, writer=params.writer or "*")
+    fits = _writer_choice(anyone, history, who)
+    found = (one.version for one in origins)
+    wrote = {one.seq: one for one in found if one.writer != OUTSIDE or one.evidence not in FOUND}
+    if not params.writer and any(one.writer != OUTSIDE for one in wrote.values()):
+        wrote = {seq: one for seq, one in wrote.items() if one.writer != OUTSIDE}
+    meant = [one for one in wrote.values() if fits(one.writer)]
+    sure = [one for one in meant if not params.writer or params.probable or one.evidence != DURING]
+    batches = sorted({one.batch for one in sure}, reverse=True)
+    said = f"{'Line' if last == first + 1 else 'Lines'} {params.lines} of {path}"
+    if not batches:
+        why = f"were not written by {params.writer}" if wrote else "were there before anybody was seen to write them"
+        message = f"{said} {why}.{may_be_meant([one.batch for one in meant], known)}"
+        raise Refusal("not_found", message, "log", path=path)
+    callers = {history.caller_of(one.writer): history.named(one.writer) for one in wrote.values()}
+    if len(callers) > 1 and not params.writer:
+        names = " and ".join(sorted({*callers.values()}))
+        message = f"{said} were written by {names}: `writer` says whose work is meant, `*` everyone's."
+        raise Refusal("schema_invalid", message, "narrow_the_choice", argument="writer")
+    return Choice("undo", tuple(batches), (path,), conflicts=params.conflicts, lines=(first, last))
+
+
+FOUND: Final = (CAPTURED, SCANNED)
+"""Evidence of what another program left there before anybody looked."""
+
+
+def several(named: int | str | list[int | str] | None) -> list[int | str]:
+    """What is named, one or several."""
+    return [] if named is None else named if isinstance(named, list) else [named]
 
 
 def _rollback_as_undo(params: RollbackParams) -> UndoParams:
@@ -255,12 +317,13 @@ def _wanted(params: _Choosing) -> int:
 def _choose_redo(params: RedoParams, known: Batches, who: Who, paths: Paths) -> tuple[tuple[int, ...], Paths]:
     """What has to be undone so that the chosen comes back, and in which files. Raises `Refusal`."""
     if params.batch is not None:
-        batch = _named_batch(params, params.batch, known, who)
-        if known.undid(batch):
-            return (batch,), paths
-        if known.in_force(batch):
+        named = [_named_batch(params, one, known, who) for one in several(params.batch)]
+        if all(map(known.undid, named)):
+            return tuple(sorted({*named}, reverse=True)), paths
+        if standing_now := [batch for batch in named if known.in_force(batch)]:
+            batch = standing_now[0]
             raise Refusal("not_found", f"Batch {batch} is in force: there is nothing to redo.", "log", batch=batch)
-        return _bringing_back([batch], known, paths)
+        return _bringing_back(named, known, paths)
     if _wide(params):
         undone = msgspec.structs.replace(params, probable=True)  # what an undo has taken, a redo brings back
         return _bringing_back(_matching(undone, known, who, paths, _edits_undone)[0], known, paths)
@@ -392,7 +455,10 @@ def _candidates(params: _Choosing, known: Batches) -> Iterator[tuple[int, int, s
     after = parse_point(params.from_, history, "from") if params.from_ else 0
     upto = parse_point(params.to, history, "to") if params.to else history.head()
     if params.burst is not None:
-        evidence = dict(history.burst_evidence(named_burst(params.burst, history)))
+        evidence: dict[int, str] = {}
+        for one in several(params.burst):
+            evidence |= history.burst_evidence(named_burst(one, history))
+        evidence = dict(sorted(evidence.items()))
         within = [b for b in evidence if after < b <= upto]
         known.prepare(within)
         for batch in reversed(within):
@@ -473,6 +539,8 @@ def require_as_planned(params: Params, planned: Choice, known: Batches, who: Who
         if same and (params.writer or params.only):
             asked = msgspec.structs.replace(params, token=None, to=f"seq:{planned.at}")
             same = {*planned.batches} <= {*choose(asked, known, who).batches}
+    elif same and isinstance(params, UndoParams) and params.lines:
+        same = planned.lines == choose(msgspec.structs.replace(params, token=None), known, who).lines
     elif same and (_wide(params) or params.batch is not None or params.last is not None):
         asked_too = msgspec.structs.replace(params, token=None)
         same = {*planned.batches} <= {*choose(asked_too, known, who).batches}

@@ -19,6 +19,7 @@ from quire_daemon.core import Decision, Tool, World, no_paths
 from quire_daemon.core.replies import UnwoundReply
 from quire_daemon.tools import blind_then
 from quire_daemon.tools.history import and_before_it
+from quire_daemon.tools.leases import lease_held
 from quire_daemon.tools.undo.apply import CarryingOut
 from quire_daemon.tools.undo.batches import Batches
 from quire_daemon.tools.undo.plan import AS_THEN, UNSEEN, Action, Planner, in_order
@@ -52,7 +53,7 @@ P = TypeVar("P", UndoParams, RedoParams, RollbackParams, RestoreParams)
 RETRY_MS: Final = 250
 """When to try again where other programs hold the files open."""
 
-TOLD_BY_A_PLAN: Final = ("conflict", "uncaptured")
+TOLD_BY_A_PLAN: Final = ("conflict", "lease_held", "uncaptured")
 """Refusals that name what stands in the way of each file: whoever asks for a plan wants to see that."""
 
 
@@ -98,7 +99,7 @@ def decide(params: Params, world: World) -> Decision:
         require_as_planned(params, choice, known, world.who)
     alone = [a.left_alone for a in actions]
     staying = stayed(known, seen, alone)
-    refused = _pointless(params, choice, actions, staying, history)
+    refused = _pointless(params, choice, actions, staying, world)
     if refused is not None and not (params.plan and refused.code in TOLD_BY_A_PLAN):
         try:
             raise refused
@@ -143,13 +144,14 @@ def _foreseen(params: Params, known: Batches, world: World) -> UndoProjection:
 
 
 def _pointless(
-    params: Params, choice: Choice, actions: Sequence[Action], staying: Sequence[int], history: History
+    params: Params, choice: Choice, actions: Sequence[Action], staying: Sequence[int], world: World
 ) -> Refusal | None:
     """The refusal where nothing can be done, or not everything and the caller wants all or nothing.
 
     What could be done though every chosen batch stays is what earlier undos left to be done: nobody asks for that here.
     """
     doing = [a for a in actions if a.do != "none" and (not staying or {*staying} != {*choice.batches})]
+    history = world.history
     # As it was first seen is as far back as a file goes: that is in nobody's way, but alone it is nothing to do.
     harmless = (AS_THEN, UNSEEN) if doing else (AS_THEN,)
     blocked = [a for a in actions if a.built_on or (a.skipped and a.skipped not in harmless)]
@@ -165,6 +167,9 @@ def _pointless(
             gaps = tuple(history.lost())
             message = f"{_conflict_sentence(blocked, history)[:-1]}: {named(gaps)}."
             return Refusal(RECORD_LOST, message, files=files, gaps=gaps_json(gaps))
+        leased = [a.lease for a in blocked if a.lease is not None]
+        if len(leased) == len(blocked):
+            return lease_held(blocked[0].path, leased[:1], world, None, "written")
         if all(a.skipped == "not_there_then" for a in blocked):
             message = f"None of these files was there at that point.{and_before_it(choice.at, history)}"
             return Refusal("not_found", message, "log", files=files)
@@ -211,6 +216,7 @@ def _plan_reply(
 ) -> dict[str, Any]:
     """What would be done to each file, and what stands in its way. `refused`: how the whole would be answered."""
     would = "" if refused is None else f" It would be refused: {refused.message}"
+    held = refused.reply() if refused is not None and refused.code == "lease_held" else {}
     return {
         "ok": True,
         "message": f"Plan: {_summary(actions)}.{would}",
@@ -222,6 +228,7 @@ def _plan_reply(
         "files": [file_json(a, choice, known.history) for a, aside in in_order(actions) if not aside],
         "writers": writers_json(choice, known),
         "token": _make_token(choice, actions),
+        **held,
     }
 
 

@@ -188,3 +188,25 @@ def test_reading_is_never_refused() -> None:
     daemon = MemoryDaemon({"f.txt": TEN})
     claim(daemon, "ann")
     assert daemon.ask("read_file", {"path": "f.txt"}, by="ben")["ok"]
+
+
+def test_a_leased_file_is_a_line_of_the_plan_and_the_others_go_back() -> None:
+    daemon = MemoryDaemon({"a.txt": b"a\n", "b.txt": b"b\n"})
+    patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-a\n+A\n*** Update File: b.txt\n@@\n-b\n+B\n*** End Patch\n"
+    assert daemon.ask("apply_patch", {"patch": patch}, by="ben")["ok"]
+    assert claim(daemon, "ann", path="a.txt", kind="exclusive")["ok"]
+    plan = daemon.ask("undo", {"plan": True}, by="ben")
+    assert (plan["ok"], plan["valid"]) == (True, True)
+    assert {file["path"]: file["skipped"] for file in plan["files"]} == {"a.txt": "leased", "b.txt": None}
+    assert "ann/s1 has an exclusive lease" in next(file["why"] for file in plan["files"] if file["skipped"])
+    assert daemon.ask("undo", {"token": plan["token"]}, by="ben")["ok"]
+    assert (daemon.text("a.txt"), daemon.text("b.txt")) == (b"A\n", b"b\n")
+
+
+def test_who_wants_all_or_nothing_is_refused_by_the_lease() -> None:
+    daemon = MemoryDaemon({"a.txt": b"a\n", "b.txt": b"b\n"})
+    patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-a\n+A\n*** Update File: b.txt\n@@\n-b\n+B\n*** End Patch\n"
+    daemon.ask("apply_patch", {"patch": patch}, by="ben")
+    claim(daemon, "ann", path="a.txt", kind="exclusive")
+    assert not daemon.ask("undo", {"conflicts": "abort"}, by="ben")["ok"]
+    assert daemon.text("b.txt") == b"B\n"

@@ -420,3 +420,28 @@ def test_a_batch_is_named_by_its_number_in_digits_or_by_a_version_too() -> None:
         batch = daemon.write("f.txt", START.replace(b"two", b"TWO"), daemon.ann)
         assert daemon.call(UNDO_TOOL, daemon.ben, batch=name(batch))["ok"]
         assert daemon.text("f.txt") == START
+
+
+def test_several_batches_are_undone_as_one_and_come_back_as_one() -> None:
+    daemon = MemoryDaemon()
+    daemon.write("a.txt", lines("1"), daemon.ann)
+    first = daemon.write("a.txt", lines("2"), daemon.ann)
+    daemon.write("b.txt", lines("1"), daemon.ann)
+    second = daemon.write("b.txt", lines("2"), daemon.ann)
+    done = daemon.ask("undo", {"batch": [first, f"v{second}"]})
+    assert done["batches"] == [second, first]
+    assert (daemon.text("a.txt"), daemon.text("b.txt")) == (lines("1"), lines("1"))
+    assert daemon.ask("redo", {"batch": [first, second]})["ok"]
+    assert (daemon.text("a.txt"), daemon.text("b.txt")) == (lines("2"), lines("2"))
+
+
+def test_several_bursts_are_undone_as_one() -> None:
+    daemon = MemoryDaemon()
+    bursts = []
+    for number in range(3):
+        burst = daemon.ask("burst", {"action": "begin"})["burst"]
+        assert daemon.ask("write_file", {"path": f"{number}.txt", "content": "x\n"})["ok"]
+        daemon.ask("burst", {"action": "end"})
+        bursts.append(burst)
+    assert daemon.ask("undo", {"burst": bursts[:2]})["ok"]
+    assert [daemon.text(f"{number}.txt") for number in range(3)] == [None, None, b"x\n"]

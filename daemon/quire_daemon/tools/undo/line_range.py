@@ -1,0 +1,64 @@
+"""An undo of some lines of a file: what the whole undo would change in these lines, and nothing else."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from quire_journal.history import History, Unwound
+from quire_journal.model import REGULAR, Refusal
+from quire_journal.storage.blobs import NotHeld
+from quire_journal.text import Splice, Text, apply, diff
+
+
+def only_lines(u: Unwound, lines: tuple[int, int], history: History) -> Unwound:
+    """The file with what changes in these lines alone.
+
+    A change of as many lines, or one that only takes some away, is cut at their ends. Raises `Refusal` for another one
+    that goes on beyond them: nobody can tell which of its lines belong together.
+    """
+    head = u.now.version
+    if u.missing or head is None or head.entry != REGULAR or not u.now.present:
+        return u
+    try:
+        now = history.text_of(u.now.blob)
+        then = Text.of(b"") if not u.present else u.made if u.made is not None else history.text_of(u.blob)
+    except NotHeld:
+        return u
+    if now.binary or then.binary:
+        return u
+    splices = [one for splice in diff(now, then) if (one := _within(splice, lines)) is not None]
+    made = apply(now, splices)
+    conflicts = tuple(
+        one for one in u.conflicts if not one.lines or any(a <= lines[1] and lines[0] <= b for a, b in one.lines)
+    )
+    same = made.blob == now.blob
+    return replace(
+        u,
+        present=True,
+        path=u.now.path,
+        mode=u.now.mode,
+        blob=made.blob,
+        made=None if same else made,
+        conflicts=conflicts,
+    )
+
+
+def _within(splice: Splice, lines: tuple[int, int]) -> Splice | None:
+    """What a change does in these lines; None where it is elsewhere."""
+    start, stop = lines
+    if splice.start == splice.stop:
+        return splice if start <= splice.start <= stop else None
+    first, last = max(start, splice.start), min(stop, splice.stop)
+    if first >= last:
+        return None
+    if splice.lines and len(splice.lines) != splice.stop - splice.start:
+        if (first, last) != (splice.start, splice.stop):
+            whole = f"{splice.start + 1}-{splice.stop}"
+            message = (
+                f"A change of lines {whole} reaches beyond these; it is taken back as a whole: name lines {whole}."
+            )
+            raise Refusal("schema_invalid", message, "narrow_the_choice", argument="lines")
+        return splice
+    new = splice.lines[first - splice.start : last - splice.start]
+    breaks = splice.breaks[first - splice.start : last - splice.start] if splice.breaks is not None else None
+    return Splice(first, last, new, breaks)

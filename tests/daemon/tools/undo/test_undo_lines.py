@@ -1,0 +1,121 @@
+"""An undo of lines: what was written in them goes, and the rest of the same change stays and can be undone later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from memory_daemon import MemoryDaemon, lines
+from quire_journal.model.events import OutsideWritten
+from quire_journal.model.ids import blob_id
+
+START = lines("a", "b", "c", "d", "e", "f")
+
+
+def daemon_with(text: bytes = START) -> MemoryDaemon:
+    daemon = MemoryDaemon()
+    daemon.outside("f.txt", text)
+    return daemon
+
+
+def undone(daemon: MemoryDaemon, asked: str, **more: Any) -> dict[str, Any]:
+    return daemon.ask("undo", {"path": "f.txt", "lines": asked, **more})
+
+
+def test_only_the_lines_that_are_named_go_back() -> None:
+    daemon = daemon_with()
+    daemon.write("f.txt", lines("A", "b", "c", "d", "E", "f"), daemon.ann)
+    assert undone(daemon, "4-6")["ok"]
+    assert daemon.text("f.txt") == lines("A", "b", "c", "d", "e", "f")
+
+
+def test_the_rest_of_the_change_is_in_force_and_a_redo_brings_the_lines_back() -> None:
+    daemon = daemon_with()
+    changed = lines("A", "b", "c", "d", "E", "f")
+    daemon.write("f.txt", changed, daemon.ann)
+    undone(daemon, "5")
+    assert daemon.ask("redo", {})["ok"]
+    assert daemon.text("f.txt") == changed
+    undone(daemon, "5")
+    assert daemon.ask("undo", {"last": 1})["ok"]
+    assert daemon.text("f.txt") == START
+
+
+def test_lines_that_came_go_one_by_one_and_so_do_those_of_a_file_that_was_made() -> None:
+    daemon = daemon_with()
+    daemon.write("f.txt", START + lines("g", "h", "i"), daemon.ann)
+    assert undone(daemon, "8")["ok"]
+    assert daemon.text("f.txt") == START + lines("g", "i")
+    daemon.write("new.txt", lines("1", "2", "3"), daemon.ann)
+    assert daemon.ask("undo", {"path": "new.txt", "lines": "2-3"})["ok"]
+    assert daemon.text("new.txt") == lines("1")
+
+
+def test_a_change_of_several_versions_goes_back_to_before_all_of_them() -> None:
+    daemon = daemon_with()
+    daemon.write("f.txt", START.replace(b"c\n", b"C\n"), daemon.ann)
+    daemon.write("f.txt", START.replace(b"c\n", b"C\n").replace(b"d\n", b"D\n"), daemon.ann)
+    assert undone(daemon, "3-4")["ok"]
+    assert daemon.text("f.txt") == START
+
+
+def test_lines_of_several_writers_want_the_name_of_the_one_that_is_meant() -> None:
+    daemon = daemon_with()
+    daemon.write("f.txt", START.replace(b"b\n", b"B\n"), daemon.ann)
+    daemon.write("f.txt", START.replace(b"b\n", b"B\n").replace(b"e\n", b"E\n"), daemon.ben)
+    refused = undone(daemon, "1-6")
+    assert (refused["error"], refused["argument"]) == ("schema_invalid", "writer")
+    assert "ann" in refused["message"]
+    assert "ben" in refused["message"]
+    assert undone(daemon, "1-6", writer="ben")["ok"]
+    assert daemon.text("f.txt") == START.replace(b"b\n", b"B\n")
+
+
+def test_what_was_there_already_is_nobodys() -> None:
+    daemon = MemoryDaemon()
+    daemon.note(OutsideWritten("f.txt", blob_id(START), len(START), 0o644, "captured"), blobs=(START,))
+    daemon.files["f.txt"] = START
+    refused = undone(daemon, "1-2")
+    assert refused["error"] == "not_found"
+
+
+def test_a_plan_says_what_goes_and_its_token_does_that() -> None:
+    daemon = daemon_with()
+    daemon.write("f.txt", lines("A", "b", "c", "d", "E", "f"), daemon.ann)
+    plan = undone(daemon, "5", plan=True)
+    assert plan["files"][0]["changed"][0]["start"] == 5
+    assert daemon.ask("undo", {"token": plan["token"]})["ok"]
+    assert daemon.text("f.txt") == lines("A", "b", "c", "d", "e", "f")
+
+
+def test_a_change_that_reaches_beyond_the_lines_and_cannot_be_cut_is_refused_with_its_lines() -> None:
+    daemon = daemon_with()
+    daemon.write("f.txt", lines("X", "Y", "Z", "e", "f"), daemon.ann)
+    refused = undone(daemon, "2")
+    assert "lines 1-3" in refused["message"]
+    assert undone(daemon, "1-3")["ok"]
+    assert daemon.text("f.txt") == START
+
+
+@pytest.mark.parametrize("wrong", ["0", "5-2", "x", "1-2-3"])
+def test_what_are_no_lines_is_refused_by_name(wrong: str) -> None:
+    refused = undone(daemon_with(), wrong)
+    assert (refused["error"], refused["argument"]) == ("schema_invalid", "lines")
+
+
+@given(st.lists(st.sampled_from("abcABC"), min_size=1, max_size=6), st.integers(1, 6), st.integers(0, 4))
+def test_nothing_outside_the_lines_changes(text: list[str], first: int, more: int) -> None:
+    daemon = daemon_with()
+    wrote = lines(*text)
+    if wrote == START:
+        return
+    daemon.write("f.txt", wrote, daemon.ann)
+    last = first + more
+    if not undone(daemon, f"{first}-{last}", writer="ann")["ok"]:
+        assert daemon.text("f.txt") == wrote
+        return
+    now, was = (daemon.text("f.txt") or b"").splitlines(), wrote.splitlines()
+    assert now[: first - 1] == was[: first - 1]
+    assert now[len(now) - len(was[last:]) :] == was[last:]
