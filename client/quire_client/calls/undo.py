@@ -18,7 +18,6 @@ class Choice(TypedDict, total=False):
     agent_session: str
     burst: int | Sequence[int]
     path: str
-    lines: str  # of `path`, "10-24": only what was written there; of `undo` alone
     paths: Sequence[str]
     conflicts: str  # "skip", "markers" or "abort"
     probable: bool  # also changes that are only probably the selected writer's
@@ -29,18 +28,25 @@ class Choice(TypedDict, total=False):
 class UndoCalls(Calls):
     """Calls that take changes back, and calls that name points or group changes."""
 
-    def undo(self, *, start: str | None = None, end: str | None = None, **choice: Unpack[Choice]) -> Answer:
-        """Undo the selected changes, or those between two points; by default the caller's own last batch.
+    def undo(
+        self,
+        *,
+        start: str | None = None,
+        end: str | None = None,
+        lines: str | None = None,
+        **choice: Unpack[Choice],
+    ) -> Answer:
+        """Undo what `choice` names, or what lies between two points, else the caller's own last batch.
 
-        Others' changes stay. With `plan` nothing changes: the reply's `token` executes the plan, or is refused if
-        something changed meanwhile.
+        What others did stays. `lines` (`10-24`, of `path`) takes back only what was written there. With `plan` nothing
+        is done: `token` of that reply executes the plan, or is refused when something moved meanwhile.
 
         Reply: `batch` (of the undo), `batches` (that are undone), `files` of `{path, action, kept, conflicts, skipped,
         …}`.
         Refused: `not_found` (nothing to undo), `conflict` (with `conflicts="abort"`), `plan_stale`.
         Source: quire_daemon.tools.undo.tool, quire_daemon.tools.undo.plan
         """
-        return self.call("undo", stated(**{"from": start, "to": end}, **choice))
+        return self.call("undo", stated(**{"from": start, "to": end}, lines=lines, **choice))
 
     def redo(self, *, start: str | None = None, end: str | None = None, **choice: Unpack[Choice]) -> Answer:
         """Restore the selected undone changes; by default take the caller's own last undo back.

@@ -36,6 +36,8 @@ def run(call: Invocation) -> int:
     show = FORMS[asked[0]] if asked else patches
     points, paths = _parted(call)
     arguments: dict[str, Any] = {**points, **call.stated(("cursor", "writer", "agent-session", "turn"))}
+    if "session" in call.options and not {"agent", "agent-session"} & call.options.keys():
+        arguments["agent_session"] = call.options["session"]
     arguments |= call.stated((), {"unified": "context"}, {"ignore-all-space": "ignore_space"})
     if paths:
         arguments["paths"] = [call.in_workspace(path) for path in paths]
@@ -92,7 +94,8 @@ COMMAND = Command(
     about="Shows what changed from point A to point B, or to now with A alone, in everything or in the paths named;\n"
     "without a point, from git's HEAD, or the last checkpoint where there is none. Points may be git's, too: HEAD~1,\n"
     "a branch, a commit. What goes into a file or pipe is a patch that `git apply` takes; lines behind # name what no\n"
-    "patch holds. --writer shows the files that WHO changed in between, with what others did to them, and says who.",
+    "patch holds. --writer, --session and --turn show only the lines that these changed in between, and who else\n"
+    "changed the same files.",
     example="quire diff before-refactoring.. src/app.py",
     run=run,
     options=(
@@ -103,9 +106,9 @@ COMMAND = Command(
         Option("name-only", "", "only the paths"),
         Option("name-status", "", "only the paths, behind A, D, M or R"),
         Option("word-diff", "", "mark the words that changed, not the lines"),
-        Option("writer", "WHO", "only files that WHO changed: an agent's name, user, me, w3 or outside"),
-        Option("agent-session", "ID", "only files that this agent session changed"),
-        Option("turn", "T", "only files that were changed in this turn"),
+        Option("writer", "WHO", "only what WHO changed: an agent's name, user, me, w3 or outside"),
+        Option("agent-session", "ID", "only what this agent session changed; so does --session without --agent"),
+        Option("turn", "T", "only what was changed in this turn"),
         Option("cursor", "C", "with the `next` of a reply in JSON: the files behind those that it tells of"),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from bisect import bisect_right
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -16,6 +16,7 @@ from quire_daemon.tools.history.before_journal import before_it
 from quire_daemon.tools.history.diff import ENTRIES, Room, before, difference, same
 from quire_daemon.tools.history.filters import VERSION_KINDS, Filter, known_path, named_paths, path_filter, single_path
 from quire_daemon.tools.history.log import record_json
+from quire_daemon.tools.history.own_changes import without_own
 from quire_daemon.tools.history.sides import ComparedTrees, TreeSide, side_of
 from quire_journal.export import CONTEXT, PatchStyle
 from quire_journal.history import (
@@ -277,7 +278,42 @@ def _changes(
     if not params.whose:
         return changes, {}
     own, others = _touched(params, start, end, history)
-    return [one for one in changes if own & {one.path, one.old_path}], others
+    admits = Filter(history, VERSION_KINDS, params.writer, "", params.agent_session, params.turn).admitting()
+    meant = [one for one in changes if own & {one.path, one.old_path}]
+    if start > end:  # backwards, in which nobody wrote
+        return meant, others
+    parts = [_own_part(one, sides[0], end, admits, trees, history) for one in meant]
+    return [one for one in parts if one is not None], others
+
+
+def _own_part(
+    change: _Change,
+    start: TreeSide,
+    end: int,
+    own: Callable[[Record], bool | None],
+    trees: ComparedTrees,
+    history: History,
+) -> _Change | None:
+    """What the writer of `own` records did of a change; None for nothing. All of it where that cannot be told apart."""
+    last = history.version_at(change.path, end) if end else None
+    if last is None or last.uncaptured or is_lost(change.old):
+        return change
+    then = change.old.blob if change.old is not None else b""
+
+    def is_start(version: Version) -> bool:
+        return version.seq <= start.seq if start.entries is None else bool(then) and version.blob == then
+
+    side = without_own(change.path, last, is_start, own, history)
+    if side is None:
+        return change
+    if side.text is None:
+        return None if standing(last) is None else msgspec.structs.replace(change, old_path=change.path, old=None)
+    blob = side.text.blob
+    if not last.gone and (side.path, side.mode, blob) == (change.path, last.mode, last.blob):
+        return None
+    trees.texts[blob] = side.text
+    old = msgspec.structs.replace(last, seq=0, gone=False, blob=blob, size=len(side.text.data), mode=side.mode)
+    return msgspec.structs.replace(change, old_path=side.path, old=old)
 
 
 def _moves(changes: Sequence[_Change], start: int, history: History) -> dict[str, str]:
