@@ -133,6 +133,8 @@ def _load(name: str) -> Command:
         tools = {tool for tool in (*vars(Queries), *vars(Edits)) if not tool.startswith("_")}
         if name in tools:
             raise Usage(f"{name} is a tool: `quire call {name} JSON` calls it, `quire call {name} --help` explains it.")
+        if name in _COMMANDS_OF_GIT:
+            raise Usage(f"There is no `quire {name}`: {_COMMANDS_OF_GIT[name]}")
         known = (*COMMANDS, *tools)
         raise Usage(f"There is no command {name!r}; `quire help` lists them.{did_you_mean(name, known)}")
     return offered(name)
@@ -175,6 +177,29 @@ def _counted(words: list[str], known: Sequence[Option]) -> list[str]:
     return [f"-n{word[1:]}" if word[1:].isdigit() and word[0] == "-" else word for word in words[:end]] + words[end:]
 
 
+_BACK: Final = "`quire restore PATH@POINT` brings a file back, `quire rollback POINT` all that came since."
+_OF_ITSELF: Final = "each save is recorded by itself; `quire checkpoint create NAME` names this moment."
+_COMMANDS_OF_GIT: Final = {
+    "add": _OF_ITSELF,
+    "annotate": "`quire blame PATH` tells who wrote each line.",
+    "bisect": "`quire log -S TEXT` finds the changes after which TEXT occurs more or less often.",
+    "branch": "Quire has no branches; git has, and Quire records what it does.",
+    "checkout": _BACK,
+    "clean": "Quire removes nothing that it does not hold; `quire undo` takes back what somebody made.",
+    "commit": _OF_ITSELF,
+    "grep": "`quire log --contains TEXT` finds versions, `quire log -S TEXT` the changes of a text.",
+    "history": "`quire log` tells what happened.",
+    "ls-files": "`quire ls` lists the files.",
+    "reflog": "`quire log` tells what happened, git's operations among it.",
+    "reset": _BACK,
+    "revert": "`quire undo VERSION` takes a version back, and keeps what others did.",
+    "save": _OF_ITSELF,
+    "stash": "`quire checkpoint create NAME` names this moment, `quire rollback NAME` goes back to it.",
+    "switch": _BACK,
+    "tag": "`quire checkpoint create NAME` names this moment.",
+}
+"""What is said to who types a command of git's that there is not."""
+
 _NO_INDEX: Final = (
     "Quire knows no index: `git diff --cached` shows what is staged, `quire diff` what differs from HEAD."
 )
@@ -182,6 +207,7 @@ _OF_GIT: Final = {
     "staged": _NO_INDEX,
     "cached": _NO_INDEX,
     "author": "Who wrote is --writer here: an agent's name, user, me, w3 or outside.",
+    "grep": "Prompts and messages are not searched; `-S TEXT` finds the changes of a text, --contains versions.",
     "follow": "Files are followed through renames without --follow.",
     "hard": "`quire rollback POINT` goes back to a point and keeps what others did; it has no --hard.",
 }

@@ -36,7 +36,7 @@ class UndoCalls(Calls):
         lines: str | None = None,
         **choice: Unpack[Choice],
     ) -> Answer:
-        """Undo what `choice` names, or what lies between two points, else the caller's own last batch.
+        """Undo the selected changes, or those between two points; by default the caller's own last batch.
 
         What others did stays. `lines` (`10-24`, of `path`) takes back only what was written there. With `plan` nothing
         is done: `token` of that reply executes the plan, or is refused when something moved meanwhile.

@@ -328,6 +328,11 @@ class Invocation:
         path, sign, point = text.rpartition("@")
         if os.path.lexists(self.folder / text):
             return text, ""
+        if point.startswith("{"):  # stash@{0}, HEAD@{1}: of git
+            path, sign, name = path.rpartition("@")
+            point = f"{name}@{point}"
+            if ":" in point or not sign:
+                return self._as_git_writes_it(text)
         if not sign:
             return self._as_git_writes_it(text)
         self._parted = (text, point)

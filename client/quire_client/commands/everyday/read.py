@@ -49,10 +49,12 @@ def shown(reply: Mapping[str, Any]) -> str:
 
 
 def line_range(text: str) -> dict[str, int]:
-    """The arguments for `A:B`, `A:`, `:B`, `A` or `A,B`. Raises Usage."""
+    """`A:B`, `A:`, `:B` or `A` as arguments; `A,B` is `A:B`, and `A,+N` are N lines from A on. Raises Usage."""
     if not text:
         return {}
     first, colon, last = text.replace(",", ":").partition(":")
+    if is_number(first) and last.startswith("+") and is_number(last[1:]) and int(last[1:]):
+        last = str(int(first) + int(last[1:]) - 1)
     if any(part and not is_number(part) for part in (first, last)) or not (first or last):
         raise Usage(f"--lines wants A:B, A:, :B or A, not {text[:40]!r}.")
     if not colon:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from quire_client.cli import render
-from quire_client.commands import Command, Invocation, Option
+from quire_client.commands import Command, Invocation, MissingArgument, Option, Surplus, point_of
 from quire_client.commands.everyday import line_range, say_if_there_are_none
 
 if TYPE_CHECKING:
@@ -14,9 +15,18 @@ if TYPE_CHECKING:
 
 
 def run(call: Invocation) -> int:
-    """Print version, writer, turn and time before each line."""
-    named, lines = call.path_lines(call.one_argument("PATH"))
+    """Show version, writer, turn and time before each line."""
+    call.at_most(2)
+    words = call.arguments
+    if len(words) == 2 and "at" not in call.options:  # as git has it: the point, and the file
+        words = words if os.path.lexists(call.folder / words[0]) else words[::-1]
+    elif len(words) == 2:
+        raise Surplus(words[1])
+    if not words:
+        raise MissingArgument("PATH")
+    named, lines = call.path_lines(words[0])
     path, point = call.path_at(named)
+    point = point_of(words[1]) if words[1:] else point
     arguments: dict[str, Any] = {"path": call.in_workspace(path or "."), **call.stated(("at", "writer"))}
     arguments |= {"at": point} if point else {}
     arguments |= line_range(call.options.get("lines", lines))

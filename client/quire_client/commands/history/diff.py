@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 Show = Callable[[Mapping[str, Any], render.Palette], Iterator[str]]
 
-_REVISION: Final = re.compile(r"HEAD|[0-9a-f]{7,64}|[\w./-]+[~^][~^0-9]*")
-"""Forms of a second revision in git."""
+_REVISION: Final = re.compile(r"HEAD|[0-9a-f]{7,64}|[\w./-]+([~^][~^0-9]*|@\{[^{}]+\})")
+"""How git's users write a second point."""
 
 FORMS: Final[Mapping[str, Show]] = {
     "stat": counts,

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
-from quire_client.commands import NOT_FOUND, Command, Invocation, Option, Usage, nowhere, stretch
+from quire_client.commands import (
+    NOT_FOUND,
+    Command,
+    Invocation,
+    Option,
+    Usage,
+    commit_named,
+    is_point,
+    nowhere,
+    point_of,
+    stretch,
+)
 from quire_client.commands.history.diff_text import patches
 from quire_journal.model import DURING, MARK
 
@@ -38,6 +50,9 @@ _OF_STORIES: Final = ("agents", "all", "oneline")
 def run(call: Invocation) -> int:
     """List stories or records, up to the wanted number."""
     call.at_most(1)
+    stretched = _stretch(call)
+    if stretched:
+        call = Invocation([], {**call.options, **stretched}, call.environ, call.opener, call.name)
     named = [*call.arguments, *(call.options[name] for name in ("path",) if name in call.options)]
     if len(named) > 1:
         raise Usage(f"PATH is named twice: {named[0]!r} and --path {named[1]!r}.")
@@ -53,6 +68,21 @@ def run(call: Invocation) -> int:
         if name in call.options:
             raise Usage(f"--{name} is about stories, and --{asked[0]} about records.")
     return _records(call, arguments, path)
+
+
+def _stretch(call: Invocation) -> dict[str, str]:
+    """What `A..B` says in place of a path, as the options that mean it; {} for anything else. Raises Usage."""
+    word = call.arguments[0] if call.arguments else ""
+    if not word or os.path.lexists(call.folder / word):
+        return {}
+    start, dots, end = word.partition("..")
+    if dots and start and "/" not in start and not end.startswith((".", "/")):
+        if both := {"since", "until"} & call.options.keys():
+            raise Usage(f"{word} and --{min(both)} both say from when on; give one of them.")
+        return {"since": point_of(start), **({"until": point_of(end)} if end else {})}
+    if is_point(word) or commit_named(word, call.place.root, call.environ):
+        raise Usage(f"`quire log` takes a PATH: --until {word} tells what was before, --since {word} what came after.")
+    return {}
 
 
 # ── stories ──────────────────────────────────────────────────────────────────

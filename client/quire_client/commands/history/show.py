@@ -9,7 +9,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from quire_client.cli import render
-from quire_client.commands import REFUSED, Command, Invocation, is_number, nearest, point_of
+from quire_client.commands import (
+    REFUSED,
+    Command,
+    Invocation,
+    Usage,
+    commit_named,
+    is_number,
+    is_point,
+    nearest,
+    point_of,
+)
 from quire_client.commands.everyday import LOSSY, shown
 from quire_client.commands.history.log import row
 
@@ -24,6 +34,11 @@ def run(call: Invocation) -> int:
         reply = _whole(client, arguments)
         into_file = not call.json and not sys.stdout.isatty()
         data = _bytes(client, reply) if into_file and reply.get("binary") else None
+    if reply.get("ok") and (commit := _commit(call, arguments)):
+        raise Usage(
+            f"{commit} is a commit of git: `git show {commit}` shows it, `quire diff {commit}~1..{commit}` what it "
+            f"changed, `quire show PATH@{commit}` a file as it has it."
+        )
     if reply.get("suggested_action") == "name_a_point" and _may_be_a_path(arguments):
         word = arguments["version"]
         message = f"{render.one_line(word)} is not a version, a checkpoint, or a file that is there."
@@ -51,6 +66,14 @@ def _what(call: Invocation, given: str) -> dict[str, Any]:
     if not point and parse_version_token(given) is None and os.path.lexists(call.folder / given):
         point = point_of("now")
     return {"path": call.in_workspace(path or "."), "version": point} if point else {"version": given}
+
+
+def _commit(call: Invocation, arguments: Mapping[str, Any]) -> str:
+    """The word that was given, where it means a commit and no version; "" else."""
+    word = str(arguments["version"])
+    if "path" in arguments or is_point(word) or not commit_named(word, call.place.root, call.environ):
+        return ""
+    return word
 
 
 def _may_be_a_path(arguments: Mapping[str, Any]) -> bool:
