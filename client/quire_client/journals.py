@@ -53,7 +53,6 @@ class KnownJournal(NamedTuple):
 
     @property
     def place(self) -> Place:
-        """The journal's place."""
         return Place(Path(self.identity.root), self.state)
 
 

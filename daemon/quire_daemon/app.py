@@ -85,8 +85,6 @@ class Ports(msgspec.Struct, frozen=True):
 
 
 class App:
-    """One daemon for one workspace."""
-
     def __init__(
         self,
         state_dir: Path,
@@ -241,7 +239,6 @@ class App:
         return self._stopping
 
     def stop(self) -> None:
-        """End after this turn."""
         self._stopping = True
         self.server.wake()
 
@@ -304,7 +301,6 @@ class App:
         return max(0.0, until - now)
 
     def turn(self, incoming: Sequence[IncomingRequest]) -> None:
-        """Run one turn (`engine.turn`)."""
         self._turn.take(incoming)
 
     def _admitted(self, call: Call) -> None:

@@ -20,8 +20,6 @@ class WriteArguments(TypedDict, total=False):
 
 
 class Edits(Calls):
-    """Calls that write files."""
-
     def write_file(
         self, path: str, content: str, *, expected_sha256: str | None = None, **common: Unpack[WriteArguments]
     ) -> Answer:

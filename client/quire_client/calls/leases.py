@@ -6,8 +6,6 @@ from quire_client.calls.base import Answer, Calls, stated
 
 
 class Leases(Calls):
-    """Calls about leases."""
-
     def claim(
         self,
         path: str | None = None,

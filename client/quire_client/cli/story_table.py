@@ -29,8 +29,6 @@ Story = Mapping[str, Any]
 
 
 class View(NamedTuple):
-    """How stories are shown."""
-
     now: datetime
     colours: render.Palette
     person: bool = False  # a person reads, at a terminal of the checkout
@@ -42,7 +40,6 @@ class View(NamedTuple):
 
 
 def story_lines(stories: Sequence[Story], view: View) -> Iterator[str]:
-    """The lines of all stories."""
     whose = names_of(stories, view) if view.named else [""] * len(stories)
     heads = [(_when(story["at"], view), _token(story), who) for story, who in zip(stories, whose, strict=True)]
     widths = [max((len(head[column]) for head in heads), default=0) for column in range(3)]
@@ -98,7 +95,6 @@ def _below(story: Story, view: View) -> Iterator[str]:
 
 
 def _title(story: Story, view: View, room: int) -> str:
-    """A short title."""
     said = "" if _said(story) == NO_PROMPT and story["files_count"] else _said(story)
     facts = "  ".join(filter(None, _facts(story)))
     text = render.one_line(said, max(room - len(facts) - 2, 20))
@@ -202,7 +198,6 @@ def _call(call: Mapping[str, Any], view: View) -> str:
 
 
 def _file(file: Mapping[str, Any], view: View, widest: int = 0) -> str:
-    """A file: its change, lines and definitions."""
     path = _path(file)
     said = [f"{_SIGNS.get(file['status'], 'M')} {path.ljust(widest)}"]
     if "added" in file:

@@ -90,8 +90,6 @@ class Option(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A command."""
-
     arguments: str  # as in the usage line: "[PATH]"
     about: str  # the explanation below the summary
     example: str  # a complete command line
@@ -124,8 +122,6 @@ VERSION_OPTION: Final = Option("version", "", "show the version")
 
 
 class ClientOptions(NamedTuple):
-    """Parameters of a client."""
-
     place: Place
     agent: str
     session: str

@@ -32,12 +32,10 @@ Exit status: 0 done, 1 refused, 2 usage, 3 not found, 4 no daemon or time-out, 5
 
 
 def columns() -> int:
-    """Width of the help."""
     return min(shutil.get_terminal_size().columns, WIDEST) if sys.stdout.isatty() else USUAL
 
 
 def overview(colours: render.Palette, width: int = USUAL) -> str:
-    """All commands, by group."""
     rows = render.columns((f"  {name}", summary) for name, summary in COMMANDS.items())
     line = dict(zip(COMMANDS, rows, strict=True))
     listed = [text for title, group in GROUPS.items() for text in ("", title, *(line[name] for name in group))]
@@ -102,7 +100,6 @@ def about(command: Command) -> str:
 
 
 def usage(name: str, command: Command) -> str:
-    """The usage line."""
     return f"Usage: quire {name} {command.arguments}".rstrip() + " [options]"
 
 
@@ -138,8 +135,6 @@ def _wrapped(text: str, width: int, first: str, behind: str) -> list[str]:
 
 
 def option_lines(options: Sequence[Option], width: int) -> list[str]:
-    """Lines about options."""
-
     def spelled(option: Option) -> str:
         return f"  {f'-{option.short}, ' if option.short else '    '}--{option.name} {option.value}".rstrip()
 

@@ -15,7 +15,6 @@ MADE_BY = "<!-- Made by `python -m quire_client.commands.reference > docs/comman
 
 
 def reference() -> str:
-    """The text in Markdown."""
     return "\n".join(_lines())
 
 

@@ -59,6 +59,5 @@ async def events(ask: Ask, cursor: str, good: Callable[[], bool]) -> AsyncIterat
 
 
 def event(name: str, told: Mapping[str, Any], cursor: str = "") -> bytes:
-    """One encoded event."""
     named = f"id: {cursor}\n" if cursor else ""
     return f"event: {name}\n{named}data: {json.dumps(told, separators=(',', ':'))}\n\n".encode()

@@ -29,7 +29,6 @@ class Reserve:
 
     @property
     def folder(self) -> Path:
-        """The folder on the reserve's disk."""
         return self._path.parent
 
     def take(self) -> None:

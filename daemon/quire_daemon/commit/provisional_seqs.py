@@ -48,7 +48,6 @@ class ProvisionalSeqs(msgspec.Struct, frozen=True):
         return seqs[seq - self.first] if self.has(seq) else seq
 
     def event(self, event: Event, seqs: Sequence[int]) -> Event:
-        """The event with real numbers."""
         found = {
             name: self.seq(value, seqs)
             for name in event.__struct_fields__
@@ -57,7 +56,6 @@ class ProvisionalSeqs(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(event, **found) if found else event
 
     def write(self, write: Write, seqs: Sequence[int]) -> Write:
-        """The write with its real number."""
         return msgspec.structs.replace(write, seq=self.seq(write.seq, seqs))
 
     def reply(self, value: Any, seqs: Sequence[int]) -> Any:

@@ -45,7 +45,6 @@ class CheckAnswer(msgspec.Struct):
         return [sentence for sentence, _ in self.findings]
 
     def find(self, sentence: str, table: str) -> None:
-        """Add a finding."""
         self.count += 1
         if len(self.findings) < MOST_FINDINGS:
             self.findings.append((sentence, table))
@@ -107,7 +106,6 @@ def copied(source: str, target: str, pause: Callable[[], None]) -> None:
 
 
 def executed(task: Task) -> Child:
-    """Execute the worker program."""
     child = PipedProcess(program("integrity.check_worker", str(os.getpid())))
     child.stdin.write(msgspec.json.encode(task))
     child.stdin.close()

@@ -16,8 +16,6 @@ MOST_LISTED: Final = 1000
 
 
 class GcParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `gc`."""
-
     dry_run: bool = False
     compact: bool = False
     limit: int = 100  # blobs listed by a dry run

@@ -20,8 +20,6 @@ from quire_journal.model import counted
 
 
 class RepairParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Arguments of `repair`."""
-
     execute: bool = False  # else only the plan
 
 

@@ -57,8 +57,6 @@ _PART: Final = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
 
 
 class VerifyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Arguments of `verify`."""
-
     read_data: str = "all"  # stored bytes to unpack: "all", "none", or the n-th of t equal parts, "n/t"
 
 

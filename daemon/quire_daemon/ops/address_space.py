@@ -58,7 +58,6 @@ def bound_malloc() -> None:
 
 
 def give_back() -> None:
-    """Return free memory to the system."""
     if (libc := _glibc()) is not None:
         libc.malloc_trim(0)
 

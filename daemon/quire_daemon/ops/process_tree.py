@@ -32,7 +32,6 @@ class ProcessTree:
         self._proc = proc
 
     def ancestors(self, pid: int) -> tuple[Process, ...]:
-        """See the function `ancestors`."""
         return ancestors(pid, self._proc)
 
     def has_ended(self, process: ProcessId) -> bool:

@@ -20,13 +20,10 @@ class Chore(msgspec.Struct):
 
 
 class Chores:
-    """All chores, in order."""
-
     def __init__(self, guarded: Guarded, *chores: Chore) -> None:
         self._guarded, self._chores = guarded, chores
 
     def do(self, now_s: float) -> None:
-        """Do the chores that are due."""
         for chore in self._chores:
             if now_s >= chore.at_s:
                 chore.at_s = now_s + chore.every_s  # before the act, which may set another time

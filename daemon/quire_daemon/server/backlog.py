@@ -75,7 +75,6 @@ class Backlog:
         return gone
 
     def forget(self, identity: bytes) -> None:
-        """Remove an ended connection."""
         link = self.links.pop(identity, None)
         if link is not None:
             self._sent -= link.sent
@@ -88,7 +87,6 @@ class Backlog:
         link.owed += 1
 
     def answered(self, identity: bytes) -> None:
-        """Record an answer."""
         link = self.links.get(identity)
         if link is not None and link.owed:
             link.owed -= 1

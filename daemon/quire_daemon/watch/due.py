@@ -60,10 +60,8 @@ class DueQueue:
 
     @property
     def waiting(self) -> int:
-        """Number of paths not looked at yet."""
         return len(self._first) - len(self._late)
 
     @property
     def next_s(self) -> float:
-        """Time when the next path is due."""
         return self._due[0][0] if self._due else math.inf

@@ -111,11 +111,9 @@ class Inotify(InotifyFD):
         self._thread = Thread(self.run, "quire-watcher")
 
     def is_alive(self) -> bool:
-        """True if the thread runs."""
         return self._thread is not None and self._thread.is_alive()
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait until the thread has ended."""
         if self._thread is not None:
             self._thread.join(-1 if timeout is None else timeout)
 

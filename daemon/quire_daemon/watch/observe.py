@@ -154,7 +154,6 @@ class Observer:
 
     @property
     def settings(self) -> Settings:
-        """The current settings."""
         return self._settings.now
 
     def observe(

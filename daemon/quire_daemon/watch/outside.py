@@ -437,7 +437,6 @@ class Outside:
         return self._recorder.clock.mono_s()
 
     def stop(self) -> None:
-        """Cancel crawls, scans and prefetches."""
         self._stopped = True
         self.scanner.stop()
         self._ahead.stop()

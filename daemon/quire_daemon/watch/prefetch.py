@@ -118,7 +118,6 @@ class Prefetcher:
             self._reading.end()
 
     def stop(self) -> None:
-        """End the reader."""
         self._reading.end()
 
     def _work(self, chunk: list[str]) -> Callable[[], None]:

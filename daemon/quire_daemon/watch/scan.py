@@ -231,7 +231,6 @@ class Scanner:
             self._begin(self._next)
 
     def stop(self) -> None:
-        """Cancel the comparison."""
         self._stopped = True
 
     # ── its way ──
@@ -316,7 +315,6 @@ class Scanner:
         return len(self._left)
 
     def progress(self) -> dict[str, Any]:
-        """Progress of the scan in flight."""
         return {
             "finished": self.captured and self._in_flight is None,
             "captured": self.captured,

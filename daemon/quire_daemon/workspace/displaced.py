@@ -44,8 +44,6 @@ def unlink(tmp: int, name: str) -> None:
 
 
 class DisplacedFile(msgspec.Struct, eq=False, gc=False):
-    """One displaced inode."""
-
     path: str
     name: str  # in `.quire/tmp`
     held: Held

@@ -83,8 +83,6 @@ class Held(msgspec.Struct, gc=False):
 
 
 class FileReader:
-    """Consistent reads of regular files."""
-
     def __init__(self, beneath: Beneath, protection: Protection, wall_ns: Callable[[], int]) -> None:
         """`wall_ns`: now, in ns of the clock that stamps files."""
         self._beneath = beneath

@@ -39,7 +39,6 @@ class Signature(msgspec.Struct, frozen=True, gc=False):
         return "link" if stat.S_ISLNK(self.mode) else "special"
 
     def same_inode(self, other: Signature) -> bool:
-        """True if both are of one inode."""
         return (self.dev, self.ino) == (other.dev, other.ino)
 
 

@@ -35,7 +35,6 @@ ASKED_S: Final = 10.0
 
 
 def run(call: Invocation) -> int:
-    """Show the changes, and make them."""
     return change(call, puts=True)
 
 

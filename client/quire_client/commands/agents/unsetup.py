@@ -8,7 +8,6 @@ from quire_client.hooks import AGENTS
 
 
 def run(call: Invocation) -> int:
-    """Show the removals, and make them."""
     return change(call, puts=False)
 
 

@@ -6,7 +6,6 @@ from quire_client.commands import Command, Invocation
 
 
 def run(call: Invocation) -> int:
-    """End the daemon, if one runs."""
     call.at_most(0)
     from quire_client.transport import NoDaemon
     from quire_journal.workspaces import running

@@ -20,7 +20,6 @@ def run(call: Invocation) -> int:
 
 
 def rows(reply: Mapping[str, Any], colours: render.Palette) -> list[tuple[str, str]]:
-    """Rows of the output."""
     rows = [("workspace", render.clean(reply.get("workspace", "?")))]
     rows.append(("kept in", render.clean(reply.get("state_dir", "?"))))
     rows.append(("daemon", f"pid {reply.get('pid', '?')}, {_versions(reply.get('versions'))}"))

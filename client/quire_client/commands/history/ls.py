@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 def run(call: Invocation) -> int:
-    """List files, links and empty folders."""
     from quire_client.export import ExportStop, fetch
 
     call.at_most(1)

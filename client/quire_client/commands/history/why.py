@@ -13,7 +13,6 @@ from quire_client.commands.history.log import undoing
 
 
 def run(call: Invocation) -> int:
-    """Print the origin, with the change itself."""
     path, line = _path_and_line(call, call.one_argument("PATH"))
     arguments: dict[str, Any] = {"path": call.in_workspace(path), **call.stated(("at",))}
     if line is not None:

@@ -18,7 +18,6 @@ PAUSE_S: Final = 0.3
 
 
 def run(call: Invocation) -> int:
-    """Check the journal and print the findings."""
     call.at_most(0)
     part = call.options.get("read-data", "all")
     with call.connect() as client, Progress("Verifying", call.person_watches) as bar, _watching(call, bar):

@@ -21,7 +21,6 @@ COMMAND_LIMIT_S: Final = 60.0
 
 
 def run(call: Invocation) -> int:
-    """Install, uninstall, or show the status."""
     what = {"install": install, "uninstall": uninstall, "status": status}
     if not call.arguments:
         raise Usage(f"Say what is wanted: {', '.join(what)}.")

@@ -13,7 +13,6 @@ _TAKES = {"begin": " LABEL", "end": " N", "list": "", "show": " N"}
 
 
 def run(call: Invocation) -> int:
-    """Begin, end, list or show."""
     action, *rest = call.arguments or ["list"]
     chosen("What `quire burst` can do", action, _ACTIONS)
     if len(rest) > (0 if action == "list" else 1):

@@ -13,7 +13,6 @@ _ACTIONS = ("create", "list", "show", "diff", "drop")
 
 
 def run(call: Invocation) -> int:
-    """Create, list, show, compare or drop."""
     action, *rest = call.arguments or ["list"]
     chosen("What `quire checkpoint` can do", action, _ACTIONS)
     arguments: dict[str, Any] = {"action": action}

@@ -10,7 +10,6 @@ from quire_client.commands.take_back.undo import PLANNED, executing
 
 
 def run(call: Invocation) -> int:
-    """Restore, or plan it."""
     call.at_most(1)
     arguments: dict[str, Any] = {}
     if call.arguments:

@@ -23,7 +23,6 @@ EVERYONE = "*"
 
 
 def run(call: Invocation) -> int:
-    """Roll back, or plan it."""
     if "all-writers" in call.options and "only" in call.options:
         raise Usage("--all-writers and --only exclude each other.")
     arguments = executing(call) | call.stated({"only": "writer"})

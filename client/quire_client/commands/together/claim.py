@@ -11,7 +11,6 @@ from quire_client.commands.everyday import line_range
 
 
 def run(call: Invocation) -> int:
-    """Claim, or renew a claim."""
     call.at_most(1)
     arguments: dict[str, Any] = {}
     if call.arguments:
@@ -42,7 +41,6 @@ def table(leases: Iterable[object]) -> list[str]:
 
 
 def row(lease: Mapping[str, Any]) -> tuple[str, ...]:
-    """A row of that table."""
     return tuple(_cells(lease))
 
 

@@ -11,7 +11,6 @@ from quire_client.commands.together.claim import table
 
 
 def run(call: Invocation) -> int:
-    """List the leases in force."""
     call.at_most(1)
     arguments: dict[str, Any] = {"path": call.in_workspace(call.arguments[0])} if call.arguments else {}
     with call.connect() as client:

@@ -9,7 +9,6 @@ from quire_client.commands import Command, Invocation, Option, Usage, is_number
 
 
 def run(call: Invocation) -> int:
-    """Release leases, or break them."""
     call.at_most(1)
     arguments = call.stated(("reason",), ("lease",), ("all", "force"))
     if call.arguments:

@@ -130,8 +130,6 @@ def _pin(versions: dict[tuple[str, int], str], event: object, seq: int, reason: 
 
 
 class Marks:
-    """The marks of all blobs."""
-
     def __init__(self, store: Store, policy: Policy, now_ns: int) -> None:
         """Record the state of the journal; newer blobs are kept."""
         self._store, self._policy, self._now_ns = store, policy, now_ns

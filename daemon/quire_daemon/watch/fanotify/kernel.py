@@ -130,7 +130,6 @@ class Fanotify:
         os.close(self.root_fd)
 
     def read(self) -> list[KernelEvent]:
-        """Pending events."""
         try:
             return list(parsed(os.read(self.fd, READ_BYTES)))
         except BlockingIOError:

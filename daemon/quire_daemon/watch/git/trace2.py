@@ -160,7 +160,6 @@ class Commands:
         self.ended: list[Command] = []  # the same
 
     def connected(self, connection: int, command: Command) -> None:
-        """Add a connected process."""
         self._running[connection] = command
 
     def said(self, connection: int, line: bytes, now_ns: int) -> bool:
@@ -279,7 +278,6 @@ class GitTrace:
 
     @property
     def open(self) -> int:
-        """Number of connections."""
         return len(self._connections)
 
     def close(self) -> None:
