@@ -1,13 +1,11 @@
 """Events: the closed list of facts that the journal records.
 
-An event says what happened, in the past tense. Its record holds who, when and in which batch. Anything that can be
-computed is a view, not an event.
+An event says what happened, in the past tense; its record holds who, when and in which batch. Anything computable is a
+view. To change the format without breaking old journals:
 
-To change the format without breaking old journals:
-
-* a kind is an explicit tag, never a class name, and a tag is never reused;
+* a kind is an explicit tag, never a class name, and never reused;
 * fields are only appended, always with a default;
-* the golden bytes in `tests/vectors/events.json` hold every kind; changing one asks for an upcaster.
+* `tests/vectors/events.json` has golden bytes of every kind; changing one asks for an upcaster.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ class Event(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class WorkspaceOpened(Event, frozen=True):
-    """A daemon began to serve the workspace."""
+    """to 9 ms."""
 
     kind: ClassVar[str] = "workspace_opened"
     root: str

@@ -32,12 +32,10 @@ def caller_file(client: str) -> str:
 
 
 def request_file(client: str, request_id: int) -> str:
-    """The name of a request's file."""
     return f"{client}-{request_id}.request"
 
 
 def reply_file(client: str, request_id: int) -> str:
-    """The name of a reply's file."""
     return f"{client}-{request_id}.reply"
 
 

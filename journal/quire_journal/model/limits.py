@@ -16,7 +16,7 @@ MOST_CAUSES: Final = 8
 """Length of the `__cause__` chain that is searched."""
 
 RETRY_MS: Final = 1000
-"""Longer than for a file that is held open: a limit lasts."""
+"""Time to wait before a retry, in ms: a limit lasts longer than a file is held open."""
 
 _BY_NUMBER: Final[dict[int, Limit]] = {
     errno.EMFILE: "descriptors",

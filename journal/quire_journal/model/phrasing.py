@@ -11,7 +11,6 @@ def counted(number: int, what: str, many: str = "") -> str:
 
 
 def capitalised(said: str) -> str:
-    """`said` with a capital first letter."""
     return said[:1].upper() + said[1:]
 
 

@@ -1,13 +1,11 @@
 """Records: events as stored, each with its place in the log, chained to the record before.
 
-On disk a record is a msgpack array with the event as a sealed body (`msgspec.Raw`). Scans read records without decoding
-bodies, and an unknown kind is carried, not dropped.
+A record is a msgpack array with the event as a sealed body (`msgspec.Raw`): scans need not decode bodies, and an
+unknown kind is carried along. Stored records are never rewritten.
 
-The array has one of two shapes; the sign of the fourth number tells them apart. Up to format 3 that number is the batch
-(1 or more), the kind is a name, `prev` is the whole hash of the record before, and `op` is always there. Since format 4
-the number is the batch minus the seq (0 or less), the kind is a number in `_CODED` or a name outside it, `prev` is half
-of the hash, and an empty `op` is left out: a quarter less. Stored records are never rewritten, so a log has records of
-the first shape, then of the second. The length of `prev` decides the shape of encoding.
+The array has one of two shapes, told apart by the sign of the fourth number. Up to format 3: the batch (1 or more), the
+kind as a name, the whole hash of the record before (`prev`), and always `op`. Since format 4: batch minus seq (0 or
+less), a number of `_CODED` for the kind, half of the hash, and no empty `op`. Encoding follows the length of `prev`.
 """
 
 from __future__ import annotations
@@ -64,8 +62,6 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class _Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A record in either shape."""
-
     seq: int
     at_ns: int
     writer: int
@@ -107,12 +103,10 @@ LINKS: Final = (_LINK, 32)
 
 
 def encode_event(event: Event) -> msgspec.Raw:
-    """The body of a record."""
     return msgspec.Raw(_ENCODER.encode(event))
 
 
 def encode_record(record: Record) -> bytes:
-    """The stored form of a record."""
     if len(record.prev) != _LINK:
         return _ENCODER.encode(record)
     kind = _CODE_OF.get(record.kind, record.kind)

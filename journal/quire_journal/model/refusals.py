@@ -1,7 +1,7 @@
-"""Refusals: requests that are declined before anything changes, as values that cross the wire.
+"""Refusals: requests declined before anything changes, as values that cross the wire.
 
-A refusal is raised where the decision is made; `Refusal.reply()` makes the reply. A fault (anything unexpected) is
-another exception, logged and answered as `fault` with a log id.
+The decision raises a refusal, and `Refusal.reply()` makes the reply. A fault (anything unexpected) is another
+exception, answered as `fault` with a log id.
 """
 
 from __future__ import annotations
@@ -93,7 +93,6 @@ CODES: Final[dict[str, Code]] = {
     "write_conflict": Code("The file is not what the caller wanted to replace.", "re-read_file"),
     "stale_file": Code("The bytes on disk are not those that the caller read.", "re-read_file"),
 }
-"""Every stable code."""
 
 
 class Refusal(Exception):
@@ -112,7 +111,6 @@ class Refusal(Exception):
         self.details = {name: _in_utf8(said) for name, said in details.items()}
 
     def reply(self) -> dict[str, Any]:
-        """The refusal as a reply."""
         said = {"ok": False, "error": self.code, "message": self.message}
         return {**said, **self.details, "suggested_action": self.action}
 

@@ -1,7 +1,6 @@
-"""Names reserved by git or Quire, in every disguise that a file system accepts for them.
+"""Names reserved by git or Quire, in every disguise that a file system accepts.
 
-Such paths hold configuration that is obeyed, hooks that run, or the identity of a journal. A foreign journal that names
-them must not write them into a folder.
+They hold obeyed configuration, hooks that run, or a journal's identity. A foreign journal must not write them.
 """
 
 from __future__ import annotations

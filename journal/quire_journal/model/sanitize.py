@@ -1,7 +1,6 @@
-"""Text that agents supply, made safe to store and show: no control, direction or invisible characters, capped.
+"""Text from agents, made safe to store and show: no control, direction or invisible characters, and capped.
 
-Names, reasons, labels and command lines are kept for years and shown to people and other agents. Kept is what
-`str.isprintable` admits (not Cc, Cf, Cs, Co, Cn, Zl, Zp, nor white space but the blank).
+Kept is what `str.isprintable` admits (not Cc, Cf, Cs, Co, Cn, Zl, Zp, nor white space but the blank).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Upcasters: functions that bring a stored event body of an old shape to the current shape.
 
-Appended fields with a default need none. Any other change gives the event a new tag (`file_written` becomes
-`file_written@2`) and a line here that turns a body of the old tag into one of the next. Records are never rewritten:
-their hashes are chained.
+Appended fields with a default need none. Another change gives the event a new tag (`file_written@2`) and an upcaster
+here. Records are never rewritten, because their hashes are chained.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ def parse_tag(tag: str) -> tuple[str, int]:
 
 
 def make_tag(kind: str, version: int) -> str:
-    """The tag of a version of a kind."""
     return kind if version == 1 else f"{kind}@{version}"
 
 
