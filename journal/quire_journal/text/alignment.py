@@ -1,12 +1,9 @@
 """Alignment: the certain differences between two texts, as git aligns them.
 
-Repeated lines allow several shortest alignments: a block added after an equal block may have been added before it. This
-module takes several alignments, with the two outermost ones, and slides every change to where git puts it: as far down
-as possible, or beside a change of the other text. Places where the alignments disagree become one change that is not
-sure.
-
-Git does not always find a shortest diff: it leaves out frequent lines (blank ones, brackets) amid many lines without a
-match. Alignments without those lines are therefore taken, too.
+Repeated lines allow several shortest alignments. This module takes several, with the two outermost, and slides every
+change to where git puts it: as far down as possible, or beside a change of the other text. Where alignments disagree,
+there is one change that is not sure. Git leaves out frequent lines (blank ones, brackets) amid many lines without a
+match, so alignments without those lines are taken, too.
 """
 
 from __future__ import annotations
@@ -56,7 +53,6 @@ class AlignedChange(msgspec.Struct, frozen=True):
 
     @property
     def shift(self) -> int:
-        """How many lines the text after the change moves."""
         return self.end - self.begin - (self.stop - self.start)
 
 
@@ -91,7 +87,6 @@ def _pieces(a: _Lines, b: _Lines, head: int, tail: int) -> Iterator[Block]:
 
 
 def _middles(pairs: _Pairs) -> Iterator[tuple[int, int]]:
-    """The middle pair of each `RUN` consecutive pairs."""
     run = 0
     for number, (i, k) in enumerate(pairs):
         run = run + 1 if number and pairs[number - 1] == (i - 1, k - 1) else 1
@@ -156,7 +151,6 @@ def _left_in(matches: Sequence[int], length: int) -> list[int]:
 
 
 def _around(matches: Iterable[int], many: int) -> tuple[int, int]:
-    """Counts of lines with many matches and with none, up to the first line with a few."""
     common = single = 0
     for count in matches:
         if 0 < count < many:

@@ -1,7 +1,7 @@
 """Definitions: the function, class or heading around a line, found by indentation.
 
-A parser would take a process and some ten milliseconds a file, and a listing names dozens of files. A line that is
-indented less than all lines below it, and begins as a definition does, encloses them.
+A line that is indented less than all lines below it, and begins as a definition does, encloses them. A parser would
+take a process, and some ten milliseconds for each of dozens of files.
 """
 
 from __future__ import annotations
@@ -65,7 +65,6 @@ def definitions_at(path: str, lines: Sequence[bytes], places: Iterable[int]) -> 
 
 
 def _heading(form: re.Pattern[bytes], lines: Sequence[bytes], place: int) -> str:
-    """The nearest heading at or above a line; "" for none."""
     at = min(place, len(lines) - 1)
     above = (_name(form, lines[row]) for row in range(at, max(at - MOST_LINES, -1), -1))
     return next(filter(None, above), "")
@@ -94,7 +93,6 @@ def _around(form: re.Pattern[bytes], lines: Sequence[bytes], place: int) -> str:
 
 
 def _name(form: re.Pattern[bytes], line: bytes) -> str:
-    """The name that a line defines; "" for none."""
     found = form.match(line[:400])
     name = next((group for group in found.groups() if group), b"") if found is not None else b""
     return "" if name in _NO_NAMES else name.decode("utf-8", "replace")

@@ -1,8 +1,8 @@
 """Diff of two texts as splices of the first, and the line ranges that callers see.
 
-Two lines are equal if content and break are. Common ends are cut off; the rest is compared by longest common
-subsequence (rapidfuzz' Indel: bit-parallel, minimal). Its memory grows with the product of both sides, so larger pieces
-are first split at lines that are unique on each side.
+Lines are equal if content and break are. After the common ends, the diff is a longest common subsequence (rapidfuzz'
+Indel: bit-parallel, minimal). Its memory grows with the product of both sides, so large pieces are first split at lines
+that are unique on each side.
 """
 
 from __future__ import annotations
@@ -71,7 +71,6 @@ def _common_ends_lf(a: Text, b: Text) -> tuple[int, int]:
 
 
 def _lines_lf(data: bytes, start: int, stop: int) -> int:
-    """The lines that begin in data[start:stop]; a line begins at `start`."""
     return data.count(b"\n", start, stop) + (start < stop and data[stop - 1] != 10)
 
 
@@ -145,7 +144,6 @@ def same_end(a: bytes, b: bytes, after: int) -> int:
 
 
 def _lowest_bit(number: int) -> int:
-    """The index of the lowest set bit."""
     return (number & -number).bit_length() - 1
 
 
@@ -200,7 +198,6 @@ def _interned(a: Text, b: Text, head: int, a_stop: int, b_stop: int) -> tuple[li
 
 
 def _numbered(a: Iterable[Hashable], b: Iterable[Hashable]) -> tuple[list[int], list[int]]:
-    """Lines as numbers; equal lines have equal numbers."""
     numbers: defaultdict[Hashable, int] = defaultdict(count().__next__)
     return _all_numbered(a, numbers), _all_numbered(b, numbers)
 

@@ -1,7 +1,7 @@
 """Line hashes: short anchors made of the content of a line.
 
-A hash covers the exact bytes of a line without the break: indentation counts, the line number does not. A caller points
-at a shown line by its hash; the caller's base decides which line that is.
+A hash covers the bytes of a line without its break and number. A caller points at a shown line by its hash; the
+caller's base decides which line that is.
 """
 
 from __future__ import annotations
@@ -115,7 +115,6 @@ class _Then:
         self.rows, self._splices, self._before, self.depth = rows, splices, before, depth
 
     def changed(self) -> set[int]:
-        """The edited lines."""
         lines: set[int] = set()
         at: _Then | None = self
         while at is not None:
@@ -147,7 +146,6 @@ class LineHashes:
 
     @cached_property
     def full(self) -> Sequence[str]:
-        """The hash of every line."""
         if not len(self.lines) or "packed" not in self.__dict__:
             return hash8_each(self.lines)
         return self.packed.hex("\n", _PACKED).split("\n")
@@ -260,7 +258,6 @@ class LineHashes:
         return {**found}
 
     def _having(self, start: str) -> dict[str, list[int]]:
-        """The lines whose hash begins with these 4 digits, by hash."""
         found = self._beginning.get(start, {})
         if isinstance(found, list):
             alike: defaultdict[str, list[int]] = defaultdict(list)
@@ -270,7 +267,6 @@ class LineHashes:
         return found
 
     def matching_context(self, context: str) -> list[int]:
-        """The lines whose context form is `context`."""
         return list(self._by_context.get(context, ()))
 
     @cached_property
@@ -282,13 +278,11 @@ class LineHashes:
 
     @cached_property
     def contexts(self) -> list[str]:
-        """The context form of every line."""
         lines = self.lines
         before, after = _last_non_blank(lines), reversed(_last_non_blank(lines[::-1]))
         return hash8_each([b"\n".join(three) for three in zip(before, lines, after, strict=True)])
 
     def context(self, line: int) -> str:
-        """The context form of line `line`."""
         return self.contexts_of((line,))[0]
 
     def contexts_of(self, lines: Sequence[int]) -> list[str]:
@@ -301,7 +295,6 @@ class LineHashes:
         return [context8(a, text[line], b) for a, line, b in zip(before, lines, after, strict=True)]
 
     def quality(self, line: int) -> str:
-        """Quality of line `line` as an anchor."""
         return quality(self.lines[line], self.counts[self.digits(line)])
 
     def anchor(self, line: int) -> str:
@@ -373,7 +366,6 @@ def _non_blank_before(text: Sequence[bytes], lines: Sequence[int]) -> list[bytes
 
 
 def _last_non_blank(lines: Sequence[bytes]) -> list[bytes]:
-    """The nearest non-blank line before each line."""
     out: list[bytes] = []
     last = b""
     for line in lines:

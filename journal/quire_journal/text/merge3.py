@@ -1,9 +1,8 @@
-"""Three-way merge of two changed versions of one base.
+"""Three-way merge of two changed versions of one base: diff3 on git's lines, tested against `git merge-file`.
 
-diff3 on git's lines, tested against `git merge-file`. Changes of both sides that overlap or touch form a region. A
-region is merged if only one side changed it, or if both surely made the same of it; otherwise it is a conflict.
-`alignment` gives every change one place first, so that a block that both sides add is added once. Equal lines that both
-sides add nearby, but not at one place, are a conflict, too.
+Changes of both sides that overlap or touch form a region. A region is merged if one side alone changed it, or both
+surely made the same of it; otherwise it is a conflict. `alignment` first gives every change one place, so that a block
+added by both sides is added once. Equal lines added nearby, but not at one place, are a conflict.
 """
 
 from __future__ import annotations
@@ -32,7 +31,6 @@ class Contradiction(msgspec.Struct, frozen=True):
     theirs: tuple[bytes, ...]
 
     def as_shown(self) -> dict[str, list[str]]:
-        """The three sides as a refusal shows them."""
         sides = (("base", self.base), ("theirs", self.theirs), ("yours", self.mine))
         return {name: [shown(line) for line in lines] for name, lines in sides}
 
@@ -76,13 +74,11 @@ def _lines(data: bytes) -> list[bytes]:
 
 
 def _numbered(*texts: Sequence[bytes]) -> list[list[int]]:
-    """Lines as numbers; equal lines have equal ones."""
     numbers: dict[bytes, int] = {}
     return [[numbers.setdefault(line, len(numbers)) for line in lines] for lines in texts]
 
 
 def _contents(lines: Sequence[bytes]) -> tuple[bytes, ...]:
-    """Lines without breaks, to be shown."""
     return tuple(line.rstrip(b"\r\n").removeprefix(BOM) for line in lines)
 
 
@@ -104,7 +100,6 @@ class _Region(msgspec.Struct):
 def _regions(
     mine: Sequence[AlignedChange], theirs: Sequence[AlignedChange], left: Sequence[bytes], right: Sequence[bytes]
 ) -> Iterator[_Region]:
-    """The regions, in order. `left` and `right` are the lines of both sides."""
     tagged = sorted([(c.start, c.stop, 0, c) for c in mine] + [(c.start, c.stop, 1, c) for c in theirs], key=_place)
     region: _Region | None = None
     moved = [0, 0]

@@ -136,7 +136,6 @@ def _made_of_bytes(base: Text, splices: Sequence[Splice], lines: list[bytes], br
 
 
 def new_breaks(base: Text, s: Splice) -> Sequence[bytes]:
-    """The breaks of the new lines of `s`."""
     if s.breaks is not None:
         return s.breaks
     replaced = s.stop - s.start
@@ -147,7 +146,6 @@ def new_breaks(base: Text, s: Splice) -> Sequence[bytes]:
 
 
 def _end_every_line(base: Text, lines: list[bytes], breaks: list[bytes], final_break: bool) -> None:
-    """Give a break to every line that is no longer the last, and to the last as `final_break` says."""
     if not breaks:
         return
     last = len(breaks) - 1

@@ -1,8 +1,8 @@
 """Text: the bytes of a file and its lines.
 
-A line ends at LF, CRLF or a lone CR, and nowhere else (not at form feed or U+2028). A final break ends the last line
-and begins no other. A UTF-8 byte order mark is not part of the first line. Lines are bytes, never decoded to be written
-back. Line numbers are 0-based and half-open here, 1-based only where callers see them.
+A line ends at LF, CRLF or a lone CR, and nowhere else. A final break begins no further line. A UTF-8 byte order mark is
+not part of the first line. Lines are bytes, never decoded to be written back. Line numbers are 0-based and half-open;
+callers see them 1-based.
 """
 
 from __future__ import annotations
@@ -68,7 +68,6 @@ class Text:
         return text
 
     def __len__(self) -> int:
-        """The number of lines."""
         return len(self.lines)
 
     def __eq__(self, other: object) -> bool:
@@ -79,7 +78,6 @@ class Text:
 
     @cached_property
     def data(self) -> bytes:
-        """The bytes of the file."""
         if self.breaks.count(b"\n") == len(self.lines) - (not self.final_break):  # most files, in a third of the time
             body = b"\n".join(self.lines) + (b"\n" if self.lines and self.final_break else b"")
             return BOM + body if self.bom else body

@@ -1,7 +1,7 @@
 """Transform: move the changes of one version of a text to a later version.
 
-`changes` gives the difference of two texts, breaks included. `carry` moves such splices over the changes of others: a
-splice keeps its own lines or is reported as blocked, and is never placed by an old line number.
+`changes` is the difference of two texts, breaks included. `carry` moves such splices over the changes of others: a
+splice keeps its own lines or is reported as blocked. Old line numbers are never used.
 """
 
 from __future__ import annotations
@@ -44,7 +44,6 @@ def changes(a: Text, b: Text) -> tuple[Splice, ...]:
 
 
 def _ended(text: Text) -> Text:
-    """`text` with a break after its last line."""
     if text.final_break:
         return text
     return Text(text.bom, text.lines, [*text.breaks[:-1], text.break_for(len(text) - 1)])
@@ -75,7 +74,6 @@ def carry(splices: Sequence[Splice], over: Sequence[Splice]) -> CarriedSplices:
 
 
 def _before(other: Splice, s: Splice) -> bool:
-    """True if `other` is wholly before `s`."""
     return other.stop <= s.start and other.start != s.stop
 
 
