@@ -1,12 +1,12 @@
-"""Afterimage: the state of the database file after the last commit. With it, a start after a kill can skip the check.
+"""Afterimage: the state of the database file after the last commit, so that a start after a kill can skip the check.
 
-Killing a process does not damage a database: LMDB writes new pages first, then the page that refers to them, and the
-kernel writes both out later. Only the end of the machine can lose or tear pages, or another program that writes to the
-file. The file is therefore sound if the boot id is the same and the file has the size and mtime of the last commit.
-After a kill within a commit, a later mtime is accepted within the longest time that a commit takes.
+Killing a process does not damage a database: LMDB writes new pages before the page that refers to them, and the kernel
+writes both out. Only the end of the machine, or another program, can damage the file. It is sound if the boot id is the
+same, and size and mtime are those of the last commit. After a kill within a commit, a later mtime is accepted, within
+the longest time of a commit.
 
-The image is a small file with a checksum, written before and after each commit, never synced: after a reboot it is
-worthless. An image that could not be written is not believed.
+The image is a small file with a checksum, written before and after each commit and never synced. An image that could
+not be written is not believed.
 """
 
 from __future__ import annotations

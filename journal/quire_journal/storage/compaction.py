@@ -1,19 +1,16 @@
 """Compaction: a copy of the database, made while the store is read and written.
 
-LMDB's own compact copy copies whole pages: more than half of the occurrences of a deleted text were still in the gaps.
-This copy is made pair by pair, so it has no byte that is not of a stored pair; `purge` relies on it.
+LMDB's own compact copy copies whole pages, with deleted text in their gaps. This copy is made pair by pair and has no
+other byte; `purge` relies on it. From before the first pair on, every committed change is noted in order (`Tee`). Pairs
+are copied in slices, each from the newest state, so that no snapshot pins old pages. Applying the noted changes then
+makes the copy equal to the store: mostly in rounds while others write, the last, short round with the writers held.
 
-From before the first pair on, every committed change is noted in order (`Tee`). Pairs are copied in slices, each from
-the newest state, so that no snapshot pins old pages. The copy is then a mix of states, and applying the noted changes
-makes it equal to the store. Most changes are applied in rounds while others write; the last, short round holds the
-writers.
-
- 1. `copy`     on a worker thread: the pairs, then the rounds. For a daemon's journal a process copies the pairs: beside
-               a busy loop, a thread needs most of an hour for 250 MB, which is 15 seconds of work
+ 1. `copy`     on a worker thread; for a daemon's journal in a process: beside a busy loop, a thread needs most of an
+               hour for 250 MB, which is 15 seconds of work
  2. `finish`   in the loop: the last round, synced; the file is renamed over the old one
- 3. `release`  on a worker thread: close the old file, which takes time for a big one
+ 3. `release`  on a worker thread: close the old file, which is slow for a big one
 
-A crash before the rename leaves a folder that the next `open` removes; after it, the new file. Nothing is lost.
+After a crash before the rename, the next `open` removes the copy. Nothing is lost.
 """
 
 from __future__ import annotations

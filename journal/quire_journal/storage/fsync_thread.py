@@ -1,8 +1,7 @@
 """One thread that waits for fsync in place of the loop, one small write at a time.
 
-A pool would cost a future for each item, and its idle threads contend for one lock: a sync took the loop's turn away 5
-times; here it is twice. Rejected: io_submit(2) with IOCB_CMD_FSYNC syncs on the calling processor, so instead of the
-loop and not beside it. It saved 10 context switches, but the median of a turn with an edit rose from 4 to 9 ms.
+A pool costs a future for each item, and its threads contend for one lock: a sync took the loop's turn away 5 times,
+here it is twice. Rejected: io_submit(2) syncs on the calling processor, and the median of a turn with an edit rose from
 """
 
 from __future__ import annotations
@@ -28,22 +27,18 @@ class Sync:
         self._ended.acquire()
 
     def run(self) -> None:
-        """Do the work and keep its error for `result`."""
         try:
             self._work()
         except BaseException as error:  # noqa: BLE001  as a future does
             self._error = error
 
     def end(self) -> None:
-        """Mark the work as done."""
         self._ended.release()
 
     def done(self) -> bool:
-        """True if the work has ended."""
         return not self._ended.locked()
 
     def wait(self) -> None:
-        """Wait until the work is done."""
         with self._ended:
             pass
 

@@ -44,7 +44,6 @@ _DECODER: Final = msgspec.msgpack.Decoder(LogEntry)
 
 
 def encode(entry: LogEntry) -> bytes:
-    """The stored form of an entry."""
     return _ENCODER.encode(entry)
 
 

@@ -21,14 +21,12 @@ class Recent(Generic[V]):
         self._weighs = 0
 
     def find(self, blob: bytes) -> V | None:
-        """The value, or None."""
         value = self._held.get(blob)
         if value is not None:
             self._held.move_to_end(blob)
         return value
 
     def forget(self, blob: bytes) -> None:
-        """Remove the value."""
         value = self._held.pop(blob, None)
         self._weighs -= 0 if value is None else self._weight(value)
 

@@ -17,8 +17,6 @@ from quire_journal.storage.stores import checked_key
 
 
 class _Table:
-    """Pairs, and their keys in order."""
-
     __slots__ = ("keys", "pairs")
 
     def __init__(self, keys: list[bytes], pairs: dict[bytes, bytes]) -> None:
@@ -66,20 +64,16 @@ class _Snapshot:
         return not self._table(table).keys
 
     def end(self) -> None:
-        """End the snapshot: every later read raises."""
         self._ended = True
 
 
 class _Transaction(_Snapshot):
-    """A snapshot that copies the tables it writes."""
-
     def __init__(self, tables: dict[str, _Table]) -> None:
         super().__init__(dict(tables))
         self._own: set[str] = set()
 
     @property
     def tables(self) -> dict[str, _Table]:
-        """Every table as this transaction leaves it."""
         return self._tables
 
     def _own_table(self, table: str) -> _Table:
@@ -235,7 +229,6 @@ class MemoryStore:
                 self._writer_thread = None
 
     def log(self, entry: bytes) -> bool:
-        """Keep `entry` until it is folded."""
         self._require_open()
         if self._log is None:
             return False
@@ -245,15 +238,12 @@ class MemoryStore:
         return True
 
     def logged(self) -> list[bytes]:
-        """The entries that are not folded."""
         return [*(self._log or ())]
 
     def clear_log(self) -> None:
-        """Fold the log, which erases it."""
         self.fold_first()
 
     def forget_log(self) -> None:
-        """Drop the log without folding it."""
         if self._log is not None:
             self._log.clear()
 
@@ -262,15 +252,12 @@ class MemoryStore:
             raise StoreFailure("the store is closed")
 
     def size_bytes(self) -> int:
-        """Bytes of keys and values."""
         return sum(len(key) + len(value) for table in self._tables.values() for key, value in table.pairs.items())
 
     def used_bytes(self) -> int:
-        """The same as `size_bytes`."""
         return self.size_bytes()
 
     def compacting(self, step: Callable[[str], None] = lambda name: None) -> _Compaction:
-        """Begin a compaction, one at a time."""
         self._require_open()
         if self.compacts:
             raise RuntimeError("a compaction is going on")
@@ -287,10 +274,8 @@ class MemoryStore:
         """No image to drop."""
 
     def reader_check(self) -> int:
-        """No readers to free."""
         return 0
 
     def close(self) -> None:
-        """Close the store. Idempotent."""
         self._closed = True
         self._tables = {table: _Table([], {}) for table in TABLES}

@@ -1,12 +1,9 @@
 """The store port: what the journal needs of a store. Two adapters (`memory`, `lmdb`) pass one contract suite.
 
-A store is a set of ordered tables of bytes, read in snapshots and written in atomic transactions. The log, the blobs
-and every view use only these few calls, so a new store is one small file.
+A store is a set of ordered tables of bytes, read in snapshots and written in atomic transactions. It promises:
 
-A store promises:
-
-* a `writing()` block that ends normally is durable (kill -9, power cut); a block that raises leaves no trace; a power
-  cut may revert one that folds what is `logged`, which is then folded again;
+* a `writing()` block that ends normally is durable (kill -9, power cut), one that raises leaves no trace; only one that
+  folds what is `logged` may be reverted by a power cut, and is folded again;
 * an entry that `log` accepted is durable;
 * a `reading()` block sees one state from start to end;
 * keys are ordered as bytes; integer keys are big-endian.

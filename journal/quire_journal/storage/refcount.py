@@ -74,7 +74,6 @@ class InUse(Generic[C]):
             self.leave(opened)
 
     def replace(self, opened: C) -> None:
-        """Make `opened` the present environment."""
         with self._lock:
             self._replaced.append(self.get())
             self._present = opened

@@ -1,8 +1,7 @@
 """Threads whose start cannot hang, alone and in pools.
 
-`threading.Thread.start` waits without limit for the new thread. A thread without memory for its first call ends
-silently (https://github.com/python/cpython/issues/140746), and the caller hangs. Here a weak reference to the thread's
-argument shows that the thread has ended.
+`threading.Thread.start` waits without limit, also for a thread that ended silently for want of memory
+(https://github.com/python/cpython/issues/140746). Here a weak reference to the thread's argument shows its end.
 """
 
 from __future__ import annotations
@@ -52,7 +51,6 @@ class Thread:
                 raise RuntimeError(NO_THREAD)
 
     def is_alive(self) -> bool:
-        """True while the thread runs."""
         return self._ended.locked()
 
     def join(self, timeout: float = -1) -> bool:
@@ -73,8 +71,6 @@ class Thread:
 
 
 class _Argument:
-    """An object that only the new thread holds."""
-
     __slots__ = ("__weakref__",)
 
 

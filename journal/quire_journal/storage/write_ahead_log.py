@@ -1,13 +1,12 @@
 """The write-ahead log: acknowledged commits that are not in the database yet, in append-only files.
 
 An entry is durable when `sync` returns; it has a checksum of its bytes and its place. A file (a *segment*,
-`log.00000001`) has its blocks from the beginning, so that a sync need not write a size or a name. The database stores
-the place up to which it holds the log (`LogPosition`). A new segment is begun when one is full, and after each start;
-its head says which place it continues. Older segments are then removed, because the database holds all of them, synced.
+`log.00000001`) has its blocks from the beginning, so that a sync writes no size and no name. The database stores the
+place up to which it holds the log (`LogPosition`). A new segment begins at each start, and when one is full; its head
+says which place it continues. Older segments, which the database then holds, are removed.
 
-A start reads what the database lacks (`read`). An incomplete entry at the end was never acknowledged, and is cut off.
-Anything else is refused: a hole before whole entries; a log that ends before the database's place; a segment that
-begins after it.
+A start reads what the database lacks (`read`). An incomplete last entry was never acknowledged, and is cut off. A hole,
+a log that ends before the database's place, or a segment that begins after it is refused.
 """
 
 from __future__ import annotations
@@ -57,7 +56,6 @@ class LogPosition(NamedTuple):
         return cls(*_PLACE.unpack(row))
 
     def row(self) -> bytes:
-        """The stored form."""
         return _PLACE.pack(*self)
 
 
@@ -185,7 +183,6 @@ class WriteAheadLog:
             self._file = -1
 
     def _numbers(self) -> list[int]:
-        """The numbers of the existing segments, in order."""
         found = (_NAME.fullmatch(name) for name in os.listdir(self._folder))
         return sorted(int(one[1]) for one in found if one)
 
@@ -209,7 +206,6 @@ def _no_segment(number: int) -> JournalDamaged:
 
 
 def _behind(data: bytes, number: int) -> LogPosition:
-    """The place that a segment continues. Raises `JournalDamaged`."""
     if len(data) >= _SEGMENT.size:
         magic, said, segment, offset, checksum = _SEGMENT.unpack_from(data)
         behind = LogPosition(segment, offset)

@@ -1,13 +1,10 @@
 """Blobs: bytes by their sha256, each stored once, mostly as a delta against an earlier version of the path.
 
-A blob has a number (its key in the table) and an address (its sha256). Its *frame* (see `codec`) holds the bytes, or
-their delta against a *base* blob. Bases follow skip-deltas: a version is a delta against the version before; after a
-run of 31 such short links, against the version before the run, if the two are much alike. Of a thousand similar
-versions each has therefore at most 62 links to its keyframe, and none has more than `MAX_CHAIN`. Only the row of the
-blob before says where a chain stands. The first version of a path is a delta against a similar blob (`similar`), or a
-keyframe.
-
-Frames are not trusted: the sha256 of every blob is checked when it is read.
+A blob has a number (its key in the table) and an address (its sha256). Its *frame* (`codec`) holds the bytes, or their
+delta against a *base* blob. Bases follow skip-deltas: a version is a delta against the version before; after 31 such
+short links, against the version before the run, if much alike. A thousand similar versions have at most 62 links to a
+keyframe, and no chain exceeds `MAX_CHAIN`. The first version of a path is a delta against a similar blob (`similar`),
+or a keyframe. The sha256 of every blob is checked when it is read.
 """
 
 from __future__ import annotations

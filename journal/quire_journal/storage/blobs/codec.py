@@ -1,8 +1,8 @@
-"""Frames: the stored form of the bytes of one blob, alone or as a delta against a base.
+"""Frames: the stored form of a blob's bytes, alone or as a delta against a base.
 
-Plain bytes, zstd, the one stretch that differs from the base, or zstd with the base as dictionary: the shortest that is
-found within the time that an edit can wait. Frames are not trusted: sizes are checked before anything is unpacked, and
-frames carry a checksum, because a wrong prefix would unpack to wrong text.
+Plain bytes, zstd, the one stretch that differs from the base, or zstd with the base as dictionary: the shortest found
+within the time that an edit can wait. Sizes are checked before unpacking, and frames have a checksum, because a wrong
+base would unpack to wrong text.
 """
 
 from __future__ import annotations
@@ -133,7 +133,6 @@ def _stretch(data: bytes, base: bytes) -> bytes | None:
 
 
 def _window_log(size: int) -> int:
-    """The smallest zstd window that spans `size` bytes."""
     least, most = _window_bounds()
     return max(least, min(most, size.bit_length()))
 

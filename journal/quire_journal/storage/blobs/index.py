@@ -32,17 +32,14 @@ def find(r: ReadTransaction, blob: bytes) -> int | None:
 
 
 def put(w: WriteTransaction, blob: bytes, number: int) -> None:
-    """Add `blob` with this number."""
     w.put("addresses", blob[:KEY_BYTES], _row(number))
 
 
 def put_all(w: WriteTransaction, numbers: Iterable[tuple[bytes, int]]) -> None:
-    """Add these blobs with their numbers."""
     w.put_all("addresses", sorted((blob[:KEY_BYTES], _row(number)) for blob, number in numbers))
 
 
 def forget(w: WriteTransaction, blob: bytes) -> None:
-    """Remove `blob`."""
     w.delete("addresses", blob[:KEY_BYTES])
 
 

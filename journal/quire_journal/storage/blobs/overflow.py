@@ -1,8 +1,7 @@
 """Overflow: the rows of a frame that is too long for the row of its blob.
 
-LMDB gives a value of over two kilobytes its own pages, which left half a page of every such frame empty: a twelfth of a
-real journal. As much of a long frame as fills whole pages is one value; the rest is cut into short pieces that share
-pages. The row of the blob holds the size of all.
+LMDB gives a value of over two kilobytes its own pages, half a page of them empty: a twelfth of a real journal. So one
+value takes as much of the frame as fills whole pages, and short pieces, which share pages, the rest.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ KEY_BYTES: Final = 9
 
 
 def cut(number: int, frame: bytes) -> list[tuple[bytes, bytes]]:
-    """The rows that hold `frame` of blob `number`."""
     whole = (len(frame) + _PAGE_HEAD) // _PAGE * _PAGE - _PAGE_HEAD
     parts = [frame[:whole]] if whole > 0 else []
     parts += [frame[at : at + _SHORT] for at in range(max(whole, 0), len(frame), _SHORT)]

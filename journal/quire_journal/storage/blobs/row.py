@@ -39,7 +39,6 @@ class BlobRow(msgspec.Struct, frozen=True, gc=False):
 
 
 def row(number: int, stored: BlobRow) -> bytes:
-    """The encoded row of blob `number`."""
     back = number - stored.base if stored.base else 0
     if not (0 <= stored.kind < _KINDS and back >= 0 and 0 <= stored.run < RUN and stored.run <= stored.links):
         raise ValueError(f"no row can say of blob {number} what it should")

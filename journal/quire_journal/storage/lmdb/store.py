@@ -223,7 +223,6 @@ class LmdbStore:
             self._tee.add(noted)
 
     def _look_again(self, opened: OpenEnvironment) -> Looks:
-        """The looks of the file after a commit. Raises `JournalGone` and `JournalUnseen`."""
         try:
             return self._looks(opened)
         except JournalGone as error:
@@ -235,9 +234,6 @@ class LmdbStore:
     # ── the write-ahead log ──
 
     def log(self, entry: bytes) -> bool:
-        """Make `entry` durable in the log. False if it is too large or the disk refuses it: then a commit
-        must hold it.
-        """
         if not self._synced or len(entry) > MOST_BYTES or not self._has_room(len(entry)):
             return False
         self._require_whole()
@@ -281,7 +277,6 @@ class LmdbStore:
         return False
 
     def logged(self) -> list[bytes]:
-        """The entries that the database does not hold yet. Raises `JournalDamaged` if the log is another journal's."""
         with self.reading() as r:
             held = LogPosition.of(r.get(*_HELD))
         try:
@@ -309,12 +304,10 @@ class LmdbStore:
         return True
 
     def clear_log(self) -> None:
-        """Erase the log after folding it. Raises `StoreFailure`."""
         if self._synced and not self._begin_segment():
             raise StoreFailure(f"could not begin a new log in {self._path}", disk_full=takes_nothing(self._path))
 
     def forget_log(self) -> None:
-        """Drop the log without folding it. Raises `StoreFailure`."""
         with self.writing() as w:
             w.delete(*_HELD)
         try:
@@ -345,7 +338,6 @@ class LmdbStore:
         return failed
 
     def _require_whole(self) -> None:
-        """Raise `StoreFailure` if a commit failed for good."""
         if self._gone:
             raise self._is_gone()
         if self._broken:
@@ -370,11 +362,9 @@ class LmdbStore:
         opened.databases = {**opened.databases, **made}
 
     def size_bytes(self) -> int:
-        """Size of the database on disk, in bytes."""
         return os.stat(self._path / "data.mdb").st_blocks * 512
 
     def used_bytes(self) -> int:
-        """Size of the pages that hold pairs, in bytes."""
         try:
             with self._opened.used() as opened, opened.env.begin() as txn:
                 tables = [txn.stat(database) for database in opened.databases.values() if database is not None]
@@ -385,29 +375,24 @@ class LmdbStore:
         )
 
     def sync(self) -> None:
-        """Make every commit survive power loss. Raises `StoreFailure`."""
         try:
             self._opened.get().env.sync(True)
         except lmdb.Error as error:
             raise self._failed_for_good("could not sync", error) from error
 
     def leave_image(self, unproven: bool) -> None:
-        """Keep an `afterimage` from now on, so that a start after a kill can trust the file."""
         self._image = Afterimage(self._path.parent / IMAGE, self._path / "data.mdb", unproven)
 
     def drop_image(self) -> None:
-        """Remove the afterimage: the file may be damaged."""
         if self._image is not None:
             self._image.drop()
 
     def reader_check(self) -> int:
-        """Free slots of dead readers; returns their number."""
         return self._opened.get().env.reader_check()
 
     # ── compaction: the part of `compaction` that knows the files ──
 
     def compacting(self, step: Callable[[str], None] = lambda name: None) -> ByCopy:
-        """Begin a compaction: every change is noted from now on."""
         if self._tee is not None:
             raise RuntimeError("a compaction is going on")
         self.require_room(self.used_bytes())
@@ -425,7 +410,6 @@ class LmdbStore:
         return ByCopy(self, target, tee, step)
 
     def require_room(self, copy_bytes: int = 0) -> None:
-        """Raise `StoreFailure` if the rest of a copy would not fit, with room for other writers."""
         require_room(self._path, copy_bytes)
 
     def replace_by(self, target: Target, last_round: Callable[[], None], step: Callable[[str], None]) -> None:
@@ -456,16 +440,13 @@ class LmdbStore:
                 raise StoreFailure(self._broken, for_good=True) from error
 
     def stop_noting(self) -> None:
-        """Stop noting changes: the compaction has ended."""
         with self._writer:
             self._tee = None
 
     def give_back(self) -> None:
-        """Close the replaced files, each when its last reader has ended."""
         self._opened.give_back()
 
     def close(self) -> None:
-        """Close everything. Idempotent; open transactions end."""
         if self._image is not None:
             self._image.close()
         with suppress(StoreFailure, RuntimeError):  # a start reads the log then; or the process is a fork
@@ -497,7 +478,6 @@ class Copy(LmdbStore):
         return cls(folder, open_tables(environment(folder, sync=False)), synced=False)
 
     def harden(self) -> None:
-        """Sync; later commits are as durable as those of the source."""
         self.sync()
         if not self._hardens:
             return
@@ -512,6 +492,5 @@ class Copy(LmdbStore):
         return self._opened.surrender()
 
     def throw_away(self) -> None:
-        """Close the copy and remove its files."""
         self.close()
         shutil.rmtree(self._path, ignore_errors=True)

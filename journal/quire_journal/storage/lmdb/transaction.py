@@ -130,7 +130,6 @@ class ReadingBlock:
 
 
 def _to_end(cursor: lmdb.Cursor[bytes], stop: bytes | None) -> bool:
-    """Move `cursor` to the last key below `stop`."""
     return cursor.prev() if stop is not None and cursor.set_range(stop) else cursor.last()
 
 
@@ -143,7 +142,6 @@ class Transaction(Snapshot):
 
     @property
     def changed(self) -> bool:
-        """True if there is something to commit."""
         return self._changes > 0
 
     def put(self, table: str, key: bytes, value: bytes) -> None:
