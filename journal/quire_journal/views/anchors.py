@@ -1,12 +1,11 @@
 """The anchors view, the hash index: the line hashes that each version of a path removed and added.
 
-It answers where a line named by a caller, and missing in the file now, was last, and what removed it. A path joins at
-its first read with anchors; each version then costs what it changed. A version without a text (not captured, dropped,
-too large, not a regular file) has no row: the next text is compared with the last one.
+It answers where a line that is missing now was last, and what removed it. A path joins at its first read with anchors;
+each version then costs what it changed. A version without a text (not captured, dropped, too large, not a regular file)
+has no row: the next text is compared with the last.
 
-A path leaves the index when bytes of it are dropped or purged, and joins again at the next such read: a hash of a
-secret's line must not stay, and a replay would lose these rows. The row that the path was asked for stays, because
-moves pass it on to the new path.
+A path leaves the index when bytes of it are dropped or purged, because a hash of a secret's line must not stay. The row
+that the path was asked for stays, because moves pass it on.
 """
 
 from __future__ import annotations
@@ -320,7 +319,6 @@ def _set_newest(w: WriteTransaction, path: int, seq: int, mark: Mark = (0, 0)) -
 
 
 def _bytes(r: ReadTransaction, of: Version | None, held: BytesOf) -> bytes | None:
-    """The text of a version; empty for a deleted path, None if unavailable."""
     if of is None or of.uncaptured:
         return None
     if of.gone:
@@ -356,7 +354,6 @@ def _pack(lines: Iterable[bytes]) -> bytes:
 
 
 def _lines(data: bytes, start: int, stop: int) -> Sequence[bytes]:
-    """The lines in data[start:stop], which begins at a line start."""
     part = data[start:stop]
     if start and part.startswith(BOM):  # a BOM is part of a line, except at the start of a file
         return Text.of(b"\n" + part).lines[1:]

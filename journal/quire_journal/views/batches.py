@@ -38,7 +38,6 @@ ABANDONED: Final = "abandoned"
 UNSETTLED: Final = "unsettled"
 
 _OF_BATCHES: Final = (WritesSettled, WritesAbandoned)
-"""Events whose fold reads the rows of batches."""
 
 Runs = tuple[tuple[int, int, bool], ...]
 """The tool writes of a batch: (first seq - batch, count of consecutive seqs, whether they stand)."""
@@ -64,7 +63,6 @@ _RUNS: Final = msgspec.msgpack.Decoder(Runs)
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Fold one record."""
     fold_all(w, ((record, event),))
 
 
@@ -90,7 +88,6 @@ def fold_all(w: WriteTransaction, records: Sequence[tuple[Record, Event | None]]
 
 
 def _note(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Fold an event that is no tool write."""
     if isinstance(event, WritesSettled):
         for batch, last in list(w.scan("unsettled", b"", u64(event.through + 1))):
             if int.from_bytes(last, "big") <= event.through:
@@ -126,8 +123,6 @@ def _attribute(w: WriteTransaction, record: Record, event: WriteAttributed) -> N
 
 
 class _Growing(msgspec.Struct):
-    """A batch whose tool writes are being folded."""
-
     batch: int
     writer: int
     runs: Runs
@@ -138,7 +133,6 @@ class _Growing(msgspec.Struct):
         return cls(record.batch, record.writer, _runs(r, record.batch))
 
     def takes(self, record: Record) -> bool:
-        """True if the record has the same batch and writer."""
         return (record.batch, record.writer) == (self.batch, self.writer)
 
     def add(self, record: Record) -> None:
@@ -236,7 +230,6 @@ def _runs(r: ReadTransaction, batch: int) -> Runs:
 
 
 def _with(runs: Runs, at: int, more: int = 1, stands: bool = True) -> Runs:
-    """The runs with `more` writes appended."""
     if runs and more:
         first, count, same = runs[-1]
         if first + count == at and same == stands:
@@ -279,7 +272,6 @@ def _following(seqs: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def _take_back(w: WriteTransaction, records: Sequence[Record | None]) -> None:
-    """Mark consecutive tool writes as abandoned."""
     for (batch, writer), of_one in groupby(filter(None, records), lambda record: (record.batch, record.writer)):
         written = [record.seq - batch for record in of_one]
         _take_back_run(w, batch, writer, written[0], written[-1] + 1)

@@ -1,8 +1,8 @@
 """Bulk load: new files, folded into all views at once, for a first capture.
 
-Nothing refers to a new file yet, so its folds only make a number and a head: four rows for each of twenty thousand
-files, where the calls cost the time. Runs of such records are written here table by table. The folds of the views make
-the same rows, and tests compare both ways; a view with more to say of a new file must end the shortcut in `take`.
+The folds of a new file only make four rows, and for twenty thousand files the calls cost the time. Runs of such records
+are written here table by table. Tests compare the rows with those of the folds; a view with more to say of a new file
+must end the shortcut in `take`.
 """
 
 from __future__ import annotations

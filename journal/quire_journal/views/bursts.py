@@ -1,14 +1,13 @@
 """The bursts view: units of work (a tool call, a formatter, a git operation), and the batches that belong to them.
 
-A burst is open until a record ends it or its time is over, by the times of records, so that replay agrees. While open:
+A burst is open until a record ends it or its time is over, by the times of records. While open:
 
-* each batch of its caller belongs to it (evidence `own`); nested bursts of one caller share batches;
-* outside writes may belong to a burst begun with `outside`: as `only_outside_burst` if it was the only such burst and
-  the watcher or a call saw the write, `several_open` if several were open, `scanned` if a scan found the write. Time
-  proves nothing: such writes count as unclear;
-* a burst that names files only takes outside writes to those, and has priority (evidence `named`).
+* each batch of its caller belongs to it (evidence `own`); nested bursts share batches;
+* outside writes may belong to a burst begun with `outside`: as `only_outside_burst` if no other was open and the
+  watcher or a call saw the write, `several_open`, or `scanned`. Time proves nothing: such writes count as unclear;
+* a burst that names files only takes outside writes to those, with priority (evidence `named`).
 
-A `WriteAttributed` with the number of a burst adds a write to it with other evidence, such as `exact`.
+A `WriteAttributed` adds a write to a burst with other evidence, such as `exact`.
 """
 
 from __future__ import annotations

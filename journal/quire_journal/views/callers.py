@@ -50,7 +50,6 @@ def newest_first(r: ReadTransaction) -> Iterator[bytes]:
 
 
 def caller(r: ReadTransaction, key: bytes) -> KnownCaller:
-    """The caller with this key."""
     row = r.get("callers", key) or bytes(4)
     ids = tuple(WriterId(int.from_bytes(row[at : at + 4], "big")) for at in range(4, len(row), 4))
     return KnownCaller(key, int.from_bytes(row[:4], "big"), ids)

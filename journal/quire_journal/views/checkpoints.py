@@ -72,7 +72,6 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def checkpoint(r: ReadTransaction, name: str) -> Checkpoint | None:
-    """The checkpoint with this name."""
     found = r.get("checkpoints", _key(name))
     return None if found is None else _CHECKPOINT.decode(found)
 

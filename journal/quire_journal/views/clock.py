@@ -1,8 +1,7 @@
-"""The clock view: where record times go backwards. The order of the log is by seq, and a clock may be set back.
+"""The clock view: where record times go backwards. The log is ordered by seq, and a clock may be set back.
 
-Between two such places, times only rise, so a search can bisect. A stretch answers for the times from its first record
-on, up to the start of the next stretch that begins later. `times` holds only stretches that answer for some time, by
-start: one lookup and one bisection find a time, whatever the clock did.
+Between two such places times only rise, so a search can bisect. A stretch answers for times from its first record up to
+the start of the next stretch that begins later. `times` holds the stretches that answer for some time.
 """
 
 from __future__ import annotations
@@ -92,5 +91,4 @@ def set_back(r: ReadTransaction) -> Iterator[SetBack]:
 
 
 def _key(at_ns: int) -> bytes:
-    """A time as a key, clamped to the range of a key."""
     return u64(min(max(at_ns, 0), (1 << 64) - 1))

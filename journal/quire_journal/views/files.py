@@ -101,8 +101,6 @@ class Head(Version, frozen=True, array_like=True, gc=False):
 
 
 class _Seq(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The beginning of a head's row."""
-
     seq: int
 
 
@@ -358,7 +356,6 @@ def _made(record: Record, event: Event | None, place: _Place) -> Version | None:
 
 
 def _add(w: WriteTransaction, path: str, record: Record, event: Event, left: bool = False, anew: bool = False) -> None:
-    """Make the event's version the head of the path."""
     number = path_id(w, path)
     if number is None:
         raise KeyError(f"the paths view does not know {path!r}: it is folded first")
@@ -436,7 +433,6 @@ def _keep_displaced(w: WriteTransaction, record: Record, event: BytesDisplaced) 
 
 
 def _attribute(w: WriteTransaction, path: str, seq: int, told: int, event: WriteAttributed) -> None:
-    """Set the writer of the version that record `seq` made of `path`, and of the head."""
     number = path_id(w, path)
     if number is None:
         return

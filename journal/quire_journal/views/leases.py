@@ -55,7 +55,6 @@ class Lease(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return not self.broken and not self.over_at(now_ns)
 
     def over_at(self, now_ns: int) -> bool:
-        """True if the lease has expired."""
         return over(self.expires_ns, now_ns)
 
 
@@ -116,7 +115,6 @@ def leases(r: ReadTransaction) -> Iterator[Lease]:
 
 
 def _key(number: int) -> bytes:
-    """A key; numbers that no record has lead to no lease."""
     return u64(number if 0 < number < 1 << 63 else 0)
 
 
@@ -125,7 +123,6 @@ def _put(w: WriteTransaction, held: Lease, table: str = "leases") -> None:
 
 
 def _forget_broken(w: WriteTransaction, now_ns: int) -> None:
-    """Delete expired broken leases."""
     for key, value in list(w.scan("broken_leases")):
         if _LEASE.decode(value).over_at(now_ns):
             w.delete("broken_leases", key)

@@ -167,7 +167,6 @@ def _move_base_to(w: WriteTransaction, record: Record, event: FileMoved) -> None
 
 
 def _went(event: Event | None, path: str) -> bool:
-    """True if the event removed a file from the path."""
     if isinstance(event, FileMoved | OutsideMoved):
         return event.path == path
     return isinstance(event, FileDeleted | OutsideDeleted)

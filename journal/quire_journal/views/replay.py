@@ -68,7 +68,6 @@ def _level_row(seq: int) -> bytes:
 
 
 def _require_level(r: ReadTransaction, seq: int) -> None:
-    """Raise `OutOfOrder` if a view is not at record `seq`."""
     if watermarks.is_said(r, _level_row(seq)):
         return
     wanted = level(seq)
@@ -108,7 +107,6 @@ def rebuild(store: Store, chunk: int = CHUNK) -> int:
 
 
 def _begin_again(w: WriteTransaction, views: Iterable[View]) -> None:
-    """Clear these views and reset their watermarks."""
     marks = dict(watermarks.read(w))
     for view in views:
         for table in view.tables:
@@ -123,7 +121,6 @@ def dump(r: ReadTransaction, tables: Iterable[str] | None = None) -> dict[str, l
 
 
 _OF_KIND: Final[dict[type, tuple[View, ...]]] = {kind: of_kind(kind) for kind in EVENTS} | {type(None): of_kind(None)}
-"""Kind → the views folded record by record; None is an unknown kind."""
 
 
 _NEVER: Final = (-1, 0)
@@ -172,7 +169,6 @@ def _fold_chunk(w: WriteTransaction, limit: int) -> int:
 
 
 def _kinds_of(views: Iterable[View]) -> frozenset[type[Event]] | None:
-    """The kinds that these views fold; None for all."""
     found: set[type[Event]] = set()
     for view in views:
         if view.kinds is None:

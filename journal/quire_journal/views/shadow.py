@@ -16,7 +16,6 @@ from quire_journal.views.table import View
 Pairs = Iterator[tuple[bytes, bytes]]
 
 _CHUNK: Final = 1000
-"""Records folded at once."""
 
 
 class ShadowViews:

@@ -1,13 +1,13 @@
 """The table of views. A view is a fold over the records whose result is stored.
 
-A fold reads the record, its event, its own tables and the past of the log, so that the same log gives the same bytes in
-any number of steps. It may also read:
+A fold reads the record, its event, its own tables and the past of the log, so that a log always gives the same bytes.
+It may also read:
 
 * `paths` and `writers`, whose numbers never change;
 * the views in its `needs`, which are folded before it and never ahead of it.
 
-A new view needs a module with its fold, its tables in `port.TABLES`, and a line in `VIEWS`. Increment the version when
-a fold changes, or when events.py gets a kind that it folds: the next start rebuilds the tables.
+A new view is a module with its fold, its tables in `port.TABLES`, and a line in `VIEWS`. Increment the version when a
+fold changes, or when events.py gets a kind that it folds: the next start rebuilds the tables.
 """
 
 from __future__ import annotations
@@ -80,7 +80,6 @@ VIEWS: Final[tuple[View, ...]] = (
 """Every view, in the order of folding."""
 
 TABLES: Final = tuple(table for view in VIEWS for table in view.tables)
-"""The tables of all views."""
 
 
 def of_kind(kind: type[Event] | None) -> tuple[View, ...]:

@@ -33,7 +33,6 @@ def read(r: ReadTransaction) -> Marks:
 
 
 def row(marks: Marks) -> bytes:
-    """The encoded row."""
     return _ENCODER.encode(marks)
 
 

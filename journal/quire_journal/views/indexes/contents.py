@@ -1,9 +1,8 @@
 """The contents view: the records that made a version with given bytes, at any path.
 
-A row covers a block of 256 records, with five bytes for each version: its place in the block and the start of its
-address. A search reads one row for each 256 records: a million records take 10 ms, or 30 for many addresses.
+A row covers a block of 256 records. A search reads every row: 10 ms for a million records, or 30 for many addresses.
 
-    versions - 1 | place of each | four bytes of the address of each
+    versions - 1 | place of each in the block | four bytes of the address of each
 
 A hit must be checked with its record: four bytes are not the whole address, and the write may be abandoned.
 """
@@ -38,7 +37,6 @@ _FEW: Final = 8
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Fold one record."""
     fold_all(w, ((record, event),))
 
 
@@ -79,7 +77,6 @@ def _put(w: WriteTransaction, block: int, places: bytes, addresses: bytes) -> No
 
 
 def _parts(row: bytes | None) -> tuple[bytes, bytes]:
-    """The places and the addresses in a row."""
     if not row:
         return b"", b""
     count = row[0] + 1

@@ -1,11 +1,9 @@
 """The terms view: the records with a kind, agent, agent session or turn, so that searches need not read the log.
 
-A row covers a block of 256 records. Each term in the block has an entry of 36 bytes: the term, and a bit for each
-record. A search intersects the bits of its terms, row by row: a million records are 3,907 rows, and a commit changes
-one or two. A row for each term and record would cost each commit four more.
-
-Most terms are rare, so a span of 64 blocks has a row with all its terms, and searches skip spans. A term is four bytes
-of a hash: a hit must be checked with its record.
+A row covers a block of 256 records, with an entry of 36 bytes for each term in it: the term, and a bit for each record.
+A search intersects bits row by row: a million records are 3,907 rows, and a commit changes one or two. A span of 64
+blocks has a row with all its terms, so that searches for rare terms skip it. A term is four bytes of a hash: a hit must
+be checked with its record.
 """
 
 from __future__ import annotations
@@ -79,7 +77,6 @@ def of_writer(who: WriterIntroduced | None) -> list[bytes]:
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Fold one record."""
     fold_all(w, ((record, event),))
 
 
@@ -132,7 +129,6 @@ def _add_terms(w: WriteTransaction, seq: int, terms: Sequence[bytes], current: t
 
 
 def _place_of(w: WriteTransaction, row: bytearray, block: int, term: bytes) -> int:
-    """The offset of the term's entry in the row; a new entry is appended."""
     found = _entry(row, term)
     if found < 0:
         found = len(row)
@@ -183,8 +179,8 @@ def tally(
 ) -> list[list[dict[int, int]]]:
     """How many records of each of `kinds` each lane has in each stretch: by lane and kind, stretch → number.
 
-    A lane is what its records must have; behind the lanes come all others that `OUTSIDE_TERM` has, and the rest. Of
-    `bounds`, which rise, the stretch i holds bounds[i] < seq <= bounds[i + 1]. Stretches without any are left out.
+    A lane is a set of terms; after the lanes come the other records with `OUTSIDE_TERM`, and the rest. `bounds` rise;
+    stretch i holds bounds[i] < seq <= bounds[i + 1]. Empty stretches are left out.
     """
     found: list[list[dict[int, int]]] = [[{} for _ in kinds] for _ in range(len(lanes) + 2)]
     after, upto = bounds[0], bounds[-1]
@@ -244,7 +240,6 @@ class Filter:
 
 
 def _of_row(row: bytes, wanted: Sequence[Alternatives]) -> int:
-    """The bits of the records with a term of each of `wanted`."""
     bits = _ALL
     for terms in wanted:
         bits &= _union(row, terms)
@@ -263,7 +258,6 @@ def _union(row: bytes, terms: Alternatives) -> int:
 
 
 def _within(first: int, after: int, upto: int) -> int:
-    """The bits of a block's records with after < seq <= upto."""
     bits = _ALL
     if after >= first:
         bits &= _ALL << (after + 1 - first)
