@@ -41,18 +41,14 @@ class _Head(NamedTuple):
 
     @classmethod
     def of(cls, said: str) -> _Head:
-        """The parsed text of a record."""
         first, _, last = said.rpartition(" ")
         return cls(first, last) if first or _COMMIT.fullmatch(last) else cls(last, "")
 
     def has(self, name: str) -> bool:
-        """True if the name is the branch, or a prefix of the commit."""
         return bool(name) and (name == self.branch or (self.commit.startswith(name) and bool(_COMMIT.fullmatch(name))))
 
 
 class _Command(NamedTuple):
-    """A git command, by its record."""
-
     seq: int
     ran: GitRan
     before: _Head
@@ -121,14 +117,12 @@ class GitMoves:
 
     @cached_property
     def _commands(self) -> list[_Command]:
-        """The logged commands, oldest first."""
         found = islice(self._of_kind(GitRan, 0, self._history.head(), reverse=True), MOST_COMMANDS)
         ran = [(seq, event) for seq, event in found if isinstance(event, GitRan)]
         return [_Command(seq, one, _Head.of(one.head_before), _Head.of(one.head_after)) for seq, one in ran][::-1]
 
     @cached_property
     def _by_name(self) -> dict[str, list[_Command]]:
-        """Prefix of a branch or commit → the commands with HEAD there before or after."""
         found: dict[str, list[_Command]] = {}
         for one in self._commands:
             for name in {name[:_SHORT] for name in (*one.before, *one.after) if name}:
@@ -136,7 +130,6 @@ class GitMoves:
         return found
 
     def _of_kind(self, kind: type[Event], after: int, upto: int, reverse: bool = False) -> Iterator[tuple[int, Event]]:
-        """(seq, event) of the records of a kind with after < seq <= upto."""
         for _, seqs in self._history.with_terms([[of_kind(kind.kind)]], after, upto, reverse):
             for seq in seqs:
                 event = self._history.event(seq)
@@ -172,19 +165,16 @@ class GitMoves:
         return None
 
     def _scanned_at(self, version: Version) -> str:
-        """The commit of HEAD at the end of the scan that found a version."""
         scans = self._of_kind(WorkspaceScanned, version.seq, self._history.head())
         ended = next((scan for _, scan in scans if isinstance(scan, WorkspaceScanned)), None)
         return _Head.of(ended.head).commit if ended is not None else ""
 
 
 def _same_commit(one: str, other: str) -> bool:
-    """True if one commit is a prefix of the other."""
     return len(one) >= _SHORT and (one.startswith(other) or other.startswith(one))
 
 
 def _is_named(one: _Command, hint: str) -> bool:
-    """True if the hint names the command."""
     return bool(one.ran.command) and is_by_git(hint) and one.ran.command in hint
 
 

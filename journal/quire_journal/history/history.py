@@ -72,8 +72,8 @@ _NEAR_BYTES: Final = 64 << 20
 class History:
     """Read-only queries to one state of the journal. Make an instance for a query, then drop it.
 
-    `text_of` gives the text of a blob, as from the daemon's cache. `recent` are reads that are not committed yet: reads
-    are journaled lazily. `names` is a cache for repeated queries.
+    A method without a docstring is described at the view's function that it calls. `text_of` gives the text of a blob,
+    as from the daemon's cache. `recent` are reads that are not committed yet. `names` is a cache for repeated queries.
     """
 
     def __init__(
@@ -122,17 +122,14 @@ class History:
         return Seq(clock.last_not_after(self._reading, at_ns, first, self.head()))
 
     def set_back(self) -> Iterator[SetBack]:
-        """The places where the clock was set back by more than a moment, newest first."""
         return clock.set_back(self._reading)
 
     # ── paths ──
 
     def path_id(self, path: str) -> PathId | None:
-        """The number of `path`; None if the log does not name it."""
         return paths.path_id(self._reading, path)
 
     def path(self, number: int) -> str | None:
-        """The path with this number, or None."""
         return paths.path_of(self._reading, number)
 
     def with_bytes(self, blobs: Collection[bytes], before: int) -> Iterator[tuple[str, Version]]:
@@ -393,27 +390,21 @@ class History:
         return writer_name(writer) if who is None else caller_name(who.agent, who.agent_session)
 
     def writer_id(self, who: WriterIntroduced) -> WriterId | None:
-        """The number of the writer with this identity (ignoring `who.id`); None if new."""
         return writers.writer_id(self._reading, who)
 
     def next_writer_id(self) -> WriterId:
-        """The number for the next writer."""
         return writers.next_writer_id(self._reading)
 
     def caller_of(self, writer: int) -> bytes:
-        """The caller's key (uid, agent, agent session) of a writer; b"" for `outside`."""
         return writers.caller_of(self._reading, writer)
 
     def caller(self, key: bytes) -> KnownCaller:
-        """The caller with this key."""
         return callers.caller(self._reading, key)
 
     def callers(self) -> Iterator[bytes]:
-        """The key of every caller, by the last introduction, newest first; lazy."""
         return callers.newest_first(self._reading)
 
     def count_callers(self) -> int:
-        """The number of callers."""
         return callers.how_many(self._reading)
 
     def attribution(self, record: Record) -> WriteAttributed | None:
@@ -453,7 +444,6 @@ class History:
         return msgspec.structs.replace(recent, first=stored.since)
 
     def stale_reads(self, caller: bytes) -> Iterator[str]:
-        """The paths that others may have changed since the caller read them."""
         return stale_reads.stale_reads(self._reading, caller)
 
     def anchor(self, path: str, prefix: str) -> AnchorTrace | None:
@@ -463,7 +453,6 @@ class History:
     # ── batches, and what undid them ──
 
     def batch(self, batch: int) -> Sequence[Record]:
-        """The records of a batch, in order."""
         found: dict[int, Record] = {}
         for record in self.records(after=batch - 1):
             if record.batch != batch:
@@ -476,14 +465,9 @@ class History:
         return [found[seq] for seq in sorted(found)]
 
     def batch_state(self, batch: int) -> str:
-        """`unsettled` while a write may not be on disk, `abandoned` if all its writes were, or `applied`.
-
-        A batch without file changes is `applied`.
-        """
         return batches.state(self._reading, batch)
 
     def batch_writes(self, batch: int) -> list[int]:
-        """The seqs of the batch's tool writes that stand."""
         return batches.writes(self._reading, batch)
 
     def last_batches(self, caller: bytes, limit: int = 1) -> list[int]:
@@ -495,11 +479,9 @@ class History:
         return [batch for batch, _ in islice(batches.newest_of(self._reading, caller, probable=True), limit)]
 
     def unsettled(self) -> list[int]:
-        """The batches whose writes may not be on disk, oldest first, for recovery."""
         return batches.unsettled(self._reading)
 
     def op(self, op: bytes) -> int | None:
-        """The batch of an operation id; None if unknown."""
         return batches.batch_of_op(self._reading, op)
 
     def kept_reply(self, caller: bytes, key: str) -> tuple[bytes, bytes, int, int] | None:
@@ -515,11 +497,9 @@ class History:
         return batches.undone_by(self._reading, batch)
 
     def undoers(self, batch: int) -> list[int]:
-        """The batches that undid this one, in force or not, newest first."""
         return batches.undoers(self._reading, batch)
 
     def undoers_within(self, first: int, last: int) -> dict[int, list[int]]:
-        """`undoers` of each batch with first <= batch <= last that has any."""
         return batches.undoers_within(self._reading, first, last)
 
     def undoing(self, batch: int) -> BatchUndone | None:
@@ -564,20 +544,16 @@ class History:
         return sorted(checkpoints.checkpoints(self._reading), key=lambda named: (named.cursor, named.name))
 
     def edit_checkpoint(self, path: str) -> EditCheckpoint | None:
-        """The newest edit checkpoint of `path`."""
         number = self.path_id(path)
         return None if number is None else checkpoints.edit_checkpoint(self._reading, number)
 
     def burst(self, number: int) -> Burst | None:
-        """The burst that record `number` began."""
         return bursts.burst(self._reading, number)
 
     def bursts(self, before: int | None = None) -> Iterator[Burst]:
-        """Every burst, the newest first; or those that began before record `before`."""
         return bursts.bursts(self._reading, before)
 
     def open_bursts(self) -> list[Burst]:
-        """The bursts that no record has ended, oldest first; some may have expired."""
         return list(bursts.open_bursts(self._reading))
 
     def burst_batches(self, number: int) -> list[int]:
@@ -585,21 +561,16 @@ class History:
         return [batch for batch, why in bursts.batches_of(self._reading, number) if why in BELONGING]
 
     def burst_evidence(self, number: int) -> Iterator[tuple[int, str]]:
-        """(batch, evidence) of the batches that belong, or may belong, to a burst; oldest first."""
         return bursts.batches_of(self._reading, number)
 
     def in_burst(self, number: int, batch: int) -> bool:
-        """True if the batch belongs to the burst."""
         return bursts.belongs(self._reading, number, batch)
 
     def burst_word(self, number: int, batch: int) -> str:
-        """The evidence that links the batch to the burst; "" for none."""
         return bursts.evidence_of(self._reading, number, batch)
 
     def lease(self, number: int) -> Lease | None:
-        """The lease with this number, even if broken or expired; None if it ended or never was."""
         return leases.lease(self._reading, number)
 
     def leases(self) -> list[Lease]:
-        """Every lease that no record has ended, oldest first, then broken ones; some may have expired."""
         return list(leases.leases(self._reading))

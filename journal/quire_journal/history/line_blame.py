@@ -1,15 +1,13 @@
 """Blame: who wrote each line of a file, and what brought the line to its place.
 
-The versions of the file (`line_past`) are replayed from the oldest to the one in question (`line_replay`). Rules:
+The versions of the file (`line_past`) are replayed from the oldest on (`line_replay`). Rules:
 
-* A line is its bytes and its break: turning LF into CRLF writes the line. The final break and a byte order mark are
-  properties of the file, so appending after an unfinished line does not write that line.
+* A line is its bytes and its break. The final break and a byte order mark are properties of the file.
 * A rename continues under the earlier path. Bytes changed by a move are the move's.
-* A line that comes back keeps its author: moving content makes none (`authorship`). Bytes copied from another path keep
-  the authors they had there.
-* Lines that the journal found, but never saw written, belong to a git commit, if git knows it (`CommitFile`).
-* Nothing is known beyond a version without bytes: its lines are attributed to the next version, and a `Gap` says so.
-  Displaced bytes are ignored.
+* A line that comes back keeps its author, and so do bytes copied from another path: moving content makes no author
+  (`authorship`).
+* Lines that the journal never saw written belong to a git commit, if git knows it (`CommitFile`).
+* Lines older than a version without bytes are attributed to the next version, and a `Gap` says so.
 """
 
 from __future__ import annotations
@@ -89,7 +87,6 @@ class _Elsewhere:
         self._left = MOST_ELSEWHERE
 
     def replay(self, past: FilePast) -> tuple[LineReplay, bytes]:
-        """(replay of all versions, bytes of the last)."""
         files = (step.version.blob for step in past.steps if is_file(step.version))
         bytes_of = self._history.bytes_in_turn(files)
         replay, data = new_replay(past.steps), b""
@@ -162,7 +159,6 @@ class _Trail(msgspec.Struct):
 
     @classmethod
     def of(cls, history: History, path: str, version: Version) -> _Trail:
-        """The trail that has the version."""
         later = list(_until_moved(history.versions(path, after=version.seq)))
         last = later[-1].seq if later else version.seq
         steps = file_past(history, GitMoves(history), path, last, MOST_BYTES).steps
@@ -170,11 +166,9 @@ class _Trail(msgspec.Struct):
 
     @property
     def first(self) -> int:
-        """The seq of the oldest version whose bytes are known."""
         return self.steps[0].version.seq
 
     def place(self, version: Version) -> int:
-        """The number of steps up to a version."""
         return bisect_right(self.steps, version.seq, key=lambda step: step.version.seq)
 
 
@@ -215,7 +209,6 @@ class _Commits:
         return origin
 
     def _lines_of(self, path: str, version: Version) -> Sequence[CommitLine | None] | None:
-        """The commit of each line of a found version; None until git answers."""
         key = path, version.seq
         if key not in self._lines:
             commit, near = self._git.head(version)

@@ -1,16 +1,14 @@
 """Line replay: the authors of a file's lines, version by version.
 
-Theory of operation. A list has the origin of each line. Between two versions, removed lines are remembered with their
-origins. Added lines belong to the new version if that is an author's. For any other version:
+A list has the origin of each line; removed lines are remembered with theirs. Added lines belong to the new version if
+that is an author's. For any other version:
 
-* if its bytes were there before, each line that is added, or restored by a version known to put back, has the author
-  that it had then;
+* if its bytes were there before, each added line has the author that it had then;
 * if its bytes are new, a known line has the author of the newest version that had it, or of a version that the caller
   names as source. Lines removed together come back together.
 
-Short lines (a brace, `else:`) are in every file, so a short line alone belongs to the version, unless it returns to its
-place, or the version is known to put back. Where conflict markers are removed, lines of neither side belong to whoever
-resolved the conflict.
+A short line (a brace, `else:`) alone belongs to the version, unless it returns to its place, or the version is known to
+put back. Where conflict markers are removed, lines of neither side belong to whoever resolved the conflict.
 """
 
 from __future__ import annotations
@@ -84,13 +82,10 @@ class _Change(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def counts(self) -> Counter[bytes]:
-        """How often each line is added."""
         return Counter(self.come)
 
 
 class _Kept(msgspec.Struct, frozen=True):
-    """A version that a later one may restore."""
-
     seq: int
     batch: int
     body: bytes
@@ -98,10 +93,7 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class _Source:
-    """The lines of a source version."""
-
     def __init__(self, kept: _Kept, coming: Collection[bytes]) -> None:
-        """`coming`: the lines that are searched."""
         self.keys, self.origins = ended(kept.body, b"").splitlines(keepends=True), kept.origins
         self.places: dict[bytes, list[int]] = {}
         for at, key in enumerate(self.keys):
@@ -298,7 +290,6 @@ class LineReplay:
                 return
 
     def _back(self, origin: LineOrigin, version: Version) -> LineOrigin:
-        """The origin of a line brought back by `version`."""
         key = origin.path, origin.version.seq, origin.number, version.seq
         found = self._brought.get(key)
         if found is None:
@@ -324,7 +315,6 @@ class LineReplay:
                     del places[:-MOST_REMEMBERED]
 
     def _put(self, change: _Change, come: Sequence[LineOrigin]) -> None:
-        """Replace the removed lines by the added ones."""
         for i, j, k, m in reversed(change.blocks):
             self.origins[change.line + i : change.line + j] = come[k:m]
             self.met_as[change.line + i : change.line + j] = [-1] * (m - k)
@@ -410,7 +400,6 @@ def _is_known(group: Sequence[tuple[int, int]], run: _Run, change: _Change) -> b
 
 
 def _words(line: bytes) -> int:
-    """The number of letters and digits."""
     return len(line.translate(None, _NOT_WORDS))
 
 
@@ -449,11 +438,9 @@ def _last_break(data: bytes) -> bytes:
 
 
 def _last_line(data: bytes, stop: int) -> bytes:
-    """The line that ends at `stop`."""
     return data[data.rfind(b"\n", 0, max(stop - 1, 0)) + 1 : stop]
 
 
 def _first_line(data: bytes, left: int) -> bytes:
-    """The line that begins `left` bytes before the end."""
     start = len(data) - left
     return data[start : data.find(b"\n", start) + 1] if left else b""

@@ -1,11 +1,8 @@
 """Points: the ways in which a caller names a place in the log, and times as people write them.
 
 A point is a version (`v12` or `12`), `seq:N`, a time in RFC 3339, a checkpoint's name, or a git commit
-(`commit:1a2b3c4`: when HEAD came to it). It means the state right after a record. Times are nanoseconds since 1970
-inside, and RFC 3339 in UTC outside.
-
-A time means the last record not dated later. If the clock was set back, earlier records with later dates belong to that
-state, too.
+(`commit:1a2b3c4`: when HEAD came to it). It means the state right after a record; a time means the last record not
+dated later, whatever the dates before. Times are nanoseconds since 1970 inside, and RFC 3339 in UTC outside.
 """
 
 from __future__ import annotations
@@ -72,7 +69,6 @@ def parse_point(point: str, history: History, argument: str) -> Seq:
 
 
 def _at_commit(commit: str, point: str, history: History) -> Seq:
-    """The record by which HEAD came to a commit. Raises `Refusal` if unknown."""
     seq = at_commit(commit, history)
     if seq is None:
         message = f"When HEAD came to commit {commit[:12]} is not known here; `diff` and `tree` can tell of its files."
@@ -152,7 +148,6 @@ def time_of(seq: int, history: History) -> str | None:
 
 
 def _zone(sign: str | None, hours: str | None, minutes: str | None) -> timezone:
-    """The time zone of an offset. Raises ValueError."""
     if sign is None or hours is None or minutes is None:
         return UTC
     if int(minutes) > 59:
@@ -162,7 +157,6 @@ def _zone(sign: str | None, hours: str | None, minutes: str | None) -> timezone:
 
 
 def _parse_seq(point: str) -> Seq | None:
-    """The seq in `v12` or `seq:12`; None for another form."""
     found = _SEQ.fullmatch(point)
     return Seq(int(found[1])) if found else parse_version_token(point)
 

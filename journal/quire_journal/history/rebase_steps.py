@@ -79,12 +79,10 @@ class Rest(msgspec.Struct, frozen=True):
 
 
 def _replaced(a: Text, b: Text) -> bool:
-    """True if no line of `a` is left in `b`."""
     return any((splice.start, splice.stop) == (0, len(a)) for splice in changes(a, b))
 
 
 def _same_bytes(a: bytes, b: bytes) -> bool:
-    """True if equal and known."""
     return a == b and bool(a)
 
 
@@ -192,7 +190,6 @@ class StepRebase:
             yield Conflict(self._blocker(cause, cause in met), "lines", self._lines_now(one, since), place)
 
     def _since(self, theirs: Text) -> Sequence[Splice]:
-        """The changes from the end of this run to the present file."""
         if not self.now.present or self.now.blob == self.b.blob:
             return ()
         return changes(theirs, self.history.text_of(self.now.blob))
@@ -227,7 +224,6 @@ class StepRebase:
         return ways | {(b.splice, False): tuple(text.lines[b.start : b.stop]) for b in carried.blocked}
 
     def _lines_now(self, blocked: BlockedSplice, since: Along) -> Ranges:
-        """The blocking lines that are left in the present file."""
         moved, near = since.near(blocked.start, blocked.stop)
         left = carry_ranges(near, [(blocked.start, blocked.stop)])
         return merge_ranges((start + moved, stop + moved) for start, stop in left)

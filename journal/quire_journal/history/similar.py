@@ -1,9 +1,8 @@
 """Similar files: a likely delta base for the first version of a new file.
 
-For half of all new files the name tells it: another file of that name (in a package beside, a moved folder, a copy), or
-the newest file of that suffix. This saves a fifth of the space of first versions, and most of generated or copied
-trees. A row maps the hash of a name or suffix to the hash of the last new path that has it; a wrong row costs only
-space.
+The base is the newest file of that name (in a package beside, a moved folder, a copy), or else of that suffix. This
+saves a fifth of the space of first versions, and most of copied trees. A row maps the hash of a name or suffix to the
+hash of the last new path that has it; a wrong row costs only space.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Stories: the log as people look at it, folded newest first to one value for each deed.
 
 A story is a turn of an agent session, a git operation, outside saves within a short time, a burst of many files, an
-undo, a checkpoint, or the first capture. It is placed at its newest record. Its files are told by runs of consecutive
-versions of its own, without those of others.
-
-A page reads a bounded number of records. A story cut by the end of a page continues on the next as another story.
+undo, a checkpoint, or the first capture. Its place is its newest record. Runs of its own consecutive versions tell its
+files. A page reads a bounded number of records, and a story cut by its end continues on the next as another story.
 Blocks with only outside writes are not read record by record: for a build of 5,000 files the fold reads some 60.
 """
 
@@ -233,8 +231,6 @@ def _complete(story: Story, history: History) -> None:
 
 
 class _Fold:
-    """The fold of one page."""
-
     def __init__(self, query: StoryQuery, history: History) -> None:
         self.query, self.history = query, history
         self.stories: list[Story] = []  # newest first; a volley is added later than records between its writes
@@ -294,7 +290,6 @@ class _Fold:
         return not self._volley and all(story.closed or self.is_over(story) for story in self.stories[:limit])
 
     def is_over(self, story: Story) -> bool:
-        """True if the fold has passed the story's beginning."""
         pause = PAUSE_NS.get(story.form, CROWD_PAUSE_NS)
         return self._now_ns < story.began_ns - pause
 
@@ -303,7 +298,6 @@ class _Fold:
     # ── blocks that are not read ──
 
     def _look_ahead(self, after: int, newest: int) -> None:
-        """Read the attributions after `after` of writes up to `newest`."""
         upto = min(newest + AHEAD, self.history.head())
         for _, seqs in self.history.with_terms([[of_kind(WriteAttributed.kind)]], after, upto, True):
             for seq in seqs:
@@ -430,7 +424,6 @@ class _Fold:
                     story.candidates = story.candidates or found.candidates
 
     def _tell(self, record: Record, event: Event) -> None:
-        """Add a record that is no plain write to its story."""
         if record.kind in _WRITES:
             self._tell_write(record, event)
         elif isinstance(event, GitRan):
@@ -501,7 +494,6 @@ class _Fold:
             del self._open[GIT,]
 
     def _tell_of_agent(self, record: Record, event: Event) -> None:
-        """Add a turn's beginning, a call or a refusal."""
         key = self._key_of(record.writer)
         if key is None or (key[0] != TURN and not isinstance(event, EditRefused)):
             return
@@ -520,7 +512,6 @@ class _Fold:
             story.refused.append((event.path, event.code))
 
     def _key_of(self, writer: int) -> Key | None:
-        """The key of a writer's stories."""
         if writer not in self._keys:
             who = self.history.writer(writer)
             if who is None:
@@ -568,7 +559,6 @@ class _Fold:
         story.began_ns, story.ended_ns = min(story.began_ns, at_ns), max(story.ended_ns, at_ns)
 
     def _write(self, key: Key, record: Record, event: Event) -> Story | None:
-        """Add a write to the story of that key."""
         fits = self.query.fits
         named = paths_of(event)
         if not named or (fits is not None and not any(map(fits, named))):

@@ -55,7 +55,6 @@ class TimelineStep(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def batch(self) -> int:
-        """The batch of the record."""
         return self.after.version.batch if self.after.version is not None else 0
 
 
@@ -66,7 +65,6 @@ class FileTimeline(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def now(self) -> State:
-        """The present state."""
         return self.steps[-1].after
 
     @property
@@ -152,7 +150,6 @@ def _steps(history: History, path: str, first: Version, undone: Callable[[Versio
 
 
 def _before(history: History, path: str, first: Version) -> State:
-    """The state of the file before `first`."""
     came_from = first.moved_from or path
     base = history.version(came_from, first.base) if first.base else None
     if base is not None and came_from == path and 0 <= base.index == first.index - 1:

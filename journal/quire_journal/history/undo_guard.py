@@ -1,9 +1,8 @@
 """Undo guard: whatever the plan, no line is removed or restored without a reason in the chosen batches.
 
-The guard does not know how the plan was made. It weaves the versions of the file (`weave`) and asks of each line to be
-removed whether it would still stand without the chosen batches, and of each line to be restored whether it would stand
-again. A change without such a reason is left out, and is a conflict that names the opposing record. The same holds for
-the path, the mode and the presence of the file.
+The guard weaves the versions of the file (`weave`). It asks of each line to be removed whether it would still stand
+without the chosen batches, and of each line to be restored whether it would stand again. A change without such a reason
+becomes a conflict that names the opposing record. The same holds for the path, the mode and the presence of the file.
 """
 
 from __future__ import annotations
@@ -108,7 +107,6 @@ class _Guard:
     # ── the past ──
 
     def _woven(self) -> Weave:
-        """The weave of the file's versions."""
         states = [self._life.steps[0].before, *(step.after for step in self._steps())]
         bodies = self._bodies(states)
         weave = Weave(next(bodies), states[0].seq, self._then)
@@ -164,7 +162,6 @@ class _Guard:
     # ── what is planned ──
 
     def guarded(self) -> Unwound:
-        """The justified part of the plan."""
         found, now = self._found, self._found.now
         if found.present != now.present:
             presence = self._woven_word(_presence)
@@ -191,13 +188,11 @@ class _Guard:
         return self._left_with(Conflict(seq, "bytes", () if self._is_whole() else ranges_of(held)))
 
     def _left_with(self, *conflicts: Conflict) -> Unwound:
-        """A plan that leaves the file as it is."""
         found, now = self._found, self._found.now
         left = Unwound.left_alone(now, "", kept=found.kept)
         return replace(left, conflicts=(*found.conflicts, *self._conflicts, *conflicts))
 
     def _conflict(self, why: str, weave: Weave, key: bytes) -> None:
-        """Add a conflict with the record that made the present state."""
         there = weave.line(0) if weave.size else None
         gone = weave.gone(key)
         seq = there.brought_by if there is not None else gone[-1].removed_by if gone else 0
@@ -220,7 +215,6 @@ class _Guard:
     # ── its text ──
 
     def _content(self) -> tuple[bytes, Text | None]:
-        """The resulting bytes."""
         found, now = self._found, self._found.now
         if found.blob == now.blob and now.present:
             return found.blob, found.made
@@ -278,7 +272,6 @@ class _Guard:
             yield replace(s, lines=tuple(s.lines[i] for i in parts), breaks=tuple(breaks[i] for i in parts))
 
     def _block(self, s: Splice, held: Sequence[int], keys: Sequence[bytes], coming: Sequence[WovenLine | None]) -> None:
-        """Add a conflict for each opposing record."""
         against: dict[int, list[int]] = {}
         for number in held:
             against.setdefault(self._brought(number), []).append(number)
@@ -355,7 +348,6 @@ class _Guard:
         return batch in self._chosen or self._before.in_force(batch) != self._after.in_force(batch)
 
     def _brought(self, number: int) -> int:
-        """The record that put the line there."""
         line = self._text.line(number)
         return (line.brought_by if line is not None else 0) or self._first
 
@@ -368,7 +360,6 @@ _PRESENT: Final = b"there\n"
 
 
 def _made(state: State, again: bool, by_git: bool = False) -> Made:
-    """How a state was made."""
     version = state.version
     if version is None:
         return Made(0, 0)
@@ -401,25 +392,21 @@ def _is_file(state: State) -> bool:
 
 
 def _whole(blob: bytes) -> bytes:
-    """A single line that represents bytes which are not compared by line."""
     return b"\0" + blob.hex().encode() + b"\n"
 
 
 def _body(data: bytes) -> bytes:
-    """The bytes of a file as lines with breaks; a binary file is one line."""
     if data.find(b"\0", 0, BINARY_PROBE) >= 0:
         return _whole(blob_id(data))
     return ended(data.removeprefix(BOM))
 
 
 def _keys(text: Text, start: int, stop: int) -> list[bytes]:
-    """Lines with breaks; an unfinished last line gets one."""
     breaks = [b or text.break_for(len(text) - 1) for b in text.breaks[start:stop]]
     return [line + ending for line, ending in zip(text.lines[start:stop], breaks, strict=True)]
 
 
 def _runs(start: int, stop: int, without: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """The runs of numbers in start..stop that are not in `without`."""
     at = start
     for number in (*without, stop):
         if at < number:

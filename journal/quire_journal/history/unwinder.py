@@ -1,8 +1,8 @@
 """Unwinding: the state of a file if some of its versions had never been made.
 
 The steps of its timeline are undone or kept. From the first undone step on, two states run in parallel: the real file,
-and the file without undone steps (`rest`). An undone step changes the first only; a kept one changes both, the second
-by three-way merge (`rebase_steps`). Consecutive kept steps are merged as one, so that reverted changes do not conflict.
+and the file without undone steps (`rest`). A kept step changes both, the second by three-way merge (`rebase_steps`).
+Consecutive kept steps are merged as one, so that reverted changes do not conflict.
 """
 
 from __future__ import annotations

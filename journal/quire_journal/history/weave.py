@@ -1,8 +1,8 @@
 """Weave: every line that a file had, in order, with the batches that added and removed it.
 
-Typing a line makes a new line, even with old words. Putting lines back (undo, redo, rollback, restore, another program)
-restores the old line with its author. An undo acts on lines only through the validity of other batches: a line that it
-removes belongs to a batch that is no longer in force. Anything else counts as the undo's own work.
+Typing a line makes a new line, even with old words. Putting it back (undo, redo, rollback, restore, another program)
+restores the old line with its author. An undo acts on lines by ending other batches' validity; anything else that it
+changes counts as its own work.
 """
 
 from __future__ import annotations
@@ -147,7 +147,6 @@ class Weave:
 
     @property
     def size(self) -> int:
-        """The present number of lines."""
         return len(self._now)
 
     def line(self, number: int) -> WovenLine | None:
@@ -244,7 +243,6 @@ class _Found:
         self._taken: set[WovenLine] = set()
 
     def places(self, come: Sequence[bytes], before: Sequence[WovenLine]) -> dict[int, int]:
-        """New line → removed line at the same place."""
         fit = [n for n, line in enumerate(before) if self._fits(line) and (not self._undoing or self._stands(line))]
         if not fit:
             return {}
