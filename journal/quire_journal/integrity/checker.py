@@ -2,20 +2,14 @@
 
 Each finding is a sentence that names the record, or the table and key.
 
-* log: records from 1 without a gap, each with the hash of its predecessor and a body that fits its kind, or of an
-  unknown kind;
+* log: records from 1 without a gap, each with the hash of its predecessor and a body that fits its kind;
 * blobs: each has one address, its base, and the bytes of its sha256;
 * views: byte for byte equal to the log folded anew;
 * versions: their bytes are held, unless the log says that they were not captured or are gone.
 
-A replaced record (lost or purged) has another hash than its successor holds. The original hash is in the table
-`replaced`, a view, so a later record must vouch for both hashes.
-
-Records and blobs hardly ever change, so they are read in many short snapshots, even while the journal is in use. Views
-change, so they are compared in one snapshot, after folding the records added meanwhile; all of them again if a purge
-replaced records.
-
-`check_end` looks only at the last records and their bytes, in a moment, for a journal that is known to be untouched.
+The original hash of a replaced record (lost or purged) is in the view `replaced`, so a later record must vouch for it.
+Records and blobs are read in many short snapshots, even while the journal is in use. Views are compared in one
+snapshot, after folding the records added meanwhile; all of them, if a purge replaced records.
 """
 
 from __future__ import annotations
@@ -59,10 +53,8 @@ Progress = Callable[[str, int, int], None]
 """Called now and then with the phase ("records", "blobs", "views"), the number done, and the total."""
 
 _CHUNK: Final = 1000
-"""Rows read in one snapshot."""
 
 _FEW: Final = 5
-"""Most differences of a table reported singly."""
 
 _CACHE_BYTES: Final = 32 * 1024 * 1024
 """Cache of unpacked blobs: a blob is mostly the base of the next."""
@@ -154,7 +146,6 @@ class _Log:
         self._cache = BlobCache(_CACHE_BYTES)
 
     def read(self, store: Store, tell: Progress) -> Iterator[Finding]:
-        """Check the present records, in short snapshots."""
         with store.reading() as r:
             self._replaced = replaced(r)
             self._began_at = r.count("records")
@@ -206,7 +197,6 @@ class _Log:
     def _row(
         self, r: ReadTransaction, key: bytes, stored: bytes, found: list[Finding]
     ) -> tuple[Record, Event | None] | None:
-        """Check one record; returns record and event if they can be folded."""
         seq = int.from_bytes(key, "big")
         gap = seq != self._seq + 1
 
@@ -320,7 +310,6 @@ def _pieces(r: ReadTransaction) -> Iterator[Finding]:
 def _blob(
     r: ReadTransaction, key: bytes, value: bytes, address: bytes | None, read_data: bool, cache: BlobCache
 ) -> Iterator[Finding]:
-    """Check one blob. `address` is its key in the index, None if missing."""
     number = int.from_bytes(key, "big")
     if address is None:
         yield Finding(f"Blob {number} has no address: nothing leads to it.", "blobs", key)
@@ -353,7 +342,6 @@ def _never_kept(event: CaptureFailed | FileWritten) -> bool:
 
 
 def _versions_held(r: ReadTransaction, again: ReadTransaction, uncaptured: set[bytes]) -> Iterator[Finding]:
-    """Findings for versions whose bytes should be held and are not."""
     for key, value in r.scan("versions"):
         try:
             version = version_in_row(r, key, value)
@@ -373,7 +361,6 @@ def _versions_held(r: ReadTransaction, again: ReadTransaction, uncaptured: set[b
 
 
 def _differences(table: str, r: ReadTransaction, again: ReadTransaction) -> Iterator[Finding]:
-    """Findings for rows that differ from the folded log."""
     count = 0
     for key, held, made in differing(r.scan(table), again.scan(table)):
         count += 1
@@ -410,7 +397,6 @@ def check_end(store: Store) -> Iterator[Finding]:
 
 
 def _records(r: ReadTransaction) -> Iterator[Finding]:
-    """Check the last records backwards: each hash is in the next record, the last in `meta`."""
     wanted: bytes | None = None
     known = replaced(r)
     standing: dict[int, tuple[bytes, int]] = {}
@@ -435,7 +421,6 @@ def _records(r: ReadTransaction) -> Iterator[Finding]:
 
 
 def _newest_bytes(r: ReadTransaction) -> Iterator[Finding]:
-    """Check the bytes of the newest records."""
     left = BYTES
     for _, stored in islice(r.scan("records", reverse=True), RECORDS):
         try:

@@ -1,8 +1,8 @@
 """LMDB pages: the rows of a damaged database, read without LMDB, which could crash.
 
-Every page that looks like a leaf gives its rows, even if the tree no longer leads to it: a lost page often has an older
-copy among the free pages. A key can therefore have several values, and the table of a row is unknown. Callers must
-prove rows: records by their chain, blobs by their sha256. Records of the write-ahead log follow, as live rows.
+Every page that looks like a leaf gives its rows, even outside the tree: a lost page often has an older copy among the
+free pages. A key can have several values, and the table of a row is unknown. Callers must prove records by their chain,
+and blobs by their sha256. Records of the write-ahead log follow, as live rows.
 
 Layout: engine 0.9 on a 64-bit machine (lmdb.h, mdb.c). A page begins with its number (8 bytes), pad (2), flags (2), and
 the bounds of its free space (2 + 2); a node with the halves of its data size, flags and key size (2 each).
@@ -67,7 +67,6 @@ class Pages:
 
     @property
     def count(self) -> int:
-        """The number of pages."""
         return self._bytes // self._page
 
     @property
@@ -114,7 +113,6 @@ class Pages:
     # ── pages ──
 
     def _metas(self) -> list[tuple[int, int, int, int]]:
-        """(transaction, page size, root, last page) of the valid meta pages, newest first."""
         found = []
         for at in (0, self._guess()):
             if at + _META.size <= self._bytes:
@@ -124,7 +122,6 @@ class Pages:
         return sorted(found, reverse=True)
 
     def _guess(self) -> int:
-        """The page size in the first page, if plausible."""
         size = _META.unpack_from(self._map, 0)[2] if self._bytes >= _META.size else 0
         return size if _can_be_size(size) else _PAGE_BYTES
 
@@ -132,13 +129,11 @@ class Pages:
         return next((size for _, size, _, _ in self._metas() if _can_be_size(size)), _PAGE_BYTES)
 
     def _kind(self, page: int) -> int:
-        """The type flags of a page; 0 beyond the end."""
         if not 2 <= page < self.count:
             return 0
         return int.from_bytes(self._map[page * self._page + 10 : page * self._page + 12], "little") & _KINDS
 
     def _number(self, page: int) -> int:
-        """The page number in its header."""
         return int.from_bytes(self._map[page * self._page : page * self._page + 8], "little")
 
     def _reached(self) -> set[int]:
@@ -195,7 +190,6 @@ class Pages:
 
 
 def _last_of(entry: LogEntry) -> int:
-    """The seq of its newest record."""
     return entry.first - 1 + len(entry.records)
 
 

@@ -1,14 +1,13 @@
 """Salvage: build a new journal from what a damaged one still proves, and record the losses.
 
-Rows come from a file that cannot be trusted (`lmdb_pages`). A record is kept if its successor holds its hash: the chain
-is followed from the end to the beginning, so a flipped bit costs one record. The remains of a lost record may still
-give the hash of the record before, where the chain continues; if nothing does, that record is lost, too, unless it is
-found twice. A `record_lost` takes the place of each lost record, because callers remember numbers as versions. The lost
-hash goes into the `replaced` table, vouched for by a `journal_salvaged` at the end.
+A record is kept if its successor holds its hash: the chain is followed backwards, so a flipped bit costs one record.
+The remains of a lost record may give the hash of its predecessor; if nothing does, that one is lost, too, unless it is
+found twice. A `record_lost` takes each place, because callers remember numbers as versions. Lost hashes go into the
+`replaced` table, vouched for by a `journal_salvaged` at the end.
 
 Bytes are kept if a kept record names their sha256; missing ones are listed in a `bytes_gone`. Purged bytes and replaced
-records are not kept, even if free pages still hold them. Two rows tell of a purge, its record and a row of a view
-(`lost_bytes`), so one may be lost. Views are folded again. The scan at start finds everything else on disk.
+records are not kept, even if free pages hold them: the record of a purge or a row of `lost_bytes` names them. Views are
+folded again. The scan at start finds everything else on disk.
 """
 
 from __future__ import annotations
@@ -252,7 +251,6 @@ class _Found:
             self.format = max(self.format, int(value))
 
     def _take_end(self, value: bytes, live: bool) -> None:
-        """Note a head row."""
         last = int.from_bytes(value[:8], "big")
         self.heads.setdefault(last, set()).add(link(value[8:]))
         if live:
@@ -282,7 +280,6 @@ class _Chain:
         self._stood: dict[int, set[bytes]] = {}  # replaced record → links of the originals
 
     def kept(self) -> list[FoundRow | None]:
-        """The rows of records 1, 2, …; None where lost."""
         last = self._last()
         kept: list[FoundRow | None] = [None] * last
         heads = self._found.heads
@@ -429,8 +426,6 @@ def _introductions(remains: Remains, kept: list[FoundRow | None]) -> dict[int, W
 
 
 class _Wanted(NamedTuple):
-    """The blobs that kept records name."""
-
     named: set[bytes]  # without purged ones
     purged: set[bytes]
 
@@ -491,7 +486,6 @@ def _store_blob(
 
 
 def _put_blob(w: WriteTransaction, number: int, value: bytes, some: list[tuple[bytes, bytes]]) -> None:
-    """Set the row and pieces of a blob; b"": remove it."""
     overflow.forget(w, number)
     if not value:
         w.delete("blobs", u64(number))
