@@ -3,11 +3,10 @@
 A purge asks for the bytes of a path, of a blob, or of whatever matches a regular expression. It removes:
 
 * whole blobs; blobs based on them are stored as keyframes;
-* texts in records: kept replies, reasons of refusals, labels and notes. Such a record is stored again with `[purged]`
-  in their place. Its number, time and writer stay. The `purged` record vouches for its old hash, which its successor
-  holds, and for the new one.
+* texts in records: kept replies, reasons of refusals, labels and notes. The record is stored again with `[purged]` in
+  their place and the same number. The `purged` record vouches for its old hash, and for the new one.
 
-The sha256 of a purged blob stays in records. A short secret can be guessed from it, so the plan warns of small files.
+The sha256 of a purged blob stays. A short secret can be guessed from it, so the plan warns of small files.
 """
 
 from __future__ import annotations
@@ -173,7 +172,6 @@ class PurgeSurvey:
         return found
 
     def close(self) -> None:
-        """Close the store of the folded views."""
         if self._store is not None:
             self._store.close()
         self._again = self._store = None
@@ -184,7 +182,6 @@ class PurgeSurvey:
         return _records(r, self._head)
 
     def _begin_again(self, r: ReadTransaction) -> None:
-        """Restart the search of records after the set of purged blobs has changed."""
         found = self.found
         found.versions = {}
         for key, value in r.scan("versions"):
@@ -198,7 +195,6 @@ class PurgeSurvey:
         self.close()
 
     def _look_at_blobs(self, r: ReadTransaction) -> bool:
-        """Bring `found.blobs` up to date; returns whether it changed."""
         before = self.found.blobs
         self.found.blobs = {blob: size for blob, size in before.items() if blobs.holds(r, blob)}
         for blob, data in self._chosen(r):
@@ -266,7 +262,6 @@ class PurgeSurvey:
     def _rows_of_views(
         self, r: ReadTransaction, instead: Mapping[bytes, bytes], views: Sequence[View]
     ) -> Iterator[RowChange]:
-        """The changed rows of these views."""
         if not views:
             return
         folded = with_needed(views)
@@ -292,7 +287,6 @@ def mask(data: bytes, texts: Texts) -> bytes:
 
 
 def _blobs_of(records: Iterable[tuple[int, Record, bytes]], path: str) -> Iterator[bytes]:
-    """Every blob that records name for `path`, including abandoned writes."""
     for _, record, _ in records:
         event = record.event()
         blob = getattr(event, "blob", b"")
@@ -331,7 +325,6 @@ def _secret_lines(data: bytes, wanted: PurgeTarget) -> Iterator[bytes]:
 
 
 def _one_of(texts: Iterable[bytes]) -> AnyOf | None:
-    """A search for any of the lines."""
     listed = list(texts)
     # Logs write JSON, with quotes and backslashes escaped.
     escaped = (msgspec.json.encode(line.decode("utf-8", "replace"))[1:-1] for line in listed)
@@ -375,7 +368,6 @@ _WHY_IN_A_WORD: Final = (WritesAbandoned, BytesDisplaced, CaptureFailed, BytesGo
 
 
 def _named(event: object) -> frozenset[str]:
-    """Texts of an event that stay."""
     fields = (*_NAMES, *_WORDS, *(("why",) if isinstance(event, _WHY_IN_A_WORD) else ()))
     named = (value for name in fields if isinstance(value := getattr(event, name, None), str))
     return frozenset((*named, *getattr(event, "paths", ())))

@@ -1,12 +1,9 @@
 """Retention: which bytes of versions may be dropped. Records are never dropped.
 
-The rules are restic's, applied to the versions of each file: a version is kept if at least one rule keeps it. Always
-kept are heads, files at a checkpoint, and what an open burst, an unsettled write, an open edit checkpoint, a lease on
-lines or a recent reader may need. In runs of outside versions (a formatter, a build, a watcher that saves each second)
-the rules see only the last, once the run is old enough (`thin_outside`).
-
-Pure: versions, pins and the time in, verdicts with reasons out. A shared blob stays if any verdict keeps it, and so do
-its bases.
+The rules are restic's, for the versions of each file: a version is kept if one rule keeps it. Always kept are heads,
+files at a checkpoint, and what an open burst, an unsettled write, an open edit checkpoint, a lease on lines or a recent
+reader may need. In runs of outside versions (a formatter, a build) the rules see only the last, once the run is old
+enough (`thin_outside`). A shared blob stays if any verdict keeps it, and so do its bases.
 """
 
 from __future__ import annotations
@@ -153,7 +150,6 @@ def _pinned(path: str, versions: Sequence[Version], pins: Pins) -> dict[int, str
 
 
 def _state_at(states: Sequence[Version], cursor: int) -> Version | None:
-    """The head after record `cursor`."""
     upto = bisect_right(states, cursor, key=lambda version: version.seq)
     return states[upto - 1] if upto else None
 
