@@ -65,7 +65,6 @@ def find_workspace(folder: Path | str, state_dir: Path | str | None = None, *, g
 
 
 def _has_journal(place: Place) -> bool:
-    """True if there is a journal. Raises WorkspaceRefused if its folder is unreadable."""
     try:
         return place.identity_file.exists()
     except OSError as error:
@@ -260,7 +259,6 @@ def _rename_state(found: Path, target: Path) -> None:
 
 
 def _file_system(path: Path) -> str:
-    """The type of the file system of `path`; "" if unknown."""
     best, kind = "", ""
     try:
         mounts = Path("/proc/self/mounts").read_text("utf-8", "surrogateescape").splitlines()
@@ -279,7 +277,6 @@ def _file_system(path: Path) -> str:
 
 
 def _tracked_by_git(folder: Path) -> bool:
-    """True if git tracks a file of `folder`. False without an answer of git."""
     if not any((parent / ".git").exists() for parent in folder.parents):
         return False
     import subprocess

@@ -71,12 +71,10 @@ class Place(NamedTuple):
 
     @property
     def log(self) -> Path:
-        """The daemon's log."""
         return self.state / "daemon.log"
 
     @property
     def identity_file(self) -> Path:
-        """`workspace.json`."""
         return self.state / "workspace.json"
 
     @property

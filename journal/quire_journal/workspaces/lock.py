@@ -42,7 +42,6 @@ class Lock:
         os.pwrite(self.fd, text, 0)
 
     def close(self) -> None:
-        """Release the lock."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
@@ -118,7 +117,6 @@ def is_held(fd: int) -> bool:
 
 
 def _stands(fd: int, path: Path) -> bool:
-    """True if the open file is still at `path`."""
     try:
         return os.path.samestat(os.fstat(fd), os.lstat(path))
     except OSError:
