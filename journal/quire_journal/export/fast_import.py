@@ -2,10 +2,9 @@
 
     quire export git | git -C REPOSITORY fast-import
 
-A commit's tree is the journal's tree after the step: files, links, the executable bit. What git cannot hold (missing
-bytes, an empty folder) is left out and named in the commit message, never replaced by an empty file. A path is its
-bytes on disk, UTF-8 or not. Contents are `inline`, so that the stream needs little memory. It ends with `done`: git
-refuses a truncated stream.
+A commit's tree is the journal's tree after the step. What git cannot hold (missing bytes, an empty folder) is left out
+and named in the commit message. A path is its bytes on disk, UTF-8 or not. Contents are `inline`, which needs little
+memory. The stream ends with `done`: git refuses a truncated one.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ _SECOND_NS = 10**9
 
 
 def export(source: Source, by: str) -> Iterator[bytes]:
-    """The stream."""
     yield f"feature done\nreset {BRANCH}\n\n".encode()
     tree, mark = _Tree(), 0
     for step in steps(source, by):
@@ -63,7 +61,6 @@ def _shows(change: PathChange) -> bool:
 
 
 def _head(step: Step, source: Source, mark: int, missing: list[tuple[str, str]]) -> bytes:
-    """The commit up to its changes."""
     when = f"{step.at_ns // _SECOND_NS} +0000"
     author = wording.identity(source, step.writers[0] if step.writers else OUTSIDE)
     said = [wording.subject(step), "", *wording.body(step, source, missing), ""]
@@ -94,7 +91,6 @@ class _Tree:
             self._below.update(above(path))
 
     def without(self, paths: list[str]) -> Iterator[str]:
-        """Remove these paths; returns those that existed."""
         for path in paths:
             if path in self._files:
                 self._files.discard(path)

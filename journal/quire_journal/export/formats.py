@@ -1,9 +1,8 @@
 """Export formats: a stretch of the journal as bytes that other tools read.
 
-A format is a function from a `Source` (a readable stretch of the log) and a word of `steps.BY` to chunks of bytes. It
-needs little memory, opens nothing and writes nothing. An empty chunk is a pause point. A new format is a module and a
-line in `FORMATS`. If bytes turn out damaged or dropped, it raises `JournalDamaged` or `blobs.NotHeld`, and its output
-is useless.
+A format is a function from a `Source` (a readable stretch of the log) and a word of `steps.BY` to chunks of bytes,
+empty at pause points. It needs little memory, opens nothing and writes nothing. A new format is a module and a line in
+`FORMATS`. If bytes are damaged or dropped, it raises `JournalDamaged` or `blobs.NotHeld`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ class Format(NamedTuple):
     function: str = "export"
 
     def export(self, source: Source, by: str) -> Iterator[bytes]:
-        """The chunks."""
         chunks: Iterator[bytes] = getattr(import_module(f"{__package__}.{self.module}"), self.function)(source, by)
         return chunks
 

@@ -139,7 +139,6 @@ def is_plain(data: bytes) -> bool:
 def _with_head(
     path: str, old: Content | None, new: Content | None, moved_from: str, body: Sequence[bytes], style: PatchStyle
 ) -> bytes:
-    """The header lines and `body`; b"" without a difference."""
     moved = bool(moved_from) and moved_from != path
     if not (body or moved or old is None or new is None or old.mode != new.mode) or old is new:
         return b""
@@ -225,7 +224,6 @@ def hunks(a: Sequence[bytes], b: Sequence[bytes], style: PatchStyle = USUAL, pat
 
 
 def _grouped(found: list[Block], context: int) -> Iterator[list[Block]]:
-    """Blocks grouped where their contexts would touch."""
     group: list[Block] = []
     for block in found:
         if group and block[0] - group[-1][1] > 2 * context:
@@ -295,7 +293,6 @@ def _headings(lines: Sequence[bytes], begins: re.Pattern[bytes]) -> Callable[[in
 
 
 def _binary(before: bytes, after: bytes) -> list[bytes]:
-    """Both directions of a binary patch."""
     return [BINARY, *_literal(after), *_literal(before)] if before != after else []
 
 

@@ -1,11 +1,10 @@
 """Importer: rebuild a journal from a JSONL export, with byte-identical records in the same chain, and their blobs.
 
-Only into a store without records. Every hash of blobs and records is checked; a record replaced later (by a purge) may
-differ from what its successor remembers, not from what the replacing record says. Paths must be inside a workspace and
-not git's or Quire's own; modes, sizes and kinds must be possible on a disk; a batch must not begin after its records.
-The bytes of every version must be included, or declared missing. The views are folded as always.
+Only into a store without records. Every hash is checked; a record replaced later (by a purge) may differ from what its
+successor remembers, not from what the replacing record says. Paths must be inside a workspace and not git's or Quire's
+own; modes, sizes, kinds and batches must be possible. The bytes of every version must be included, or declared missing.
 
-An export may be hand-made or hostile: each line is accepted whole, or refused by its number.
+An export may be hostile: each line is accepted whole, or refused by its number.
 """
 
 from __future__ import annotations
@@ -71,7 +70,6 @@ _CACHE_BYTES: Final = 24 << 20
 _MOST_MODE: Final = 0o7777
 _MOST_SIZE: Final = (1 << 63) - 1
 _ADDRESS: Final = 32
-"""Bytes of a sha256."""
 
 _MOST_WRITERS: Final = 1 << 32
 _MOST_NS: Final = (1 << 63) - 1
@@ -129,7 +127,6 @@ def _of_line(number: int) -> Iterator[None]:
 
 
 def _require_order(record: Record) -> None:
-    """Raise `ValueError` for an impossible batch, time or writer."""
     if not 0 < record.batch <= record.seq:
         raise ValueError(f"record {record.seq} belongs to batch {record.batch}, which cannot have begun yet")
     if not 0 <= record.at_ns <= _MOST_NS:
@@ -139,7 +136,6 @@ def _require_order(record: Record) -> None:
 
 
 def _require_sense(seq: int, event: Event) -> None:
-    """Raise `ValueError` for an impossible version."""
     size, mode, blob = (getattr(event, name) for name in ("size", "mode", "blob"))
     entry, base = getattr(event, "entry", REGULAR), getattr(event, "base", 0)
     if not 0 <= mode <= _MOST_MODE:
@@ -155,8 +151,6 @@ def _require_sense(seq: int, event: Event) -> None:
 
 
 class _Waiting(NamedTuple):
-    """A line that is not committed yet."""
-
     number: int
     blob: BlobLine | None = None
     stored: bytes = b""
@@ -165,8 +159,6 @@ class _Waiting(NamedTuple):
 
 
 class _Import:
-    """Takes lines, and commits them in chunks."""
-
     def __init__(self, store: Store) -> None:
         self.events = self.blobs = self.missing = self.upto = 0
         self._store = store
@@ -185,7 +177,6 @@ class _Import:
         """Replaced record → its link, the record that replaced it, and the line of that."""
 
     def take(self, number: int, line: JsonLine) -> None:
-        """Take the next line. Raises `ValueError`."""
         if self._ended:
             raise ValueError("there is more after the end")
         if isinstance(line, Header):
@@ -239,7 +230,6 @@ class _Import:
                 raise NotAnExport(f"the bytes {lacking[0].hex()}, which record {seq} tells of, are on no line")
 
     def _tell_of_withheld(self) -> None:
-        """Append a record with the original hashes of records exported without private texts."""
         last = self._last
         seq = Seq(last.seq + 1)
         event = Purged("withheld", (), 0, tuple(self._withheld), "prompts and command lines were not exported")
@@ -288,7 +278,6 @@ class _Import:
         self.events += 1
 
     def _commit(self) -> None:
-        """Commit the waiting lines. Raises `NotAnExport` with the offending line."""
         waiting, self._waiting, self._held = self._waiting, [], 0
         try:
             self._put_all(waiting)
@@ -301,7 +290,6 @@ class _Import:
                     self._put_all([one])
 
     def _put_all(self, waiting: Sequence[_Waiting]) -> None:
-        """Store all of the lines in one transaction."""
         with self._store.writing() as w:
             for one in waiting:
                 if one.blob is not None:

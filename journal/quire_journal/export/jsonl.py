@@ -57,7 +57,6 @@ class _Bytes:
         self._newest: dict[str, bytes] = {}  # path → its newest blob in the export
 
     def lines(self, blob: bytes, path: str) -> Iterator[bytes]:
-        """The line of a blob that is not in the export yet."""
         number = self._source.number_of(blob)
         if number is None:
             yield written(MissingLine(blob.hex(), self._source.not_held(blob)))

@@ -151,7 +151,6 @@ def stored_record(line: EventLine) -> bytes:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of a line (draft 2020-12)."""
     kinds: Any = Union[tuple(_by_name(event) for event in EVENTS)]  # noqa: UP007  (made of a list)
     other = msgspec.defstruct("OtherEvent", [("kind", Annotated[str, msgspec.Meta(description=_OTHER)])])
     fields: list[Any] = [
@@ -205,7 +204,6 @@ def _plain(value: Any) -> Any:
 
 
 def _revived(value: Any, kind: Any) -> Any:
-    """The inverse of `_plain` for a field of type `kind`."""
     if value is None:
         return None
     if kind is bytes:
@@ -220,7 +218,6 @@ def _revived(value: Any, kind: Any) -> Any:
 
 
 def _by_name(event: type[Event]) -> type[msgspec.Struct]:
-    """The struct of an event with named fields and hexadecimal bytes."""
     fields: list[Any] = [(one.name, _hexadecimal(one.type), *_default(one)) for one in msgspec.structs.fields(event)]
     made = msgspec.defstruct(event.__name__, fields, tag=event.kind, tag_field="kind", module=__name__)
     made.__doc__ = event.__doc__

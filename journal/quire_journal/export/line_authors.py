@@ -35,7 +35,6 @@ def brought_authors(step: Step, source: Source) -> list[int]:
 
 
 def _is_typed(change: PathChange) -> bool:
-    """True if the change is one version whose writer typed it."""
     version, before = change.after, change.before
     if version is None or version.type in (OUTSIDE_TYPE, UNDOING) or version.moved_from:
         return False
@@ -45,7 +44,6 @@ def _is_typed(change: PathChange) -> bool:
 def _by_author(
     start: int, stop: int, version: Version, origins: Sequence[LineOrigin] | None
 ) -> Iterator[tuple[int, int, Version]]:
-    """Lines start..stop of `version`, grouped by author; all its own without `origins`."""
     if origins is None or len(origins) < stop:
         yield start, stop, version
         return
@@ -57,7 +55,6 @@ def _by_author(
 
 
 def _text(version: Version | None, source: Source) -> bytes | None:
-    """The bytes of a version that is a text, or None."""
     if version is None or not git_mode(version) or version.entry == LINK or source.missing(version):
         return None
     data = source.bytes_of(version.blob)

@@ -67,7 +67,6 @@ def content(path: str, version: Version | None, source: Source) -> Content | Non
 
 
 def _head(step: Step, source: Source, number: int, missing: list[tuple[str, str]]) -> bytes:
-    """The mail up to its diffs. The first line separates mails in a file."""
     from email.utils import format_datetime  # imported here: it would add 7 ms to each start of a daemon
 
     author = wording.identity(source, step.writers[0] if step.writers else OUTSIDE)

@@ -30,7 +30,6 @@ from quire_journal.storage.blobs import BlobCache, index as blob_index
 from quire_journal.views import BELONGING, Version, standing
 
 _CHUNK: Final = 250
-"""Records read in one snapshot."""
 
 _CACHE_BYTES: Final = 24 * 1024 * 1024
 """Cache of unpacked blobs: a version is mostly based on the one before."""

@@ -1,8 +1,8 @@
 """Steps: the log in units of a commit, a patch or a trace.
 
-A step is a run of records: of a batch, of a burst, or between two checkpoints. For each changed path it has the version
-before and after. The tree after a step is the tree of the journal after its newest record; a burst interrupted by
-others therefore becomes several steps. The first scan is one step: nobody wrote those files then.
+A step is a run of records: of a batch, of a burst, or between two checkpoints. It has the version before and after of
+each changed path. The tree after a step is the tree of the journal after its newest record, so a burst interrupted by
+others becomes several steps. The first scan is one step.
 """
 
 from __future__ import annotations
@@ -80,8 +80,6 @@ def git_mode(version: Version | None) -> str:
 
 
 class _Open(msgspec.Struct):
-    """A step that still grows."""
-
     key: tuple[str, int]
     first: int
     last: int = 0
@@ -94,7 +92,6 @@ class _Open(msgspec.Struct):
     after: dict[str, Version | None] = msgspec.field(default_factory=dict)
 
     def add(self, row: Row, tree: dict[str, Version]) -> None:
-        """Add the changes of the row to the step and to `tree`."""
         self.last, self.at_ns = row.record.seq, row.record.at_ns
         self.batches[row.record.batch] = None
         hint = getattr(row.event, "hint", "")
@@ -112,7 +109,6 @@ class _Open(msgspec.Struct):
                 tree[path] = self.after[path] = version
 
     def closed(self) -> Step:
-        """The finished step."""
         return Step(
             self.first,
             self.last,

@@ -35,7 +35,6 @@ def identity(source: Source, writer: int) -> str:
 
 
 def subject(step: Step) -> str:
-    """The first line of a message."""
     if step.label:
         return plain(step.label, MOST_SUBJECT)
     if len(step.changes) == 1:
