@@ -2,9 +2,8 @@
 
 `append` is the only way in. It seals records into the chain and puts them, with their bytes, into the store's
 write-ahead log, synced: afterwards they are durable; if it raises, nothing happened. `fold` puts all logged commits
-into the tables and views in one transaction. Reads on the journal's thread fold first; other threads read what is
-folded. Opening folds what the last process did not. What the log does not accept (many bytes, a purge), `append`
-commits at once.
+into the tables and views in one transaction. Opening folds what is left, and reads on the journal's thread fold first.
+What the log does not accept (many bytes, a purge), `append` commits at once.
 """
 
 from __future__ import annotations
@@ -92,8 +91,6 @@ PATHS: Final = 1000
 
 
 class _Commit(msgspec.Struct, frozen=True):
-    """The content of one `append`."""
-
     first: int  # seq of its first record
     sealed: list[tuple[Record, Event | None]]
     encoded: list[bytes]
@@ -259,7 +256,6 @@ class Journal:
     # ── logged, then folded ──
 
     def _log(self, commit: _Commit) -> bool:
-        """Append the commit to the log; False if the log does not accept it."""
         if not commit.sealed:
             return False
         contents: list[log_entry.LoggedBytes] = []
@@ -325,7 +321,6 @@ class Journal:
         self._pending.clear()
 
     def _put(self, w: WriteTransaction, commit: _Commit, instead: Sequence[RowChange] = ()) -> None:
-        """Store the bytes, the records and the views."""
         prepared = [data for data, _ in commit.bytes_named if isinstance(data, Frame)]
         if prepared:
             blobs.put_prepared(w, prepared)
@@ -371,7 +366,6 @@ class Journal:
 
 
 def _plain(data: Bytes) -> tuple[bytes, BlobId | None]:
-    """The bytes, and their address if known."""
     assert not isinstance(data, Frame)
     return (data, None) if isinstance(data, bytes) else (data.data, data.blob)
 
@@ -405,7 +399,6 @@ def other_format(found: int) -> str:
 
 
 def _last(r: ReadTransaction) -> tuple[Record | None, bytes]:
-    """The newest record and its hash. Raises `JournalDamaged`, also if records are missing."""
     for key, stored in r.scan("records", reverse=True):
         seq = int.from_bytes(key, "big")
         record = read_record(seq, stored)
