@@ -139,7 +139,7 @@ def _left_its_parents(writer: TracedWriter, announced_s: float) -> bool:
 
 
 def _began_s(writer: TracedWriter, one: Ancestor) -> float:
-    """The start of the process or of the first of its ancestors up to `one`."""
+    """The start time of `one`: the process itself or an ancestor."""
     return writer.began_s - (writer.process.start - one.start) * TICK_S
 
 
