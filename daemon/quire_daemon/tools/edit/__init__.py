@@ -1,4 +1,4 @@
-"""Edit: the tools that write files: which base a caller saw, the rebase, the checks, the result."""
+"""Edit: the tools that write files: the caller's base, rebase, checks, result."""
 
 from typing import TYPE_CHECKING
 

@@ -1,8 +1,8 @@
-"""The tool `apply_patch`: a patch of several files, all of them or none, as one batch.
+"""The tool `apply_patch`: a patch of several files as one batch, all or none.
 
-A patch takes its own text as proof: it is judged on the files as they are, and changes by others are only reported.
-Where the caller says which bytes it means (`expectedSha256ByPath`, `base`) those must be there, or the patch is made
-on them and carried over what others did. A removal that brings no text along has only what its caller was shown.
+The patch's own text is its proof: it is applied to the current files, and others' changes are only reported. If the
+caller names the bytes it means (`expectedSha256ByPath`, `base`), the files must hold them, or the patch is applied to
+those and rebased. A removal without text is allowed only for bytes that its caller was shown.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from quire_journal.text import Splice, Text, apply, trim
 STALE: Final = "stale_file"
 
 EXECUTABLE: Final = 0o755
-"""The mode of a new file that a patch calls executable."""
+"""The mode of a new executable file."""
 
 
 class PatchParams(WriteArguments, frozen=True, kw_only=True):
@@ -66,12 +66,12 @@ class PatchParams(WriteArguments, frozen=True, kw_only=True):
 
     @property
     def expected(self) -> dict[str, str]:
-        """The sha256 that each path must have."""
+        """Path → expected sha256."""
         return self.expectedSha256ByPath or {}
 
 
 def paths_of(params: PatchParams) -> Sequence[str]:
-    """Every path that the call names; none where the patch cannot be read, which its decision refuses."""
+    """Every path in the call; none for an unreadable patch, which `decide` refuses."""
     try:
         files = parse_patch(params.patch)
     except Refusal:
@@ -104,9 +104,9 @@ def decide(params: PatchParams, world: World) -> Decision:
 
 
 def _together(files: Sequence[FilePatch], world: World) -> Sequence[FilePatch]:
-    """Sections of an envelope that update one file are one: all hunks are judged on the file as it was.
+    """An envelope's sections for one file merged: all hunks refer to the file before the call.
 
-    Not those of a diff: their line numbers are of what the ones before them made.
+    Sections of a diff stay apart: their line numbers refer to the result of the previous ones.
     """
     found: dict[tuple[str, int], FilePatch] = {}
     for index, file in enumerate(files):
@@ -118,7 +118,7 @@ def _together(files: Sequence[FilePatch], world: World) -> Sequence[FilePatch]:
 
 
 def _require_meant(params: PatchParams, files: Sequence[FilePatch]) -> None:
-    """Refuse a `path` that the patch does not name, and a `base` that could be of several files."""
+    """Refuse a `path` that the patch does not name, and a `base` that may belong to several files."""
     if params.path and all(params.path not in file.paths for file in files):
         message = f"`path` is {params.path!r}, which the patch does not name; leave it out."
         raise Refusal("schema_invalid", message, "fix_arguments", argument="path")
@@ -128,7 +128,7 @@ def _require_meant(params: PatchParams, files: Sequence[FilePatch]) -> None:
 
 
 def _require_apart(files: Sequence[FilePatch], world: World) -> None:
-    """Refuse a patch that names a file twice, under whatever spelling, or needs a name as a file and as a folder."""
+    """Refuse a patch that names a file twice, in any spelling, or needs a name as a file and as a folder."""
     named: dict[str, FilePatch] = {}
     for file in files:
         for given in file.paths:
@@ -147,7 +147,7 @@ def _require_apart(files: Sequence[FilePatch], world: World) -> None:
 
 
 def _twice(first: FilePatch, second: FilePatch) -> str:
-    """What to do about a file that is named a second time."""
+    """The remedy for a file that is named twice."""
     if first is second:
         return "is to be moved to where it is; leave the new name out."
     if (first.kind, second.kind) == ("delete", "add"):
@@ -160,7 +160,7 @@ def _refuse(file: FilePatch, reason: str, message: str, path: str) -> None:
 
 
 def _told(files: list[dict[str, Any]], dry_run: bool) -> dict[str, Any]:
-    """The reply: what became of each file; of a single one, at the top, too."""
+    """The reply: each file's result; for a single file, at the top, too."""
     count = sum(file["operations_applied"] for file in files)
     statuses = {file["safety_status"] for file in files}
     applied = "would be applied" if dry_run else "applied"
@@ -187,7 +187,7 @@ def _told(files: list[dict[str, Any]], dry_run: bool) -> dict[str, Any]:
 
 
 class _Knowledge(msgspec.Struct, frozen=True):
-    """What a caller knows of a file, and whether it stands by it."""
+    """A caller's knowledge of a file, and whether the caller stated it."""
 
     basis: Basis
     stated: bool = False  # it says which bytes it means
@@ -196,7 +196,7 @@ class _Knowledge(msgspec.Struct, frozen=True):
 
 
 class _Call:
-    """One call, file by file."""
+    """One call, decided file by file."""
 
     def __init__(self, params: PatchParams, world: World) -> None:
         self.params = params
@@ -204,7 +204,7 @@ class _Call:
         self.expected = {world.files[given].path: digits for given, digits in params.expected.items()}
 
     def require_expected(self, files: Sequence[FilePatch]) -> None:
-        """What is expected of the names that the patch makes, and of those that it does not touch, must be so."""
+        """Check the expectations about names that the patch makes or does not touch."""
         changed = {self.world.files[file.path].path for file in files if file.kind != "add"}
         made = {self.world.files[path].path for file in files for path in file.paths} - changed
         for given, digits in self.params.expected.items():
@@ -223,7 +223,7 @@ class _Call:
                 raise self._not_as_expected(now, digits)
 
     def decide(self, file: FilePatch, before: int) -> Decision:
-        """What follows for one file, `before` events later. Raises `Refusal`."""
+        """The decision for one file, behind `before` events. Raises `Refusal`."""
         now = self.world.files[file.path]
         world = replace(self.world, next_seq=self.world.next_seq + before)
         try:
@@ -266,7 +266,7 @@ class _Call:
         return conclude(self._result(now, None, nothing, after, plan, basis, None), world)
 
     def _change(self, file: FilePatch, now: FileNow, there: FileNow | None, world: World) -> Decision:
-        """Hunks into a file that is there; with `there`, under a new name."""
+        """Apply hunks to an existing file; with `there`, under a new name."""
         text = require_text(now, world)
         lost = require_captured(now, self.params.allow_uncaptured)
         rebase = on_stale(self.params, world) == "rebase"
@@ -293,10 +293,10 @@ class _Call:
         return conclude(self._result(now, there, text, after, plan, basis, lines), world)
 
     def _plan(self, file: FilePatch, known: _Knowledge, text: Text, rebase: bool) -> tuple[_Knowledge, Plan]:
-        """The plan on the base where the caller states it, else on the file as it is. Raises `Refusal`.
+        """The plan on the stated base, else on the current file. Raises `Refusal`.
 
-        To be rebased, a patch is planned on the base that it was made for, and thereby states it; one that names what
-        came only later was not.
+        A patch that is to be rebased is planned on the base it was made for, and so states that base. A patch that
+        names later text was not made for it.
         """
         basis = known.basis
         if known.stated:
@@ -343,12 +343,12 @@ class _Call:
         return deletion(self._as_it_is(now), now, world, meant)
 
     def _stated(self, now: FileNow) -> WriteArguments:
-        """What the caller itself says which bytes it means."""
+        """The arguments with the caller's own statement of the bytes."""
         base = self.params.base or (now.version and self.expected.get(now.path) and version_token(now.version.seq))
         return WriteArguments(path=now.path, base=base or None)
 
     def _as_it_is(self, now: FileNow) -> WriteArguments:
-        """Arguments for what happens to a whole file of which it is settled that the caller means it as it is."""
+        """The arguments for a whole file that the caller certainly means as it is."""
         base = version_token(now.version.seq) if now.version is not None else None
         params = self.params
         return WriteArguments(
@@ -358,10 +358,8 @@ class _Call:
     # ── what the caller knows ──
 
     def _knowledge(self, now: FileNow, text: Text, world: World, proven: bool) -> _Knowledge:
-        """What the caller knows of a file; `proven` as in `find_basis`.
-
-        Raises `Refusal` when it means bytes that the journal does not know.
-        """
+        """The caller's knowledge of a file; `proven` as in `find_basis`. Raises `Refusal` for bytes that the journal
+        lacks."""
         digits, actual = self.expected.get(now.path), text.blob.hex()
         if digits is None or (digits == actual and self.params.base):
             basis = find_basis(self.params, now, text, world, STALE, proven)
@@ -377,9 +375,9 @@ class _Call:
         return _Knowledge(basis, stated=True, stale=digits != actual, hashes=hashes)
 
     def _refuse_unknown(self, now: FileNow, world: World, proof: str) -> Decision | None:
-        """The refusal of a removal or a move without text, if the file is not the one that the caller means.
+        """The refusal of a removal or move without text if the file is not the caller's.
 
-        `proof`: for a removal it counts what the caller was shown, for a move only what it states.
+        `proof`: a removal counts what the caller was shown, a move only what the caller states.
         """
         text = now.text
         if text is None:
@@ -392,7 +390,7 @@ class _Call:
         return None
 
     def _needs(self, file: FilePatch, basis: Basis) -> Ranges | None:
-        """The lines of its base that a patch depends on; None when that cannot be said."""
+        """The lines of the base that a patch depends on; None if unknown."""
         try:
             plan = plan_file(file, basis.text, known=True)
         except Refusal:
@@ -411,7 +409,7 @@ class _Call:
         return refuse_stale(stale, world, self.params.dry_run)
 
     def _not_as_expected(self, now: FileNow, digits: str) -> Refusal:
-        """The refusal because of bytes that are not there."""
+        """The refusal for other bytes than expected."""
         what = "does not hold the bytes that the patch is for" if digits else "exists, which is not expected"
         return Refusal(
             STALE,
@@ -424,7 +422,7 @@ class _Call:
 
 
 def _sha256(now: FileNow) -> str:
-    """The sha256 of the bytes that are there; "" where there are none, or where they cannot be had."""
+    """The sha256 of the current bytes; "" without readable bytes."""
     head = captured(now)
     if now.text is not None:
         return now.text.blob.hex()

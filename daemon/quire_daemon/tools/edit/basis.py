@@ -1,7 +1,7 @@
-"""What a caller knows of a file: its base, how it stands to what is there now, and which lines it was shown.
+"""The caller's base of a file: the version, the changes since, and the lines that the caller was shown.
 
-The base of a caller is the version that it names, or else the one that it was last shown. When another writer
-changed the file since, a tool that relies on lines or bytes of the base is refused (`stale_replies`), or rebases.
+The base is the version that the caller names, else the last one it was shown. If another writer changed the file since,
+a tool that relies on the base's lines or bytes is refused (`stale_replies`), or rebased.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from quire_journal.text import Splice, Text, carry_ranges, diff, moved_ranges
 from quire_journal.views import Version, standing
 
 MOST_SEARCHED: Final = 1000
-"""Versions that are looked through for given bytes."""
+"""Most versions that are searched for given bytes."""
 
 
 class Basis(msgspec.Struct, frozen=True, dict=True):
-    """What a caller is judged on.
+    """The base of a call.
 
-    `version` is its base; None for a caller that was never shown the file and names no version. `others` are the
-    versions by other writers since, oldest first; they are empty when the bytes are what they were.
+    `version` is None for a caller that was never shown the file and names no version. `others` are later versions by
+    other writers, oldest first; empty if the bytes are the same.
     """
 
     version: Version | None
@@ -48,12 +48,12 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def behind(self) -> bool:
-        """Is the file not what the caller saw? By the caller's own hand, when there are no `others`."""
+        """True if the file differs from what the caller saw; without `others`, the caller changed it."""
         return self.text is not self.now
 
     @cached_property
     def steps(self) -> tuple[tuple[Splice, ...], ...]:
-        """What was done to the base since, version by version where the journal can tell."""
+        """The changes since the base, version by version where the journal can tell."""
         if len(self._walked) == 1 and self.behind:
             return (diff(self.text, self.now),)
         return tuple(
@@ -62,14 +62,14 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def texts(self) -> tuple[Text, ...]:
-        """The base, and what each of the steps made of it."""
+        """The base, and the text after each step."""
         if len(self._walked) == 1 and self.behind:
             return self.text, self.now
         return tuple(text for _, text in self._walked)
 
     @cached_property
     def _walked(self) -> tuple[tuple[Version | None, Text], ...]:
-        """The base, and each version since that changed its bytes; the base alone where the journal cannot tell."""
+        """The base, and each later version with other bytes; the base alone if the journal cannot tell."""
         base = (None, self.text)
         if not self.behind or self.version is None:
             return (base,)
@@ -85,17 +85,17 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
         return (base, *(after for (_, was), after in pairwise(walked) if after[1].blob != was.blob))
 
     def _step(self, version: Version, splices: tuple[Splice, ...]) -> tuple[Splice, ...]:
-        """What `version` did, with the mark of who did it."""
+        """The change of `version`, marked with its author."""
         return (ByCaller if self.history.caller_of(version.writer) == self.caller else ByOthers)(splices)
 
     @cached_property
     def still_shown(self) -> Ranges:
-        """The lines of the file as it is now that this caller has seen, wherever they stood then."""
+        """The lines of the current file that this caller has seen, at any place."""
         return merge_ranges(self.carried(self.shown or ()))
 
     @cached_property
     def still_moved(self) -> Ranges:
-        """Those of `still_shown` whose numbers the caller was not shown."""
+        """The lines of `still_shown` at other numbers than the caller was shown."""
         shown, moved = list(self.shown or ()), self.moved
         for step in self.steps:
             by_others = [] if isinstance(step, ByCaller) else moved_ranges(step, shown)
@@ -104,16 +104,16 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
         return moved
 
     def carried(self, lines: Ranges) -> list[tuple[int, int]]:
-        """Where these lines of the base are in the file as it is now; those that were changed are nowhere."""
+        """The current places of these lines of the base; changed lines have none."""
         at = list(lines)
         for step in self.steps:
             at = carry_ranges(step, at)
         return at
 
     def touched(self, lines: Ranges | None) -> str:
-        """What all that was done since means for these lines of the base, or for the whole file.
+        """The relation of all later changes to these lines of the base, or to the whole file.
 
-        What the caller itself did right beside them means nothing: it knows what stands there.
+        The caller's own changes beside the lines do not count: it knows them.
         """
         if lines is None:
             return CONFLICTING if self.steps else NONE
@@ -126,12 +126,12 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
 
 
 def knowing_nothing(now: FileNow, text: Text, history: History) -> Basis:
-    """The basis of a caller of whom it is not known what it has seen of the file, whose text is `text`."""
+    """The base of a caller with unknown reads, whose text is `text`."""
     return Basis(None, text, None, (), text, now.path, history)
 
 
 def on_stale(params: WriteArguments, world: World) -> str:
-    """What a change by another writer means for a call: `reject` or `rebase`."""
+    """The treatment of another writer's change: `reject` or `rebase`."""
     return params.on_stale or world.settings.edit.on_stale
 
 
@@ -140,9 +140,8 @@ def find_basis(
 ) -> Basis:
     """The caller's base for the file `now`, whose text is `text`.
 
-    `stale` is the code of the refusal for a stated base that is no version of the path. `proven`: the call brings the
-    text that it changes, so that a base which it does not state, and whose bytes are not held, says nothing.
-    Raises `Refusal`.
+    `stale` is the refusal's code for a stated base that is no version of the path. `proven`: the call quotes the text
+    that it changes, so an unstated base without held bytes does not matter. Raises `Refusal`.
     """
     history, who = world.history, world.who
     if params.stated_sha256:
@@ -161,9 +160,10 @@ def find_basis(
 
 
 def never_read(params: WriteArguments, now: FileNow, world: World, told: str) -> list[dict[str, Any]]:
-    """The warning that the caller changes what it was never shown, and names no version of; `told` says how.
+    """The warning about a change to lines that the caller was never shown, without a named version; `told` describes
+    it.
 
-    It is done all the same: a caller may know the file from elsewhere, and what was there is in the journal.
+    The change is made all the same: the caller may know the file from elsewhere, and the journal holds the old bytes.
     """
     if params.stated_base or params.stated_sha256 or world.history.shown(world.who.key, now.path) is not None:
         return []
@@ -171,9 +171,9 @@ def never_read(params: WriteArguments, now: FileNow, world: World, told: str) ->
 
 
 def find_basis_of_whole(params: WriteArguments, now: FileNow, text: Text, world: World, stale: str) -> Basis:
-    """The base for a call that is about the whole file: the version that the caller last read.
+    """The base for a call about the whole file: the version that the caller last read.
 
-    Its own edits moved its base along, past what others wrote in between, and of that it has seen next to nothing.
+    The caller's own edits moved its base past others' changes that it has hardly seen.
     """
     seen = world.history.shown(world.who.key, now.path)
     if seen is not None and seen.read and not params.stated_base and not params.stated_sha256:
@@ -186,8 +186,8 @@ def find_basis_of_whole(params: WriteArguments, now: FileNow, text: Text, world:
 def basis_at(version: Version, now: FileNow, text: Text, world: World, stale: str) -> Basis:
     """The basis of a caller whose base is `version`.
 
-    A base whose bytes are not in the journal proves nothing: after a change by others that is a refusal with the
-    code `stale`, after the caller's own it is judged on the file as it is.
+    A base without held bytes proves nothing: after others' changes the call is refused with the code `stale`, after the
+    caller's own it applies to the current file.
     """
     history, who = world.history, world.who
     seen = history.shown(who.key, now.path)
@@ -211,7 +211,7 @@ def basis_at(version: Version, now: FileNow, text: Text, world: World, stale: st
 
 
 def _same_bytes(seq: int, version: Version, path: str, history: History) -> bool:
-    """Is version `seq` of the file this one, or one with the same bytes, so that lines of the one are the other's?"""
+    """True if version `seq` has the same bytes as `version`, so that their lines are the same."""
     if seq == version.seq:
         return True
     other = standing(history.version(path, seq))
@@ -219,7 +219,7 @@ def _same_bytes(seq: int, version: Version, path: str, history: History) -> bool
 
 
 def _basis_of_bytes(params: WriteArguments, now: FileNow, text: Text, world: World, stale: str) -> Basis:
-    """The basis of a caller that names the bytes it read. Other bytes are stale, even by its own hand."""
+    """The basis of a caller that names the bytes it read. Any other bytes are stale, even its own."""
     sha256, path = params.stated_sha256, now.path
     if params.stated_base and _stated(params.stated_base, now, world, stale).blob.hex() != sha256:
         message = f"`base` ({params.stated_base}) has other bytes than the sha256 says; give one of them."
@@ -244,7 +244,7 @@ def _basis_of_bytes(params: WriteArguments, now: FileNow, text: Text, world: Wor
 
 
 def version_with(history: History, path: str, sha256: str) -> Version | None:
-    """The newest version of `path` with these bytes; None when none of the last ones has them."""
+    """The newest version of `path` with these bytes, among the last ones; None without one."""
     blob = bytes.fromhex(sha256)
     for version in islice(history.versions(path, reverse=True), MOST_SEARCHED):
         if version.blob == blob:
@@ -253,7 +253,7 @@ def version_with(history: History, path: str, sha256: str) -> Version | None:
 
 
 def _stated(token: str, now: FileNow, world: World, stale: str) -> Version:
-    """The version that the caller names. Raises `Refusal` when it is none of this path."""
+    """The version that the caller names. Raises `Refusal` for one of another path."""
     seq = parse_version_token(token)
     version = None if seq is None else standing(world.history.version(now.path, seq))
     if version is None:
@@ -271,10 +271,10 @@ def _stated(token: str, now: FileNow, world: World, stale: str) -> Version:
 
 
 def current_version(now: FileNow) -> dict[str, str]:
-    """`current_version`, for replies about a file that the journal knows."""
+    """`current_version`, for replies about a captured file."""
     return {"current_version": version_token(now.version.seq)} if now.version is not None else {}
 
 
 def both_hashes(expected: str, actual: str) -> dict[str, str]:
-    """The sha256 of the bytes that a caller expects, and of those that are there."""
+    """The expected and the actual sha256."""
     return {"expectedSha256": expected, "actualSha256": actual}

@@ -1,4 +1,4 @@
-"""`delete_file` and `move_file`: a whole file goes, or gets another name. Nothing is ever overwritten."""
+"""`delete_file` and `move_file`: a whole file is removed or renamed. Nothing is ever overwritten."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def decide_delete(params: DeleteParams, world: World) -> Decision:
 
 
 def deletion(params: WriteArguments, now: FileNow, world: World, meant: WriteArguments | None = None) -> Decision:
-    """The end of the file `now`, whose bytes are still those that the caller knows. Raises `Refusal`.
+    """The removal of the file `now`, if it still holds the caller's bytes. Raises `Refusal`.
 
-    `meant`: what the caller itself stated, where `params` state more.
+    `meant`: the caller's own statement, if `params` state more.
     """
     require_file(now, world)
     require_own_name(now)
@@ -76,7 +76,7 @@ def decide_move(params: MoveParams, world: World) -> Decision:
 
 
 def movement(params: WriteArguments, now: FileNow, there: FileNow, world: World) -> Decision:
-    """The file `now` under the free name `there`, whatever its bytes are. Raises `Refusal`."""
+    """The move of the file `now` to the free name `there`, with any bytes. Raises `Refusal`."""
     require_file(now, world)
     require_own_name(now)
     require_free(there, now.path)
@@ -105,7 +105,7 @@ def movement(params: WriteArguments, now: FileNow, there: FileNow, world: World)
 
 
 def _refuse(params: WriteArguments, basis: Basis, now: FileNow, world: World, tool: str) -> Decision:
-    """The bytes are not those that the caller knows; for a rebase with the first lines in its way."""
+    """The refusal for other bytes than the caller knows; for a rebase, with the first conflicting lines."""
     conflict = None
     if on_stale(params, world) == "rebase" and basis.steps and basis.steps[0]:
         theirs = basis.steps[0][0]
@@ -115,7 +115,7 @@ def _refuse(params: WriteArguments, basis: Basis, now: FileNow, world: World, to
 
 
 def _text(now: FileNow, world: World) -> Text | None:
-    """The text, where it can be had."""
+    """The text, if readable."""
     if now.text is not None or captured(now) is None:
         return now.text
     assert now.version is not None
@@ -123,7 +123,7 @@ def _text(now: FileNow, world: World) -> Text | None:
 
 
 def _basis(params: WriteArguments, now: FileNow, world: World) -> Basis | None:
-    """What the caller knows of the file; None when its bytes cannot be had and no base is named."""
+    """The caller's base; None without readable bytes and without a named base."""
     text = _text(now, world)
     if text is None:
         if params.stated_base:
@@ -139,7 +139,7 @@ def _applied(params: WriteArguments) -> str:
 def _told(
     params: WriteArguments, now: FileNow, world: World, text: Text | None, lines_after: int | None, gone: bool
 ) -> dict[str, Any]:
-    """What both replies say: the fields of every writing tool, for a file whose lines stay or go as a whole."""
+    """The common fields of both replies, for a file whose lines stay or go as a whole."""
     head = captured(now)
     before = None if text is None else len(text)
     seq = (now.version.seq if now.version else 0) if params.dry_run else world.next_seq

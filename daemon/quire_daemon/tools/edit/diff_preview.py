@@ -1,4 +1,4 @@
-"""Lines as replies show them: around a change, with fresh anchors, and never too many."""
+"""The lines around a change in a reply, with fresh anchors, within limits."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ CONTEXT: Final = 3
 """Unchanged lines on each side of a change."""
 
 MOST_ROWS: Final = 200
-"""Rows of a reply's diff."""
+"""Most rows of a reply's diff."""
 
 ROW_CHARS: Final = 1_000
-"""Characters of one line that a row shows."""
+"""Most characters of a line in a row."""
 
 
 def localised_diff(
     before: Text, after: Text, splices: Sequence[Splice], most: int = MOST_ROWS
 ) -> tuple[list[str], Ranges, bool]:
-    """The rows of the change, the lines of `after` among them, and whether rows were left out.
+    """(rows of the change, their lines in `after`, True if rows were left out).
 
-    Rows are those of a read with hashes behind ` `, `+` or `-`; removed lines have their old number and hash. Of a very
-    long line only the beginning is repeated.
+    Rows are those of a hashed read behind ` `, `+` or `-`; removed lines have their old number and hash. Very long
+    lines are cut.
     """
     marked = list(islice(_marked(splices, len(after)), most + 1))
     cut = len(marked) > most
@@ -38,7 +38,7 @@ def localised_diff(
 
 
 def _marked(splices: Sequence[Splice], length: int) -> Iterator[tuple[str, int]]:
-    """`-` with lines before the change, ` ` and `+` with lines after it, in reading order, each line once."""
+    """Each line once, in reading order: `-` with lines before the change, ` ` and `+` with lines after it."""
     at = moved = 0
     for index, s in enumerate(splices):
         start = s.start + moved
@@ -57,7 +57,7 @@ def _marked(splices: Sequence[Splice], length: int) -> Iterator[tuple[str, int]]
 
 
 def lines_around(text: Text, ranges: Iterable[tuple[int, int]], most: int) -> tuple[list[int], Ranges]:
-    """The numbers (0-based) of the lines of `ranges` and a few around them, one by one and as ranges."""
+    """The 0-based numbers of the lines in and around `ranges`, one by one and as ranges."""
     wanted = merge_ranges((max(a - CONTEXT, 0), min(b + CONTEXT, len(text))) for a, b in ranges)
     lines = list(islice((line for start, stop in wanted for line in range(start, stop)), most))
     return lines, ranges_of(lines)

@@ -1,7 +1,7 @@
-"""The tool `edit_file`: the dialect, its own word for a folder, and the help for a call that says no sha256.
+"""The tool `edit_file`: the dialect, its own refusal of folders, and help for a call without sha256.
 
-What `appliedEdits` and `beforeSha256` say is about the file that the texts were matched in: the one whose sha256 the
-caller names, also where the edits were then carried over the work of others.
+`appliedEdits` and `beforeSha256` describe the file in which the texts were matched: the one with the caller's sha256,
+even if the edits were then rebased.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def _decide(params: FileParams, now: FileNow, world: World) -> Decision:
 
 
 def _with_the_call_that_would_do(params: FileParams, now: FileNow, world: World) -> Refusal:
-    """The refusal of a call without a sha256, or as for MCP's filesystem server: with what is there, and a call for it.
+    """The refusal of a call without sha256 (the form of MCP's filesystem server), with a call that works.
 
-    There is no such call where the edits do not fit what is there; then the refusal says why.
+    If the edits do not match the file, the refusal gives the reason instead.
     """
     argument = "dryRun" if params.expectedSha256 else "expectedSha256"
     said = "Object missing required field `expectedSha256`, the sha256 of the file that you read"
@@ -59,7 +59,7 @@ def _with_the_call_that_would_do(params: FileParams, now: FileNow, world: World)
 
 
 def _as_sent(struct: msgspec.Struct) -> dict[str, Any]:
-    """Arguments as a caller sends them: without those that are as they are when they are left out."""
+    """Arguments as a caller sends them, without defaults."""
     sent: dict[str, Any] = {}
     for field in msgspec.structs.fields(struct):
         value = getattr(struct, field.name)

@@ -34,22 +34,22 @@ WRITER_TYPE: Final = "edit"
 """The writer type of every dialect, of deletes and of moves."""
 
 DEPRECATION: Final = timedelta(weeks=4)
-"""How long `file_path` is accepted, from the journal's first event on."""
+"""How long after the journal's first event `file_path` is accepted."""
 
 SEVERAL: Final = "multiple_matches"
-"""The code of a refusal because a text stands in several places: that one of them is left now settles nothing."""
+"""The refusal's code for a text at several places: one remaining place would prove nothing."""
 
 MOST_NAMED: Final = 10
-"""Lines that the message of a refusal names."""
+"""Most lines in the message of a refusal."""
 
 MOST_TRACES: Final = 5
-"""Anchors that are not in the file whose last place is looked up for a refusal."""
+"""Most missing anchors whose last place is looked up for a refusal."""
 
 Warnings = Sequence[dict[str, Any]]
 
 
 def edit_tool(dialect: Dialect[P], tools: Mapping[str, Tool[Any]] = MappingProxyType({})) -> Tool[P]:
-    """The tool that speaks `dialect`. Calls that mean another tool's are handed to that one of `tools`."""
+    """The tool of `dialect`. Calls that another tool performs go to that one of `tools`."""
 
     def handed_over(params: P) -> tuple[Tool[Any], Any] | None:
         meant = dialect.in_other_words(params)
@@ -91,12 +91,12 @@ def edit_tool(dialect: Dialect[P], tools: Mapping[str, Tool[Any]] = MappingProxy
 
 
 def decide(dialect: Dialect[P], params: P, world: World, warnings: Warnings = ()) -> Decision:
-    """Everything that follows from one call of `dialect`. Raises `Refusal`."""
+    """The decision for one call of `dialect`. Raises `Refusal`."""
     return answering(params, world, lambda now: decide_on(dialect, params, now, world, warnings))
 
 
 def answering(params: WriteArguments, world: World, work: Callable[[FileNow], Decision]) -> Decision:
-    """The decision of `work` on the caller's file; its refusal tells the news."""
+    """The decision of `work` on the caller's file; a refusal also tells the news."""
     now = world.files[params.path]
     try:
         return work(now)
@@ -106,7 +106,7 @@ def answering(params: WriteArguments, world: World, work: Callable[[FileNow], De
 
 
 def decide_on(dialect: Dialect[P], params: P, now: FileNow, world: World, warnings: Warnings = ()) -> Decision:
-    """What follows for the file `now`. Raises `Refusal`."""
+    """The decision for the file `now`. Raises `Refusal`."""
     text = require_text(now, world)
     lost = require_captured(now, params.allow_uncaptured)
     proof = dialect.proof(params)
@@ -148,7 +148,7 @@ def decide_on(dialect: Dialect[P], params: P, now: FileNow, world: World, warnin
 
 
 class _Call(msgspec.Struct, frozen=True):
-    """One call of a dialect, with what its steps share."""
+    """One call of a dialect, with the values that its steps share."""
 
     dialect: Dialect[Any]
     params: WriteArguments
@@ -159,11 +159,11 @@ class _Call(msgspec.Struct, frozen=True):
 
     @property
     def on_stale(self) -> str:
-        """What a change by another writer means for this call."""
+        """The treatment of another writer's change: `reject` or `rebase`."""
         return on_stale(self.params, self.world)
 
     def plan_on(self, text: Text, shown: Ranges | None) -> Plan:
-        """The dialect's plan. A refusal for a missing anchor learns where the line went."""
+        """The dialect's plan. A refusal for a missing anchor tells where the line went."""
         try:
             return self.dialect.plan(self.params, Sight(text, shown), self.world.settings)
         except Refusal as refused:
@@ -174,7 +174,7 @@ class _Call(msgspec.Struct, frozen=True):
             raise
 
     def plan_made_for_base(self) -> Plan | None:
-        """The plan on the older text that the call was made for; None where it names what came only later."""
+        """The plan on the base; None if the call names later text."""
         if not self.basis.behind:
             return None
         try:
@@ -185,9 +185,9 @@ class _Call(msgspec.Struct, frozen=True):
             return None
 
     def plan_on_known(self) -> tuple[Plan, Text] | None:
-        """The plan on what the caller made of its base by itself, and that text; None where it did nothing to it.
+        """(plan, text) on the caller's own version of the base; None if the caller changed nothing.
 
-        A text is about what the caller knows: what it wrote counts, what others wrote in between does not.
+        A text proves what the caller knows: its own changes count, others' changes in between do not.
         """
         if not self.basis.others or not any(isinstance(step, ByCaller) for step in self.basis.steps):
             return None
@@ -202,7 +202,7 @@ class _Call(msgspec.Struct, frozen=True):
             return None
 
     def finish_rebased(self, plan: Plan, known: Text, warnings: Warnings) -> Decision:
-        """Conclude a plan on what the caller made of its base by itself: between that and the file are others alone."""
+        """Conclude a plan on the caller's own version of the base: only others' changes lie between it and the file."""
         steps = self.basis.steps
         step = ByOthers() if all(isinstance(step, ByOthers | ByCaller) for step in steps) else ()
         splices = carried(plan.splices, [step], [known, self.text], plan.final_break)
@@ -212,16 +212,16 @@ class _Call(msgspec.Struct, frozen=True):
 
     @property
     def across(self) -> dict[str, Any]:
-        """The fields of a reply to a call that was carried over the work of others."""
+        """The reply fields of a rebased call."""
         others = self.basis.others
         return {"cross_version": True, "rebased_over": [v.seq for v in others]} if others else {}
 
     def plan_on_now(self) -> Plan:
-        """The plan on the file as it is."""
+        """The plan on the current file."""
         return self.plan_on(self.text, self.basis.still_shown if self.basis.version else None)
 
     def built_on(self, plan: Plan) -> Warnings:
-        """The warning where a text still matches in a line that others have changed since the caller saw it."""
+        """The warning about a match in a line that others changed since the caller saw it."""
         if not self.basis.others:
             return ()
         changed = [(r["start"] - 1, r["end"]) for r in changed_ranges(diff(self.basis.text, self.basis.now))]
@@ -238,16 +238,16 @@ class _Call(msgspec.Struct, frozen=True):
         return [{"type": "changed_since_your_read", "message": message, "line": line + 1}]
 
     def images(self, lines: Sequence[int]) -> list[tuple[int, int | None]]:
-        """Each of these lines (sorted) of the base, and where it is in the file; None when somebody changed it."""
+        """(line of the base, its current place) for sorted lines; None for a changed line."""
         at: list[int | None] = list(lines)
         for step in self.basis.steps:
             at = shift_lines(step, at)
         return list(zip(lines, at, strict=True))
 
     def gone_by_own_hand(self, lines: Sequence[int]) -> list[int]:
-        """Those of these lines (sorted) of the base that the caller itself has changed since.
+        """The lines (sorted) of the base that the caller itself has changed since.
 
-        What others changed is in the way, or was met, and has been judged by then.
+        Others' changes are judged before: they conflict, or are already made.
         """
         at: list[int | None] = list(lines)
         gone: set[int] = set()
@@ -261,24 +261,24 @@ class _Call(msgspec.Struct, frozen=True):
         return sorted(gone)
 
     def elsewhere(self, lines: Sequence[int]) -> list[int]:
-        """Those of these lines (sorted) of the base that are not where they were, as they were."""
+        """The lines (sorted) of the base that moved or changed."""
         ranges = ranges_of(lines)
         if merge_ranges(self.basis.carried(ranges)) == ranges:
             return []
         return [line for line, image in self.images(lines) if image != line]
 
     def torn(self, plan: Plan, conflict: RebaseConflict) -> Sequence[int]:
-        """The lines that the plan names and somebody changed, or else those whose neighbours are in its way."""
+        """The named lines that somebody changed, else those whose neighbours conflict."""
         mine = touched(plan.splices[conflict.index : conflict.index + 1], len(self.basis.text))
         near = {line for start, stop in mine for line in range(start, stop)}
         changed = [line for line, image in self.images(plan.anchors) if image is None]
         return changed or sorted(near.intersection(plan.anchors) or near)
 
     def unseen(self, plan: Plan) -> Sequence[int]:
-        """The lines that the plan names and that were never shown to the caller, where they may be the work of others.
+        """The named lines that the caller was never shown and that others may have written.
 
-        Of a file that nobody else has changed since the caller first saw it, it may know more than it was shown here.
-        What is named by number must have been shown by that number.
+        If nobody else has changed the file since the caller first saw it, the caller may know more than it was shown. A
+        line named by number must have been shown with that number.
         """
         shown, since = self.basis.shown, self.basis.since
         if shown is None or self.basis.version is None or not plan.anchors:
@@ -295,12 +295,12 @@ class _Call(msgspec.Struct, frozen=True):
         return sorted(hidden.union(line for line in numbered if moved.was_shown(line)))
 
     def refuse_mismatch(self, lines: Sequence[int], plan: Plan, conflict: RebaseConflict | None = None) -> Decision:
-        """The call names lines that are not what the caller was shown there."""
+        """The refusal for named lines that differ from what the caller was shown."""
         torn, about = mismatch(lines, self.now.path), lines_of(plan.splices, plan.anchors)
         return refuse_mismatch(torn, self.basis, self.now, self.world, self.params.dry_run, conflict, about)
 
     def refuse_unseen(self, lines: Sequence[int], plan: Plan) -> Decision:
-        """The call names lines that others may have written, and that the caller has not seen."""
+        """The refusal for named lines that others may have written and the caller has not seen."""
         about = lines_of(plan.splices, plan.anchors)
         if self.dialect.in_place:
             refused = mismatch(lines, self.now.path)
@@ -310,13 +310,13 @@ class _Call(msgspec.Struct, frozen=True):
         return refuse_unseen(*known, lines, about, self.world, self.params.dry_run)
 
     def refuse_gone(self, lines: Sequence[int], plan: Plan) -> Decision:
-        """The call names lines of its base that the caller itself has changed since."""
+        """The refusal for named lines of the base that the caller itself has changed."""
         if self.dialect.in_place:
             return self.refuse_mismatch(lines, plan)
         return self.refuse(ranges_of(lines))
 
     def needed_lines(self) -> Ranges | None:
-        """The lines of the base that this call is about; None when that cannot be said."""
+        """The lines of the base that the call is about; None if unknown."""
         try:
             plan = self.dialect.plan(self.params, Sight(self.basis.text, self.basis.shown), self.world.settings)
         except Refusal:
@@ -324,13 +324,13 @@ class _Call(msgspec.Struct, frozen=True):
         return lines_of(plan.splices, plan.anchors)
 
     def refuse(self, needs: Ranges | None, conflict: RebaseConflict | None = None) -> Decision:
-        """The file is not what the caller knows."""
+        """The refusal for another file than the caller knows."""
         missing = self.missing_now()
         stale = Stale(self.dialect.name, self.dialect.stale, self.basis, self.now, needs, conflict, missing=missing)
         return refuse_stale(stale, self.world, self.params.dry_run)
 
     def missing_now(self) -> Sequence[str]:
-        """The anchors of this call that name no line of the file as it is."""
+        """The call's anchors that match no current line."""
         if self.dialect.stale != "anchor_stale":
             return ()
         try:
@@ -340,14 +340,14 @@ class _Call(msgspec.Struct, frozen=True):
         return ()
 
     def finish_on_now(self, plan: Plan, warnings: Warnings) -> Decision:
-        """Apply a plan that was made on the file as it is, and conclude."""
+        """Apply a plan on the current file, and conclude."""
         lines = CallerLines(lines_of(plan.splices, plan.anchors), self.now.version)
         return self.finish(plan, plan.splices, lines, {}, warnings)
 
     def finish(
         self, plan: Plan, splices: tuple[Splice, ...], lines: CallerLines, across: dict[str, Any], warnings: Warnings
     ) -> Decision:
-        """Apply the splices, which are in the coordinates of the file, and conclude. `lines` are those of the call."""
+        """Apply splices of the current file, and conclude. `lines` are those of the call."""
         if plan.by_number:
             told = "the numbers were taken as the file is now"
             warnings = [*warnings, *never_read(self.params, self.now, self.world, told)]
@@ -377,13 +377,13 @@ class _Call(msgspec.Struct, frozen=True):
         return conclude(result, self.world)
 
     def destination(self, rename: str) -> FileNow:
-        """What is where the result goes: nothing, or the call is refused."""
+        """The free destination of the result, else a refusal."""
         require_own_name(self.now)
         return require_free(self.world.files[rename], self.now.path)
 
 
 def mismatch(lines: Sequence[int], path: str) -> Refusal:
-    """The refusal because these lines (0-based) are not what the caller was shown there."""
+    """The refusal for lines (0-based) that differ from what the caller was shown."""
     numbers = sorted({line + 1 for line in lines})
     said = ", ".join(map(str, numbers[:MOST_NAMED])) + (", …" if len(numbers) > MOST_NAMED else "")
     what = f"Line {said} is not the line that was" if len(numbers) == 1 else f"Lines {said} are not the lines that were"
@@ -392,7 +392,7 @@ def mismatch(lines: Sequence[int], path: str) -> Refusal:
 
 
 def _say_where_they_went(refused: Refusal, missing: Sequence[str], path: str, world: World) -> None:
-    """Add to a refusal in which version the missing anchors last named a line, and who removed it."""
+    """Add to a refusal the last version with the missing anchors, and who removed them."""
     traces: list[dict[str, Any]] = []
     for anchor in list(dict.fromkeys(missing))[:MOST_TRACES]:
         trace = world.history.anchor(path, anchor.rsplit("#", 1)[-1].lower())
@@ -421,12 +421,12 @@ def _say_where_they_went(refused: Refusal, missing: Sequence[str], path: str, wo
 
 
 def decide_edit(params: EditParams, world: World) -> Decision:
-    """`edit`: the engine, and the old name of its argument `path`."""
+    """`edit`: the engine, with the old name of its argument `path`."""
     return decide(EDIT, params, world, _old_name_of_path(params, world))
 
 
 def _old_name_of_path(params: EditParams, world: World) -> Warnings:
-    """The warning for a call with `file_path`. Raises `Refusal` when its time is over."""
+    """The warning about `file_path`. Raises `Refusal` once the name has expired."""
     if params.file_path is None:
         return ()
     until_ns = _accepted_until_ns(world)
@@ -438,7 +438,7 @@ def _old_name_of_path(params: EditParams, world: World) -> Warnings:
 
 
 def _accepted_until_ns(world: World) -> int:
-    """When the old name ends."""
+    """The expiry of the old name."""
     stated = world.settings.dialects.edit.file_path_until
     if not stated:
         return world.first_event_ns + DEPRECATION // timedelta(microseconds=1) * 1000

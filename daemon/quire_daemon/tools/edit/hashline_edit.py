@@ -1,4 +1,4 @@
-"""The tool `hashline_edit`: the dialect, and what it does to a file as a whole."""
+"""The tool `hashline_edit`: the dialect, and its operations on whole files."""
 
 from __future__ import annotations
 

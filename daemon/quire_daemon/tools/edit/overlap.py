@@ -1,8 +1,8 @@
-"""Overlap: what a change of a file means for lines of a caller.
+"""The relation of a change to a caller's lines.
 
-`conflicting`: it replaces or removes one of them, puts a line between two of them, or into a gap of theirs. `touching`:
-it changes right beside them. `none`: an untouched line lies between. The lines are told as ranges of one version and
-carried, version by version, to where the change was made; what has taken the place of a line counts as that line.
+`conflicting`: the change replaces or removes one of the lines, or inserts between two of them or into their gap.
+`touching`: the change is directly beside them. `none`: an unchanged line lies between. The lines are ranges of one
+version, carried version by version to the change; the replacement of a line counts as that line.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from quire_journal.views import Version
 NONE, TOUCHING, CONFLICTING = "none", "touching", "conflicting"
 
 STRENGTH: Final = (NONE, TOUCHING, CONFLICTING)
-"""The weakest first."""
+"""Relations, weakest first."""
 
 MOST_STEPS: Final = 64
-"""Versions that lines are carried over one by one; across more, only the difference of the two ends counts."""
+"""Most versions that lines are carried over one by one; beyond, only the difference of both ends counts."""
 
 
 class CallerLines(msgspec.Struct, frozen=True):
-    """Lines of a caller in version `at`: those of its call, or those that it was shown.
+    """Lines of a caller in version `at`: named by its call, or shown to it.
 
-    A range that is empty is a gap, into which the call inserts. `ranges` is None for a whole file; `at` is None where
-    the journal does not have the version.
+    An empty range is a gap for an insertion. `ranges` is None for a whole file; `at` is None for a version that the
+    journal lacks.
     """
 
     ranges: Ranges | None
@@ -44,12 +44,12 @@ WHOLE: Final = CallerLines(None, None)
 
 
 def lines_of(splices: Iterable[Splice], named: Iterable[int] = ()) -> Ranges:
-    """The lines of a plan: those that it replaces, the gaps into which it inserts, and those that it names."""
+    """The lines of a plan: replaced lines, gaps of insertions, and named lines."""
     return _tidy([*((s.start, s.stop) for s in splices), *ranges_of(named)])
 
 
 def relation(theirs: Sequence[Splice], ranges: Iterable[tuple[int, int]]) -> str:
-    """What a change, as sorted splices, means for these lines of the text before it."""
+    """The relation of a change (sorted splices) to these lines of the text before it."""
     along, found = Along(theirs), NONE
     for start, stop in ranges:
         _, near = along.near(start, stop)
@@ -67,12 +67,12 @@ def _overlap(s: Splice, start: int, stop: int) -> bool:
 
 
 def strongest(relations: Iterable[str]) -> str:
-    """What several changes mean together."""
+    """The strongest of several relations."""
     return max(relations, key=STRENGTH.index, default=NONE)
 
 
 def image(splices: Sequence[Splice], ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """Where these lines are after a change, with what has taken their place. Of lines that are gone a gap is left."""
+    """The lines after a change, with their replacements. Removed lines leave a gap."""
     along = Along(splices)
     return _tidy(_image(along, start, stop) for start, stop in ranges)
 
@@ -91,7 +91,7 @@ def _image(along: Along, start: int, stop: int) -> tuple[int, int]:
 
 
 def _tidy(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """The same lines in few ranges, and the gaps that are not lost in one of these."""
+    """The same lines in few ranges, with the gaps outside of them."""
     given = list(ranges)
     lines = merge_ranges(given)
     begins = [start for start, _ in lines]
@@ -104,7 +104,7 @@ def _tidy(ranges: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def inverse(splices: Sequence[Splice], before: Text) -> tuple[Splice, ...]:
-    """The splices that take back `splices`, which were made on `before`."""
+    """The splices that take `splices` of `before` back."""
     out, moved = [], 0
     for s in splices:
         out.append(Splice(s.start + moved, s.start + moved + len(s.lines), tuple(before.lines[s.start : s.stop])))
@@ -113,18 +113,18 @@ def inverse(splices: Sequence[Splice], before: Text) -> tuple[Splice, ...]:
 
 
 Done = Mapping[int, tuple[Splice, ...] | None]
-"""Versions of a file by seq, oldest first, and what each did to the one before; None where nobody can tell."""
+"""Version seq → its change, oldest first; None for an unknown change."""
 
 
 def done_by(history: History, path: str, version: Version) -> tuple[Splice, ...] | None:
-    """What this version did to the one before it; None where the journal cannot tell, or the file came or went."""
+    """The change of a version; None if unknown, and for a created or removed file."""
     was = _text(history, history.version_at(path, version.seq - 1))
     made = None if was is None else _text(history, version)
     return None if was is None or made is None else diff(was, made)
 
 
 def relations(history: History, path: str, done: Done, lines: CallerLines) -> dict[int, str]:
-    """What each of these versions of the file means for the lines, by seq; `conflicting` where nobody can tell."""
+    """Version seq → its relation to the lines; `conflicting` for an unknown change."""
     found = {seq: CONFLICTING if splices is None or splices else NONE for seq, splices in done.items()}
     if lines.ranges is None or lines.at is None or not any(done.values()):
         return found
@@ -139,7 +139,7 @@ def relations(history: History, path: str, done: Done, lines: CallerLines) -> di
 
 
 def _since(history: History, path: str, done: Done, lines: CallerLines, text: Text) -> Iterator[tuple[int, str]]:
-    """The relations of what was done after `lines.at`, whose text is `text`: the lines are carried forward to it."""
+    """The relations of changes after `lines.at`, whose text is `text`: the lines are carried forward."""
     if lines.at is None or lines.ranges is None or not done:
         return
     walk = list(history.versions(path, after=lines.at.seq, upto=max(done)))
@@ -158,7 +158,7 @@ def _since(history: History, path: str, done: Done, lines: CallerLines, text: Te
 
 
 def _until(history: History, path: str, done: Done, lines: CallerLines, text: Text) -> Iterator[tuple[int, str]]:
-    """The relations of what was done up to `lines.at`: the lines are carried back, to stand among what it made."""
+    """The relations of changes up to `lines.at`: the lines are carried back."""
     if lines.at is None or lines.ranges is None or not done:
         return
     first = history.version_at(path, min(done) - 1)
@@ -189,9 +189,9 @@ def _around(history: History, path: str, done: Done) -> list[Version]:
 
 
 def _with_holes(back: Sequence[Splice], ranges: Ranges, length: int) -> Ranges:
-    """Lines that a caller was shown, with what others made among them: it was shown what had stood there.
+    """Shown lines carried back, split at others' changes.
 
-    What it knows is carried along with its own edits, but not over lines that others have changed.
+    The caller's knowledge moves with its own edits, but not across lines that others changed.
     """
     shown = {line for start, stop in ranges for line in (start, stop - 1) if start < stop}
     holes = []
@@ -204,7 +204,7 @@ def _with_holes(back: Sequence[Splice], ranges: Ranges, length: int) -> Ranges:
 
 
 def _text(history: History, version: Version | None) -> Text | None:
-    """The text of a version; None of one that is gone, or whose bytes are not held."""
+    """The text of a version; None for a removed file or missing bytes."""
     if version is None or version.gone:
         return None
     return history.text_held(version.blob)

@@ -1,4 +1,4 @@
-"""What must be true of a file before a tool works on it, whoever asks."""
+"""The conditions on a file before any tool works on it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from quire_journal.views import Version
 
 
 def captured(now: FileNow) -> Version | None:
-    """The version that holds exactly the bytes on disk; None when the journal does not have them."""
+    """The version with exactly the bytes on disk; None if the journal lacks them."""
     version = now.version
     return None if version is None or version.gone or version.uncaptured or now.uncaptured else version
 
 
 def shown_as(now: FileNow) -> Version | None:
-    """The version that a caller sees who is shown the text of `now`; None where the journal knows none with its bytes.
+    """The version shown to a caller who sees the text of `now`; None if no version has its hash.
 
-    It need not have the bytes: their hash is enough to know later that they are others.
+    The journal may lack the bytes: the hash is enough to notice later changes.
     """
     version, text = now.version, now.text
     if version is None or version.gone or text is None or version.blob != text.blob:
@@ -27,7 +27,7 @@ def shown_as(now: FileNow) -> Version | None:
 
 
 def require_file(now: FileNow, world: World) -> None:
-    """Refuse what is not a regular file."""
+    """Refuse anything but a regular file."""
     if now.kind == "missing":
         why = _how_it_went(now, world) or _too_much_in_front(now, world)
         raise Refusal("not_found", f"{now.path} does not exist.{why}", "check_path", path=now.path)
@@ -36,14 +36,14 @@ def require_file(now: FileNow, world: World) -> None:
 
 
 def require_own_name(now: FileNow) -> None:
-    """Refuse a link: it is not said whether the link or its target is meant."""
+    """Refuse a link: the caller may mean the link or its target."""
     if now.resolved_from:
         message = f"{now.resolved_from} is a link to {now.path}; name the file itself."
         raise Refusal("not_a_file", message, "name_the_target", path=now.resolved_from, target=now.path)
 
 
 def require_free(there: FileNow, path: str) -> FileNow:
-    """Refuse a new name for `path` that something has already."""
+    """Refuse a new name for `path` that is taken."""
     if there.kind != "missing":
         message = f"{there.path} exists; nothing is overwritten."
         raise Refusal("already_exists", message, "choose_another_path", path=path, to=there.path)
@@ -52,7 +52,7 @@ def require_free(there: FileNow, path: str) -> FileNow:
 
 
 def require_name(there: FileNow) -> None:
-    """Refuse to make a file under a name that ends with a "/": whoever moves something to `new/` may mean a folder."""
+    """Refuse a new file whose name ends with "/": the caller may mean a folder."""
     if there.as_folder:
         message = f"{there.path}/ names a folder, and there is none; what is made or moved there needs a name."
         raise Refusal("not_a_file", message, "check_path", path=there.path)
@@ -71,7 +71,8 @@ def _how_it_went(now: FileNow, world: World) -> str:
 
 
 def _too_much_in_front(now: FileNow, world: World) -> str:
-    """The file that the path ends with: the prefix of a diff, the workspace's own name, a quote may stand before it."""
+    """The existing file at the end of a path with a surplus beginning: a diff's prefix, the workspace's name, a
+    quote."""
     path = now.path.strip("\"'`")
     while path:
         head = world.history.file(path)
@@ -82,14 +83,14 @@ def _too_much_in_front(now: FileNow, world: World) -> str:
 
 
 def require_text(now: FileNow, world: World) -> Text:
-    """The text of a file that text tools may work on. Refuses binary and too large ones."""
+    """The text of an editable file. Refuses binary and too large files."""
     text = require_readable(now, world)
     require_lines(now.path, len(text), world)
     return text
 
 
 def require_readable(now: FileNow, world: World) -> Text:
-    """The text of a file that can be shown as it is, however many lines it has."""
+    """The text of a displayable file, with any number of lines."""
     require_file(now, world)
     require_size(now.path, now.size if now.text is None else len(now.text.data), world)
     if now.text is None:
@@ -101,7 +102,7 @@ def require_readable(now: FileNow, world: World) -> Text:
 
 
 def require_size(path: str, size: int, world: World) -> None:
-    """Refuse a text that is over the limit for editing."""
+    """Refuse a text above the size limit for edits."""
     limit = world.settings.limits.edit_bytes
     if size > limit:
         message = f"{path} has {size} bytes; the limit for editing is {limit}."
@@ -109,7 +110,7 @@ def require_size(path: str, size: int, world: World) -> None:
 
 
 def require_lines(path: str, lines: int, world: World) -> None:
-    """Refuse a text that has more lines than can be edited without keeping other callers waiting."""
+    """Refuse a text with more lines than can be edited without delaying other callers."""
     limit = world.settings.limits.edit_lines
     if lines > limit:
         message = f"{path} has {lines} lines; the limit for editing is {limit} (edit_lines)."
@@ -117,13 +118,13 @@ def require_lines(path: str, lines: int, world: World) -> None:
 
 
 def require_fits(path: str, after: Text, world: World) -> None:
-    """Refuse a result that could not be edited any more."""
+    """Refuse a result that would be too large to edit."""
     require_size(path, len(after.data), world)
     require_lines(path, len(after), world)
 
 
 def require_captured(now: FileNow, allowed: bool) -> list[dict[str, str]]:
-    """Refuse to overwrite or remove bytes that are not in the journal, unless that is allowed: then a warning."""
+    """Refuse to overwrite or remove uncaptured bytes; if that is allowed, return a warning."""
     if now.kind != "file" or captured(now) is not None:
         return []
     why = now.uncaptured or (now.version.uncaptured if now.version else "") or "not captured"

@@ -1,9 +1,9 @@
-"""Rebase: a plan made on a caller's base, carried over what others wrote since.
+"""Rebase: a plan on a caller's base, carried over others' later changes.
 
-What others did is merged with the plan as `merge3` merges two sides: it is carried only where both lie apart, however
-each is lined up, with an unchanged line between them. Each splice moves by an offset of its own. One that somebody else
-made already, exactly so, is met: nothing is left to do, as long as what it made stays what it is. Who moves lines has
-not removed them. Over what the caller did itself a plan moves line by line.
+Others' changes and the plan are merged as by `merge3`: the plan is carried only if both are apart in every alignment,
+with an unchanged line between. Each splice moves by its own offset. A splice that somebody else made exactly is already
+done, as long as its result stays. Moved lines are not removed lines. Over the caller's own changes the plan moves line
+by line.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from quire_journal.text import Block, Splice, Text, apply, clash, diff, merge
 
 
 class ByOthers(tuple[Splice, ...]):
-    """A step that is known to be the work of others alone. The caller's own never meets a splice: it asks for more."""
+    """A step by others alone. The caller's own step never completes a splice: it asks for more."""
 
 
 class ByCaller(tuple[Splice, ...]):
-    """A step that is known to be the caller's own work. It knows what stands beside what it did."""
+    """A step by the caller, who knows the lines beside it."""
 
 
 class RebaseConflict(msgspec.Struct, frozen=True):
-    """A splice that cannot be carried, and the one by others that is in its way: what both would make of `base`."""
+    """A splice that cannot be carried, and the conflicting one of others: the results of both for `base`."""
 
     mine: Splice
     theirs: Splice
@@ -41,10 +41,10 @@ def carried(
     final_break: bool | None = None,
     alone: bool = False,
 ) -> tuple[Splice, ...] | RebaseConflict:
-    """`splices` after every step in turn, or the first conflict. `texts`: before the first step, and after each.
+    """`splices` carried over every step, or the first conflict. `texts`: before the first step, and after each.
 
-    `final_break` is that of the plan. `alone`: all steps are the caller's own work.
-    A splice that was met replaces what it made by the same.
+    `final_break` is that of the plan. `alone`: all steps are the caller's own. A splice that is already done replaces
+    its result by itself.
     """
     at = tuple(splices)
     stop = 0
@@ -61,7 +61,7 @@ def carried(
 
 
 def without_others(steps: Sequence[Sequence[Splice]], texts: Sequence[Text]) -> Text | None:
-    """What the caller's own steps alone make of the first text; None where they build on what others did."""
+    """The first text with only the caller's steps; None if they build on others'."""
     view = texts[0]
     for step, before, after in zip(steps, texts, texts[1:], strict=False):
         if isinstance(step, ByCaller):
@@ -75,7 +75,7 @@ def without_others(steps: Sequence[Sequence[Splice]], texts: Sequence[Text]) -> 
 def _over_own(
     splices: Sequence[Splice], steps: Sequence[Sequence[Splice]], texts: Sequence[Text]
 ) -> tuple[Splice, ...] | RebaseConflict:
-    """The splices after steps of the caller itself, which only changes of the same lines contradict."""
+    """The splices carried over the caller's own steps, which conflict only at the same lines."""
     at = [*splices]
     for step, before in zip(steps, texts, strict=True):
         for index, mine in enumerate(at):
@@ -88,7 +88,7 @@ def _over_own(
 def _over_others(
     splices: Sequence[Splice], before: Text, after: Text, final_break: bool | None, known: bool
 ) -> tuple[Splice, ...] | RebaseConflict:
-    """The splices of `before` as splices of `after`, which others made of it. `known`: others alone."""
+    """Splices of `before` as splices of `after`, which others made. `known`: by others alone."""
     merged = merge(before, apply(before, splices, final_break), after)
     theirs = diff(before, after)
     if merged.conflicts:
@@ -108,7 +108,7 @@ def _over_others(
 
 
 def _lands(splices: Sequence[Splice], after: Text, final_break: bool | None, merged: Text) -> bool:
-    """Do these splices of `after` make the merged text?"""
+    """True if these splices of `after` give the merged text."""
     try:
         return apply(after, splices, final_break).data == merged.data
     except ValueError:
@@ -118,7 +118,7 @@ def _lands(splices: Sequence[Splice], after: Text, final_break: bool | None, mer
 def _placed(
     splices: Sequence[Splice], theirs: Sequence[Splice], met: Sequence[Block], after: Text
 ) -> tuple[Splice, ...]:
-    """Each splice by its own offset; what others made already stands for itself."""
+    """Each splice moved by its own offset; one that others already made becomes a replacement by itself."""
     placed = [Splice(k, m, tuple(after.lines[k:m]), tuple(after.breaks[k:m])) for _, _, k, m in met]
     rest = (mine for mine in splices if not any(i <= mine.start and mine.stop <= j for i, j, *_ in met))
     placed += [_at(mine, sum(s.shift for s in theirs if s.stop <= mine.start)) for mine in rest]
@@ -132,7 +132,7 @@ def _at(splice: Splice, offset: int) -> Splice:
 def _conflict(
     splices: Sequence[Splice], theirs: Sequence[Splice], before: Text, start: int, stop: int
 ) -> RebaseConflict:
-    """The conflict at lines start..stop of the base: what of both sides is nearest to them."""
+    """The conflict at lines start..stop of the base: the nearest change of each side."""
     length = len(before)
     last = Splice(max(length - 1, 0), length, tuple(before.lines[-1:]))
     splices = splices or (last,)  # only the break of the last line is another
@@ -146,7 +146,7 @@ def _conflict(
 
 
 def _moved(removal: Splice, before: Text, theirs: Sequence[Splice]) -> bool:
-    """Do others put the lines that `removal` removes somewhere else? False of what adds lines itself."""
+    """True if others moved the lines that `removal` removes. False for a splice that adds lines."""
     lines = tuple(before.lines[removal.start : removal.stop])
     if removal.lines or not lines:
         return False
