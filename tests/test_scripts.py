@@ -219,7 +219,7 @@ def test_a_link_to_the_script_finds_its_checkout(checkout: Checkout) -> None:
 def test_naming_a_test_runs_it_in_one_process(checkout: Checkout) -> None:
     checkout.put("python3", PYTHON)
     ran = checkout.run("scripts/test", "tests/test_scripts.py")[1]
-    assert ran == "pytest -m not campaign and not agents tests/test_scripts.py\n"
+    assert ran == "pytest -m not campaign and not agents and not page tests/test_scripts.py\n"
 
 
 def test_a_change_is_taken_when_both_suites_hold_and_what_failed_in_one_is_run_once_more(checkout: Checkout) -> None:
@@ -227,7 +227,10 @@ def test_a_change_is_taken_when_both_suites_hold_and_what_failed_in_one_is_run_o
     checkout.put("python3", PYTHON.replace('"pytest ${{*:3}}"', '"pytest ${{*:3}}"; [[ $* == *--last-failed* ]]'))
     status, out, _ = checkout.run(".ci/run")
     assert status == 0
-    wide, default = "-m wide and not campaign and not agents", "-m not wide and not campaign and not agents"
+    wide, default = (
+        "-m wide and not campaign and not agents and not page",
+        "-m not wide and not campaign and not agents and not page",
+    )
     runs = [f"pytest {how}" for how in (f"-n 3 {wide}", f"-n 0 {wide} --last-failed")]
     runs += [f"pytest {how}" for how in (f"-n 3 {default}", f"-n 0 {default} --last-failed")]
     assert out.splitlines() == runs

@@ -6,7 +6,7 @@ import type { Reply } from './types';
 export interface Answer { reply: Reply; command: string }
 export type Args = Record<string, string | number | boolean | string[] | undefined | null>;
 
-export const right = signal<'read' | 'write'>('write');
+export const right = signal<'read' | 'write' | ''>('');
 export const gate = signal(''); // why nothing can be asked any more
 
 export function address(tool: string, args: Args): string {

@@ -1,6 +1,6 @@
 // A change: lines that went and came, with the words that changed; side by side or in one column.
 import { useState } from 'preact/hooks';
-import { get, useAsk } from './api';
+import { get, right, useAsk } from './api';
 import { Counts, Empty, Path, Refused, Terminal, Wait, Warnings, copy, say } from './parts';
 import { go, place } from './state';
 import { many, size, visible } from './text';
@@ -53,7 +53,7 @@ export function Hunks({ hunks, path, version }: { hunks: Hunk[]; path: string; v
           return (
             <tbody key={i} class="hunk">
               <tr class="at"><td colSpan={4}><span>Line {hunk.new_lines ? hunk.new_start : hunk.old_start}</span>{hunk.heading && <code> {visible(hunk.heading)}</code>}
-                {version && hunk.new_lines > 0 && <button class="quiet" title="Take back what wrote these lines; the plan comes first" onClick={() => go({ plan: JSON.stringify({ tool: 'undo', path, batch: version }) })}>Take back…</button>}
+                {version && hunk.new_lines > 0 && right.value === 'write' && <button class="quiet" title="Take back what wrote these lines; the plan comes first" onClick={() => go({ plan: JSON.stringify({ tool: 'undo', path, batch: version }) })}>Take back…</button>}
               </td></tr>
               {split ? <Split lines={lines} /> : <Unified lines={lines} />}
             </tbody>
@@ -156,7 +156,7 @@ export function Compare() {
         {files.map((file, i) => {
           const sum = counts(file);
           const lock = /(^|\/)(package-lock\.json|[^/]*\.lock|[^/]*-lock\.yaml|go\.sum)$/.test(file.path);
-          const is = open[file.path] ?? (files.length <= 8 && !lock && i < 3);
+          const is = open[file.path] ?? (!lock && i < 3);
           return (
             <li key={file.path}>
               <h3><button class="fold" aria-expanded={is} onClick={() => toggle({ ...open, [file.path]: !is })}><span class={`status ${file.status}`}>{SAID[file.status] ?? file.status}</span><Path path={file.path} />{sum && <Counts {...sum} />}</button></h3>

@@ -95,7 +95,7 @@ function Blame({ path, at }: { path: string; at?: string }) {
   const box = useRef<HTMLDivElement>(null);
   const reply = asked.reply;
   useEffect(() => { add([]); }, [reply?.version, path]);
-  useEffect(() => { tell(null); if (box.current) box.current.scrollTop = 0; }, [path]);
+  useEffect(() => { tell(null); if (box.current) box.current.scrollTop = 0; }, [path, at]);
   const lines: BlameLine[] = useMemo(() => [...(reply?.lines ?? []), ...more], [reply, more]);
   const span = /^(\d+)(?:-(\d+))?$/.exec(place.value.lines ?? '');
   const first = span ? +span[1] : 0, last = span ? +(span[2] ?? span[1]) : 0;

@@ -85,7 +85,7 @@ export function Lanes() {
   useEffect(() => {
     const watch = new ResizeObserver(() => measure(canvas.current?.parentElement?.clientWidth ?? 0));
     watch.observe(canvas.current!.parentElement!);
-    let timer: ReturnType<typeof setTimeout> | undefined, last = 0;
+    let timer: ReturnType<typeof setTimeout> | undefined, last = -1000;
     const stop = effect(() => { // the window follows what happens, once a second at most
       const newest = head.value;
       if (!newest || timer) return;
@@ -204,8 +204,8 @@ export function Slider({ view, now }: { view: Span; now: number }) {
     }, SETTLE_MS);
   }
   async function step(by: 1 | -1): Promise<boolean> {
-    const from = at || head.peek() + 1;
-    const record = by > 0 && !at ? null : await beside(from, by);
+    const here = by > 0 ? null : tells && tells.seq === at ? tells : await beside((at || head.peek()) + 1, -1);
+    const record = by > 0 ? (at ? await beside(at, 1) : null) : here && (await beside(here.batch, -1));
     if (!record) { if (by > 0) stay(head.peek()); else say('The journal begins here.'); return false; }
     stay(record.seq, record);
     return true;

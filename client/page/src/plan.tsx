@@ -37,12 +37,12 @@ export function Plan() {
   useEffect(() => {
     set(null);
     finish(null);
-    if (!asked) return;
+    if (!asked || right.value !== 'write') return;
     let late = false;
     const { tool, ...choice } = asked;
     post(tool, { ...choice, plan: true }).then((found) => { if (!late) { set(found); age(fresh.peek()); } });
     return () => { late = true; };
-  }, [text]);
+  }, [text, right.value]);
   if (!text) return null;
   const change = (more: object) => go({ plan: JSON.stringify({ ...asked, ...more }) }, false);
   const close = () => go({ plan: undefined });
@@ -69,7 +69,8 @@ export function Plan() {
         <button class="quiet close" aria-label="Close the plan" onClick={close}>✕</button>
       </header>
       {!asked && <Empty title="This address names nothing that could be taken back." />}
-      {asked && !reply && <Wait what="Planning; nothing is changed by that…" />}
+      {asked && right.value === 'read' && <p class="verdict">This link may look only; nothing can be taken back with it.</p>}
+      {asked && !reply && right.value !== 'read' && <Wait what="Planning; nothing is changed by that…" />}
       {reply && !reply.ok && !files.length && <Refused reply={reply} />}
       {reply && (reply.ok || files.length > 0) && (
         <>
@@ -94,7 +95,6 @@ export function Plan() {
           {!done && fresh.value > stale && <p class="note">Something happened since the plan was made. If it moved these files, carrying it out is refused, and nothing is changed. <button onClick={() => go({ plan: JSON.stringify({ ...asked, again: undefined }) + ' ' }, false)}>Plan again</button></p>}
           <p class="actions">
             {!done && touched.length > 0 && right.value === 'write' && <button class="main" disabled={busy || !answer?.reply.token} onClick={carryOut}>{busy ? 'Working…' : asked?.tool === 'redo' ? 'Bring it back' : asked?.tool === 'restore' ? 'Restore' : 'Take it back'}</button>}
-            {!done && right.value === 'read' && <span class="dim">This link may look only.</span>}
             {done?.reply.ok && done.reply.batch != null && <button onClick={() => go({ plan: JSON.stringify({ tool: asked?.tool === 'redo' ? 'undo' : 'redo', batch: done.reply.batch }) })}>{asked?.tool === 'redo' ? 'Take it back again…' : 'Bring it back…'}</button>}
             <button onClick={close}>{done ? 'Close' : 'Leave it as it is'}</button>
           </p>

@@ -1,0 +1,319 @@
+"""What people do on the page, each way once, in a real browser under the page's own policy."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+import live
+from conftest import Server, Tabs
+
+
+def rows(page: Page):
+    return page.locator(".story")
+
+
+def turn(page: Page, session: str, what: str):
+    """The row of a story."""
+    return page.locator(".story", has_text=session).filter(has_text=what).first
+
+
+def test_a_first_view_paints_after_three_requests_and_shows_who_did_what_when(server: Server, tab: Tabs) -> None:
+    page = tab(server).page
+    expect(rows(page).first).to_be_visible()
+    expect(page.locator(".lanes .names button")).to_have_count(3)
+    told = page.evaluate(
+        "(() => { const paint = performance.getEntriesByType('paint').map(e => e.startTime);"
+        " const first = Math.min(...paint);"
+        " const asked = performance.getEntriesByType('resource').filter(e => e.startTime < first);"
+        " return [paint.length, asked.map(e => new URL(e.name).pathname)]; })()"
+    )
+    assert told[0] > 0
+    assert len([one for one in told[1] if not one.startswith("/api")]) + 1 <= 3
+    assert page.get_by_role("img").get_attribute("aria-label", timeout=5000) is not None
+    tab_title = page.title()
+    assert tab_title == "checkout · Quire"
+
+
+def test_a_click_shows_the_change_side_by_side_or_not_and_the_address_shows_the_same(server: Server, tab: Tabs) -> None:
+    one = tab(server)
+    page = one.page
+    turn(page, "codex", "app/store.py").click()
+    detail = page.locator(".detail")
+    expect(detail.locator("tr.came em").first).to_have_text(re.compile("limit"))
+    expect(detail.locator("tr.gone")).to_have_count(2)
+    page.get_by_role("button", name="Side by side").click()
+    expect(detail.locator("table.two td.gone.old").first).to_be_visible()
+    page.get_by_role("button", name="Ignore spaces").click()
+    expect(page).to_have_url(re.compile(r"story=\d+.*mode=split&space=1"))
+    address = page.url.removeprefix(server.top)
+    page.go_back()
+    again = one.go(address)
+    expect(again.locator(".detail table.two td.came.new").first).to_be_visible()
+    expect(again.locator(".detail .terminal code").first).to_have_text(
+        re.compile(r"^quire diff v\d+ v\d+ app/store.py")
+    )
+
+
+def test_the_lanes_are_zoomed_and_panned_and_lead_to_what_was_done(server: Server, tab: Tabs) -> None:
+    page = tab(server).page
+    canvas = page.locator(".lanes canvas")
+    expect(page.locator(".lanes .names button")).to_have_count(3)
+    box = canvas.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 10)
+    page.mouse.wheel(0, -300)
+    expect(page).to_have_url(re.compile(r"zoom=\d+-\d+"))
+    before = page.url
+    page.mouse.wheel(0, -300)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2 - 80, box["y"] + 10)
+    page.mouse.up()
+    assert page.url != before
+    page.get_by_role("button", name="All", exact=True).click()
+    expect(page).not_to_have_url(re.compile("zoom"))
+    canvas.focus()
+    page.keyboard.press("w")
+    expect(page).to_have_url(re.compile(r"zoom="))
+    page.keyboard.press("0")
+    canvas.click(position={"x": box["width"] * 0.3, "y": 30})
+    expect(page.locator(".detail h2")).to_contain_text("claude-code")
+    page.get_by_role("button", name="Real time").click()
+    expect(page).to_have_url(re.compile("axis=time"))
+
+
+def test_the_slider_goes_back_call_by_call_and_moves_list_tree_file_and_blame(server: Server, tab: Tabs) -> None:
+    one = tab(server)
+    page = one.page
+    expect(rows(page)).not_to_have_count(0)
+    many = rows(page).count()
+    page.keyboard.press("[")
+    expect(page.locator(".then")).to_contain_text("As it was after record")
+    slider = page.get_by_role("slider", name="Moment")
+    slider.fill("12")
+    expect(page).to_have_url(re.compile(r"at=seq%3A\d+"))
+    expect(rows(page)).not_to_have_count(many)
+    at = page.locator(".then b").inner_text()
+    page.get_by_role("button", name="The next call").click()
+    expect(page.locator(".then b")).not_to_have_text(at)
+    page.keyboard.press("2")
+    expect(page.locator(".tree")).not_to_contain_text("test_main.py")
+    page.locator(".node", has_text="store.py").click()
+    expect(page.locator(".blame")).not_to_contain_text("limit=100")
+    page.get_by_role("button", name="Play").click()
+    expect(page.locator(".tree")).to_contain_text("test_main.py", timeout=40_000)
+    page.get_by_role("button", name="Back to now").first.click()
+    expect(page).not_to_have_url(re.compile("at="))
+
+
+def test_any_two_moments_are_compared_by_shift_and_click(server: Server, tab: Tabs) -> None:
+    page = tab(server).page
+    turn(page, "claude-code", "app/main.py").or_(turn(page, "claude-code", "3 files")).first.click()
+    turn(page, "codex", "app/store.py").click(modifiers=["Shift"])
+    expect(page.locator(".compare h2")).to_be_visible()
+    expect(page.locator(".compare .files")).to_contain_text("store.py")
+    page.get_by_label("to", exact=True).fill("")
+    page.get_by_role("button", name="Compare", exact=True).click()
+    expect(page.locator(".compare .files")).to_contain_text("README.md")
+
+
+def test_lines_are_followed_back_and_a_file_through_its_renames(server: Server, tab: Tabs) -> None:
+    one = tab(server)
+    page = one.go("/?view=files&path=app/store.py")
+    page.get_by_role("cell", name="Line 14", exact=True).click()
+    page.get_by_role("button", name="History of this line").click()
+    versions = page.locator(".versions li")
+    expect(versions).to_have_count(2)
+    expect(versions.first).to_contain_text("claude-code")
+    expect(page.locator(".right .came")).to_contain_text("items(name)")
+    page.get_by_role("button", name="All of it").click()
+    expect(versions).to_have_count(4)
+    page = one.go("/?view=history&path=tests/test_main.py")
+    expect(page.locator(".versions")).to_contain_text("moved")
+
+
+def test_blame_names_who_and_leads_to_the_change_and_before_it(server: Server, tab: Tabs) -> None:
+    one = tab(server)
+    page = one.go("/?view=files&path=app/store.py")
+    page.locator(".blame .row", has_text="limit=100").locator(".who").click()
+    origin = page.locator(".origin")
+    expect(origin).to_contain_text("codex/9a02")
+    expect(origin).to_contain_text("b1")
+    origin.get_by_role("button", name="Blame before this").click()
+    expect(page.locator(".blame")).to_contain_text("def all(self):")
+    page.go_back()
+    page.locator(".blame .row", has_text="limit=100").locator(".who").click()
+    page.locator(".origin").get_by_role("button", name="The change").click()
+    expect(page.locator(".detail h2")).to_contain_text("codex")
+
+
+def test_the_filter_is_the_address_and_has_one_click_forms(server: Server, tab: Tabs) -> None:
+    one = tab(server)
+    page = one.page
+    page.keyboard.press("/")
+    page.keyboard.type("writer:codex")
+    page.keyboard.press("Enter")
+    expect(page.locator(".story", has_text="claude-code")).to_have_count(0)
+    expect(page.locator(".list .terminal code")).to_have_text("quire log --writer codex --limit 30")
+    page.get_by_role("button", name="by codex").click()
+    page.get_by_role("button", name="Agents only").click()
+    expect(page).to_have_url(re.compile("q=agents"))
+    expect(page.locator(".story", has_text="first capture")).to_have_count(0)
+    page.get_by_role("button", name="Last turn").click()
+    expect(page).to_have_url(re.compile(r"turn%3A"))
+    page = one.go("/?q=nothing-is-called-so.txt")
+    page.get_by_role("button", name="Take the filter away").click()
+    expect(rows(page)).not_to_have_count(0)
+
+
+def test_what_an_agent_did_is_taken_back_by_plan_and_brought_back(own: Server, tab: Tabs) -> None:
+    page = tab(own).page
+    turn(page, "codex", "app/store.py").click()
+    page.locator(".detail .main").click()
+    plan = page.locator(".plan")
+    expect(plan).to_contain_text("Nothing is changed yet")
+    expect(plan).to_contain_text("app/store.py")
+    assert b"limit=100" in own.site.read("app/store.py")
+    plan.get_by_role("button", name="Take it back").click()
+    expect(plan.get_by_role("button", name="Bring it back…")).to_be_visible()
+    assert b"limit=100" not in own.site.read("app/store.py")
+    assert b"items(name)" in own.site.read("app/store.py")
+    plan.get_by_role("button", name="Bring it back…").click()
+    plan.get_by_role("button", name="Bring it back", exact=True).click()
+    expect(plan.get_by_role("button", name="Take it back again…")).to_be_visible()
+    assert b"limit=100" in own.site.read("app/store.py")
+
+
+def test_a_plan_that_is_overtaken_changes_nothing(own: Server, tab: Tabs) -> None:
+    page = tab(own).page
+    turn(page, "codex", "app/store.py").click()
+    page.locator(".detail .main").click()
+    plan = page.locator(".plan")
+    expect(plan.get_by_role("button", name="Take it back")).to_be_enabled()
+    own.site.write("app/store.py", own.site.read("app/store.py") + b"# mine\n")
+    expect(plan).to_contain_text("Something happened since the plan was made")
+    plan.get_by_role("button", name="Take it back").click()
+    expect(plan.locator(".bad").first).to_be_visible()
+    assert b"limit=100" in own.site.read("app/store.py")
+    assert b"# mine" in own.site.read("app/store.py")
+
+
+def test_a_file_is_restored_from_the_view_of_an_earlier_moment(own: Server, tab: Tabs) -> None:
+    one = tab(own)
+    page = one.go("/?view=files&path=README.md&at=before-validation")
+    expect(page.locator(".blame")).to_contain_text("A small server.")
+    page.get_by_role("button", name="Restore this…").click()
+    expect(page.locator(".plan")).to_contain_text("gives up")
+    page.locator(".plan").get_by_role("button", name="Restore", exact=True).click()
+    live.eventually("it is as it was", lambda: own.site.read("README.md") == b"# Items\n\nA small server.\n")
+
+
+def test_what_happens_slides_in_and_does_not_move_what_is_looked_at(own: Server, tab: Tabs) -> None:
+    page = tab(own).page
+    expect(rows(page)).not_to_have_count(0)
+    turn(page, "codex", "app/store.py").click()
+    expect(page.locator(".detail tr.came").first).to_be_visible()
+    own.site.write("fresh.txt", "fresh\n")
+    expect(page.locator(".story", has_text="fresh.txt").first).to_be_visible()
+    expect(page.locator(".detail h2")).to_contain_text("codex")
+    page.evaluate("document.querySelector('.list ul').style.maxHeight = '120px'")
+    page.locator(".list ul").evaluate("(list) => { list.scrollTop = 60; }")
+    for number in range(3):
+        own.site.write(f"later-{number}.txt", "later\n")
+    page.locator(".news").click()
+    expect(page.locator(".story", has_text="later").first).to_be_visible()
+
+
+def test_refusals_leases_and_collisions_are_rows(server: Server, tab: Tabs) -> None:
+    page = tab(server).go("/?view=people")
+    people = page.locator(".view.people")
+    expect(people).to_contain_text("paging of all lists")
+    expect(people).to_contain_text("write conflict")
+    expect(people).to_contain_text("written by several")
+    page.get_by_role("button", name="What they did").first.click()
+    expect(page.locator(".story").first).to_be_visible()
+
+
+def test_all_of_it_without_a_mouse(server: Server, tab: Tabs) -> None:
+    one = tab(server)
+    page = one.page
+    expect(rows(page).first).to_be_visible()
+    for _ in range(2):
+        page.keyboard.press("j")
+    expect(rows(page).nth(1)).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("k")
+    expect(rows(page).nth(0)).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("o")
+    page.keyboard.press("s")
+    expect(page).to_have_url(re.compile("mode=split"))
+    page.keyboard.press("?")
+    expect(page.locator(".keys")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".keys")).to_have_count(0)
+    page.keyboard.press("c")
+    expect(page.locator(".said")).to_contain_text("Copied")
+    page.keyboard.press("u")
+    expect(page.locator(".plan")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".plan")).to_have_count(0)
+    page.keyboard.press("3")
+    expect(page.locator(".view.people")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["/", "/?view=files&path=app/store.py", "/?view=history&path=app/store.py", "/?view=people", "/?story=31"],
+)
+def test_everything_that_can_be_pressed_has_a_name(server: Server, tab: Tabs, address: str) -> None:
+    page = tab(server).go(address)
+    page.wait_for_timeout(500)
+    nameless = page.evaluate(
+        "[...document.querySelectorAll('button, a, input, canvas, [role=listbox], [role=tree], [role=table]')]"
+        ".filter(e => !(e.getAttribute('aria-label') || e.textContent.trim() || e.title || e.labels?.length))"
+        ".map(e => e.outerHTML)"
+    )
+    assert nameless == []
+    assert page.locator("main").count() == 1
+    assert page.evaluate("document.documentElement.lang") == "en"
+
+
+def test_names_and_texts_that_mean_harm_are_shown_and_do_nothing(server: Server, tab: Tabs) -> None:
+    one = tab(server)
+    page = one.page
+    page.locator(".story", has_text="you?").first.click()
+    expect(page.locator(".detail")).to_contain_text("<img src=x onerror=alert(1)>.py")
+    expect(page.locator(".detail .mark", has_text="202E").first).to_be_visible()
+    for fold in page.locator(".detail .files .fold").all():
+        if fold.get_attribute("aria-expanded") == "false":
+            fold.click()
+            page.wait_for_timeout(150)
+    page = one.go("/?view=files&path=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E.py")
+    expect(page.locator(".blame")).to_contain_text("<script>alert(2)</script>")
+    page = one.go("/?view=files&path=..%2F..%2F..%2Fetc%2Fpasswd")
+    expect(page.locator(".right")).not_to_contain_text("root:")
+    page = one.go("/?view=compare&from=%3Cscript%3E&q=%22%3E%3Cimg%20src%3Dx%3E&plan=%7B%22tool%22%3A%22shutdown%22%7D")
+    expect(page.locator(".plan")).to_contain_text("There is no change")
+    assert page.locator("img, iframe, script:not([src]), svg[onload]").count() == 0
+
+
+def test_what_cannot_be_read_is_said_in_place(server: Server, tab: Tabs) -> None:
+    one = tab(server)
+    page = one.go("/?view=files&path=logo.png")
+    expect(page.locator(".right")).to_contain_text("It is not text")
+    page = one.go("/?view=files&path=nowhere.py")
+    expect(page.locator(".right")).to_contain_text("It was not there then")
+    page = one.go("/?view=files&path=app/main.py&at=seq:1")
+    expect(page.locator(".views")).to_contain_text("It was not there then")
+
+
+def test_who_may_look_only_is_offered_no_change(server: Server, tab: Tabs) -> None:
+    one = tab(server, server.another("--read-only"))
+    page = one.page
+    expect(page.locator(".badge")).to_have_text("read-only")
+    turn(page, "codex", "app/store.py").click()
+    expect(page.locator(".detail tr.came").first).to_be_visible()
+    expect(page.get_by_role("button", name="Take back…")).to_have_count(0)
+    page = one.go("/?plan=%7B%22tool%22%3A%22undo%22%7D")
+    expect(page.locator(".plan")).to_contain_text("may look only")
