@@ -116,10 +116,9 @@ def shown_path(entry: Mapping[str, Any]) -> str:
 
 
 def unescaped(given: str) -> str | None:
-    """The disk path of a percent-escaped path. None if unescaping gives a path that is never shown escaped.
+    """The disk path of a percent-escaped path; None if replies never show that path escaped.
 
-    A path that is not UTF-8, or is in a folder called `%`, has no other shown form. The escaped form is therefore
-    unambiguous, unless a file really has that name.
+    Shown escaped is a path that is not UTF-8, or is in a folder called `%`.
     """
     if "%" not in given:
         return None

@@ -98,9 +98,9 @@ CODES: Final[dict[str, Code]] = {
 class Refusal(Exception):
     """A request declined.
 
-    `code` is stable (see `CODES`), `message` is one sentence that names the thing, `action` a machine word for what to
-    do next (default: that of the code), `details` the fields that help to repair the call. Disk paths in `details` are
-    converted to the journal's form, and the message to UTF-8.
+    `code` is stable (`CODES`), `message` one sentence that names the thing, `action` a machine word for what to do next
+    (default: that of the code), `details` the fields that help to repair the call. Disk paths become the journal's
+    form, the message UTF-8.
     """
 
     def __init__(self, code: str, message: str, action: str = "", **details: Any) -> None:
