@@ -285,8 +285,8 @@ def _placed(a: _Lines, b: _Lines, pairs: _Pairs, above: int, below: int) -> _Pai
 def _move(lines: _Lines, kept: list[int], others: list[int], length: int) -> None:
     """Slide the changes between the lines `kept` of one text to their places; `others` are those of the other text.
 
-    A change slides over a kept line equal to its own first or last line, and joins changes that it meets: first up,
-    then down as far as possible, then back up to where the other text has a change.
+    A change slides over a kept line equal to its first or last line: up, then down as far as possible, then back up to
+    a change of the other text. It joins changes that it meets.
     """
     last = len(kept)
 

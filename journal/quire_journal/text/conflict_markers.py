@@ -35,9 +35,9 @@ class MarkedDispute(msgspec.Struct, frozen=True):
 
 
 def disputed(base: Text, mine: Sequence[Splice], theirs: Sequence[Splice]) -> list[Dispute | None]:
-    """The conflicts in the text that `theirs` makes of `base`, for splices of `mine` that clash with `theirs`.
+    """For each of `mine` that clashes with `theirs`, the conflict in the text after `theirs`, in order.
 
-    One entry for each of `mine`, in order; None where a splice shares the conflict before.
+    None where a splice shares the conflict before.
     """
     along = Along(theirs)
     found: list[Dispute | None] = []

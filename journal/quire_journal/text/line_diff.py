@@ -75,10 +75,7 @@ def _lines_lf(data: bytes, start: int, stop: int) -> int:
 
 
 def common_bytes(a: bytes, b: bytes) -> tuple[int, int]:
-    """Bytes of equal whole lines at the beginning, and of the rest at the end.
-
-    Like `common_ends`, but on bytes, for a series of versions. A byte order mark is part of the first line.
-    """
+    """`common_ends` in bytes of whole lines. A byte order mark is part of the first line."""
     head = same_start(a, b)
     if not (_line_begins(a, head) and _line_begins(b, head)):
         feed = a.rfind(b"\n", 0, head)
@@ -270,7 +267,7 @@ def unique_pairs(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
 def changed_ranges(splices: Sequence[Splice]) -> list[dict[str, int]]:
     """The splices as callers see them, 1-based and inclusive: lines now, and lines before.
 
-    `shift` is how far the lines after this place have moved in all. An empty range ends one before its start.
+    `shift` is the total shift of the lines after. An empty range ends one before its start.
     """
     moved = 0
     out: list[dict[str, int]] = []

@@ -50,9 +50,8 @@ def hash8(line: bytes) -> str:
 
 
 def context8(before: bytes, line: bytes, after: bytes) -> str:
-    """The context hash: 8 digits over the previous non-blank line, the line, and the next non-blank line.
-
-    A missing neighbour counts as empty.
+    """The context hash: 8 digits over the previous non-blank line, the line, and the next non-blank line ("" if
+    missing).
     """
     return hash8(b"\n".join((before, line, after)))
 
@@ -75,10 +74,7 @@ def quality(line: bytes, occurrences: int) -> str:
 
 
 class Occurrences:
-    """How often each hash occurs: immutable base counts, and the changes since then.
-
-    The counts of an edited text cost only what the edit changed.
-    """
+    """Counts of each hash: immutable base counts, and the changes since, so that an edit costs what it changed."""
 
     __slots__ = ("_changes", "_counted")
 
@@ -126,8 +122,7 @@ class _Then:
 class LineHashes:
     """The hashes of the lines of one text, made once per text by `LineHashes.of`.
 
-    Holds the lines, not the text: the text holds this object, and a reference cycle would leak, because the daemon
-    hardly ever runs the cycle collector (`__main__`).
+    Holds no text: the text holds this object, and the daemon hardly ever collects reference cycles.
     """
 
     __slots__ = ("__dict__", "lines")
@@ -161,9 +156,8 @@ class LineHashes:
         return self.packed[line * _PACKED : (line + 1) * _PACKED].hex()
 
     def carry(self, splices: Sequence[Splice], result: Text) -> LineHashes:
-        """The hashes of `result`, which is this text after `splices`. Only new lines are hashed.
-
-        Cached counts and rows are carried along; what was never computed is not computed here.
+        """The hashes of `result`, which is this text after `splices`. New lines are hashed, and caches
+        carried along.
         """
         if not self._made:
             return LineHashes.of(result)
@@ -183,9 +177,8 @@ class LineHashes:
         return made
 
     def _packed_after(self, splices: Sequence[Splice], new: Sequence[Sequence[str]]) -> bytes:
-        """`packed` after splices; `new` are the hashes of the new lines of each.
-
-        A list of hashes is not kept as well: copying a list of 2,000 takes ten times as long as copying these bytes.
+        """`packed` after splices; `new` are the hashes of the new lines of each. Copying a list would take ten times as
+        long.
         """
         parts: list[bytes] = []
         at = 0
@@ -196,10 +189,9 @@ class LineHashes:
         return b"".join(parts)
 
     def _carry_shown(self, splices: Sequence[Splice], made: LineHashes, touched: Iterable[str]) -> None:
-        """Carry the cached rows of the whole text over an edit that shows every other line as before.
+        """Carry the cached rows over an edit that moves no line and lets no hash in `touched` cross `COMMON_ABOVE`.
 
-        Requires that no line moves and no hash in `touched` crosses `COMMON_ABOVE`. Rows are updated when next read:
-        most edited texts are edited again first.
+        Rows are updated when next read: most edited texts are edited again first.
         """
         if any(s.shift for s in splices):
             return

@@ -20,8 +20,7 @@ from quire_journal.text.text import BOM, Text
 T = TypeVar("T")
 
 FEW: Final = 64
-"""Most splices that are applied to a copy of the list one by one. Joining pieces takes seven times as long as a copy,
-and each splice that moves lines costs another copy."""
+"""Most splices that are applied one by one to a copy of the list. With more, joining pieces is cheaper."""
 
 
 class Splice(msgspec.Struct, frozen=True, gc=False):
@@ -66,10 +65,8 @@ def apply(base: Text, splices: Sequence[Splice], final_break: bool | None = None
     """`base` after `splices` (sorted, not overlapping).
 
     A new line takes the break of the line it replaces, else of the nearest line before, else after, else LF.
-    `final_break` overrides whether the last line has a break; a blank last line always has one. Other bytes are never
-    touched: if a deletion joins a lone CR and a lone LF, they become one break.
-
-    Raises `ValueError` if the splices are unsorted, overlap, or leave the base.
+    `final_break` overrides whether the last line has a break; a blank last line always has. A lone CR and a lone LF
+    that meet are one break. Raises `ValueError` if the splices are unsorted, overlap, or leave the base.
     """
     at = moved = 0
     new: list[Sequence[bytes]] = []
@@ -117,9 +114,8 @@ def _keeps_to_feeds(base: Text, lines: Sequence[bytes], new: Iterable[bytes]) ->
 
 
 def _made_of_bytes(base: Text, splices: Sequence[Splice], lines: list[bytes], breaks: Sequence[bytes]) -> Text:
-    """The text with these lines, all ending with LF, its bytes spliced from those of `base`.
-
-    Takes a tenth of the time of joining all lines (2,000 lines: 15 µs, not 180).
+    """The text with these lines, all ending with LF, its bytes spliced from those of `base`: ten times as fast as a
+    join.
     """
     was = memoryview(base.data)
     parts: list[bytes | memoryview] = []
@@ -160,8 +156,7 @@ def _end_every_line(base: Text, lines: list[bytes], breaks: list[bytes], final_b
 def _as_read(bom: bool, lines: list[bytes], breaks: list[bytes], fresh: Iterable[range]) -> Text:
     """The text with these lines, equal to what a reader of its bytes gets.
 
-    A lone CR before a blank line with a lone LF would be read as CRLF. A new line there takes the break of the other
-    line; between old lines the bytes are parsed anew.
+    Where a lone CR and a lone LF would be read as CRLF, a new line takes the other's break; old lines are parsed anew.
     """
     text = Text(bom, lines, breaks)
     reread = not bom and bool(lines) and lines[0].startswith(BOM)

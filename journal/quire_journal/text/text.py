@@ -94,7 +94,7 @@ class Text:
     def offset(self, line: int) -> int:
         """Offset of line `line` in `data`; the length of `data` for the line after the last.
 
-        Counted from the last offset asked for, because most edits are near the one before.
+        Counted from the last offset, because edits are near each other.
         """
         mark: tuple[int, int] = self.__dict__.get("mark", (0, len(BOM) if self.bom else 0))
         known, at = mark

@@ -35,10 +35,9 @@ class CarriedSplices(msgspec.Struct, frozen=True):
 
 
 def changes(a: Text, b: Text) -> tuple[Splice, ...]:
-    """The splices that turn `a` into `b`, with breaks. A line whose break alone differs counts as changed.
+    """The splices that turn `a` into `b`. A line whose break alone differs counts as changed.
 
-    The byte order mark and the final break are properties of the file, not of a line: a line appended to an unfinished
-    last line does not change that line.
+    The byte order mark and the final break belong to no line: appending to an unfinished last line does not change it.
     """
     return diff(_ended(a), _ended(b))
 
@@ -80,8 +79,8 @@ def _before(other: Splice, s: Splice) -> bool:
 def three_way(base: Text, mine: Text, theirs: Text) -> tuple[Text, CarriedSplices]:
     """`theirs` with the changes from `base` to `mine`. Where both changed the same lines, those of `theirs` stay.
 
-    A block that `mine` moves stays whole: if `theirs` blocks one end of the move, the other end is blocked as well.
-    Otherwise its lines would be there twice, or not at all.
+    If `theirs` blocks one end of a move in `mine`, the other end is blocked as well, so that no line is doubled or
+    lost.
     """
     wanted = changes(base, mine)
     carried = carry(wanted, changes(base, theirs))
