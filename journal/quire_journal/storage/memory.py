@@ -169,11 +169,10 @@ def _nothing() -> None:
 
 
 class MemoryStore:
-    """Ordered tables of bytes in memory.
+    """Ordered tables of bytes in memory, with a write-ahead log if `logs`.
 
-    `fault` is called at the end of each transaction and before each log entry; it may raise `StoreFailure` as a failing
-    disk does, and then nothing is kept. For transactions that fold, `fold_fault` is called instead. With `logs` the
-    store has a write-ahead log.
+    `fault` is called at the end of each transaction (`fold_fault` if it folds) and before each log entry; if it raises,
+    as a failing disk does, nothing is kept.
     """
 
     def __init__(self, fault: Callable[[], None] | None = None, logs: bool = False) -> None:

@@ -129,8 +129,10 @@ class CompactionResult(msgspec.Struct, frozen=True):
 
 
 Elsewhere = Callable[[str, str, Callable[[], None]], None]
-"""Copies the pairs from the database in one folder to the one in another in another process, and waits for its end. It
-calls the third argument now and then, whose error ends that process. Raises `StoreFailure` and `JournalDamaged`."""
+"""Copies the pairs between the databases in two folders, in another process, and waits for it.
+
+Calls the third argument now and then, whose error ends that process. Raises `StoreFailure` and `JournalDamaged`.
+"""
 
 
 class Compaction(Protocol):
@@ -140,11 +142,10 @@ class Compaction(Protocol):
     """
 
     def copy(self, pause: Callable[[], None] = lambda: None, elsewhere: Elsewhere | None = None) -> None:
-        """The long part, for a worker thread; others read and write meanwhile.
+        """The long part, for a worker thread; others read and write meanwhile. `elsewhere` may do most of it.
 
-        `pause` is called between slices of about half a millisecond: to let others run, and to end the copy by raising.
-        With `elsewhere` most of the work is done there. Raises `StoreFailure`, `JournalDamaged`, or what `pause`
-        raises; the caller then calls `cancel`.
+        `pause` is called each half a millisecond, and may raise to end the copy. Raises `StoreFailure`,
+        `JournalDamaged`, or what `pause` raises; the caller then calls `cancel`.
         """
 
     def finish(self) -> CompactionResult:
@@ -229,8 +230,8 @@ class OutOfOrder(Exception):
 class StoreFailure(Exception):
     """The store could not commit (disk full, I/O error). Nothing of the transaction is stored, unless `unsure`.
 
-    `for_good`: no later write succeeds until the store is opened again. `unsure`: the transaction may be stored after
-    all, for example when only the sync failed; the default is `for_good`.
+    `for_good`: every later write fails, too, until the store is opened again. `unsure` (default: `for_good`): the
+    transaction may be stored after all, for example when only the sync failed.
     """
 
     def __init__(

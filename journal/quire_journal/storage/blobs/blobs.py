@@ -27,8 +27,8 @@ MAX_CHAIN: Final = 80
 
 
 _WORTH_A_LONG_LINK: Final = 0.35
-"""Largest long link, as a part of the keyframe's size; above it the next run follows the last. A long link repeats the
-changes of its run: in files that change a lot, longer ones took a tenth of all contents."""
+"""Largest long link, as a part of the keyframe's size; above it the next run follows the last. Longer ones took a tenth
+of all contents in files that change a lot, because a long link repeats the changes of its run."""
 
 KIN_LINKS: Final = 2
 """Most links of the base of a first version; all later versions pay for them, and more save nothing."""
@@ -79,9 +79,9 @@ def put(
 ) -> BlobId:
     """Store `data` once; returns its address.
 
-    The base is the blob that `before` names (the version before), else the first in `like` that is worth a delta.
-    `blob` is the address if known; `bytes_of` gives the bytes of a base, for example from a cache. A damaged base is
-    not used. Raises `ValueError` over `MAX_BYTES`, `StoreFailure` as every write does.
+    The base is the blob that `before` names, else the first in `like` that is worth a delta; a damaged base is not
+    used. `blob` is the address if known; `bytes_of` gives the bytes of a base. Raises `ValueError` over `MAX_BYTES`,
+    `StoreFailure` as every write does.
     """
     codec.require_size(data)
     blob = blob or blob_id(data)
@@ -140,9 +140,9 @@ def holds(r: ReadTransaction, blob: bytes) -> bool:
 
 
 def unpack(r: ReadTransaction, number: int, cache: BlobCache | None = None) -> bytes:
-    """The bytes of blob `number`, unpacked along its bases but not verified; `get` verifies.
+    """The bytes of blob `number`, not verified. `cache` holds bases by number, unlike that of `get`.
 
-    `cache` holds unpacked bases by number; it is not the cache of `get`. Raises `JournalDamaged`.
+    Raises `JournalDamaged`.
     """
     links: list[tuple[int, BlobRow]] = []
     at, data = number, None
@@ -262,10 +262,7 @@ def _after(
 def _long_link(
     r: ReadTransaction, number: int, row: BlobRow, data: bytes, whole: Callable[[], tuple[int, bytes]]
 ) -> BlobRow | None:
-    """`data` as a delta against the version before a whole run; None if the file has changed too much since.
-
-    Then the next run follows the last one, as long as links are left.
-    """
+    """`data` as a delta against the version before a whole run; None if the file has changed too much since."""
     at, first = _back(r, number, row, lambda one: one.run == 0)
     made = codec.delta(data, _checked(r, at), whole)
     if made is None or not codec.is_part(made[1], _WORTH_A_LONG_LINK, data, whole):

@@ -45,11 +45,11 @@ _DELTA_LEVEL: Final = 8
 _MIN_PREFIX_BYTES: Final = 8  # zstd takes no shorter one
 _FAR_BYTES: Final = 1 << 20  # of old and new together; from here on long-distance matching pays
 _STRETCH_BYTES: Final = 96
-"""Longest stretch; zstd packs longer ones better. For a file of 60 kB a stretch takes 0.02 ms and ten bytes, zstd 0.3
-ms and up to 300 bytes."""
+"""Longest stretch; zstd packs longer ones better. For 60 kB a stretch takes 0.02 ms and ten bytes, zstd 0.3 ms and up
+to 300 bytes."""
 _WORTH_A_LINK: Final = 0.8
-"""Largest delta, as a part of the keyframe. A limit of 0.5 left one byte in twelve of a real history in avoidable
-keyframes; a delta above 0.8 saves less than its link costs readers."""
+"""Largest delta, as a part of the keyframe; above it the link costs readers more than it saves. A limit of 0.5 left one
+byte in twelve of a real history in avoidable keyframes."""
 _LINK_BYTES: Final = 4  # a stretch of a file of a few bytes is not worth a link
 _MOST_GAIN: Final = 16  # a keyframe is hardly ever smaller than its bytes by a larger factor
 _FEW_BYTES: Final = 1 << 16  # keyframes up to this are packed in the loop; `_DELTA_LEVEL` takes up to 0.3 ms more
@@ -108,10 +108,7 @@ def delta(data: bytes, base: bytes, whole: Callable[[], tuple[int, bytes]]) -> t
 
 
 def is_part(packed: bytes, part: float, data: bytes, whole: Callable[[], tuple[int, bytes]]) -> bool:
-    """True if a frame of `data` takes at most this part of a keyframe.
-
-    `whole` is only called where the size of the bytes leaves a doubt: it takes as long as a delta.
-    """
+    """True if a frame of `data` takes at most this part of a keyframe. Calls the slow `whole` only in doubt."""
     return len(packed) * _MOST_GAIN <= part * len(data) or len(packed) <= part * len(whole()[1])
 
 

@@ -146,10 +146,9 @@ def _no_room(folder: Path, error: lmdb.Error | OSError) -> bool:
 
 
 def walk(data: Path) -> list[str]:
-    """Problems of the pages of a database; empty if sound.
+    """Problems of the pages of a database; empty if sound. Damage cannot end the process.
 
-    The file is read as bytes, so damage cannot end the process. Call it in a child: closing the file drops this
-    process's locks on it. While others write, hold a snapshot open, so that pages stay.
+    Call it in a child: closing the file drops this process's locks on it. While others write, hold a snapshot open.
     """
     from lmdb import verify
 

@@ -20,7 +20,7 @@ _LOCK_BYTES: Final = 16 * 1024
 
 
 def reserve_lock_file(lock: Path) -> None:
-    """Give the lock file its blocks. LMDB maps it sparse: on a full disk the first touch kills the process (SIGBUS).
+    """Give the lock file its blocks: on a full disk LMDB's first touch of a sparse file kills the process (SIGBUS).
 
     A file that has its blocks is not opened: closing it drops the locks of an open environment.
     """

@@ -415,7 +415,7 @@ class LmdbStore:
     def replace_by(self, target: Target, last_round: Callable[[], None], step: Callable[[str], None]) -> None:
         """Put `target` in place of the present file. Running readers finish on the old file.
 
-        LMDB allows to rename the files of an open environment: it never opens them by name again.
+        LMDB never opens the files of an open environment again, so they can be renamed.
         """
         assert isinstance(target, Copy)
         self.clear_log()

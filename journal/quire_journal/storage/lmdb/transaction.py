@@ -95,8 +95,7 @@ class Snapshot:
     def end(self) -> None:
         """End the snapshot: every later read raises.
 
-        Drops the transaction as well: its reader slot is free only when nothing refers to it, and a caught exception
-        keeps frames, and what they refer to, alive.
+        Drops the transaction, to free its reader slot even if a caught exception keeps this object alive.
         """
         self._databases = _ENDED
         del self._txn
