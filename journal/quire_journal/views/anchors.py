@@ -231,8 +231,7 @@ def _follow(w: WriteTransaction, path: str, seq: int, held: BytesOf) -> None:
 def _taken_back(w: WriteTransaction, number: int, before: int, made: Version | None) -> Lines | None:
     """The row of a version that restores the bytes before version `before`, as an undo does; else None.
 
-    It is the row of `before` with added and removed swapped, so no text is read. A row exists only while the bytes of
-    both versions are held.
+    It is that row with added and removed swapped, so no text is read. A row exists only while both texts are held.
     """
     if made is None or not made.blob or made.uncaptured or made.gone or made.entry != REGULAR:
         return None

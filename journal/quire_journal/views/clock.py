@@ -25,7 +25,7 @@ LONGEST_NS: Final = 25 * 3600 * 1_000_000_000
 
 
 def over(expires_ns: int, now_ns: int) -> bool:
-    """True if it has expired, or would last too long because it was dated by a clock that has been set back since."""
+    """True if it has expired, or was dated by a clock that was ahead and has been set back."""
     return not now_ns < expires_ns <= now_ns + LONGEST_NS
 
 

@@ -136,10 +136,7 @@ def _since(before: Shown | None) -> int:
 
 
 def _read_up_to(before: Shown | None, base: int) -> int:
-    """`Shown.read` after a write made from `base`: 0 if nobody else wrote in between.
-
-    A caller that works alone is therefore never compared with its own versions.
-    """
+    """`Shown.read` after a write made from `base`: 0 if nobody else wrote in between."""
     if before is None or (before.version == base and not before.read):
         return 0
     return before.news_after

@@ -29,8 +29,8 @@ def fold_all(
 ) -> None:
     """Fold the next records of the log, without a gap, into every view, and advance the watermarks.
 
-    The records must be in the log, and their blobs held or given by `bytes_of`. Raises `OutOfOrder` if a view is not at
-    the record before the first: call `catch_up` first.
+    The log has the records, and the journal their blobs, or `bytes_of` gives these. Raises `OutOfOrder` if a view is
+    not at the record before the first: call `catch_up` first.
     """
     if not records:
         return
@@ -141,8 +141,7 @@ def _outdated(r: ReadTransaction) -> list[View]:
 def _fold_chunk(w: WriteTransaction, limit: int) -> int:
     """Fold up to `limit` records from the first that a view lacks; returns the number of records passed.
 
-    If the lagging views fold only a few kinds, other records are skipped undecoded, and a transaction covers more of
-    the log: otherwise one new view would take as long as all.
+    Records that no lagging view folds are skipped undecoded, and a transaction then covers more of the log.
     """
     stored = watermarks.read(w)
     marks = {view.name: stored[view.name][1] for view in VIEWS}

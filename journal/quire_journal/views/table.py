@@ -42,9 +42,9 @@ class View(msgspec.Struct, frozen=True):
     """A fold and its tables.
 
     `apply` folds a record, whose event is None for an unknown kind. `kinds` are the kinds folded; None: all.
-    `apply_with` is the same fold for a view that reads texts, with a function for the bytes of a blob. `apply_all`
-    folds consecutive records, equal to `apply` of each; no view may need such a view. `texts` are the kinds whose texts
-    the rows depend on, if not all folded kinds; `who`: the rows depend on who the writers are.
+    `apply_with` is the fold of a view that reads texts, with a function for the bytes of a blob. `apply_all` folds
+    consecutive records; no view may need such a view. `texts`: the kinds whose texts the rows depend on, if not all;
+    `who`: the rows depend on writers.
     """
 
     name: str

@@ -146,8 +146,8 @@ def find(
 ) -> Iterator[tuple[int, Sequence[int]]]:
     """Steps of a search in after < seq <= upto: (record reached, matching records since the last step).
 
-    A match has a term of each of `wanted`, or a hash collision. Empty blocks and spans are steps, too, so that the
-    caller can stop.
+    A match has a term of each of `wanted`, or a hash collision. Empty spans are steps, too, so that the caller can
+    stop.
     """
     if upto <= after:
         return
