@@ -54,8 +54,7 @@ class CommitLine(msgspec.Struct, frozen=True):
 class CommitFile(msgspec.Struct, frozen=True):
     """A query to git: who wrote the lines of `path` at the HEAD under which the journal found a version.
 
-    `commit` is that HEAD; "" if uncertain: then `near` is a HEAD of about `at_ns`, to be used if the repository's
-    reflog does not say better.
+    `commit` is that HEAD; "" if uncertain: then `near` is a HEAD of about `at_ns`, second to the repository's reflog.
     """
 
     path: str

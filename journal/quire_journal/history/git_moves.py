@@ -71,11 +71,10 @@ class GitMoves:
         return self._hints[version.seq]
 
     def made_from(self, version: Version, chain: Sequence[Version]) -> tuple[int, ...]:
-        """The versions (seqs) from which git made a version, the likeliest first; `chain` are those of the file, in
+        """The seqs of the versions from which git made a version, the likeliest first; `chain` are the file's, in
         order.
 
-        First the version from when HEAD was last at the target commit, then those from when HEAD was at names in the
-        command.
+        First what was there when HEAD was last at the target commit, then when HEAD was at names in the command.
         """
         command = self._command_of(version)
         if command is None:

@@ -114,8 +114,7 @@ class History:
     def seq_at(self, at_ns: int) -> Seq:
         """The last record not dated after a time; 0 if all are.
 
-        Where the clock was set back, records after that place are ignored, and earlier ones with later dates count as
-        past.
+        Where the clock was set back, this is before that place; earlier records with later dates count as past.
         """
 
         first = clock.first_to_look_at(self._reading, at_ns)
@@ -196,10 +195,7 @@ class History:
     def versions(
         self, path: str, after: int = 0, upto: int | None = None, reverse: bool = False, displaced: bool = False
     ) -> Iterator[Version]:
-        """Versions of `path` with after < seq <= upto.
-
-        With `displaced` also bytes that were never the head (`Version.displaced`), for searches for lost bytes.
-        """
+        """Versions of `path` with after < seq <= upto, with `displaced` also bytes that were never the head."""
         number = self.path_id(path)
         if number is None:
             return

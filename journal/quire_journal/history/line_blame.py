@@ -59,8 +59,7 @@ def blame(
 ) -> Blame:
     """Who wrote each line of `version` of `path`, a regular file.
 
-    `answers`: git's answers about commits; None: git is not asked. Raises `blobs.NotHeld` if the bytes of the version
-    are not in the journal, `JournalDamaged`.
+    `answers`: git's answers about commits; None: git is not asked. Raises `blobs.NotHeld`, `JournalDamaged`.
     """
     if version.uncaptured:
         raise NotHeld(version.blob)

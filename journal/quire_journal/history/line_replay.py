@@ -35,8 +35,7 @@ MOST_RUNS: Final = 256
 """Most removed stretches compared with one added stretch."""
 
 MOST_COMPARED: Final = 400_000
-"""Most lines compared in one replay, a tenth of a second or two. Above it, only unique lines are recognized, which is
-fast."""
+"""Most lines compared in one replay, some tenths of a second; then only unique lines are recognized."""
 
 _NOT_WORDS: Final = bytes(b for b in range(256) if not (b >= 0x80 or chr(b).isalnum()))
 

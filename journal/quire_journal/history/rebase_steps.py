@@ -34,9 +34,9 @@ class Conflict(msgspec.Struct, frozen=True, gc=False):
     """Something that stays, because record `seq` built on what should be undone.
 
     `why`: "lines", "bytes" (not a text, or a whole file), "deleted", "occupied", "moved", "mode", or
-    "creation_not_seen" (nobody built on the record, but it is how the file was first seen). `lines` are the blocking
-    lines in the present file (0-based, half-open). `place` is where conflict markers would be, with the text of the
-    other side; the first of several conflicts at one place has it.
+    "creation_not_seen" (the record is how the file was first seen). `lines` are the blocking lines in the present file
+    (0-based, half-open), `place` the place of conflict markers with the text of the other side; the first conflict at a
+    place has it.
     """
 
     seq: int

@@ -54,8 +54,8 @@ UNDO: Final = "undo"
 CHECKPOINT: Final = "checkpoint"
 CAPTURE: Final = "capture"
 FORMS: Final = (TURN, GIT, SAVES, CROWD, PERSON, UNDO, CHECKPOINT, CAPTURE)
-"""The forms of a story: an agent's turn (or work without one), a git operation, outside saves within a short time, a
-burst of many files, a person's use of Quire's tools, an undo and its like, a checkpoint, the first capture."""
+"""The forms of a story: an agent's turn (or work without one), a git operation, outside saves, a burst of many files, a
+person's use of Quire's tools, an undo and its like, a checkpoint, the first capture."""
 
 SECOND: Final = 1_000_000_000
 

@@ -174,8 +174,8 @@ def _back_elsewhere(history: History, gone: State) -> State | None:
 def _back_at_other_name(history: History, at: State, end: Version, left: Mapping[str, int]) -> State | None:
     """The state of a file found gone by `end`, at one of the paths it had `left` (path → record).
 
-    It was renamed back, with one end seen before the watcher reported the other, or git made it again there. It is the
-    first write at that path since then, with the same bytes.
+    It was renamed back and only one end was seen yet, or git made it again there: the first write since, with the same
+    bytes.
     """
     if not (end.gone and end.type == OUTSIDE_TYPE) or end.moved_to or not at.blob:
         return None
@@ -191,8 +191,8 @@ def _back_at_other_name(history: History, at: State, end: Version, left: Mapping
 def _goes_on(version: Version, gone: State, last: bytes, others: bool) -> bool:
     """True if a file that appears at a path is the one that left. `others`: another file was there since.
 
-    A restored file names its base; a new file without base continues the old one. So does an outside rename back with
-    the `last` bytes, whose first rename was not seen in time.
+    A restored file names its base, a new one without base continues the old, and so does an outside move of the `last`
+    bytes back.
     """
     if version.moved_from and version.type == OUTSIDE_TYPE and version.blob == last and not others:
         return True

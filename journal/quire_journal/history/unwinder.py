@@ -119,8 +119,8 @@ def _unwind(history: History, life: FileTimeline) -> Unwound:
 def _made_then(history: History, first: TimelineStep) -> bool:
     """True if the file is known not to have existed before this step.
 
-    A tool creates only what does not exist. An outside file was new if the journal knew the path to be free, or a scan
-    of the tree was complete before the watcher saw the file. A file found by a scan or a call may be older.
+    A tool creates only what does not exist. An outside file was new if the journal knew the path to be free, or the
+    watcher saw the file after a scan of the tree.
     """
     if first.before.present or first.before.version is not None:
         return True

@@ -188,7 +188,7 @@ class Weave:
     def _take_back(self, fell: Sequence[WovenLine | None], made: Made, in_force: InForce) -> None:
         """Make git's removal cancel git's own addition, where git restores older lines.
 
-        The author of the restored lines is then the one who removed the others: git merges what it had taken away.
+        The author of the restored lines then removed the others, because git merges what it had taken away.
         """
         for line in fell:
             acts = [] if line is None else line.acts
