@@ -400,9 +400,8 @@ def _told(remains: Remains, kept: list[FoundRow | None]) -> dict[int, bytes]:
 
 
 def _introductions(remains: Remains, kept: list[FoundRow | None]) -> dict[int, WriterIntroduced]:
-    """Place of a lost record → a stand-in introduction for a writer whose own is lost, so that its number stays taken.
-
-    Each writer was introduced before its first record, so there is a place for each.
+    """Place of a lost record → a stand-in introduction for a writer whose own is lost, so that its number
+    stays taken.
     """
     introduced: set[int] = set()
     lost = (seq for seq, row in enumerate(kept, 1) if row is None)
