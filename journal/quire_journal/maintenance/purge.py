@@ -142,8 +142,7 @@ class PurgeTransaction(msgspec.Struct):
 class PurgeSurvey:
     """The survey of a journal for a purge, repeated as the journal grows.
 
-    The first look reads everything, and folds the views of masked records in a separate store. Later looks read only
-    what is new, unless that contains more to purge.
+    The first look reads everything, and folds views in a separate store; later looks read what is new.
     """
 
     def __init__(self, wanted: PurgeTarget, note: str = "", beside: Callable[[], Store] = MemoryStore) -> None:
