@@ -36,8 +36,8 @@ _SYSTEM_FOLDER: Final = re.compile(
 def find_workspace(folder: Path | str, state_dir: Path | str | None = None, *, given: bool = False) -> Place:
     """The workspace of `folder`: the nearest folder with a journal, else a new one.
 
-    A new workspace is `folder` itself if a person named it (`given`), else the top of its git checkout; no folder
-    becomes a workspace by accident. An explicit `state_dir` names its workspace. Raises WorkspaceRefused.
+    A new workspace is `folder` itself if a person named it (`given`), else the top of its git checkout. An explicit
+    `state_dir` names its workspace. Raises WorkspaceRefused.
     """
     seen = Path(os.path.realpath(folder))
     real = at_home(seen)
@@ -88,10 +88,10 @@ def checked(place: Place) -> Place:
 
 
 def adopt(root: Path | str, state_dir: Path | str | None = None) -> Place:
-    """Attach a moved folder to its journal, found by the id in `.quire/workspace-id`.
+    """Attach a moved folder to its journal, found by the id in `.quire/workspace-id`, and rename the state folder.
 
-    Renames the state folder to match the new path. Raises WorkspaceRefused if the id is unknown, a daemon holds the
-    journal, or the old folder still has that id: then this one is a copy.
+    Raises WorkspaceRefused if the id is unknown, a daemon holds the journal, or the old folder has that id: then this
+    one is a copy.
     """
     target = place_of(root, state_dir)
     if not target.root.is_dir():

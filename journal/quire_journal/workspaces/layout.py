@@ -110,8 +110,7 @@ def _home_of(variable: str, usual: str) -> Path:
 def runtime_dir(tmp: Path = Path("/tmp")) -> Path:
     """The folder of sockets: `$XDG_RUNTIME_DIR/quire` if that exists and is ours, else `/tmp/quire-<uid>`.
 
-    If another user has made the latter, `run` in the state home. A folder is skipped if a socket's path would be too
-    long.
+    If another user has made the latter, `run` in the state home. Folders with too long paths are skipped.
     """
     chosen = os.environ.get("XDG_RUNTIME_DIR", "")
     if os.path.isabs(chosen) and _takes_sockets(Path(chosen) / "quire"):

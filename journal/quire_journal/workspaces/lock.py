@@ -48,10 +48,9 @@ class Lock:
 
 
 def take_lock(path: Path, patience_s: float = LOCK_PATIENCE_S) -> Lock | None:
-    """Take the flock on `path`, trying for `patience_s`; None if another process keeps it.
+    """Take the flock on `path`, trying for `patience_s`; None if another process keeps it or `quire forget` removed it.
 
-    Erases an earlier announcement. Returns None, too, if `quire forget` has removed the file meanwhile. Raises
-    WorkspaceRefused if the path is no regular file.
+    Erases an earlier announcement. Raises WorkspaceRefused if the path is no regular file.
     """
     fd = open_own(path, os.O_RDWR)
     until = time.monotonic() + patience_s
