@@ -74,8 +74,7 @@ def _head(step: Step, source: Source, mark: int, missing: list[tuple[str, str]])
 class _Tree:
     """The paths in git's tree, so that only existing paths are removed.
 
-    A journal may have a file and files below it at once, if a change went unseen; git cannot. The later path then
-    displaces the earlier.
+    If a journal has a file and files below it (a change went unseen), the later path displaces the earlier.
     """
 
     def __init__(self) -> None:
