@@ -207,11 +207,10 @@ class Journal:
     ) -> list[Record]:
         """Store the bytes, then one record for each entry: durable, all or nothing.
 
-        `bytes_named` are the bytes that the events name, each with its path. `at_hand` finds texts of blobs that the
-        caller has in memory. Blobs in `dropped` are removed: a `BytesGone` among the entries names them with their
-        paths, and no remaining blob is based on them (`blobs.drop`). `instead` are rows to replace: records, blobs and
-        rows of views (see `purge`). Raises `ValueError` for an impossible batch (a caller's mistake), and
-        `StoreFailure`, `JournalDamaged` or `OutOfOrder` with nothing stored.
+        `bytes_named` are the bytes that the events name, each with its path. `at_hand` finds texts in the caller's
+        memory. Blobs in `dropped` are removed: a `BytesGone` names them with their paths, and no remaining blob is
+        based on them. `instead` are rows to replace (see `purge`). Raises `ValueError` for an impossible batch (a
+        caller's mistake), and `StoreFailure`, `JournalDamaged` or `OutOfOrder` with nothing stored.
         """
         commit = self._sealed(entries, bytes_named, at_hand)
         if not commit.sealed and not bytes_named:
@@ -294,10 +293,10 @@ class Journal:
         return self._unfolded
 
     def fold(self) -> None:
-        """Put all logged commits into the tables and the views.
+        """Put all logged commits into the tables and the views. Raises `StoreFailure` and `JournalDamaged`.
 
-        Raises `StoreFailure` and `JournalDamaged`. After a lasting error nothing is appended, and reads see what was
-        folded before; opening the journal tries again.
+        After a lasting error nothing is appended, and reads see what was folded before; opening the journal tries
+        again.
         """
         if not self._pending or self._unfolded or self._folding:
             return
