@@ -111,7 +111,7 @@ def test_an_event_is_one_line_with_its_fields_by_name(scribe: Scribe) -> None:
     assert (moved["writer"], moved["op"], moved["at"]) == (2, "6f" * 16, "1970-01-01T00:00:07Z")
 
 
-def test_bytes_stand_once_before_the_event_that_names_them_and_a_small_change_as_its_stretch(scribe: Scribe) -> None:
+def test_a_blob_precedes_the_first_event_that_names_it_and_a_small_change_is_a_stretch(scribe: Scribe) -> None:
     long = b"".join(b"line %d\n" % n for n in range(100))
     scribe.write("long", long)
     scribe.write("long", long.replace(b"line 50\n", b"LINE\n"))
@@ -230,7 +230,7 @@ def test_a_journal_that_holds_records_takes_no_import(scribe: Scribe) -> None:
 
 
 @pytest.mark.parametrize("told", [True, False])
-def test_a_record_that_was_replaced_is_taken_where_the_log_says_so_and_nowhere_else(scribe: Scribe, told: bool) -> None:
+def test_a_replaced_record_is_imported_only_where_the_log_vouches_for_it(scribe: Scribe, told: bool) -> None:
     with scribe.store.writing() as w:
         was = w.get("records", u64(3))
         assert was is not None

@@ -149,7 +149,7 @@ def _body(*fields: Any) -> msgspec.Raw:
     return msgspec.Raw(msgspec.msgpack.encode(list(fields)))
 
 
-def test_a_record_that_a_fold_cannot_take_is_found_among_all_that_were_committed_with_it() -> None:
+def test_an_import_names_the_line_of_a_record_that_a_fold_refuses() -> None:
     """Also where it stands in the last transaction, which nothing but the end of the export begins."""
     lines = hostile(
         lambda record: replace(record, kind="writes_settled", body=_body((1 << 64) - 1)) if record.seq == 12 else None
@@ -261,7 +261,7 @@ def test_prompts_and_command_lines_stay_where_they_are_and_the_import_is_sound()
         assert History(r).head() == scribe.seq
 
 
-def test_an_export_that_ends_before_the_purge_that_masked_one_of_its_records_is_not_said_to_be_changed() -> None:
+def test_an_export_cut_before_a_purge_asks_for_the_whole_log() -> None:
     scribe = Scribe().introduce()
     scribe.note(CheckpointNamed("one", 1, "token=x1y2z3"), writer=1)
     end = scribe.note(CheckpointNamed("two", 1), writer=1)
@@ -285,7 +285,7 @@ def exported(scribe: Scribe, upto: int) -> str:
 
 @settings(max_examples=live.length(20, 4000))
 @given(st.data())
-def test_whatever_stands_on_a_line_it_is_taken_whole_or_refused_by_its_number(draw: st.DataObject) -> None:
+def test_a_line_of_an_import_is_accepted_whole_or_refused_by_its_number(draw: st.DataObject) -> None:
     lines = list(sound())
     at = draw.draw(st.integers(0, len(lines) - 1))
     how = draw.draw(st.sampled_from(["value", "value", "value", "drop", "twice", "cut", "byte", "swap"]))

@@ -58,7 +58,7 @@ def test_a_new_file_is_made_from_the_last_new_one_of_its_name_as_it_is_now(journ
 @pytest.mark.parametrize(
     ("path", "of"), [("b/new.py", "two"), ("b/new.txt", ""), ("Makefile", ""), ("b/.py", ""), ("c.d/new", "")]
 )
-def test_a_new_file_of_a_new_name_is_made_from_the_last_new_one_of_its_suffix(path: str, of: str) -> None:
+def test_a_new_file_with_a_new_name_is_a_delta_against_the_newest_of_its_suffix(path: str, of: str) -> None:
     journal = Journal.open(MemoryStore(), 1)
     write(journal, ("one.py", text("one")))
     write(journal, ("two.py", text("two")))
@@ -80,7 +80,7 @@ def test_a_file_that_comes_back_is_made_from_what_it_was(journal: Journal) -> No
     assert base(journal.store, text("a", 1)) == text("a")
 
 
-def test_a_new_file_is_made_from_one_of_its_name_though_that_was_moved_and_changed(journal: Journal) -> None:
+def test_a_new_file_is_a_delta_against_a_moved_and_changed_file_of_its_name(journal: Journal) -> None:
     write(journal, ("a/x.py", text("x")))
     moved = FileMoved("a/x.py", "b/y.py", blob_id(text("x")), len(text("x")), 0o644, 1)
     journal.append([NewRecord(moved, OUTSIDE, 1, BatchId(2))])

@@ -124,7 +124,7 @@ def test_the_next_version_proves_that_no_lost_record_came_between() -> None:
         assert gaps_of(history, "b", 2) == (LostStretch(2, 2, 4),)
 
 
-def test_what_is_found_after_a_salvage_may_be_what_a_lost_record_made_and_what_a_tool_replaces_is_not() -> None:
+def test_an_outside_write_after_a_salvage_may_follow_a_lost_record_but_a_tool_write_does_not() -> None:
     scribe = scribe_of(events([("write", "a", "a"), ("write", "b", "b"), ("write", "b", "b")]), frozenset({3}))
     scribe.note(OutsideWritten("a", BLOB, 1, 0o644, "scan", base=1))
     scribe.note(FileWritten("b", BLOB, 1, 0o644, 2))

@@ -212,9 +212,7 @@ def test_records_are_read_in_ranges_and_a_damaged_one_is_named() -> None:
         History(reading).record(2)
 
 
-def test_of_a_file_that_has_not_changed_since_the_version_at_a_point_is_its_head_and_before_it_came_there_is_none() -> (
-    None
-):
+def test_the_version_at_a_point_is_the_last_before_it_and_none_before_the_first() -> None:
     scribe = Scribe().introduce()
     first = scribe.write("a", b"1")
     second = scribe.write("a", b"2")

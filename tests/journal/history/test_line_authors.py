@@ -216,7 +216,7 @@ def plays(draw: st.DrawFn) -> Play:
 
 
 @given(plays())
-def test_blame_is_what_the_plain_model_says_of_edits_movers_and_copies_by_several_writers(play: Play) -> None:
+def test_blame_agrees_with_a_plain_model_of_edits_moves_and_copies(play: Play) -> None:
     with play.scribe.history() as history:
         for path in PATHS:
             version = history.file(path)
@@ -231,7 +231,7 @@ def test_blame_is_what_the_plain_model_says_of_edits_movers_and_copies_by_severa
 
 
 @given(plays())
-def test_whoever_goes_through_the_log_is_told_what_blame_says_of_each_version(play: Play) -> None:
+def test_line_trails_agree_with_the_blame_of_each_version(play: Play) -> None:
     trails = LineTrails()
     with play.scribe.history() as history:
         for made in play.model.versions:
@@ -319,7 +319,7 @@ def test_a_merge_takes_lines_from_the_branch_that_it_names_and_not_from_a_later_
     assert authors(scribe) == [base, side, mine, base]
 
 
-def test_a_checkout_goes_back_to_the_version_of_its_commit_and_not_to_a_later_one_with_the_same_bytes() -> None:
+def test_a_checkout_restores_the_version_of_its_commit_not_a_later_one_with_equal_bytes() -> None:
     scribe = Scribe().introduce()
     ada = scribe.write("f", b"one\n", writer=1)
     scribe.note(GitRan("commit -m one", head_before="", head_after="main 111111111111"))
@@ -333,7 +333,7 @@ def test_a_checkout_goes_back_to_the_version_of_its_commit_and_not_to_a_later_on
     assert authors(scribe) == [ada]
 
 
-def test_an_undo_takes_back_what_it_says_so_it_brings_back_what_was_there_before_that() -> None:
+def test_an_undo_restores_the_authors_of_the_lines_before_the_undone_batches() -> None:
     scribe = Scribe().introduce()
     ada = scribe.write("f", b"one\n", writer=1)
     ben = scribe.write("f", b"two\n", writer=2)
@@ -407,7 +407,7 @@ def test_a_line_that_another_program_moves_within_the_file_stays_its_authors() -
     assert told(scribe) == [(ada, 0)] * 3
 
 
-def test_a_block_that_moves_keeps_the_author_of_each_line_also_of_those_that_stand_in_many() -> None:
+def test_a_moved_block_keeps_the_author_of_each_line_even_of_frequent_ones() -> None:
     scribe, blocks = (
         Scribe().introduce(),
         [f"def function{n}(x):\n    try:\n        x\n    else:\n        {n}\n" for n in range(9)],
@@ -438,7 +438,7 @@ def test_a_short_line_comes_back_to_its_place_and_with_the_lines_around_it() -> 
     assert authors(scribe) == [whole, saved, whole, whole, whole]
 
 
-def test_lines_of_a_conflict_stay_those_of_their_sides_and_what_is_new_is_whose_resolved_it() -> None:
+def test_lines_of_a_conflict_keep_their_authors_and_new_lines_belong_to_whoever_resolved_it() -> None:
     scribe = Scribe().introduce()
     old = scribe.write("f", b"top of it\nan old idea of it\n", writer=1)
     ada = scribe.write("f", b"top of it\nwhat ada thinks\n", writer=1)
@@ -464,7 +464,7 @@ def test_a_line_that_stays_keeps_its_author_where_the_file_comes_to_equal_anothe
     assert told(scribe) == [(ada, 0), (ada, 0), (ben, same)]
 
 
-def test_a_line_that_was_typed_again_stays_whose_it_is_where_a_program_saves_what_stood_before() -> None:
+def test_a_line_typed_again_keeps_its_author_when_a_program_saves_the_old_bytes() -> None:
     scribe = Scribe().introduce()
     ada = scribe.write("f", b"one\ntwo\n", writer=1)
     scribe.write("f", b"", writer=2)

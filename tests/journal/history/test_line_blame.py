@@ -168,7 +168,7 @@ def test_renames_are_followed(outside: bool) -> None:
     assert seqs(scribe, "g", at=third) == [first, third]
 
 
-def test_a_file_that_comes_back_to_its_name_is_followed_too_and_another_that_had_it_is_not() -> None:
+def test_a_file_that_returns_to_its_path_is_followed_and_another_one_there_is_not() -> None:
     scribe = Scribe().introduce()
     first = scribe.outside("f", b"a\nb\n")
     move(scribe, "f", "g", b"a\nb\n")

@@ -48,7 +48,7 @@ def test_names_that_are_no_utf_8_come_out_as_they_went_in_whatever_stands_beside
     assert seen == [path.decode("utf-8", "surrogateescape") for path in stored]
 
 
-def test_no_more_are_looked_for_than_are_wanted_and_one_and_only_those_that_have_the_part_are_asked() -> None:
+def test_a_search_stops_after_one_path_too_many_and_tests_only_paths_with_the_part() -> None:
     scribe, names, asked = Scribe(), PathNames(), list[str]()
     for path in ("a.md", "b.py", "c.py", "d.py", "e.py"):
         scribe.outside(path, b"1")
@@ -63,7 +63,7 @@ def test_no_more_are_looked_for_than_are_wanted_and_one_and_only_those_that_have
 
 
 @pytest.mark.parametrize("count", [1, 1023, 1024, 1025, 2048, 3000])
-def test_however_many_there_are_each_is_read_once_and_so_are_those_that_come_later(count: int) -> None:
+def test_every_path_is_read_once_however_many_there_are(count: int) -> None:
     store, names = MemoryStore(), PathNames()
     stored = [f"file {number}" for number in range(count + 1)]
     with store.writing() as w:

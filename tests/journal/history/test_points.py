@@ -87,7 +87,7 @@ def test_a_name_that_was_typed_wrong_is_told_with_the_nearest() -> None:
     assert refused.value.message.endswith("Did you mean here?")
 
 
-def test_a_checkpoint_that_is_called_so_since_an_earlier_version_is_still_a_point() -> None:
+def test_a_checkpoint_with_a_name_of_an_earlier_version_is_still_a_point() -> None:
     scribe = scribe_with_records()
     scribe.note(CheckpointNamed("today", 3), writer=1)
     with scribe.history() as history:

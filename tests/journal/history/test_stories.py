@@ -146,7 +146,7 @@ def test_quires_own_setup_is_no_agent() -> None:
     assert diary.page(forms=frozenset({"turn"})).stories == []
 
 
-def test_versions_of_one_story_that_follow_each_other_are_one_run_and_others_in_between_part_it() -> None:
+def test_consecutive_versions_of_a_story_are_one_run_unless_another_writer_interrupts() -> None:
     diary = Diary()
     ann, ben = diary.turn("ann", "t1", "x"), diary.turn("ben", "t2", "y")
     versions = [diary.wrote("a.py", writer) for writer in (ann, ann, ben, ann)]

@@ -32,7 +32,7 @@ def renamed(scribe: Scribe, path: str, to: str, data: bytes, base: int) -> int:
     return scribe.note(OutsideMoved(path, to, blob_id(data), len(data), 0o644, "watched", base))
 
 
-def test_what_is_made_where_a_file_went_goes_on_with_it_and_a_folder_in_between_is_no_part_of_that() -> None:
+def test_a_file_made_where_another_was_deleted_continues_it_without_a_folder_in_between() -> None:
     scribe = Scribe().introduce()
     made = scribe.write("a", ONE)
     gone = deleted(scribe, "a", made)
@@ -42,7 +42,7 @@ def test_what_is_made_where_a_file_went_goes_on_with_it_and_a_folder_in_between_
     assert steps(scribe, "a", made) == [("a", made), ("a", gone), ("a", again)]
 
 
-def test_a_file_that_is_moved_to_where_another_went_is_no_part_of_it_nor_is_what_comes_after() -> None:
+def test_a_file_moved_to_the_path_of_a_deleted_one_does_not_continue_it() -> None:
     scribe = Scribe().introduce()
     made = scribe.write("a", ONE)
     gone = deleted(scribe, "a", made)
@@ -54,7 +54,7 @@ def test_a_file_that_is_moved_to_where_another_went_is_no_part_of_it_nor_is_what
     assert steps(scribe, "b", other) == [("b", other), ("a", came), ("c", went)]
 
 
-def test_what_other_programs_rename_to_where_a_file_went_is_that_file_if_it_has_its_bytes() -> None:
+def test_an_outside_rename_to_the_path_of_a_deleted_file_restores_it_if_the_bytes_are_equal() -> None:
     for data, others, goes_on in ((ONE, False, True), (TWO, False, False), (ONE, True, False)):
         scribe = Scribe().introduce()
         made = scribe.write("a", ONE)
@@ -93,7 +93,7 @@ def test_a_file_that_was_renamed_is_not_taken_for_another_at_its_old_name() -> N
         assert steps(scribe, "a", made) == [("a", made), ("c", there), ("c", end)], name
 
 
-def test_files_that_went_from_one_name_and_came_back_elsewhere_are_told_apart() -> None:
+def test_files_deleted_at_one_path_and_restored_elsewhere_are_kept_apart() -> None:
     scribe = Scribe().introduce()
     first = scribe.write("a", ONE)
     first_gone = deleted(scribe, "a", first)

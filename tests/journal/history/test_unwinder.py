@@ -61,7 +61,7 @@ def test_a_link_of_which_it_is_not_known_where_it_led_is_no_file_to_be_made() ->
     assert without(scribe, "a", gone).missing == "not_a_file"
 
 
-def test_bytes_that_were_not_captured_are_missing_where_they_would_come_back_and_nowhere_else() -> None:
+def test_uncaptured_bytes_are_missing_only_where_an_undo_needs_them() -> None:
     scribe = Scribe().introduce()
     secret = scribe.note(CaptureFailed("a", "secret", 4, blob_id(b"key\n"), 0o600))
     first = scribe.write("a", b"1\n", base=secret)

@@ -105,7 +105,7 @@ def test_what_no_undone_batch_explains_is_the_work_of_the_undo() -> None:
     assert woven.stands("b", 2)
 
 
-def test_what_another_program_brings_back_keeps_its_author_unless_that_work_was_undone() -> None:
+def test_a_line_restored_by_another_program_keeps_its_author_unless_that_work_was_undone() -> None:
     woven = Woven("a", {4: [1]})
     woven.types("a x")
     woven.types("a")

@@ -150,7 +150,7 @@ def test_a_record_that_nothing_vouches_for_is_not_believed(folder: Path) -> None
     assert event.lost == ((5, 6),)
 
 
-def test_a_page_that_came_to_the_place_of_another_is_not_what_the_journal_says_now(folder: Path) -> None:
+def test_a_misplaced_page_is_not_part_of_the_newest_tree(folder: Path) -> None:
     """An older copy said that the log ended earlier, and nothing was told as lost."""
     data = folder / "db" / "data.mdb"
     without_log(folder)  # which may know where it ended
@@ -171,7 +171,7 @@ def test_a_page_that_came_to_the_place_of_another_is_not_what_the_journal_says_n
     assert event.lost[-1][1] == 0
 
 
-def test_a_file_that_is_older_than_what_was_changed_last_is_not_said_to_be_whole(folder: Path) -> None:
+def test_a_salvage_of_meta_pages_older_than_the_log_does_not_claim_a_whole_file(folder: Path) -> None:
     """Both pages that tell of the newest commit are old ones, and the log knows of later commits."""
     data = folder / "db" / "data.mdb"
     old = data.read_bytes()
@@ -185,7 +185,7 @@ def test_a_file_that_is_older_than_what_was_changed_last_is_not_said_to_be_whole
     assert sentence(event_of_it) == "Lost: whatever came after record 15, if anything did; 15 records could be kept."
 
 
-def test_pages_that_are_older_than_the_tree_that_leads_to_them_do_not_hide_the_last_records(folder: Path) -> None:
+def test_outdated_pages_of_the_tree_do_not_hide_the_last_records(folder: Path) -> None:
     """The disk had not written them last: the log seemed to end earlier, and nothing was told as lost."""
     data = folder / "db" / "data.mdb"
     now: dict[str, int] = {}
@@ -208,7 +208,7 @@ def test_pages_that_are_older_than_the_tree_that_leads_to_them_do_not_hide_the_l
     assert event.records == 11, "the log tells of them, too"
 
 
-def test_what_is_made_of_a_blob_that_stands_there_a_second_time_is_lost_and_said_to_be(folder: Path) -> None:
+def test_a_blob_based_on_a_duplicate_that_was_left_out_is_reported_as_lost(folder: Path) -> None:
     """The second one was left out, and what was made of it kept, for its bytes were still at hand."""
     whole = content(0) + b"more\n"
     frame = codec.compress(content(0))
@@ -260,9 +260,7 @@ def test_without_a_log_no_row_comes_from_beyond_the_pages(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("page", [0, 1])
-def test_without_the_page_that_tells_of_the_newest_commit_nobody_says_that_nothing_was_lost(
-    folder: Path, page: int
-) -> None:
+def test_without_the_newest_meta_page_a_salvage_does_not_claim_that_nothing_was_lost(folder: Path, page: int) -> None:
     """There are two, and each commit is told by the one that does not tell of the one before."""
     data = folder / "db" / "data.mdb"
     was = data.read_bytes()
@@ -275,7 +273,7 @@ def test_without_the_page_that_tells_of_the_newest_commit_nobody_says_that_nothi
     assert kept in ([*range(2, 11)], [*range(2, 12)])
 
 
-def test_bytes_that_are_lost_are_said_to_be_and_what_was_made_of_them_goes_too(folder: Path) -> None:
+def test_lost_bytes_and_the_blobs_based_on_them_are_reported(folder: Path) -> None:
     keyframe = stored(folder, "blobs", u64(1))
     damage(folder, keyframe, keyframe[:20] + bytes(len(keyframe) - 20))
     store, event = salvaged(folder)
@@ -309,9 +307,7 @@ def test_a_long_frame_is_put_together_again_and_one_that_lacks_a_piece_is_lost(f
 
 
 @pytest.mark.parametrize("table", ["replaced", ""])
-def test_records_that_a_purge_replaced_are_proved_by_the_log_where_no_view_tells_of_them(
-    tmp_path: Path, table: str
-) -> None:
+def test_purged_records_are_proved_by_the_log_where_the_view_lacks_them(tmp_path: Path, table: str) -> None:
     """They were taken for changed ones, and those from before the purge, on pages that were free, for the true ones."""
     store = LmdbStore.open(tmp_path)
     journal = Journal.open(store, 1, workspace_id="w")
@@ -340,7 +336,7 @@ def test_records_that_a_purge_replaced_are_proved_by_the_log_where_no_view_tells
         assert not any(b"x1y2z3" in row for _, row in r.scan("records"))
 
 
-def test_a_record_that_is_lost_behind_one_that_a_purge_replaced_is_chained_to_what_stood_there(folder: Path) -> None:
+def test_a_lost_record_after_a_purged_one_is_chained_to_the_original(folder: Path) -> None:
     """The record of the purge is kept, and tells the hash of before: the chain ended at what came in the lost place."""
     journal = Journal.open(LmdbStore.open(folder), 1)
     with journal.store.reading() as r:

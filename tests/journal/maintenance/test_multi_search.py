@@ -35,7 +35,7 @@ def test_texts_are_found_as_if_each_were_tried_at_each_place(texts: list[bytes],
     assert some.stands_in(data) is (expected != data)
 
 
-def test_to_look_for_many_long_lines_takes_no_longer_than_for_their_beginnings() -> None:
+def test_searching_many_long_lines_takes_no_longer_than_their_beginnings() -> None:
     """What is compiled: whole lines of 400 kB took ten seconds and more."""
     lines = [b"%08x" % (n * 2654435761 % 2**32) + b"x" * 1000 for n in range(100)]
     assert len(AnyOf(lines)._heads.pattern) < 2000

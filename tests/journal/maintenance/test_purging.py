@@ -116,7 +116,7 @@ def test_a_log_stays_as_long_as_it_is() -> None:
     assert purge.mask(b"nothing\n", Texts()) == b"nothing\n"
 
 
-def test_rows_of_views_that_told_of_it_change_with_the_records_and_no_view_is_folded_again() -> None:
+def test_a_purge_changes_the_rows_of_views_without_a_rebuild() -> None:
     """To fold one again holds everybody up for as long as the log is."""
     store = MemoryStore()
     journal = Journal.open(store, 1)
@@ -209,7 +209,7 @@ def test_of_two_purges_of_a_record_the_last_one_vouches_for_it() -> None:
     assert [finding.seq for finding in check(store) if finding.table == "records"] == [10]
 
 
-def test_a_purge_by_an_older_quire_vouches_for_nothing_and_nothing_is_held_against_it() -> None:
+def test_a_purge_by_an_older_quire_without_links_is_accepted() -> None:
     store = MemoryStore()
     journal = Journal.open(store, 1)
     lived(journal, range(2))
@@ -322,7 +322,7 @@ def test_a_file_whose_write_was_taken_back_leaves_the_index_with_the_bytes_of_th
     assert [str(finding) for finding in check(store)] == []
 
 
-def test_what_was_found_counts_no_more_when_bytes_have_come_though_no_record_tells_of_them() -> None:
+def test_findings_of_a_purge_are_outdated_by_a_new_blob_without_a_record() -> None:
     """As those of a version that the journal had lost, and that stand on the disk again: they were not looked at."""
     scribe = Scribe().introduce()
     scribe.write("a", b"token=x1y2z3\n")
@@ -392,7 +392,7 @@ def test_a_purge_that_meets_a_row_that_is_no_blob_tells_of_damage() -> None:
         looked(scribe.store, PurgeTarget(path="key.pem"))
 
 
-def test_a_purge_by_an_expression_that_meets_bytes_that_are_not_what_they_were_tells_of_damage() -> None:
+def test_a_purge_by_expression_reports_damaged_bytes() -> None:
     """Those that are in the file may still be the secret, but for a letter; they were passed over."""
     scribe = Scribe().introduce()
     scribe.write("a.py", b"token=x1y2z3")

@@ -75,7 +75,7 @@ def test_a_deletion_is_no_head_and_what_was_there_before_it_goes_by_the_rules() 
     }
 
 
-def test_what_is_as_old_as_a_rule_says_is_within_it_and_a_version_at_a_cursor_is_not_since_it() -> None:
+def test_limits_of_age_include_the_limit_and_pins_since_a_cursor_include_its_state() -> None:
     old = [version(seq, 2 * DAY) for seq in (1, 2, 3)]
     assert kept(judge("a", old, Policy(keep_within_ns=2 * DAY), Pins(), NOON)) == {1, 2, 3}
     since = told(judge("a", old, Policy(keep_within_ns=1), Pins(since=[(1, "open burst 1")]), NOON))
@@ -240,7 +240,7 @@ def test_a_policy_that_keeps_more_keeps_everything_that_the_other_kept(
     assert kept(judge("a", versions, policy, Pins(), NOON)) <= kept(judge("a", versions, wider, Pins(), NOON))
 
 
-def test_an_outside_version_that_the_clock_dates_after_the_next_one_did_not_go_at_once() -> None:
+def test_an_outside_version_dated_after_its_successor_is_not_thinned() -> None:
     """The clock was set back between the two: nobody knows how long the first one stood."""
     thin = Policy(keep_last=-1, thin_outside_ns=10 * SECOND, thin_after_ns=DAY)
     made = [version(1, DAY, "outside"), version(2, 2 * DAY, "outside"), version(3, 0, "outside")]

@@ -94,7 +94,7 @@ def test_nothing_in_the_source_of_quire_is_taken_for_a_secret() -> None:
 
 @settings(max_examples=live.length(6, 600))  # of each of the kinds
 @given(st.tuples(*(st.from_regex(re.compile(pattern), fullmatch=True) for _, pattern in KINDS)))
-def test_secrets_of_every_form_and_length_are_found_at_a_start_in_the_middle_and_at_an_end(
+def test_secrets_of_every_form_are_found_at_the_start_in_the_middle_and_at_the_end(
     secrets: tuple[bytes, ...],
 ) -> None:
     for secret in secrets:

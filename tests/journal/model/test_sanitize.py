@@ -27,7 +27,7 @@ def test_nothing_unseen_is_left_and_nothing_is_too_long(text: str, most: int) ->
 
 
 @pytest.mark.parametrize("text", ["x" * 1000, f"a{' ' * 1000}b", " " * 1000 + "b"])
-def test_that_there_was_more_is_shown_also_where_white_space_is_in_front_of_it(text: str) -> None:
+def test_a_cut_is_marked_even_behind_white_space(text: str) -> None:
     assert plain(text, 10).endswith("…")
     assert plain(" \n".join("ab") + " " * 1000, 10) == "a b"
 

@@ -29,7 +29,7 @@ def changed(data: bytes, seed: int, count: int = 12) -> bytes:
     return b"".join(lines)
 
 
-def test_a_keyframe_is_made_only_where_it_is_in_doubt_how_long_a_frame_is_beside_it() -> None:
+def test_a_keyframe_is_packed_only_if_the_size_of_the_bytes_leaves_a_doubt() -> None:
     made: list[bytes] = []
 
     def whole() -> tuple[int, bytes]:

@@ -113,7 +113,7 @@ def test_a_version_costs_about_its_change_and_not_the_file() -> None:
     assert len(history[0]) > 60_000
 
 
-def test_of_4200_versions_each_is_at_most_80_links_from_a_keyframe_and_there_are_few_of_those() -> None:
+def test_4200_versions_have_few_keyframes_each_at_most_80_links_away() -> None:
     store = MemoryStore()
     history = versions(4200, lines=60)
     ids = in_turn(store, history)
@@ -155,7 +155,7 @@ def test_a_delta_is_kept_where_it_saves_a_fifth_of_a_keyframe() -> None:
     assert [one.base for one in stored(store)] == [0, 1, 0]
 
 
-def test_a_file_that_became_another_in_a_run_goes_on_with_another_run_and_one_keyframe_serves_several_of_them() -> None:
+def test_a_file_that_changes_wholly_starts_a_new_run_without_a_new_keyframe() -> None:
     store = MemoryStore()
     lines = versions(1, lines=60)[0].split(b"\n")
     history = []
@@ -214,7 +214,7 @@ def test_a_new_file_that_is_no_text_or_is_long_is_not_compared(first: bytes, new
     assert [one.base for one in stored(store)] == [0, 0]
 
 
-def test_a_new_file_is_not_made_from_a_long_one_that_what_it_is_like_was_once() -> None:
+def test_a_new_file_is_not_a_delta_against_a_long_old_version() -> None:
     """It took a tenth of a second in the transaction of an edit, and as long to read."""
     store = MemoryStore()
     lines = [b"line %d of a file\n" % n for n in range(20_000)]

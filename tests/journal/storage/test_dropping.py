@@ -179,7 +179,7 @@ STEP = st.tuples(WHAT, st.sampled_from("ab"), st.integers(0, 6))
 
 
 @given(st.lists(STEP, max_size=40))
-def test_whatever_is_written_read_and_dropped_the_views_are_those_of_a_replay(
+def test_views_equal_their_replay_whatever_is_written_read_and_dropped(
     steps: list[tuple[str, str, int]],
 ) -> None:
     writing = Writing()

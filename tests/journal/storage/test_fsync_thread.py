@@ -39,7 +39,7 @@ def test_what_the_work_raises_is_raised_where_its_result_is_asked_for() -> None:
     syncer.close()
 
 
-def test_work_of_which_the_caller_does_all_raises_where_its_result_is_asked_for_too() -> None:
+def test_work_done_by_the_caller_itself_raises_from_its_result() -> None:
     at_work: list[threading.Thread] = []
     done(lambda: at_work.append(threading.current_thread())).result()
     assert at_work == [threading.current_thread()]
@@ -53,7 +53,7 @@ def test_work_of_which_the_caller_does_all_raises_where_its_result_is_asked_for_
         sync.result()
 
 
-def test_while_it_is_at_work_it_takes_no_other_and_when_it_ends_it_waits_for_that() -> None:
+def test_a_busy_syncer_refuses_work_and_closing_waits_for_it() -> None:
     syncer, gate, ended = Syncer(), threading.Event(), list[str]()
 
     def slow() -> None:

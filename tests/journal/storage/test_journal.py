@@ -137,7 +137,7 @@ def test_bytes_may_be_made_ready_outside_of_the_commit(journal: Journal) -> None
         assert blobs.get(r, blob_id(data)) == data
 
 
-def test_a_version_is_made_from_the_text_that_its_caller_has_and_nothing_is_unpacked_for_it(journal: Journal) -> None:
+def test_a_delta_uses_the_callers_text_of_the_base_without_unpacking(journal: Journal) -> None:
     old, new = Text.of(b"one\ntwo\n" * 99), Text.of(b"one\ntwo\n" * 98 + b"one\n2\n")
     asked: list[bytes] = []
 
@@ -153,7 +153,7 @@ def test_a_version_is_made_from_the_text_that_its_caller_has_and_nothing_is_unpa
         assert blobs.get(r, new.blob) == new.data
 
 
-def test_the_second_version_of_a_file_is_made_from_the_first_though_that_was_made_ready_outside(
+def test_the_second_version_is_a_delta_against_a_first_that_was_stored_as_a_prepared_frame(
     journal: Journal,
 ) -> None:
     first = b"".join(b"line %d\n" % n for n in range(200))
@@ -259,7 +259,7 @@ def test_views_that_are_missing_are_folded_again_when_the_journal_is_opened(jour
     assert everything(journal.store) == before
 
 
-def test_a_record_of_an_unknown_kind_is_carried_and_the_chain_goes_on_from_its_very_bytes(journal: Journal) -> None:
+def test_a_record_of_an_unknown_kind_is_carried_and_the_next_one_holds_its_hash(journal: Journal) -> None:
     """Also one with fields that a later version appended: the hash is that of the bytes, not of what was understood."""
     note(journal, WritesSettled(0))
     strange = msgspec.msgpack.encode([2, NOW, 0, 2, "file_painted", ["red"], journal.last_hash, b"", "a field more"])
@@ -287,7 +287,7 @@ def test_a_journal_that_is_opened_again_at_any_point_is_the_one_that_stayed_open
     assert stayed.last_hash == opened.last_hash
 
 
-def test_on_a_full_disk_the_journal_says_so_goes_on_reading_and_writes_again_when_there_is_space(
+def test_a_full_disk_is_reported_and_writing_resumes_when_there_is_space(
     small_disk: Path,
 ) -> None:
     journal = Journal.open(LmdbStore.open(small_disk), NOW)

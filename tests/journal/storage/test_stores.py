@@ -159,7 +159,7 @@ for step in sys.argv[2:]:
     assert sum(status == "-9" for status in told.values()) >= 4
 
 
-def test_a_block_that_is_over_gives_its_place_back_though_somebody_holds_on_to_what_it_was(tmp_path: Path) -> None:
+def test_an_ended_snapshot_frees_its_reader_slot_even_if_it_is_still_referenced(tmp_path: Path) -> None:
     """An exception keeps the frames that it passed, and with them the block, until cycles are looked for."""
     kept: list[object] = []
     store = LmdbStore.open(tmp_path / "journal")
@@ -274,7 +274,7 @@ def test_what_is_committed_to_a_file_that_was_removed_is_not_said_to_be_stored(t
         assert (r.get("meta", b"before"), r.get("meta", b"after")) == (b"stored", None)
 
 
-def test_a_journal_of_which_nobody_can_tell_whether_it_is_at_its_path_is_not_taken_for_one_that_is_gone(
+def test_a_journal_whose_path_cannot_be_read_is_not_taken_for_removed(
     tmp_path: Path,
 ) -> None:
     store = LmdbStore.open(tmp_path / "one")
@@ -376,7 +376,7 @@ def test_kill_9_between_or_inside_commits_loses_nothing_that_was_acknowledged(
         store.close()
 
 
-def test_after_a_commit_that_failed_for_no_full_disk_nothing_is_written_any_more(tmp_path: Path) -> None:
+def test_a_failed_commit_ends_all_writing_unless_the_disk_is_full(tmp_path: Path) -> None:
     """The limit on the size of a file makes a commit fail as an I/O error would."""
     script = """
 import resource, signal, sys
@@ -458,7 +458,7 @@ def test_a_store_that_cannot_even_be_made_says_that_the_disk_is_full(small_disk:
     LmdbStore.open(small_disk).close()
 
 
-def test_what_a_process_that_was_killed_left_beside_a_store_goes_with_the_next_opening(tmp_path: Path) -> None:
+def test_opening_removes_what_a_killed_process_left_beside_a_store(tmp_path: Path) -> None:
     LmdbStore.open(tmp_path).close()
     beside = LmdbStore.beside(tmp_path)
     with beside.writing() as w:

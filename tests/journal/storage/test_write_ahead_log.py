@@ -190,7 +190,7 @@ def put_an_older_database(folder: Path, before: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", [cut, remove, put_an_older_database])
-def test_a_database_and_a_log_that_do_not_belong_together_are_refused_until_somebody_asks_for_a_repair(
+def test_a_log_of_another_database_is_refused_until_a_repair(
     tmp_path: Path, wrong: Callable[[Path, Path], None]
 ) -> None:
     now = tmp_path / "now"
@@ -228,7 +228,7 @@ def test_the_log_of_another_workspace_is_refused(tmp_path: Path) -> None:
         Journal.open(LmdbStore.open(tmp_path / "ann killed"), NOW)
 
 
-def test_a_segment_that_is_full_or_of_an_earlier_process_is_followed_by_another_and_goes(tmp_path: Path) -> None:
+def test_a_full_segment_or_one_of_an_earlier_process_is_replaced_by_a_new_one(tmp_path: Path) -> None:
     journal = opened(tmp_path)
     assert segments(tmp_path) == [], "an opening changes nothing"
     for n in range(12):
@@ -334,7 +334,7 @@ def test_what_cannot_be_folded_now_is_folded_by_the_next_who_reads(tmp_path: Pat
     assert versions(journal, "a") == [b"answered", b"answered, too"]
 
 
-def test_what_can_never_be_folded_makes_the_journal_read_only_and_an_opening_tries_it_again() -> None:
+def test_a_commit_that_cannot_be_folded_makes_the_journal_read_only_until_it_is_opened_again() -> None:
     store = MemoryStore(logs=True)
     journal = Journal.open(store, NOW)
     keep(journal, "a", b"folded")

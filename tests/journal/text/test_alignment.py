@@ -63,7 +63,7 @@ def test_a_change_moves_over_any_number_of_equal_lines() -> None:
     ]
 
 
-def test_a_text_that_is_too_large_to_be_compared_at_once_is_cut_at_long_runs_of_lines_that_occur_once() -> None:
+def test_a_large_text_is_cut_at_long_runs_of_unique_lines() -> None:
     before = [*range(9_000)]
     after = [-1, *before[:4_000], -2, *before[4_000:], -3]
     found = [
@@ -75,7 +75,7 @@ def test_a_text_that_is_too_large_to_be_compared_at_once_is_cut_at_long_runs_of_
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is the oracle")
-def test_what_is_sure_is_a_change_for_git_and_every_change_of_git_lies_in_one(tmp_path: Path) -> None:
+def test_sure_changes_are_changes_of_git_and_every_change_of_git_lies_in_one(tmp_path: Path) -> None:
     draw = random.Random(5)
     sure = doubtful = 0
     for _ in range(live.length(60, 10_000)):

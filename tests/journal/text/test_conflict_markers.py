@@ -97,7 +97,7 @@ texts = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f"]), max_size=8).ma
 
 
 @given(texts, texts, texts)
-def test_settled_for_theirs_everywhere_a_marked_text_is_the_merge_and_no_line_is_lost(
+def test_taking_theirs_at_every_marker_gives_the_merge_and_no_line_is_lost(
     base: Text, mine: Text, theirs: Text
 ) -> None:
     marked = marks(base, mine, theirs)

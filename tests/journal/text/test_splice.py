@@ -123,7 +123,7 @@ def test_a_line_behind_a_lone_cr_does_not_melt_into_it_unless_both_are_old(
 
 
 @pytest.mark.parametrize("rest", [b"b\n", b"b", b"b\r\n"])
-def test_a_byte_order_mark_that_comes_with_the_first_line_is_that_of_the_file_which_has_no_second_one(
+def test_a_byte_order_mark_in_a_new_first_line_becomes_that_of_the_file_once(
     rest: bytes,
 ) -> None:
     first, other = Splice(0, 1, (BOM + b"x",)), Splice(1, 2, (BOM + b"x",))

@@ -127,7 +127,7 @@ class Counted(bytes):
         return super().__hash__()
 
 
-def test_many_lines_that_were_put_elsewhere_are_looked_at_a_few_times_each_where_one_of_them_was_changed() -> None:
+def test_a_blocked_move_of_many_lines_hashes_each_line_a_few_times() -> None:
     """Each was looked up together with all others that were moved: 20,000 lines took seconds."""
     lines = tuple(Counted(b"%d" % n) for n in range(400))
     breaks = (b"\n",) * len(lines)

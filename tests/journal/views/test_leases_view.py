@@ -71,7 +71,7 @@ def test_a_renewal_moves_the_end_and_keeps_the_reason_unless_it_gives_one() -> N
     assert [(lease.expires_ns, lease.reason) for lease in held(scribe)] == [(LATE + 2, "new")]
 
 
-def test_a_broken_lease_binds_nobody_and_is_kept_for_its_holder_until_it_would_have_been_over() -> None:
+def test_a_broken_lease_binds_nobody_and_is_kept_until_it_would_have_expired() -> None:
     scribe = Scribe().introduce()
     number = scribe.note(granted(expires_ns=20 * SECOND), writer=ANN)
     broken = scribe.note(LeaseBroken(number, "f", "stuck"), writer=BEN)

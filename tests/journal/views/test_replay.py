@@ -160,7 +160,7 @@ def test_many_records_folded_at_once_give_what_each_for_itself_does(noted: list[
     assert views_of(one_by_one) == views_of(at_once)
 
 
-def test_files_of_a_first_capture_are_folded_together_and_one_that_comes_twice_is_not_new() -> None:
+def test_files_of_a_first_capture_are_folded_together_except_a_second_version() -> None:
     noted: list[Event] = [OutsideWritten(f"f{n % 30}", blob_id(b"x\n"), 2, 0o644, "captured") for n in range(40)]
     plain, together = Scribe(), Scribe(folding=False)
     for scribe in (plain, together):
@@ -175,7 +175,7 @@ def test_files_of_a_first_capture_are_folded_together_and_one_that_comes_twice_i
     assert views_of(plain) == views_of(together)
 
 
-def test_files_that_come_while_a_burst_is_open_are_not_folded_together_for_they_may_belong_to_it() -> None:
+def test_new_files_are_not_folded_together_while_a_burst_is_open() -> None:
     begun = BurstBegun("checkout", "git", 1000 * SECOND, outside=True)
     noted = [begun, *(OutsideWritten(f"f{n}", blob_id(b"x\n"), 2, 0o644, "watched") for n in range(WORTH))]
     plain, together = Scribe().introduce(), Scribe(folding=False).introduce()
@@ -286,7 +286,7 @@ def test_the_same_log_gives_the_same_bytes_in_another_store(tmp_path: Path) -> N
         store.close()
 
 
-def test_records_of_an_unknown_kind_are_carried_and_change_nothing_but_where_records_are_found() -> None:
+def test_records_of_an_unknown_kind_change_only_the_terms_view() -> None:
     scribe = Scribe().introduce()
     scribe.write("a", b"1")
     before = views_of(scribe)
@@ -419,7 +419,7 @@ def test_bytes_come_from_where_the_caller_of_the_fold_says() -> None:
     assert not asked
 
 
-def test_a_version_that_was_taken_back_is_not_there_for_what_is_folded_with_it_in_one_transaction() -> None:
+def test_records_folded_in_the_same_transaction_do_not_see_an_abandoned_version() -> None:
     scribe = Scribe().introduce()
     scribe.write("f", b"a\nb\nc\n")
     second = scribe.write("f", b"a\nx\nc\n")

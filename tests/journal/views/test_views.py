@@ -263,7 +263,7 @@ def test_a_caller_is_listed_once_with_its_newest_writers_and_who_came_last_is_fi
 # ── anchors ──────────────────────────────────────────────────────────────────
 
 
-def test_who_is_behind_already_costs_the_next_change_nothing_until_it_reads_again() -> None:
+def test_a_reader_with_a_stale_read_costs_the_next_change_nothing() -> None:
     """An edit wrote a row for every agent session that had ever read the file: 18 ms with five thousand of them."""
     scribe = Scribe().introduce()
     one = scribe.outside("a", b"1")

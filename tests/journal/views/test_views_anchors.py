@@ -182,7 +182,7 @@ def texts(draw: st.DrawFn) -> bytes:
 
 
 @given(old=texts(), new=texts(), around=texts(), times=st.integers(0, 30))
-def test_what_a_version_took_away_and_brought_leads_from_one_bag_of_lines_to_the_other(
+def test_removed_and_added_lines_turn_the_old_lines_into_the_new_ones(
     old: bytes, new: bytes, around: bytes, times: int
 ) -> None:
     start, end = (around + b"\n") * times, (b"\n" + around) * times

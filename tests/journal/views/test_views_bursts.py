@@ -151,7 +151,7 @@ steps = st.lists(
 
 
 @given(steps)
-def test_membership_is_what_a_plain_model_says_and_comes_back_when_the_view_is_built_again(
+def test_burst_membership_agrees_with_a_plain_model_and_with_a_replay(
     script: list[tuple[str, int, bool, int]],
 ) -> None:
     scribe = Scribe().introduce()

@@ -150,7 +150,7 @@ def test_a_batch_is_abandoned_when_none_of_its_writes_stands() -> None:
         assert history.last_batches(ANN_KEY, 5) == [kept]
 
 
-def test_a_batch_of_many_writes_takes_one_short_row_and_knows_each_that_was_taken_back() -> None:
+def test_a_batch_of_many_writes_takes_one_short_row_with_each_abandoned_write() -> None:
     scribe = Scribe().introduce()
     written = [FileWritten(f"f{n}", BLOB, 1, 0o644) for n in range(40)]
     batch = scribe.note(*written, writer=ANN)
