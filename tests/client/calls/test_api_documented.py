@@ -147,5 +147,5 @@ def test_a_version_is_shown_or_a_path_at_a_point(place: Place) -> None:
             client.show(**wrong)
 
 
-def test_what_others_imported_from_here_is_still_here() -> None:
+def test_old_import_paths_still_work() -> None:
     assert all(getattr(api, name) is getattr(calls_base, name) for name in ("Line", "Opens", "Answer", "TIMEOUT_S"))

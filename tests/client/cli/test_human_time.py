@@ -73,7 +73,7 @@ def test_an_exact_time_keeps_all_its_digits() -> None:
         "9999-12-31T23:59-05:00",
     ],
 )
-def test_what_looks_like_a_time_and_is_none_is_said_to_be_none(text: str) -> None:
+def test_an_invalid_time_is_reported_as_invalid(text: str) -> None:
     with pytest.raises(NoMoment, match=f"^'{re.escape(text)}' is "):
         point(text, NOW, THERE)
 

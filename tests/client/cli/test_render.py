@@ -34,7 +34,7 @@ def test_texts_of_several_lines_keep_their_lines() -> None:
 UNSAFE = "a\u202eb\x1b\n\x7f\x9b\u2028\udc80\ud83d"
 
 
-def test_json_is_one_line_in_which_people_read_what_they_wrote_and_terminals_find_nothing() -> None:
+def test_json_is_one_line_of_readable_text_without_control_characters() -> None:
     reply = {"ok": True, "message": UNSAFE, "über": "— 漢字 🙂"}
     text = render.as_json(reply, "utf-8")
     assert '"über": "— 漢字 🙂"' in text

@@ -66,7 +66,7 @@ def test_a_hook_ends_with_0_whatever_becomes_of_its_answer() -> None:
 
 @needs_full
 @pytest.mark.parametrize("redirected", ["2> /dev/full", "2>&-", "> /dev/full 2>&1", "<&- >&- 2>&-"])
-def test_a_sentence_that_nobody_can_be_told_leaves_the_status_as_it_is(redirected: str) -> None:
+def test_a_message_that_cannot_be_printed_does_not_change_the_status(redirected: str) -> None:
     assert ran(redirected, "--no-such-option").returncode == 2
 
 

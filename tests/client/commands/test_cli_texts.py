@@ -211,7 +211,7 @@ def test_the_pager_is_the_one_of_the_environment(environ: dict[str, str], comman
         ("\t" * 12 + "\n", False),
     ],
 )
-def test_what_fits_is_what_the_terminal_shows_with_its_prompt(text: str, fitting: bool) -> None:
+def test_a_text_fits_if_the_terminal_shows_it_with_its_prompt(text: str, fitting: bool) -> None:
     assert fits(text, columns=10, rows=10) is fitting
 
 
@@ -241,6 +241,6 @@ def test_on_a_terminal_a_long_text_goes_through_the_pager_and_a_short_one_does_n
     assert "\x1b[1mEveryday\x1b[0m\n" in seen(["help", "--no-pager"], {})
 
 
-def test_who_types_what_agents_call_is_told_so_and_not_kept_waiting() -> None:
+def test_a_person_who_runs_an_agents_command_is_told_so_at_once() -> None:
     said = seen(["hook", "claude-code"], {})
     assert said == "quire hook: agents call it, with an event on stdin; `quire setup AGENT` has them do so.\n{}\n"

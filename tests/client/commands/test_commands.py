@@ -160,7 +160,7 @@ def test_a_wrong_command_line_is_a_sentence_and_status_2(words: list[str], sente
     assert not ran.asked
 
 
-def test_an_option_that_there_is_not_leads_to_those_that_there_are(quire: Quire) -> None:
+def test_an_unknown_option_is_answered_with_the_known_ones(quire: Quire) -> None:
     ran = quire("who", "--minuts", "3")
     nearest, listed = ran.err.split("? ")
     assert (ran.status, nearest) == (2, "quire: `quire who` has no option --minuts. Did you mean --minutes")

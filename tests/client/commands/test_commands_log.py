@@ -114,9 +114,7 @@ def test_a_file_that_is_not_captured_is_told_with_the_reason(quire: Quire) -> No
     assert out.rstrip().endswith("v2  outside  not captured  .env  (too large)")
 
 
-def test_a_log_or_listing_of_a_path_that_nobody_knows_is_refused_and_one_that_only_fits_nothing_is_empty(
-    quire: Quire, site: Path
-) -> None:
+def test_a_log_of_an_unknown_path_is_refused_and_a_glob_without_matches_is_empty(quire: Quire, site: Path) -> None:
     def log(arguments: dict[str, Any]) -> dict[str, Any]:
         known = arguments == {"path": "src/gone.py", "limit": 1}
         return {"ok": True, "records": [{"path": "src/gone.py"}] if known else [], "stories": [], "next": None}
@@ -155,7 +153,7 @@ def test_a_log_or_listing_of_a_path_that_nobody_knows_is_refused_and_one_that_on
         ((), ["alice"], False),
     ],
 )
-def test_an_agent_that_looks_like_a_filter_of_the_log_is_said_to_be_none(
+def test_log_explains_that_agent_alone_is_no_filter(
     words: tuple[str, ...], writers: list[str], hints: bool, quire: Quire
 ) -> None:
     records = [{"at": AT, "kind": "file_written", "path": "a", "writer": {**WRITER, "agent": one}} for one in writers]
@@ -225,7 +223,7 @@ def test_a_kind_is_typed_as_it_is_printed(typed: str, quire: Quire) -> None:
     assert quire("log", "--kind", "not captured").asked[0][1]["kind"] == "capture_failed"
 
 
-def test_what_may_be_of_the_writer_is_counted_and_what_is_probable_is_marked(quire: Quire) -> None:
+def test_possible_writes_of_the_writer_are_counted_and_probable_ones_marked(quire: Quire) -> None:
     nothing = {"ok": True, "records": [], "next": None}
     assert quire("log", "--records", "--writer", "claude-code", log=nothing).err == ""
     unsure = quire("log", "--records", "--writer", "claude-code", log={**nothing, "left_out": 2})

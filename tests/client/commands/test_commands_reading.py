@@ -42,7 +42,7 @@ def test_some_lines_of_a_file_end_as_they_do_in_it(quire: Quire) -> None:
     assert quire("read", "a", "--lines", "4", read_file=last).out == "four", "the file has no last line break"
 
 
-def test_lines_that_a_file_does_not_have_are_no_silence(quire: Quire) -> None:
+def test_lines_beyond_the_end_of_a_file_are_reported(quire: Quire) -> None:
     none = {"ok": True, "message": "No lines of a, which has 4.", "startLine": 5, "endLine": 4, "lineCount": 4}
     ran = quire("read", "a", "--lines", "9:12", read_file={**none, "content": ""})
     assert (ran.status, ran.out, ran.err) == (0, "", "No lines of a, which has 4.\n")
@@ -53,7 +53,7 @@ def test_lines_that_a_file_does_not_have_are_no_silence(quire: Quire) -> None:
     assert quire("read", "a", "--hashes", "--hashline").err == "quire: --hashes and --hashline exclude each other.\n"
 
 
-def test_show_of_a_word_that_is_nothing_says_all_that_it_could_have_been(quire: Quire, site: Path) -> None:
+def test_show_explains_every_meaning_of_an_unknown_word(quire: Quire, site: Path) -> None:
     refused = {"ok": False, "error": "not_found", "suggested_action": "name_a_point"}
     typo = {**refused, "message": "There is no checkpoint 'scr/a.py'; a point is a version.", "point": "scr/a.py"}
     ran = quire("show", "scr/a.py", show=typo)
@@ -273,7 +273,7 @@ def test_diff_shows_two_files_that_are_called_alike_where_one_name_is_escaped(qu
     assert quire("diff", "v1..", diff=diff).out.splitlines() == ["+plain", "+escaped"]
 
 
-def test_diff_goes_on_behind_the_files_of_a_reply_and_past_those_that_are_larger_than_one(quire: Quire) -> None:
+def test_diff_continues_over_several_replies_and_past_files_larger_than_a_reply(quire: Quire) -> None:
     vast = [f"vast{n:03}" for n in range(100)]
     paged = {"": [*vast, "z"], "z": ["zz"]}
 

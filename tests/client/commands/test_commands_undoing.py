@@ -39,7 +39,7 @@ def test_undo_passes_the_choice_on_and_tells_what_stays(quire: Quire) -> None:
     )
 
 
-def test_a_refusal_because_of_others_lists_each_file_with_what_is_in_the_way(quire: Quire) -> None:
+def test_a_refusal_lists_each_file_with_the_changes_of_others_in_the_way(quire: Quire) -> None:
     conflict = {"writer": WRITER, "version": "v9", "lines": [{"start": 3, "end": 3}], "why": "lines"}
     files = [{"path": "a.py", "action": "none", "kept": [{"writer": WRITER}], "conflicts": [conflict], "skipped": None}]
     message = "a.py: alice/s1 built on it with v9; nothing was changed."
@@ -345,7 +345,7 @@ def test_who_has_nothing_to_undo_is_told_of_what_other_programs_wrote(quire: Qui
     assert "outside" not in quire("undo", undo={"ok": True, "message": "Undone in 0 files.", "files": []}).err
 
 
-def test_when_that_was_done_is_said_which_nobody_chose(quire: Quire) -> None:
+def test_undo_without_a_selection_prints_the_time_of_the_undone_change(quire: Quire) -> None:
     """What somebody did last through Quire may be hours old, though their editor has written since."""
     reply = {"ok": True, "message": "Undone in 1 file.", "files": [], "batches": [593]}
     shown = {"ok": True, "record": {"at": "2026-01-31T12:00:00.5Z", "writer": WRITER}}

@@ -218,7 +218,7 @@ def test_a_file_that_is_called_all_of_it_is_no_path_at_a_point(
     assert "v3" in ran.asked[0][1].values()
 
 
-def test_a_point_that_there_is_not_leads_to_those_of_the_command_line_or_to_the_path_that_was_meant(
+def test_an_unknown_point_is_answered_with_the_forms_of_points_or_the_path_that_was_meant(
     quire: Quire,
 ) -> None:
     def refused(arguments: dict[str, Any]) -> dict[str, Any]:

@@ -66,9 +66,7 @@ def test_a_file_at_a_commit_is_the_version_with_its_bytes(quire: Quire, commits:
     assert "HEAD has no file a.py." in quire("cat", "a.py@HEAD", read_file=read, tree={"ok": True, "entries": []}).err
 
 
-def test_where_the_journal_does_not_know_when_head_came_there_gits_own_log_tells(
-    quire: Quire, commits: list[str]
-) -> None:
+def test_gits_reflog_dates_a_move_of_head_that_the_journal_does_not_know(quire: Quire, commits: list[str]) -> None:
     def log(args: dict[str, Any]) -> dict[str, Any]:
         since = args["since"]
         if since.endswith("Z"):
@@ -125,7 +123,7 @@ def test_an_option_that_is_given_twice_is_refused(quire: Quire) -> None:
     assert quire("undo", "--writer", "ann", "--writer", "ann", "--plan", "--plan").status == 0
 
 
-def test_an_option_of_gits_that_there_is_not_is_answered_with_what_there_is(quire: Quire) -> None:
+def test_an_unsupported_git_option_is_answered_with_the_alternative(quire: Quire) -> None:
     assert quire("diff", "--staged").err.startswith("quire: Quire knows no index: `git diff --cached` shows")
     assert quire("log", "--author", "ann").err.startswith("quire: Who wrote is --writer here")
     assert quire("diff", "-p", "v1", diff={"ok": True, "files": []}).asked == [("diff", {"from": "v1"})]

@@ -36,7 +36,7 @@ def repository(quire: Quire, site: Path) -> Quire:
         (["show", "HEAD"], "`quire diff HEAD~1..HEAD`"),
     ],
 )
-def test_what_there_is_not_here_is_answered_with_what_there_is(typed: list[str], told: str, repository: Quire) -> None:
+def test_unsupported_names_are_answered_with_the_alternatives(typed: list[str], told: str, repository: Quire) -> None:
     ran = repository(*typed, show={"ok": True, "message": "", "record": {}})
     assert (ran.status, told in ran.err) == (2, True), ran.err
 

@@ -76,7 +76,7 @@ def test_a_person_sees_what_would_go_and_is_asked(
 
 
 @pytest.mark.parametrize("stdin", [Terminal, io.StringIO])
-def test_what_is_refused_is_said_before_anybody_is_asked_or_told_to_say_yes(
+def test_a_refusal_comes_before_the_question_and_the_advice_to_say_yes(
     stdin: type[io.StringIO], opener: FakeOpener, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     opener.line.answers = {"purge": {"ok": False, "error": "busy", "message": "A purge is going on already."}}

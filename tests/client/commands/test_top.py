@@ -73,7 +73,7 @@ def test_as_json_it_is_the_replies(answers: dict[str, Any], capsys: pytest.Captu
     assert {name: told[name] for name in answers} == answers
 
 
-def test_it_calls_as_nobody_so_that_no_agent_loses_what_it_is_to_be_told(
+def test_it_calls_without_a_name_so_that_no_agent_loses_its_notices(
     answers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("QUIRE_AGENT", "ada")
@@ -101,7 +101,7 @@ def test_the_picture_fits_the_terminal(height: int, width: int) -> None:
     assert drawn[0].startswith("/site  pid 7")
 
 
-def test_few_lines_show_who_is_there_and_what_changed_and_of_the_rest_what_is_not_well() -> None:
+def test_a_low_terminal_shows_writers_changes_and_problems() -> None:
     """They were used up by how well the daemon is."""
     others = [{**WHO["writers"][0], "agent": name} for name in ("bob", "eve")]
     now = seen(9, coverage={"state": "degraded", "reasons": ["x"]})._replace(
@@ -131,9 +131,7 @@ def test_few_lines_show_who_is_there_and_what_changed_and_of_the_rest_what_is_no
         ("src/a.py", 60, "2026-01-31 12:00:00Z  v812  alice/s1  1 change  src/a.py", ""),
     ],
 )
-def test_a_narrow_terminal_shows_who_and_where_and_of_the_rest_what_has_room(
-    path: str, width: int, files: str, events: str
-) -> None:
+def test_a_narrow_terminal_shows_writer_and_path_first(path: str, width: int, files: str, events: str) -> None:
     drawn = top_view.lines(seen()._replace(log={"records": [record(812, path)]}), 60, width, PLAIN)
     assert drawn[drawn.index("Files") + 1] == f"  {files}"
     assert drawn[drawn.index("Events") + 1] == f"  {events}" or not events

@@ -255,7 +255,7 @@ def exported(out: Path) -> None:
     print(os.listdir(out.parent))
 
 
-def test_what_cannot_get_its_name_leaves_nothing_behind_whatever_the_modes_of_its_folders(tmp_path: Path) -> None:
+def test_an_export_that_cannot_be_renamed_leaves_nothing_whatever_the_modes_of_its_folders(tmp_path: Path) -> None:
     """Nobody can look into them but root; and what was to be in the place of a folder has that one's mode already."""
     out = tmp_path / "in" / "out"
     out.mkdir(parents=True)

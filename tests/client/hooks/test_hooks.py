@@ -174,7 +174,7 @@ def test_where_the_daemon_cannot_be_reached_the_agent_goes_on_and_the_person_is_
 
 
 @pytest.mark.parametrize("whose", ["workspace", "user"])
-def test_unless_the_settings_of_workspace_or_user_forbid_it(
+def test_the_settings_of_workspace_or_user_may_forbid_work_without_a_daemon(
     journaled: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whose: str
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -187,9 +187,7 @@ def test_unless_the_settings_of_workspace_or_user_forbid_it(
     assert "nobody is at home" in after["systemMessage"]
 
 
-def test_what_counts_is_where_the_file_lies_and_not_where_the_agent_was_started(
-    journaled: Place, tmp_path: Path
-) -> None:
+def test_the_workspace_is_that_of_the_file_and_not_of_the_agents_start(journaled: Place, tmp_path: Path) -> None:
     other = place_of(tmp_path / "other")
     other.root.mkdir()
     line = Line({"ok": True, "news": []})

@@ -156,7 +156,7 @@ def test_a_notebook_is_told_as_its_cell_and_then_as_the_lines_that_changed() -> 
     assert applied(came["original_file"], hunks) == came["updated_file"]
 
 
-def test_what_opencode_and_gemini_did_instead_of_what_they_were_asked_is_told_too() -> None:
+def test_opencode_and_gemini_report_what_they_did_instead_of_the_request() -> None:
     diff = "Index: f\n===\n--- f\n+++ f\n@@ -1,2 +1,2 @@\n-  a\n+  b\n c\n"
     edit = {"filePath": "/w/f", "oldString": "a", "newString": "b"}
     intent = agent("opencode").understand({"event": "tool.execute.after", "tool": "edit", "args": edit, "diff": diff})

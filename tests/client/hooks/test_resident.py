@@ -223,7 +223,7 @@ def test_a_server_that_was_killed_answers_nothing_and_is_forgotten_by_the_next(q
         assert not marker(1).exists()
 
 
-def test_where_it_cannot_be_said_that_a_server_answers_there_are_processes(quire: Path) -> None:
+def test_without_proof_of_a_server_hooks_start_processes(quire: Path) -> None:
     marker(1).parent.parent.mkdir(parents=True)
     marker(1).parent.write_text("a file where a folder of ours must be")
     with serving(os.getpid()):

@@ -78,7 +78,7 @@ def test_a_line_names_session_turn_and_call_as_far_as_its_agent_does(run: str, p
 
 
 @pytest.mark.parametrize(("run", "place"), LINES, ids=IDS)
-def test_a_refusal_is_said_before_a_call_in_the_words_of_the_agent_and_nowhere_else(run: str, place: int) -> None:
+def test_a_refusal_is_given_before_the_call_in_the_agents_format_only(run: str, place: int) -> None:
     intent = understood(run, events(run)[place])
     if intent is None:
         return
@@ -146,7 +146,7 @@ def shown(event: Mapping[str, Any]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("run", RUNS)
-def test_what_a_call_says_makes_of_the_file_before_the_file_that_was_found_after(run: str) -> None:
+def test_the_claim_of_a_call_turns_the_file_before_into_the_file_found_after(run: str) -> None:
     files = {"calc.py": CALC, "notes.md": NOTES}
     compared = 0
     for number, event in enumerate(events(run), 1):

@@ -165,7 +165,7 @@ def test_without_a_service_manager_it_is_said_what_to_run(quire: Quire, tmp_path
     assert len(written(tmp_path / "home")) == 4
 
 
-def test_where_the_service_manager_fails_what_is_left_is_said_with_its_reason(quire: Quire, tmp_path: Path) -> None:
+def test_a_failing_service_manager_leaves_the_remaining_commands_with_the_reason(quire: Quire, tmp_path: Path) -> None:
     program = tmp_path / "bin" / "systemctl"
     program.write_text('#!/bin/sh\n[ "$2" = daemon-reload ] || { echo "Failed to connect to bus" >&2; exit 1; }\n')
     program.chmod(0o755)

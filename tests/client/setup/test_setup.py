@@ -225,9 +225,7 @@ EMPTY = {
 
 @pytest.mark.parametrize("files", [THEIRS, ONE_LINE, NOTHING, EMPTY], ids=["theirs", "one line", "nothing", "empty"])
 @pytest.mark.parametrize("agent", AGENTS)
-def test_every_byte_that_stood_there_before_stands_there_afterwards(
-    agent: str, files: dict[str, dict[str, str]], scope: Scope
-) -> None:
+def test_every_byte_of_the_old_file_is_kept(agent: str, files: dict[str, dict[str, str]], scope: Scope) -> None:
     write(scope, files[agent])
     before = contents(scope)
     put(agent, scope, "/old/quire")

@@ -79,7 +79,7 @@ def test_a_query_that_got_no_answer_may_simply_be_asked_again(place: Place) -> N
             assert reply["message"] == "The daemon did not answer in time. It changes nothing; call again."
 
 
-def test_of_what_is_no_operation_it_is_not_said_that_asking_for_one_settles_it(place: Place) -> None:
+def test_op_status_is_not_recommended_for_calls_that_are_no_operations(place: Place) -> None:
     with FakeDaemon(place, silent=UNRECORDED) as daemon, connected(place) as client:
         for tool in UNRECORDED:
             reply = client.call(tool, timeout_s=0.05)
@@ -90,7 +90,7 @@ def test_of_what_is_no_operation_it_is_not_said_that_asking_for_one_settles_it(p
         assert client.call("edit")["epoch"] == daemon.epoch
 
 
-def test_every_service_but_the_end_of_the_daemon_is_told_of_as_no_operation() -> None:
+def test_every_service_except_shutdown_is_listed_as_no_operation() -> None:
     assert {*SERVICES} - {"shutdown"} == {*UNRECORDED}
 
 

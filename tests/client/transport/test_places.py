@@ -144,7 +144,7 @@ def test_a_link_in_place_of_a_private_folder_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("put", [os.mkfifo, os.mkdir, lambda path: os.symlink("/nowhere/x", path), as_socket])
-def test_what_is_no_file_where_one_of_ours_must_be_keeps_nobody_waiting_and_is_named(
+def test_something_else_in_place_of_our_file_is_named_without_waiting(
     tmp_path: Path, put: Callable[[Path], None]
 ) -> None:
     put(tmp_path / "lock")
@@ -157,9 +157,7 @@ def test_what_is_no_file_where_one_of_ours_must_be_keeps_nobody_waiting_and_is_n
 @pytest.mark.parametrize(
     "name", ["reserve", "gc.begun", "journal", "journal/clean", "journal/db", "journal/db/data.mdb"]
 )
-def test_whatever_stands_in_place_of_what_a_daemon_keeps_its_start_says_so(
-    name: str, put: Callable[[Path], None]
-) -> None:
+def test_a_start_reports_anything_in_place_of_the_daemons_files(name: str, put: Callable[[Path], None]) -> None:
     """A FIFO kept it waiting for ever, and of a folder it said `Is a directory`."""
     with TemporaryDirectory() as folder:
         place = Place(Path(folder) / "site", Path(folder) / "state")
@@ -193,7 +191,7 @@ def test_the_nearest_folder_with_a_journal_is_the_workspace(tmp_path: Path) -> N
     assert find_workspace(deep) == place
 
 
-def test_without_a_journal_the_top_of_the_checkout_is(tmp_path: Path) -> None:
+def test_without_a_journal_the_top_of_the_checkout_is_the_workspace(tmp_path: Path) -> None:
     top = project(tmp_path / "repository", git=True)
     assert find_workspace(project(top / "src")).root == top
 

@@ -141,7 +141,7 @@ def test_a_request_that_nobody_took_in_time_was_not_sent(taker: Taker, line: Spo
     assert taker.requests() == []  # it is not performed later
 
 
-def test_one_that_was_taken_and_not_answered_may_have_been_performed(taker: Taker, line: SpoolLine) -> None:
+def test_a_taken_but_unanswered_request_may_have_been_performed(taker: Taker, line: SpoolLine) -> None:
     thread = meanwhile(lambda: taker.take() and None)
     with pytest.raises(NoReply, match="did not answer in time"):
         line.exchange(1, b"frame", time.monotonic() + 0.5)

@@ -89,7 +89,7 @@ def test_a_write_is_labelled_with_the_one_command_that_runs_and_the_session_that
     assert scene.hint() == "git checkout main (ada/s1, pid 7)"
 
 
-def test_of_two_that_run_at_once_nobody_knows_which_wrote(tmp_path: Path) -> None:
+def test_a_write_during_two_concurrent_commands_has_no_known_writer(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.starts(7, lines("checkout", agent="ada", sid="a"))
     scene.starts(8, lines("merge", agent="ben", sid="b"))
@@ -158,7 +158,9 @@ def test_the_move_of_head_by_a_command_that_was_heard_labels_nothing_else(tmp_pa
 # ── unheard ──────────────────────────────────────────────────────────────────
 
 
-def test_a_write_just_before_head_moves_is_labelled_with_where_it_went_and_the_move_is_recorded(tmp_path: Path) -> None:
+def test_a_write_just_before_a_move_of_head_is_labelled_with_its_target_and_the_move_is_recorded(
+    tmp_path: Path,
+) -> None:
     scene = Scene(tmp_path)
     scene.repository.moves("side", B, "checkout: moving from main to side")
     moved = f"git: checkout: moving from main to side (HEAD main {A[:12]} -> side {B[:12]})"
@@ -206,7 +208,7 @@ def test_a_move_that_no_write_was_labelled_by_is_not_recorded(tmp_path: Path) ->
     assert scene.ran() == []
 
 
-def test_what_is_written_while_the_index_is_locked_is_labelled_so_and_the_move_that_follows_is_recorded(
+def test_writes_under_the_index_lock_are_labelled_and_the_following_move_of_head_is_recorded(
     tmp_path: Path,
 ) -> None:
     scene = Scene(tmp_path)

@@ -330,7 +330,7 @@ def test_the_answer_comes_by_a_job(repo: Repo) -> None:
     assert [len(answer.numbers) for answer in heard] == [5]
 
 
-def test_what_makes_no_sense_is_passed_over() -> None:
+def test_invalid_output_of_git_blame_is_skipped() -> None:
     assert parse(b"").numbers == ()
     assert parse(b"nonsense\nauthor Eve\n").commits == ()
     odd = b"a" * 40 + b" 1 1 1\nauthor \x1b[31mEve\nauthor-time 99999999999999999999\nauthor-tz +9999\n\tx\n"

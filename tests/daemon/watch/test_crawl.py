@@ -257,7 +257,7 @@ def test_a_folder_is_shown_two_levels_deep_without_hidden_names_and_what_is_igno
     assert names_in(tmp_path, Ignore(tmp_path), "src", 99) == (["src/a.py", "src/deep/", "src/deep/er/"], False)
 
 
-def test_where_there_is_no_room_folders_are_shown_closed_and_none_in_part(tmp_path: Path) -> None:
+def test_without_room_a_folder_is_listed_closed_and_never_in_part(tmp_path: Path) -> None:
     write(tmp_path, "a/1", "a/2", "a/3", "b/1", "c")
     assert names_in(tmp_path, Nothing(), "", 5) == (["a/", "b/", "b/1", "c"], True)
     assert names_in(tmp_path, Nothing(), "", 3) == (["a/", "b/", "c"], True)

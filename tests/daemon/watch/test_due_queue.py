@@ -15,7 +15,7 @@ def taken(named: DueQueue, now: float) -> list[str]:
     return found
 
 
-def test_each_is_taken_once_at_the_earliest_of_its_times_in_their_order() -> None:
+def test_each_path_is_taken_once_at_its_earliest_time_in_order() -> None:
     named = DueQueue()
     named.name("later", "watched", 1.0, at=5.0)
     named.name("twice", "watched", 1.0, at=4.0)
@@ -26,7 +26,7 @@ def test_each_is_taken_once_at_the_earliest_of_its_times_in_their_order() -> Non
     assert taken(named, 10.0) == []
 
 
-def test_what_it_was_named_for_first_is_remembered_until_it_has_been_looked_at() -> None:
+def test_the_first_evidence_of_a_path_is_kept_until_the_path_is_looked_at() -> None:
     named = DueQueue()
     named.name("a", "watched", 1.0)
     assert taken(named, 1.0) == ["a"]
@@ -38,7 +38,7 @@ def test_what_it_was_named_for_first_is_remembered_until_it_has_been_looked_at()
     assert named.first("a") == (4.0, "scanned")
 
 
-def test_nobody_waits_for_what_was_looked_at_and_is_looked_at_again_until_it_is_named_anew() -> None:
+def test_nobody_waits_for_a_repeated_look_until_the_path_is_named_again() -> None:
     named = DueQueue()
     named.name("open", "watched", 1.0, late=True)
     named.keep("ahead", "captured", 1.0)

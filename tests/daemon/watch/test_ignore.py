@@ -201,7 +201,7 @@ def test_git_and_quire_are_always_ignored(tmp_path: Path, path: str, folder: boo
     assert Ignore(tmp_path, ["!.git", "!.quire"]).ignored(path, folder)
 
 
-def test_names_that_only_begin_alike_are_not(tmp_path: Path) -> None:
+def test_names_like_those_of_git_and_quire_are_not_ignored(tmp_path: Path) -> None:
     ignore = Ignore(tmp_path)
     assert not any(ignore.ignored(path, False) for path in (".gitignore", ".quireignore", ".github", "a.git", ""))
 

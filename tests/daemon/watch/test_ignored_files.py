@@ -135,7 +135,7 @@ def test_an_ignored_file_that_a_call_read_keeps_the_version_that_was_read(turns:
     assert head(turns, "build/lib") == read
 
 
-def test_so_many_ignored_files_that_nobody_looks_at_them_are_told(turns: Turns) -> None:
+def test_too_many_ignored_files_are_reported_instead_of_looked_at(turns: Turns) -> None:
     turns.opened()
     turns.write(".gitignore", "build/\n")
     turns.observer.unwatched.know(f"build/{n}" for n in range(ignored_files.MOST))
@@ -171,15 +171,15 @@ SPOTS = [Blind("src/deep", WATCH_LIMIT), Blind("docs", "unreadable_folder")]
         (["lib/*.py"], []),
     ],
 )
-def test_a_question_is_told_of_the_blind_parts_that_it_touches(asked: list[str], folders: Iterable[str]) -> None:
+def test_a_question_reports_the_unwatched_parts_that_it_touches(asked: list[str], folders: Iterable[str]) -> None:
     assert [one.folder for one in touching(SPOTS, asked)] == folders
 
 
-def test_what_is_blind_everywhere_touches_every_question() -> None:
+def test_an_unwatched_tree_concerns_every_question() -> None:
     assert touching([Blind("", "stopped")], ["src"]) == [Blind("", "stopped")]
 
 
-def test_what_nobody_sees_is_told_in_one_sentence() -> None:
+def test_unwatched_parts_are_reported_in_one_sentence() -> None:
     several = [Blind("", "the first capture of the tree is under way"), *SPOTS, Blind("src/more", WATCH_LIMIT)]
     assert blind_told(several) == (
         "The journal may not know everything that is on disk: the first capture of the tree is under way; src/deep and "

@@ -97,7 +97,7 @@ class Raced(Workspace):
 
 
 @pytest.mark.parametrize(("saves", "damaged"), [(b"", True), (b"changed\n", False)])
-def test_what_stands_is_read_and_only_what_is_changed_that_moment_unpacked(
+def test_unchanged_files_are_read_and_only_a_file_that_just_changed_is_unpacked(
     tmp_path: Path, saves: bytes, damaged: bool
 ) -> None:
     """To unpack a version takes going over those before it; here that cannot be done at all."""
@@ -174,9 +174,7 @@ def test_a_secret_is_found_in_the_first_version_and_in_what_a_later_one_changes(
 
 
 @pytest.mark.parametrize("path", ["f", "d/f"])
-def test_what_is_gone_went_no_later_than_its_folder_changed_however_late_that_is_told(
-    observer: Observer, path: str
-) -> None:
+def test_a_file_went_no_later_than_the_last_change_of_its_folder(observer: Observer, path: str) -> None:
     """On a busy machine the checkout that took a file away had ended long before, and was not named."""
     asked: list[tuple[int, bool]] = []
     observer.hint = lambda path, at_ns, exact: asked.append((at_ns, exact)) or "git"

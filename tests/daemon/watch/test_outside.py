@@ -24,7 +24,7 @@ from quire_journal.storage.port import ReadTransaction, StoreFailure
 # ── a store that takes nothing ──
 
 
-def test_what_others_write_while_the_disk_is_full_is_journaled_when_it_takes_again(turns: Turns) -> None:
+def test_outside_writes_during_a_full_disk_are_journaled_when_there_is_room(turns: Turns) -> None:
     turns.opened()
     turns.full()
     turns.told("a", "one\n")
@@ -41,7 +41,7 @@ def test_what_others_write_while_the_disk_is_full_is_journaled_when_it_takes_aga
     assert len(turns.errors) == 2
 
 
-def test_what_is_written_again_meanwhile_is_journaled_as_it_is_at_last(turns: Turns) -> None:
+def test_a_file_written_again_meanwhile_is_journaled_with_its_last_bytes(turns: Turns) -> None:
     turns.opened()
     turns.full()
     turns.told("a", "one\n")
@@ -53,7 +53,7 @@ def test_what_is_written_again_meanwhile_is_journaled_as_it_is_at_last(turns: Tu
     assert turns.texts("a") == ["two\n"]
 
 
-def test_nobody_waits_for_what_the_store_does_not_take(turns: Turns) -> None:
+def test_nobody_waits_for_records_that_the_store_rejects(turns: Turns) -> None:
     turns.opened()
     turns.full()
     turns.told("a", "one\n")
@@ -64,7 +64,7 @@ def test_nobody_waits_for_what_the_store_does_not_take(turns: Turns) -> None:
     assert not turns.outside.idle()
 
 
-def test_a_first_capture_that_the_disk_does_not_take_is_made_when_it_takes_again(turns: Turns) -> None:
+def test_a_first_capture_on_a_full_disk_is_repeated_when_there_is_room(turns: Turns) -> None:
     turns.write("a", "one\n")
     turns.full()
     turns.outside.scanner.open()
@@ -105,7 +105,7 @@ def test_nobody_waits_while_the_folders_of_changed_rules_are_watched_anew(turns:
     assert turns.scans() == ["start", "rules"]
 
 
-def test_what_the_settings_kept_out_is_kept_when_they_allow_it_though_the_file_has_not_changed(turns: Turns) -> None:
+def test_an_unchanged_file_is_captured_once_the_settings_allow_it(turns: Turns) -> None:
     token = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zC0fG3hJ6"
     turns.write(".env", "plain\n")
     turns.write("code", f"{token}\n")
@@ -129,7 +129,7 @@ def test_what_the_settings_kept_out_is_kept_when_they_allow_it_though_the_file_h
     assert turns.observer.looks == before + 2, "what is kept is not read again"
 
 
-def test_who_asks_during_a_first_capture_waits_for_no_change_of_the_rules(turns: Turns) -> None:
+def test_a_call_during_the_first_capture_does_not_wait_for_changed_rules(turns: Turns) -> None:
     """It may take minutes, and replies say that it goes on."""
     turns.write("a", "one\n")
     turns.outside.scanner.open()
@@ -137,7 +137,7 @@ def test_who_asks_during_a_first_capture_waits_for_no_change_of_the_rules(turns:
     assert turns.outside.idle()
 
 
-def test_of_a_known_file_that_is_ignored_by_now_only_its_end_is_told(turns: Turns) -> None:
+def test_a_known_file_that_is_now_ignored_is_recorded_as_unwatched_only(turns: Turns) -> None:
     """A database that somebody ignores because it grows went into the journal with each comparison all the same."""
     turns.write("a.db", "one\n")
     turns.opened()
@@ -177,7 +177,7 @@ def test_a_first_capture_that_meets_an_error_goes_on(turns: Turns) -> None:
 # ── a path that cannot be looked at ──
 
 
-def test_what_was_seen_before_an_error_in_the_same_slice_is_journaled(turns: Turns) -> None:
+def test_observations_before_an_error_in_the_same_slice_are_journaled(turns: Turns) -> None:
     turns.opened()
     turns.told("a", "one\n")
     turns.told("bad", "none\n")
@@ -194,7 +194,7 @@ def test_what_was_seen_before_an_error_in_the_same_slice_is_journaled(turns: Tur
     assert turns.texts("bad") == ["none\n"]
 
 
-def test_what_was_told_of_a_folder_that_was_closed_to_us_is_looked_at_when_it_is_open(turns: Turns) -> None:
+def test_hints_about_an_unreadable_folder_are_followed_once_it_is_readable(turns: Turns) -> None:
     """It was let go, and told by the next comparison, minutes later; and the coverage was full."""
     turns.opened()
     turns.observer.refuses["d/f"] = Refusal("permission_denied", "The disk does not allow it: d/f: Permission denied.")
@@ -304,7 +304,7 @@ def test_the_first_question_about_many_paths_after_a_start_finds_their_names_rea
     after.workspace.close()
 
 
-def test_however_many_folders_come_and_go_at_once_the_names_of_all_paths_are_not_read_for_each(tmp_path: Path) -> None:
+def test_many_changed_folders_read_the_names_of_all_paths_once(tmp_path: Path) -> None:
     """The loop serves nobody meanwhile: a hundred new folders beside 20,000 files took it four seconds."""
     turns = Turns(tmp_path, Counting())
     (tmp_path / "old").mkdir()
@@ -407,7 +407,7 @@ def test_a_file_that_a_program_removes_and_writes_anew_has_one_more_version(turn
     assert turns.outside.idle()
 
 
-def test_a_file_in_whose_place_a_folder_comes_is_told_as_gone_before_what_is_in_that(turns: Turns) -> None:
+def test_a_file_replaced_by_a_folder_is_recorded_as_gone_before_the_content_of_the_folder(turns: Turns) -> None:
     """A reader of the log who does after it what it tells would find the file in the way."""
     turns.told("a", "one\n")
     turns.opened()
@@ -446,7 +446,7 @@ def test_what_is_in_a_folder_that_is_renamed_moves_with_it(turns: Turns, told: t
     assert len(moved) == len(turns.events()[begun:])
 
 
-def test_what_the_watcher_told_of_while_something_failed_is_looked_at(turns: Turns) -> None:
+def test_hints_during_a_failure_are_followed(turns: Turns) -> None:
     turns.opened()
     turns.write("a", "one\n")
     turns.write(".quire.toml", "")
@@ -462,7 +462,7 @@ def test_what_the_watcher_told_of_while_something_failed_is_looked_at(turns: Tur
 
 
 @pytest.mark.parametrize("asked", ["a", "b"])
-def test_a_request_that_meets_an_end_of_a_rename_first_leaves_it_a_rename(turns: Turns, asked: str) -> None:
+def test_a_rename_stays_a_rename_if_a_request_meets_one_end_first(turns: Turns, asked: str) -> None:
     """It was told as a deletion and a new file, and an undo did not find the one in the other."""
     turns.write("a", "one\n")
     turns.opened()
@@ -474,7 +474,7 @@ def test_a_request_that_meets_an_end_of_a_rename_first_leaves_it_a_rename(turns:
     assert not [e for e in turns.events() if isinstance(e, OutsideDeleted)]
 
 
-def test_a_request_has_no_fault_of_what_else_the_watcher_told(turns: Turns) -> None:
+def test_a_request_does_not_fail_for_an_error_in_other_hints(turns: Turns) -> None:
     turns.opened()
     turns.write("a", "one\n")
     turns.observer.refuses["b"] = OSError(5, "Input/output error")
@@ -484,7 +484,7 @@ def test_a_request_has_no_fault_of_what_else_the_watcher_told(turns: Turns) -> N
     assert [str(error) for error in turns.errors] == ["[Errno 5] Input/output error"]
 
 
-def test_who_attributes_changes_is_told_of_all_before_the_first_is_noted(turns: Turns) -> None:
+def test_the_attribution_learns_all_changes_before_the_first_is_noted(turns: Turns) -> None:
     expected: list[list[str]] = []
     turns.opened()
     turns.observer.expect = lambda paths: expected.append([*paths])

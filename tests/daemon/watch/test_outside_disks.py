@@ -50,7 +50,7 @@ def test_an_empty_folder_where_another_disk_was_mounted_is_not_taken_for_deletio
 
 
 @pytest.mark.parametrize(("disks", "left"), [(0, ""), (1, ".git")])
-def test_a_folder_that_somebody_has_emptied_is(turns: Turns, disks: int, left: str) -> None:
+def test_an_emptied_folder_on_its_own_disk_counts_as_deletions(turns: Turns, disks: int, left: str) -> None:
     if left:
         (turns.root / left).mkdir()
     later = emptied(turns, disks)

@@ -67,7 +67,7 @@ def test_files_come_back_in_their_order_and_as_many_as_are_wanted() -> None:
     assert workers.ahead.over
 
 
-def test_what_was_read_of_a_path_that_something_named_does_not_count() -> None:
+def test_a_prefetched_file_does_not_count_after_an_event_of_its_path() -> None:
     workers = Workers()
     workers.ahead.begin({"a": 1, "b": 1, "odd": 1})
     workers.ahead.forget("a")  # before it comes back
@@ -86,7 +86,7 @@ def test_a_path_of_which_nothing_could_be_read_is_left_to_the_loop() -> None:
     assert names(workers.ahead.take(9)) == ["a"]
 
 
-def test_what_goes_wrong_on_a_worker_leaves_its_files_to_the_loop() -> None:
+def test_an_error_on_a_worker_leaves_its_files_to_the_loop() -> None:
     workers = Workers()
     workers.ahead.begin({"bomb": 1, "a": 1})
     workers.work()
@@ -94,7 +94,7 @@ def test_what_goes_wrong_on_a_worker_leaves_its_files_to_the_loop() -> None:
     assert workers.ahead.over
 
 
-def test_who_reads_is_told_when_all_is_read_though_nothing_of_the_last_files_is_to_be_noted() -> None:
+def test_the_reader_ends_even_if_none_of_the_last_files_is_noted() -> None:
     """The processes of a large first capture stayed for good where its last files could not be read ahead."""
     workers = Workers()
     workers.ahead.begin({f"f{n}": 1 for n in range(CHUNK)} | {"odd": 1})
@@ -122,7 +122,7 @@ def test_few_files_wait_for_more_as_long_as_more_are_read() -> None:
     assert workers.ahead.ready  # the last of it
 
 
-def test_only_so_much_is_read_and_held_at_once() -> None:
+def test_reads_and_buffers_are_bounded() -> None:
     workers = Workers()
     workers.ahead.begin({f"f{n}": 1 for n in range(MOST_READY * 3)})
     most = 0
@@ -175,7 +175,7 @@ def test_the_process_reads_what_the_daemon_itself_would_read(workspace: Workspac
         reader.read(["plain.txt"])  # it is closed
 
 
-def test_reads_that_are_asked_for_at_once_are_answered_each_by_a_process_that_is_free(workspace: Workspace) -> None:
+def test_concurrent_reads_are_answered_by_different_processes(workspace: Workspace) -> None:
     for n in range(60):
         (workspace.root / f"f{n}").write_bytes(b"%d\n" % n)
     readers = Readers(Task(str(workspace.root), workspace.protection, 4000, True), count=2)

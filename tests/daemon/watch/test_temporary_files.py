@@ -157,21 +157,21 @@ def test_a_file_that_is_moved_to_such_a_name_and_stays_there_is_a_move(program: 
     assert (one.path, one.to) == ("f.txt", "f.txt~")
 
 
-def test_nobody_waits_for_what_stands_under_such_a_name(program: Program) -> None:
+def test_nobody_waits_for_a_file_with_a_temporary_name(program: Program) -> None:
     program.writes(".f.txt.swp", "b0VIM")
     assert program.turns.outside.idle()
     program.renames("f.txt", "f.txt~")
     assert program.turns.outside.idle()
 
 
-def test_a_swap_file_that_is_written_all_the_time_is_a_version_every_two_seconds_at_most(program: Program) -> None:
+def test_a_busy_swap_file_becomes_a_version_every_two_seconds_at_most(program: Program) -> None:
     for number in range(20):
         program.writes(".f.txt.swp", f"{number}")
         program.waits(STANDS_S / 4)
     assert 3 <= len(program.did()) <= 6
 
 
-def test_such_files_that_a_scan_finds_are_looked_at_like_others_when_they_are_old(program: Program) -> None:
+def test_old_files_with_temporary_names_are_looked_at_like_others_by_a_scan(program: Program) -> None:
     program.turns.write("old~", "old\n")
     os.utime(program.root / "old~")
     program.turns.clock.at_s += 10**9  # its stamps are of long ago

@@ -20,12 +20,12 @@ ORDINARY = (
 
 
 @pytest.mark.parametrize("name", TEMPORARY.split())
-def test_what_stands_under_such_a_name_is_mostly_gone_in_a_moment(name: str) -> None:
+def test_a_file_with_a_temporary_name_is_usually_gone_soon(name: str) -> None:
     assert is_temporary(name)
     assert is_temporary(f"src/deep/{name}")
 
 
 @pytest.mark.parametrize("name", ORDINARY.split())
-def test_other_names_are_ordinary(name: str) -> None:
+def test_other_names_are_not_temporary(name: str) -> None:
     assert not is_temporary(name)
     assert not is_temporary(f"src~/{name}")

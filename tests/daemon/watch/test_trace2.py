@@ -73,7 +73,7 @@ class Gits:
         return [command.line for command in self.commands.writing(path, at_ns, slack_ns)]
 
 
-def test_a_command_may_have_written_what_was_written_while_it_ran_and_nothing_else() -> None:
+def test_only_writes_during_its_run_are_attributed_to_a_command() -> None:
     gits = Gits()
     assert gits.starts(7, lines("checkout", "-q", "main", agent="ada"))
     assert gits.at(NOW + MS) == ["checkout -q main"]
@@ -98,7 +98,7 @@ def test_a_command_may_have_written_what_was_written_while_it_ran_and_nothing_el
         (("checkout", "--", "-b"), True),
     ],
 )
-def test_a_stamp_within_a_tick_of_the_end_is_not_put_down_to_what_keeps_the_tree(
+def test_a_write_within_a_tick_of_the_end_is_not_attributed_to_a_command_that_keeps_the_tree(
     words: tuple[str, ...], labels: bool
 ) -> None:
     gits = Gits()
@@ -117,7 +117,7 @@ def test_an_ended_command_is_forgotten_after_a_while() -> None:
     assert gits.at(NOW) == []
 
 
-def test_one_that_was_killed_has_no_exit_code() -> None:
+def test_a_killed_command_has_no_exit_code() -> None:
     gits = Gits()
     gits.starts(7, lines("checkout"))
     gits.commands.gone(7, NOW + MS)
@@ -153,7 +153,7 @@ def test_a_command_writes_in_its_worktree(worktree: str, path: str, wrote: bool)
     assert bool(gits.at(NOW, path)) is wrote
 
 
-def test_what_git_runs_itself_counts_as_the_command_that_was_called() -> None:
+def test_commands_that_git_runs_itself_count_as_the_called_command() -> None:
     gits = Gits()
     gits.starts(7, lines("pull", sid="a"))
     assert not gits.starts(8, lines("merge", sid="a/b"))
@@ -185,7 +185,7 @@ def test_a_time_that_cannot_be_is_not_believed() -> None:
     assert {command.started_ns for command in gits.commands.begun} == {NOW}
 
 
-def test_who_says_nothing_is_not_listened_to_for_long() -> None:
+def test_a_silent_connection_is_closed_soon() -> None:
     gits = Gits()
     gits.starts(7, [told("version", evt="3")])
     gits.starts(8, lines("checkout"))
@@ -250,7 +250,7 @@ def connected(tmp_path: Path) -> socket.socket:
     return line
 
 
-def test_it_stirs_while_somebody_connects_or_is_connected(trace: GitTrace, tmp_path: Path) -> None:
+def test_it_reports_activity_while_a_process_connects_or_is_connected(trace: GitTrace, tmp_path: Path) -> None:
     assert not trace.stirs()
     with connected(tmp_path):
         assert trace.stirs()
@@ -306,7 +306,7 @@ def test_lines_come_in_pieces_and_one_that_is_too_long_is_left_out(trace: GitTra
     assert [command.ended_ns for command in trace.commands.ended] == [NOW + MS]
 
 
-def test_what_ran_its_whole_course_while_it_was_waited_for_is_dated_as_it_says(trace: GitTrace, tmp_path: Path) -> None:
+def test_a_command_that_ran_during_the_wait_has_the_times_that_it_reported(trace: GitTrace, tmp_path: Path) -> None:
     """On a busy machine the loop may be stopped between its look at the clock and what it hears."""
 
     def at(ms: int) -> str:

@@ -51,9 +51,7 @@ def few_descriptors(more: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("more", range(5))
-def test_for_want_of_descriptors_nothing_is_taken_for_looked_at_nor_for_rules_that_are_not_there(
-    turns: Turns, more: int
-) -> None:
+def test_without_descriptors_no_path_counts_as_looked_at_and_no_rule_file_as_missing(turns: Turns, more: int) -> None:
     """The first capture was told as finished, with nothing in it, and the coverage as full."""
     turns.write(".gitignore", "ignored\n")
     for folder in ("a", "b", "ignored"):
@@ -115,7 +113,7 @@ def test_without_scan_minutes_the_tree_is_compared_once_and_the_loop_sleeps(turn
     assert turns.texts("a") == []
 
 
-def test_with_scan_minutes_the_tree_is_compared_so_often(tmp_path: Path) -> None:
+def test_scan_minutes_is_the_interval_of_comparisons(tmp_path: Path) -> None:
     turns = Turns(tmp_path, scan_minutes=5).opened()
     for minute in range(21):
         turns.write("a", f"{minute}\n")
@@ -158,7 +156,7 @@ def test_a_comparison_that_is_asked_for_during_one_follows_it(turns: Turns) -> N
 # ── after a restart ──
 
 
-def test_what_is_to_be_watched_anew_is_also_when_events_are_lost_before_that_comparison_begins(
+def test_watches_are_renewed_even_if_events_are_lost_before_the_comparison_begins(
     turns: Turns,
 ) -> None:
     """The comparison for these took the place of the other, and what stood at the folders by then was not watched."""
@@ -170,7 +168,7 @@ def test_what_is_to_be_watched_anew_is_also_when_events_are_lost_before_that_com
     assert turns.watcher.rewatched == 1
 
 
-def test_what_is_to_be_watched_anew_is_also_when_the_comparison_before_that_breaks_off(
+def test_watches_are_renewed_even_if_the_comparison_before_fails(
     turns: Turns,
 ) -> None:
     """What was made again was the other one."""
@@ -184,7 +182,7 @@ def test_what_is_to_be_watched_anew_is_also_when_the_comparison_before_that_brea
     assert turns.watcher.rewatched == 1
 
 
-def test_who_asks_after_a_restart_waits_for_what_happened_meanwhile(turns: Turns) -> None:
+def test_a_call_after_a_restart_waits_for_changes_made_meanwhile(turns: Turns) -> None:
     turns.write("a", "one\n")
     turns.opened()
     later = turns.again()
@@ -199,7 +197,7 @@ def test_who_asks_after_a_restart_waits_for_what_happened_meanwhile(turns: Turns
     later.workspace.close()
 
 
-def test_what_came_about_while_no_daemon_ran_was_not_there_when_the_journal_began(turns: Turns) -> None:
+def test_files_made_while_no_daemon_ran_do_not_count_as_captured_at_the_beginning(turns: Turns) -> None:
     """It was told as first seen, by nobody knew whom: also what the journal has known for long, and what went."""
     for path in ("a", "b"):
         turns.write(path, "one\n")

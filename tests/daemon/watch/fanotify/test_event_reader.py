@@ -77,7 +77,7 @@ def test_a_write_is_of_the_process_and_all_that_it_descends_from() -> None:
     assert one.table.writes("src/f", 0.0, one.now_s) == [WriteOf("src/f", (sed, shell), one.now_s, one.now_s)]
 
 
-def test_a_write_elsewhere_is_none_and_its_folder_is_asked_about_once() -> None:
+def test_a_write_outside_is_ignored_and_its_folder_resolved_once() -> None:
     one = Machine(R="")
     one.runs(20, "make")
     for number in range(5):
@@ -86,7 +86,7 @@ def test_a_write_elsewhere_is_none_and_its_folder_is_asked_about_once() -> None:
     assert one.kernel.asked == [b"X"]
 
 
-def test_writes_of_the_daemon_are_none() -> None:
+def test_writes_of_the_daemon_are_not_reported() -> None:
     one = Machine(R="")
     one.runs(DAEMON, "quired")
     one.tell(MODIFIED, DAEMON, "R", "f")
@@ -140,7 +140,7 @@ def test_a_folder_that_moved_lies_elsewhere_from_then_on() -> None:
     assert one.writers("old/f") == ["mv"]
 
 
-def test_what_comes_into_the_checkout_by_a_rename_is_of_whoever_renamed_it() -> None:
+def test_a_file_moved_into_the_checkout_is_attributed_to_the_process_that_moved_it() -> None:
     one = Machine(R="", X="")
     del one.kernel.folders[b"X"]
     one.runs(20, "vim")

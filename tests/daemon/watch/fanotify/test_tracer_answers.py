@@ -75,7 +75,7 @@ def test_a_question_that_is_not_answered_is_waited_for_once(tracers: Callable[[s
     assert clock.mono_s() - began_s < 10 * ANSWER_S
 
 
-def test_a_write_that_the_journal_knows_by_a_look_is_not_told_again(tracers: Callable[[str], Scripted]) -> None:
+def test_a_write_seen_by_a_look_is_not_reported_again(tracers: Callable[[str], Scripted]) -> None:
     writes = [["f", SED, 1.0, 6.0, 7.0], ["old", [CLAUDE], 1.0, 6.0, 8.0]]
     answer = f'n = heard()["ask"]; send({{"answer": n, "writes": [{writes}]}})\n'.replace("False", "False")
     tracer = tracers(READS + answer * 2 + "heard()")
@@ -84,7 +84,7 @@ def test_a_write_that_the_journal_knows_by_a_look_is_not_told_again(tracers: Cal
     assert [one.process.name for one in tracer.writers_of("f") or ()] == ["sed"]
 
 
-def test_a_process_that_nobody_could_read_makes_all_unknown_unless_a_look_came_since(
+def test_an_unreadable_process_makes_writers_unknown_unless_a_look_followed(
     tracers: Callable[[str], Scripted],
 ) -> None:
     writes = [["f", SED, 1.0, 6.0, 7.0], ["old", None, 0.0, 6.0, 8.0]]

@@ -20,7 +20,7 @@ def table(kept_s: float = 100.0, most: int = 100) -> Table:
     return Table(kept_s, most)
 
 
-def test_whoever_wrote_a_file_since_then_is_told_with_the_times_of_the_first_and_the_last_event() -> None:
+def test_the_writers_of_a_file_since_a_time_have_the_times_of_their_first_and_last_event() -> None:
     one = table()
     one.note("f", b"1", "vim", 1.0)
     one.note("f", b"1", "sed", 2.0)
@@ -29,14 +29,14 @@ def test_whoever_wrote_a_file_since_then_is_told_with_the_times_of_the_first_and
     assert one.writers("f", LONG_AGO, 4.0) == {"vim": (1.0, 1.0), "sed": (2.0, 3.0)}
 
 
-def test_of_a_file_that_nobody_wrote_there_is_nobody() -> None:
+def test_an_unwritten_file_has_no_writers() -> None:
     one = table()
     one.note("f", b"1", "vim", 1.0)
     assert one.writers("g", LONG_AGO, 2.0) == {}
     assert one.writers("f", 1.5, 2.0) == {}
 
 
-def test_what_is_written_under_another_name_and_renamed_counts_for_the_name_that_it_gets() -> None:
+def test_a_write_under_a_temporary_name_counts_for_the_final_name() -> None:
     one = table()
     one.note("sedXY", b"2", "sed", 1.0)
     one.note("sedXY", b"2", "mv", 2.0)
@@ -75,7 +75,7 @@ def test_a_folder_that_was_made_says_nothing_of_what_is_in_it() -> None:
     assert one.writers("new/f", LONG_AGO, 2.0) == {}
 
 
-def test_a_writer_that_was_gone_before_it_could_be_read_is_told_as_nobody_known() -> None:
+def test_a_writer_that_ended_unread_is_unknown() -> None:
     one = table()
     one.note("f", b"1", "sed", 1.0)
     one.note("f", b"1", None, 2.0)
@@ -104,7 +104,7 @@ def test_lost_events_make_everything_unknown_that_began_before() -> None:
     assert one.writers("f", 2.5, 4.0) == {"sed": (1.0, 3.0)}
 
 
-def test_what_was_lost_before_the_time_that_is_kept_is_not_asked_about() -> None:
+def test_events_lost_before_the_kept_time_do_not_matter() -> None:
     one = table(kept_s=10.0)
     one.lose(1.0)
     assert one.writers("f", LONG_AGO, 10.0) is None
@@ -120,7 +120,7 @@ def test_what_is_old_is_dropped_and_makes_nothing_unknown() -> None:
     assert one.writers("g", LONG_AGO, 20.0) == {"sed": (20.0, 20.0)}
 
 
-def test_what_is_dropped_for_want_of_room_makes_unknown_what_reaches_back_so_far() -> None:
+def test_dropped_entries_make_older_questions_unknown() -> None:
     one = table(most=3)
     for number in range(5):
         one.note(f"f{number}", bytes([number]), "git", float(number))
