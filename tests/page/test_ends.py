@@ -9,10 +9,10 @@ import subprocess
 import sys
 import time
 
+from browser import Server, Tabs
 from playwright.sync_api import expect
 
 import live
-from conftest import Server, Tabs
 
 
 def test_a_daemon_that_is_killed_is_said_and_the_page_goes_on_without_a_gap(own: Server, tab: Tabs) -> None:

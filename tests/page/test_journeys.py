@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
+from browser import Server, Tabs
 from playwright.sync_api import Page, expect
 
 import live
-from conftest import Server, Tabs
 
 
 def rows(page: Page):

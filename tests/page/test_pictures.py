@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conftest import Server, Tabs
+from browser import Server, Tabs
 
 
 def test_a_picture_of_each_view(server: Server, tab: Tabs) -> None:
